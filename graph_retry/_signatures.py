@@ -61,7 +61,12 @@ class Alternatives(Generic[ParamsT]):
 
     @checked
     def __init__(
-        self, params: Annotated[Sequence[ParamsT], Within(1), "a list of params for the next call"]
+        self,
+        params: Annotated[
+            Sequence[ParamsT],
+            Within(1),
+            "a list that is not empty, of the params of each alternative",
+        ],
     ) -> None:
         """Take the params in the order in which they are shown.
 

@@ -115,7 +115,9 @@ def test_typed_alternatives_come_back_with_their_type():
     assert seen == [P(), P(model="small")]
 
 
-def test_no_alternatives_are_a_mistake():
-    """An empty list is told where it is made."""
-    with pytest.raises(ValueError, match="`params`: give a list that is not empty"):
-        Alternatives([])
+@pytest.mark.parametrize("given", [[], {"model": "large"}])
+def test_no_alternatives_are_a_mistake(given):
+    """An empty list is told where it is made, and so are params that are not in a list."""
+    wanted = "`params`: give a list that is not empty, of the params of each alternative; not"
+    with pytest.raises(ValueError, match=wanted):
+        Alternatives(given)

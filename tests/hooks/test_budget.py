@@ -50,6 +50,12 @@ def test_a_spent_budget_goes_to_review_with_the_reason(form, mode, budget, note)
     assert review.suggested_params == {"n": 3}
 
 
+def test_a_total_is_at_least_the_sum_of_its_parts():
+    """Some servers report a total of 0 beside the parts."""
+    attempt = {"usage": {**USAGE, "total_tokens": 0}, "duration_s": 1.0, "decision": None}
+    assert Budget().spent_on([attempt])["tokens"] == 100
+
+
 def test_a_person_may_extend_a_spent_budget_by_one_attempt(form, mode):
     """An approval or an edit makes one more call, then the question comes back."""
     model = spending()

@@ -131,13 +131,13 @@ def _ignored(given: Any, accepted: Any, path: str) -> Iterator[str]:
     A field with several aliases may be given twice. Pydantic reads the first alias only. A second
     spelling with an equal value lost nothing, and is not listed.
     """
-    known = _known_keys(given, accepted) if is_object(given) else None
-    for name in given if known is not None else ():
-        read = (known or {}).get(name)
-        if read is None or given[read] != given[name]:
-            why = f"`{type(accepted).__name__}` has no such field"
-            why = why if read is None else f"the same field was read from `{cut(read, 80)}`"
-            yield f"{path}{pointer([name])}: {describe(given[name])} was left out: {why}"
+    if is_object(given) and (known := _known_keys(given, accepted)) is not None:
+        for name, value in given.items():
+            read = known.get(name)
+            if read is None or given[read] != value:
+                why = f"`{type(accepted).__name__}` has no such field"
+                why = why if read is None else f"the same field was read from `{cut(read, 80)}`"
+                yield f"{path}{pointer([name])}: {describe(value)} was left out: {why}"
     for name, child, after in children_of(given, accepted):
         yield from _ignored(child, after, path + pointer([name]))
 
