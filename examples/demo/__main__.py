@@ -11,15 +11,15 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.config import get_config
 
-from examples.demo.answers import HELP, read_answer, scripted_answer
 from examples.demo.calls import CallLog
 from graph_retry import AnswerRefused, AttemptContext, PendingReview, pending_reviews, resume
+from graph_retry.cli.answering.decide import Draft, UnreadableError, completed, from_line, ways
 from graph_retry.cli.screen import Screen
 from graph_retry.cli.show import show_ledger, show_review
 from graph_retry.ledger import Ledger
@@ -40,7 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         if model is not None:
             chat_model(model)
-        _play(model, screen, _typed(screen) if screen.has_person else _spoken(screen))
+        _play(model, screen, _typed() if screen.has_person else _spoken(screen))
     except NoModelError as error:
         screen.say(str(error), "bad")
         return 2
@@ -79,7 +79,7 @@ def _play(model: str | None, screen: Screen, answer: Answerer) -> None:
             if shown != (shown := reviews[0].attempt):
                 show_review(screen, reviews[0])
                 if screen.has_person:
-                    screen.say(HELP, "quiet")
+                    screen.say(ways(reviews[0].allowed_decisions, reviews[0]), "quiet")
             else:
                 screen.say(f"Not applied: {reviews[0].problem}", "bad")
             _answer(screen, answer, reviews[0])
@@ -101,32 +101,31 @@ def _thread_of(config: RunnableConfig) -> str:
 
 
 def _answer(screen: Screen, answer: Answerer, review: PendingReview) -> None:
-    """Hand on one answer; the next review tells if it was not taken."""
+    """Read one answer as `graph-retry answer` does; the next review tells if it was not taken."""
+    offered, draft = review.allowed_decisions, Draft()
     while True:
         try:
-            decision: Any = read_answer(answer(review))
-        except ValueError as error:
+            line = completed(answer(review), offered)
+            if line == "skip":
+                raise EOFError
+            if line in ("", "help"):
+                screen.say(ways(offered, review), "quiet")
+                continue
+            decision: Any = from_line(line, review.shown, draft, offered)
+        except UnreadableError as error:
             screen.say(f"Not understood: {error}", "bad")
         else:
-            if screen.has_person and isinstance(decision, dict):
-                decision = cast("dict[str, Any]", decision) | {"channel": "terminal"}
+            channel = {"channel": "terminal"} if screen.has_person else {}
             with suppress(AnswerRefused):  # the next review says why
-                review.answer(decision)
+                review.answer({**decision, **channel})
             return
 
 
-def _typed(screen: Screen) -> Answerer:
+def _typed() -> Answerer:
     """Ask the person at the terminal."""
     with suppress(ImportError):  # gives `input` a history, where the platform has it
         importlib.import_module("readline")
-
-    def ask(review: PendingReview) -> str:
-        del review
-        while (line := input("answer> ").strip()) in ("", "?", "help"):
-            screen.say(HELP, "quiet")
-        return line
-
-    return ask
+    return lambda _: input("answer> ").strip()
 
 
 def _spoken(screen: Screen) -> Answerer:
@@ -139,6 +138,18 @@ def _spoken(screen: Screen) -> Answerer:
         return line
 
     return ask
+
+
+def scripted_answer(review: PendingReview) -> str:
+    """Answer like a person who first mistypes and then knows better.
+
+    It depends on the review alone, so that a run that was killed goes on in the same way.
+    """
+    if review.attempt == 1:
+        return "edit temperature=0" if review.problem else "edit temprature=0"
+    if review.suggested_params and review.attempt < 5:
+        return "approve"
+    return "reject nobody is at the terminal"
 
 
 def _tell_the_end(screen: Screen, state: dict[str, Any], count: tuple[int, int]) -> None:

@@ -32,6 +32,30 @@ def last_decision(desk):
     return next(each["decision"] for each in reversed(ledger.attempts) if each["decision"])
 
 
+@pytest.mark.parametrize(
+    ("answer", "title"),
+    [
+        ("", "The model&#39;s answer cannot be read."),
+        ("no", "The model&#39;s answer cannot be read."),
+        (TimeoutError("30 s"), "The model could not be reached, or was too busy."),
+    ],
+)
+def test_a_call_without_an_output_has_a_page(desk, answer, title):
+    """An error, an empty text and prose: the heading says what happened."""
+
+    def says(_params):
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    desk.says = says
+    desk.wait()
+    with desk.client() as client:
+        page = opened(client)[1]
+    assert title in page
+    assert ("What the model wrote" in page) == (answer == "no")
+
+
 def test_an_approval_calls_again_with_what_is_shown(desk):
     """One press, one call with the same params, and the ledger knows who pressed."""
     desk.wait()

@@ -84,6 +84,8 @@ class Card:
         If the text was repaired, the repaired text is shown.
         """
         raw, read = self.texts
+        if not read:
+            return []
         before, _, after = (read if self.was_repaired else raw).partition(read)
         pointers = [issue["path"] for issue in self.review.issues]
         pieces = [(before, ""), *marked(read, pointers), (after, "")]
