@@ -14,7 +14,7 @@ from jsonpointer import resolve_pointer
 
 from graph_retry._edited import edited_fields
 from graph_retry._issues import ABSENT
-from graph_retry._json import is_number
+from graph_retry._json import is_number, is_object
 from graph_retry._params.patch import apply_patch, changes
 from graph_retry._review.review import Review
 from graph_retry.web.forms.card import first_value, is_same
@@ -53,8 +53,9 @@ def carry(before: Any, after: Any, there: Any) -> Any:
     """
     old, new, made = ({} if value is ABSENT else {"v": value} for value in (before, after, there))
     for place, was, wanted in changes(old, new):
+        owner = resolve_pointer(made, place.rpartition("/")[0], None)
         present = resolve_pointer(made, place, ABSENT)
-        if is_same(present, wanted):
+        if is_same(present, wanted) and (is_object(owner) or wanted is not ABSENT):
             continue
         try:
             value = _value(was, wanted, present)
