@@ -133,16 +133,16 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
         Args:
             on_retry: A hook for model calls, `(error, attempt, params) -> new params | None`, or a
                 list of hooks that are tried in order. Its `params` has the fields above.
-            tools: The tools whose calls are reviewed too: all (`True`), or those with these names.
-                A tool call fails if the tool raises.
+            tools: The tools whose failed calls are also reviewed: all tools (`True`), or the names
+                of some tools. A tool call fails if the tool raises.
             models: Chat models by name, which a hook or a person may choose instead of the agent's.
             messages: The number of messages, from the end of the conversation, that can be changed.
-            one_at_a_time: Whether a message of the model may call only one tool. Then two tools
-                never ask at the same time, which web chats and inboxes cannot answer. A message
+            one_at_a_time: Whether a message of the model may call only one tool. Use it for web
+                chats and inboxes, because they cannot answer two questions at once. A message
                 that calls several tools is a failed attempt. If the model supports it, bind
                 `parallel_tool_calls=False` to avoid such attempts.
-            rejected_model: The end of the run if a person rejects a model call. `end`: a message
-                says so. `raise`: `CallCancelled` is raised.
+            rejected_model: The end of the run if a person rejects a model call. `end`: the last
+                message reports the rejection. `raise`: `CallCancelled` is raised.
             rejected_tools: The result of a tool call that a person rejects. `tell`: the model gets
                 the reason and continues. `raise`: `CallCancelled` is raised.
             **options: See `RetryOptions`. `feedback`, `lessons`, `repair`, `strict`, `locked`,

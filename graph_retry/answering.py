@@ -92,7 +92,7 @@ def resume(
     The decision is saved in the thread before it is applied. If the process dies, call
     `resume(graph, config)` without a decision to continue. If several people answer, the first
     answer wins, because the thread is locked until the graph stops again. If a decision cannot be
-    used, the question is asked again, and `AnswerRefused` says why.
+    used, the question is asked again, and `AnswerRefused` gives the reason.
 
     Args:
         graph: The compiled graph, or a `RemoteGraph`.
@@ -105,7 +105,7 @@ def resume(
         context: LangGraph's `context` for the run. LangGraph does not save it, so a graph with a
             `context_schema` needs it again (on a server as JSON, a dataclass or a model).
         durability: LangGraph's `durability` for the run (default: `sync`; on a server, the
-            server's default). With any other, a crash can repeat calls that have just finished.
+            server's default). With another one, a crash can repeat calls that have just finished.
         wait: Seconds to wait while another process runs the thread and the review is still open.
 
     Returns:

@@ -64,8 +64,8 @@ class Selection(TypedDict, total=False):
     since: Only decisions at or after this time, in ISO 8601 (UTC if it has no offset).
     until: Only decisions before this time.
     where: A function `Correction -> bool` that selects rows.
-    left_behind: Whether to include calls that are no longer in a thread's line, because it was
-        forked before them (default False, because the fork revoked their decisions).
+    left_behind: Whether to include calls that are no longer part of a thread, because the thread
+        was forked before them (default False, because the fork revoked their decisions).
     """
 
     threads: Iterable[str]
@@ -201,9 +201,9 @@ def export(
 
     Args:
         source: Anything that `every_ledger` takes, or rows, such as those of `import_corrections`.
-        path: The file; an older one is replaced. Its ending, if it has one, must fit the format:
+        path: The file. An existing file is replaced. An ending of the name must fit the format:
             `.json` for `pydantic-evals`, and `.jsonl` or `.ndjson` for the others. With a `split`,
-            the part's name goes before it: `data.jsonl` becomes `data.train.jsonl`.
+            the part's name goes before the ending: `data.jsonl` becomes `data.train.jsonl`.
         format: The form of a row. A row that it cannot represent faithfully is left out and
             counted.
         split: Shares by the name of the part, `{"train": 0.8, "test": 0.2}`. The thread's id

@@ -84,7 +84,7 @@ class AttemptFailed(GraphRetryError):
 
 
 class CallCancelled(GraphRetryError):
-    """A reviewer or `default_decision` rejected the call; `reason` is the message, if any."""
+    """A reviewer or `default_decision` rejected the call. `reason` is its message, or None."""
 
     def __init__(
         self, message: str, attempts: list[Attempt] | None = None, *, reason: str | None = None
@@ -94,7 +94,7 @@ class CallCancelled(GraphRetryError):
 
 
 class AttemptsExhausted(GraphRetryError):
-    """Every automatic attempt failed, and `review=False` says that nobody is asked."""
+    """Every automatic attempt failed, and nobody is asked because of `review=False`."""
 
 
 class InterventionRequired(GraphRetryError):
@@ -109,11 +109,11 @@ class PauseSwallowed(GraphRetryError):
 
 
 class AnswerRefused(GraphRetryError):
-    """An answer was not applied; the message says why. The model was not called.
+    """An answer was not applied. The message gives the reason. The model was not called.
 
     The thread still waits. Its question is asked again, and `review_ids` are the new ids. `issues`
-    say by field what is wrong; their paths are JSON Pointers into the params or the output that was
-    sent.
+    has an entry for each wrong field. The paths are JSON Pointers into the params or the output
+    that was sent.
 
     Example:
         >>> raise AnswerRefused('`n` expects a number, not "many".', review_ids=["3f92"])
@@ -142,8 +142,8 @@ class StaleDecision(GraphRetryError):
 class ReplayMismatch(GraphRetryError):
     """The saved thread does not fit the code that continues or replays it.
 
-    If a replay gives a different result, `attempt` is the number of the first attempt that differs,
-    `expected` its recorded value and `actual` its new one.
+    If a replay gives a different result, `attempt` is the number of the first attempt that differs.
+    `expected` is its recorded value, and `actual` is its new value.
     """
 
     def __init__(

@@ -46,18 +46,18 @@ _VERSION = 1
 
 
 class EvaluateOptions(RetryOptions, total=False):
-    """Options of `evaluate`: all options of a call, and these.
+    """Options of `evaluate`. They include all options of a call.
 
     params_type: The type in which `llm_call` gets the params (default `dict`).
     change: A function `params -> params` that is applied to the recorded first params.
-    compare: How outputs are compared (default `equal`).
+    compare: The comparison of two outputs (default `equal`).
     calls: Only calls of these names. Required if there are several names.
     labels_wanted: Only calls that had these labels.
     threads: Ids of the threads to read (default: all).
-    where: A function that returns whether a ledger's call is wanted.
+    where: A function of a ledger that returns whether its call is evaluated.
     concurrency: The number of calls that run at the same time (default 4).
     limit: A `Budget`. Once it is spent, no further call starts. Its `price` computes a call's cost.
-    path: A file that keeps each result. With the same file, a second run repeats none of them.
+    path: A file that keeps each result. A second run with the same file skips the kept results.
     progress: Called with the `Evaluation` after each result.
     """
 

@@ -40,8 +40,8 @@ def expire_reviews(
 ) -> list[PendingReview]:
     """Apply the default decision to each expired review, and continue its thread.
 
-    A sweep also continues a thread whose answer was saved by a process that died before its run: by
-    an earlier sweep, or by `resume`.
+    A process may die after it has saved an answer and before it has run the thread. (The process
+    may have been an earlier sweep, or a call of `resume`.) A sweep also continues such a thread.
 
     If several sweeps run at the same time, only one of them ends a review. If a person answers the
     review meanwhile, that answer counts. On a server, a sweep starts the runs and does not wait for
@@ -58,7 +58,8 @@ def expire_reviews(
         notify: Called with a review to remind people of it, such as
             `graph_retry.notifications.Slack`; sync or async.
         remind_after: Seconds after the question at which `notify` is called: one number or several.
-        escalate_to: Functions like `notify` that tell other people, by seconds after the question.
+        escalate_to: Functions like `notify` that notify other people, each with the number of
+            seconds after the question as its key.
 
     Returns:
         The reviews that the default decision ended, including those whose thread then ends with

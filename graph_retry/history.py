@@ -117,9 +117,9 @@ def every_ledger(source: LedgerSource, *, threads: Iterable[str] | None = None) 
     Args:
         source: A graph with its checkpointer, a checkpointer, a client of `langgraph_sdk` (the
             threads of a server, as far as it shows them), the path of exported ledgers, or ledgers.
-        threads: The ids of the threads to read (default: all). To find them all, every checkpoint
-            is listed once, and PostgreSQL's checkpointers hold that list in memory: on a large
-            database pass what `SELECT DISTINCT thread_id FROM checkpoints` gives.
+        threads: The ids of the threads to read (default: all). To find all threads, every
+            checkpoint is listed once, and PostgreSQL's checkpointers hold that list in memory. For
+            a large database, pass the result of `SELECT DISTINCT thread_id FROM checkpoints`.
 
     Raises:
         TypeError: If `source` is of another kind.

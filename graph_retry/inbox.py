@@ -36,14 +36,15 @@ def list_reviews(
     """List the open reviews of all threads, newest first.
 
     Args:
-        source: A compiled graph: its own reviews in its checkpointer are listed. Or a checkpointer:
-            its reviews can be read, but not answered. Or a client of `langgraph_sdk`: the reviews
-            of all graphs on the server are listed, including those of threads in `error`.
-        limit: The most reviews to return (default: all).
+        source: A compiled graph, a checkpointer, or a client of `langgraph_sdk`. For a graph, its
+            own reviews are listed. The reviews of a checkpointer can be read, but not answered. For
+            a client, the reviews of all graphs on the server are listed, including those of threads
+            in `error`.
+        limit: Maximum number of reviews to return (default: all).
         before: The last review of the previous page. Only reviews asked before it are listed.
         config: Values for the runs that answers start: other keys of `configurable`, tags,
             metadata, callbacks, but no thread. Each listed review has them in its `config`.
-        labels: Only reviews of calls that have these `labels`; they may have further ones.
+        labels: Only reviews of calls that have at least these `labels`.
 
     Raises:
         TypeError: If an argument is of another kind.

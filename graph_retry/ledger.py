@@ -79,7 +79,7 @@ class Ledger:
 
     @property
     def outcome(self) -> Outcome:
-        """How the call ended; `open` if its end was never decided, or is unknown."""
+        """The outcome of the call; `open` if nothing decided it, or if it is unknown."""
         if not self.attempts:
             return "open"
         last = self.attempts[-1]

@@ -105,7 +105,8 @@ class Links:
 
         Args:
             review: The review.
-            to: The recipient. The ledger records them as `by`, whoever uses the link.
+            to: The recipient. The ledger records this name as `by`, even if another person uses
+                the link.
         """
         expires = int(time.time() + self.expires_after)
         return f"{self.page.rstrip('/')}/l/{sign(Link(key_of(review), expires, to), self.secret)}"

@@ -87,9 +87,9 @@ class OptionsWithoutAccept(_OtherOptions, total=False):
 class RetryOptions(_OtherOptions, total=False):
     """Options of `retry_llm_call`, `aretry_llm_call` and `create_retry_node`.
 
-    repair: How far a model's text may be repaired before it is validated: `none`, `minimal`,
+    repair: The level to which a model's text is repaired before it is validated: `none`, `minimal`,
         `standard` (default; lossless) or `aggressive`. A function `text -> text` runs after
-        `standard`; a pair of a level and a function sets both.
+        `standard`. A pair of a level and a function sets both.
     format: The format of the answer: `json`, `yaml`, `jsonl` (JSON Lines, for lists) or `xml` (a
         tag for each field), or a `graph_retry.output.Format` (default None: JSON).
     strict: Refuse values of the wrong type instead of converting them (default False).
@@ -97,10 +97,10 @@ class RetryOptions(_OtherOptions, total=False):
         (default False: `format` is only an annotation).
     stop_early: Whether a streamed answer is stopped as soon as it can no longer become valid
         (default True). See `docs/streaming.md`.
-    max_attempts: Model calls at most, the first one included (default 10). If a person may be
-        asked, automation leaves the last attempt to them.
-    auto_retries: Automatic attempts between two reviews at most (default 0: a person is asked
-        after the first failure, and sees the hook's params as a suggestion).
+    max_attempts: Maximum number of model calls, including the first one (default 10). If a person
+        may be asked, automation leaves the last attempt to that person.
+    auto_retries: Maximum number of automatic attempts between two reviews. With the default 0, a
+        person is asked after the first failure, and sees the hook's params as a suggestion.
     review: Whether a person may be asked (default True). If False, a call that fails ends as
         `exhausted`. With `always`, or if a function `attempt -> bool` returns True, a person also
         sees a valid output, and an approval takes it without another call. If the function returns
@@ -126,17 +126,19 @@ class RetryOptions(_OtherOptions, total=False):
     redact: A function `text -> text` that hides private data (default None). It is applied to
         reviews and to the ledger: params, outputs, issues, errors and messages. An edit keeps the
         original of a redacted value. The state and the arguments of hooks are not redacted.
-    budget: What automation may spend before a reviewer is asked: a `graph_retry.hooks.Budget` for
-        this call, or a `SharedBudget` for all calls that are given the same (default None).
-    lessons: How this call learns from other steps, a `graph_retry.hooks.Lessons` (default None).
+    budget: The limit for automation, after which a reviewer is asked: a `graph_retry.hooks.Budget`
+        for this call, or a `SharedBudget` for all calls that get the same object (default None).
+    lessons: The errors of other steps, or past corrections, that are added to the prompt: a
+        `Lessons` or `PastCorrections` of `graph_retry.hooks` (default None).
     on_attempt: Called once with each finished attempt's record (default None).
     name: The name of this call in reviews, events and records (default: the function's name).
     key: Identifies this call among the calls with its name that one node makes (default: its
         params). Give a key if the params change from run to run (function form only).
     labels: Texts by name, such as `tenant`, `assignee` and `priority`, by which reviewers sort and
         filter (default none). Reviews, records and notifications have them.
-    on_cancel: Whether a rejected or exhausted call raises (`raise`, the default of the function
-        form) or ends with that status (`end`, the default of the node form, and only there).
+    on_cancel: The end of a rejected or exhausted call. `raise`, the default of the function form,
+        raises an exception. `end`, the default of the node form and allowed only there, ends the
+        call with that status.
     locked: Fields of the params that no reviewer may edit (default none). Hooks and feedback may
         still change them.
     keys: Other names for the state keys of `StateKeys` (node form only).

@@ -52,7 +52,7 @@ class Precedent:
     in_a_row: The number of approvals since the last different decision.
     approved: The number of all approvals.
     decided: The number of all decisions.
-    since: When the approvals in a row began (ISO 8601).
+    since: The time of the first approval in a row (ISO 8601).
     """
 
     call: str
@@ -97,7 +97,9 @@ class Precedent:
 
 @checked
 def precedents(rows: Iterable[Correction], at_least: int = 20) -> list[Precedent]:
-    """Find suggestions that were approved unchanged `at_least` times in a row; most often first.
+    """Find suggestions that were approved unchanged at least `at_least` times in a row.
+
+    The suggestion with the most approvals in a row comes first.
 
     Only decisions by people count, and only about reviews that suggested params. An edit, a
     rejection or any other decision starts the count again.

@@ -143,10 +143,10 @@ class Attempt(TypedDict):
     """The Python types of params that neither their JSON nor the params type shows, by path."""
 
     author: str
-    """Who made the params of this attempt: `caller`, `hook:NAME`, `human`, `human:NAME`, …."""
+    """The author of this attempt's params: `caller`, `hook:NAME`, `human`, `human:NAME`, …."""
 
     reason: str | None
-    """Why the params were changed; None for the caller's params."""
+    """The reason for the change of the params; None for the caller's params."""
 
     raw: dict[str, Any] | None
     """The call's result: `{"text": …}`, `{"value": …}` for a structured result, or `{"type": …}`
@@ -171,7 +171,7 @@ class Attempt(TypedDict):
     """The errors of the value."""
 
     failure: Failure | None
-    """Why the attempt failed; None if it did not."""
+    """The failure of the attempt; None if it did not fail."""
 
     decision: dict[str, Any] | None
     """The reviewer's decision after this attempt, with its author, time and channel, and the
@@ -194,7 +194,7 @@ class Attempt(TypedDict):
 
     stopped_early: NotRequired[bool]
     """True if the answer was a stream that was closed before its end. `raw` has the part that had
-    come, and `issues` say why it could not become valid."""
+    arrived, and `issues` has the errors because of which it could not become valid."""
 
     traceparent: NotRequired[str]
     """The OpenTelemetry span of the attempt's run (W3C), if tracing is set up."""

@@ -36,7 +36,7 @@ class Replayed:
     number: The attempt's number.
     attempt: The new record.
     output: The valid output as JSON; None if the attempt failed.
-    author: The hooks that revised the params; None if none did.
+    author: The hooks that revised the params; None if no hook revised them.
     params: The revised params as JSON; None if no hook revised them.
     differs: The differences, each as (field of the record or `next params`, recorded value, new
         value).
@@ -51,7 +51,7 @@ class Replayed:
 
 
 class ReplayOptions(RetryOptions, total=False):
-    """Options of `replay`: all options of a call, and three more.
+    """Options of `replay`. They include all options of a call.
 
     output: The output type of the call.
     params_type: The type in which hooks get the params (default `dict`).

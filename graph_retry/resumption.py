@@ -39,14 +39,14 @@ def resumption(
     Args:
         graph: The compiled graph. On a server, stream a run of its client instead, with
             `command={"resume": {review.interrupt_id: decision}}` and
-            `multitask_strategy="reject"`: there the server is the lock.
+            `multitask_strategy="reject"`, because the server locks its threads itself.
         config: The config with the `thread_id`.
         decision: As for `resume`.
         answers: As for `resume`.
         wait: Seconds to wait while another process runs the thread and the review is still open.
 
     Raises:
-        AnswerRefused: At the end of the block, if an answer was not applied; as `resume` does.
+        AnswerRefused: At the end of the block, if an answer was not applied.
         StaleDecision: If the review is no longer open.
         TimeoutError: If another process still runs the thread after `wait` seconds.
         TypeError: If the graph is on a server.

@@ -64,7 +64,7 @@ class Change(TypedDict):
     """The attempt to go back to, and the changes to it.
 
     attempt: The number of the attempt to make again; the first is 1. With a `decision`, the attempt
-        is not made again: its review gets the decision.
+        is not made again, but its review gets the decision.
     params: The fields to change in that attempt's params (default: none).
     decision: The new answer to the review of that attempt, such as `reject()`.
     reason: The reason, for the ledger.

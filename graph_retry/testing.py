@@ -34,10 +34,10 @@ _VOLATILE = (
 
 
 class ScriptedLLM:
-    """A fake model with a script. Each call returns the next step, or raises it (an exception).
+    """A fake model with a script. Each call returns the next step, or raises it if it is an error.
 
-    `calls` holds the params of the calls. At its end, the `with` block fails the test if the model
-    was called more or fewer times than the script has steps; so does `assert_finished`.
+    `calls` holds the params of the calls. The end of the `with` block fails the test if the model
+    was called more or fewer times than the script has steps. `assert_finished` checks the same.
 
     Example:
         >>> from graph_retry import retry_llm_call

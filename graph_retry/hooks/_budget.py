@@ -205,10 +205,10 @@ class SharedBudget(Budget):
     Make one object for each batch, because it remembers every attempt as long as it lives. With
     `failures` alone, it remembers only the failures since the last success.
 
-    failures: A circuit breaker. After so many failed attempts in a row, over all calls, no call is
-        made for `cool_down` seconds unless a reviewer decides to.
-    cool_down: Seconds from the last failure until calls are made again. One that fails then starts
-        the time anew.
+    failures: A circuit breaker. After this number of failed attempts in a row, over all calls, no
+        call is made for `cool_down` seconds, unless a reviewer decides to make one.
+    cool_down: Seconds from the last failure until calls are made again. If a call fails then, the
+        time starts again.
 
     Example:
         >>> from graph_retry import AttemptsExhausted, Completion, retry_llm_call

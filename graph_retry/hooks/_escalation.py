@@ -63,8 +63,8 @@ class ChangingHook:
 def escalate(schedule: Mapping[Count, Changes]) -> ChangingHook:
     """Make a hook that changes fields after certain attempts, after any failure.
 
-    Two equal failures in a row do not end automation: the hook's step comes first, within the limit
-    of `auto_retries`.
+    Two equal failures in a row do not end automation, because the hook's step comes first, within
+    the limit of `auto_retries`.
 
     Args:
         schedule: `{attempt: {field: value}}`. A change is made after exactly this attempt has

@@ -31,7 +31,7 @@ _QUOTED = 1_000
 class PastCorrections(Lessons):
     """A value of the option `lessons`: a call learns from people's corrections of earlier calls.
 
-    Only corrections with a value that a person supplied, took or approved are shown. They are
+    Only corrections with a value that a person supplied, accepted or approved are shown. They are
     quoted as data, and the ledger lists their ids in the `reason` of the first attempt.
 
     rows: Corrections of one call, as `corrections_of(graph, calls=["read"])` yields them.
