@@ -55,12 +55,11 @@ LEFT_OVER = (
 )
 
 
-@dataclass(eq=False, kw_only=True)
+@dataclass(eq=False)
 class Taken:
     """An answer and its question.
 
-    author: Who answered: `human`, `agent:NAME` or `rewind`.
-    channel: The client through which the answer came, such as `python`.
+    author: Who answered: `human`, `agent:NAME`, `rewind`, or `system` for a default decision.
     loop: The position from which the decision continues.
     fork: The earlier attempt that the answer is about; None if it is about the last attempt.
     problem: Why the answer must be refused, if this is known before the answer is read.
@@ -70,9 +69,8 @@ class Taken:
 
     question: Question
     value: Any
-    author: str
-    channel: str
     loop: Loop
+    author: str = "human"
     fork: Fork | None = None
     problem: str | None = None
     came_at: str | None = None
@@ -82,6 +80,12 @@ class Taken:
     def by_agent(self) -> bool:
         """Whether automatic reviewers were asked for this answer; a person may be asked next."""
         return self.author.startswith("agent")
+
+    @property
+    def channel(self) -> str:
+        """The client through which the answer came, such as `python`."""
+        role = self.author.partition(":")[0]
+        return role if role in ("agent", "system") else channel_of(self.value)
 
 
 async def take_answer(given: StepInput) -> Taken:
@@ -95,46 +99,21 @@ async def take_answer(given: StepInput) -> Taken:
     question = question_of(plan, loop, attempts, given.params, given.state.get(REVIEWED))
     if recorded is not None:
         refused, came_at = recorded.get("refused"), recorded.get("at")
-        return _of_person(question, loop, recorded["value"], refused, came_at)
+        return Taken(question, recorded["value"], loop, problem=refused, came_at=came_at)
     if plan.settings.reviewer and loop["review"] and loop["review"]["agents"] is None:
         author, value, passed = await ask_reviewers(plan, question, attempts)
-        return Taken(
-            question=question,
-            value=value,
-            author=author,
-            channel="agent",
-            loop=loop,
-            passed=passed,
-        )
+        return Taken(question, value, loop, author=author, passed=passed)
     value, was_shown = await _ask_person(given, question)
     if not was_shown:
-        return _of_person(question, loop, value, LEFT_OVER)
-    fork = await _fork(value, attempts)
-    if fork:
+        return Taken(question, value, loop, problem=LEFT_OVER)
+    if fork := await _fork(value, attempts):
         return _back(plan, loop, fork)
-    return _of_person(question, loop, value, came_at=sent_at(given.run.caller))
+    came_at = sent_at(given.run.caller)
+    return Taken(question, value, loop, came_at=came_at)
 
 
 async def _fork(value: Any, attempts: list[Attempt]) -> Fork | None:
     return fork_of(value, await whole_here(attempts)) if goes_back(value) else None
-
-
-def _of_person(
-    question: Question,
-    loop: Loop,
-    value: Any,
-    problem: str | None = None,
-    came_at: str | None = None,
-) -> Taken:
-    return Taken(
-        question=question,
-        value=value,
-        author="human",
-        channel=channel_of(value),
-        loop=loop,
-        problem=problem,
-        came_at=came_at,
-    )
 
 
 def _back(plan: Plan[Any], loop: Loop, fork: Fork, problem: str | None = None) -> Taken:
@@ -144,15 +123,8 @@ def _back(plan: Plan[Any], loop: Loop, fork: Fork, problem: str | None = None) -
     # An attempt that is made again does not count against `max_attempts`.
     if fork.again:
         question = replace(question, used_up=False)
-    return Taken(
-        question=question,
-        value=fork.answer,
-        author="rewind",
-        channel=channel_of(fork.answer),
-        loop=at,
-        fork=fork,
-        problem=problem or fork.problem,
-    )
+    problem = problem or fork.problem
+    return Taken(question, fork.answer, at, author="rewind", fork=fork, problem=problem)
 
 
 async def _ask_person(given: StepInput, question: Question) -> tuple[Any, bool]:

@@ -53,7 +53,8 @@ async def ask_reviewers(
     would refuse.
     """
     attempts = await whole_here(attempts)
-    question = _offering_what_holds(plan, question, attempts)
+    if _why_no_call(plan, attempts, "agent", sent=0) is not None:
+        question = replace(question, used_up=True)
     review = Review(**parts_of(build_payload(question), attempts, current_thread()))
     passed: list[Passed] = []
     for reviewer in plan.settings.reviewer:
@@ -97,13 +98,6 @@ async def not_again(
 def _why_no_call(plan: Plan[Any], attempts: list[Attempt], author: str, sent: int) -> str | None:
     most, person = plan.settings.max_attempts, bool(plan.settings.review)
     return why_no_call(attempts, author, sent=sent, max_attempts=most, person=person)
-
-
-def _offering_what_holds(plan: Plan[Any], question: Question, attempts: list[Attempt]) -> Question:
-    """Remove the decisions that call the model, if no agent may call it again."""
-    if _why_no_call(plan, attempts, "agent", sent=0) is None:
-        return question
-    return replace(question, used_up=True)
 
 
 async def notify(plan: Plan[Any], payload: dict[str, Any], attempts: list[Attempt]) -> None:

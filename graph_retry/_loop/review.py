@@ -43,7 +43,7 @@ async def review_step(given: StepInput) -> dict[str, Any]:
     verdict: Accepted | Refused
     # An answer that a person gave after the review had expired does not count.
     if taken.author == "human" and is_expired(taken.question.expires_at, taken.came_at):
-        taken = replace(taken, author="system", channel="system")
+        taken = replace(taken, author="system")
         verdict = await _default(given, taken.question)
     elif taken.problem is not None:
         verdict = Refused(taken.problem)
@@ -69,7 +69,7 @@ def _left_open(given: StepInput, taken: Taken, decision: Decision, effect: Wait)
     """Save a decision that leaves the review open (such as `defer`), and ask the question again."""
     plan, loop, record = given.plan, given.loop, given.attempts[-1]
     again = _ask_again(loop, record, None)
-    note = _note(_redacted(plan, decision), taken.author, taken.channel, taken.question.review_id)
+    note = _note(_redacted(plan, decision), taken)
     again["noted"] = {**again["noted"], **effect.fields}
     again["before"] = [*again["before"], note]
     given.log_review(f"left open by {decision['type']}", note["review_id"], taken.author)
@@ -107,11 +107,11 @@ def _accepted(given: StepInput, taken: Taken, verdict: Accepted) -> dict[str, An
     review_id = taken.question.review_id
     verdict = verdict._replace(decision=_redacted(plan, verdict.decision))
     output, decided = given.state.get(REVIEWED), verdict.decision["type"]
+    review: Any = given.loop["review"] or {}
     note = {
-        **_note(verdict.decision, taken.author, taken.channel, review_id),
+        **_note(verdict.decision, taken),
         **_counted(plan, verdict.effect, output),
-        **_suggested(given.loop["review"]),
-        **_earlier(given.loop["review"]),
+        **{key: review[key] for key in ("suggested_by", "before") if review.get(key)},
     }
     given.run.emit("review_answered", record["number"], decision=decided, author=note["author"])
     ended = "expired" if taken.author == "system" else f"answered with {decided}"
@@ -154,17 +154,17 @@ def _redacted(plan: Plan[Any], decision: Decision) -> Decision:
     return cast("Decision", said)
 
 
-def _note(decision: Decision, author: str, channel: str, review_id: str) -> dict[str, Any]:
+def _note(decision: Decision, taken: Taken) -> dict[str, Any]:
     """Return a decision as the ledger stores it: with its author, time and channel."""
     said = {key: value for key, value in decision.items() if key not in ("params", "output")}
-    user = _user() if author == "human" else None
+    user = _user() if taken.author == "human" else None
     by = user or decision.get("by")
     return {
-        "channel": channel,
+        "channel": taken.channel,
         **said,
         **({"user": user} if user else {}),
-        "review_id": review_id,
-        "author": f"{author}:{by}" if by else author,
+        "review_id": taken.question.review_id,
+        "author": f"{taken.author}:{by}" if by else taken.author,
         "at": now(),
     }
 
@@ -176,17 +176,6 @@ def _counted(plan: Plan[Any], effect: Effect, reviewed: dict[str, Any] | None) -
     output = effect.output or (reviewed if effect.status == "overruled" else None)
     redact, names = plan.settings.redact, plan.output_names
     return {} if output is None else {"output": redacted(output["value"], redact, names)}
-
-
-def _earlier(review: OpenReview | None) -> dict[str, Any]:
-    """Return `{"before": […]}` with earlier decisions that left the review open, if any."""
-    return {"before": review["before"]} if review and review["before"] else {}
-
-
-def _suggested(review: OpenReview | None) -> dict[str, Any]:
-    """Return `{"suggested_by": …}`, the author of the suggested params, if any were suggested."""
-    by = review and review["suggested_by"]
-    return {"suggested_by": by} if by else {}
 
 
 def _user() -> str | None:

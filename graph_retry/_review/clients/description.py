@@ -17,7 +17,7 @@ from graph_retry._params.patch import readable_diff
 from graph_retry._pictures import noted
 from graph_retry._quoting import inert, one_line, quoted
 from graph_retry._review.decisions import ROWS, form_of, offered
-from graph_retry._review.forms.field_kinds import inner_fields
+from graph_retry._review.forms.restore import object_branches
 from graph_retry._review.review import NOT_APPLIED, Question
 from graph_retry._wording import whole_sentences
 
@@ -180,6 +180,7 @@ def _some_params(question: Question) -> str:
 
 def _fields_of_output(question: Question) -> str:
     schema = question.schema_of_output or {}
-    names = inner_fields(schema, schema)[0]
+    branches = object_branches(schema, schema)
+    names: dict[str, Any] = (len(branches) == 1 and branches[0].get("properties")) or {}
     fields = ", ".join(f"{json.dumps(name, ensure_ascii=False)}: …" for name in names)
     return f"{{{fields}}}" if 0 < len(fields) <= 300 and "`" not in fields else "…"

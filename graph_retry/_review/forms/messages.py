@@ -4,7 +4,7 @@ from typing import Any
 
 from graph_retry._issues import literal
 from graph_retry._json import is_array, is_object
-from graph_retry._review.forms.field_kinds import inner_fields, item_nodes
+from graph_retry._schemas import alternatives, element
 
 _TYPES = {
     "user": "human",
@@ -36,9 +36,10 @@ def with_types(items: list[Any], shown: Any, node: Any, root: dict[str, Any]) ->
         [{'content': 'x', 'type': 'human'}]
     """
     before = shown if is_array(shown) else []
-    fields = (inner_fields(item, root)[0] for item in item_nodes(node, root))
+    lists = [one for one in alternatives(node, root) if "items" in one]
+    declared = [item for one in lists for item in alternatives(element(one, 0, root), root)]
     if not any(map(_is_message, before)) and not any(
-        known.keys() >= _LANGCHAIN for known in fields
+        item.get("properties", {}).keys() >= _LANGCHAIN for item in declared
     ):
         return items
     return [_with_type(item) if is_object(item) else item for item in items]

@@ -9,13 +9,6 @@ from typing import Any, NamedTuple
 from graph_retry._issues import SHOWN_ISSUES, Path, issue, literal
 from graph_retry._json import NotJsonError, is_array, is_number, is_object, read_json
 from graph_retry._pictures import UnknownPictureError, unnoted
-from graph_retry._review.forms.field_kinds import (
-    ANY_KIND,
-    expectation,
-    kind_of,
-    kinds_of,
-    object_branches,
-)
 from graph_retry._review.forms.messages import UnknownRoleError, with_types
 from graph_retry._review.forms.shown import (
     LostDigitsError,
@@ -23,11 +16,21 @@ from graph_retry._review.forms.shown import (
     names_behind,
     put_back,
 )
-from graph_retry._schemas import alternatives, element, kinds, member
+from graph_retry._schemas import ANY_KIND, alternatives, element, kind_of, kinds, kinds_of, member
 from graph_retry._wording import did_you_mean, near_miss
 from graph_retry.records import Issue
 
 _LITERALS = {"true": "true", "false": "false", "none": "null"}
+_NUMBERS = frozenset({"number", "integer"})
+_EXPECTED = {
+    "number": "a number",
+    "boolean": "true or false",
+    "array": 'a JSON list such as ["a", "b"]',
+    "object": 'a JSON object such as {"a": 1}',
+    "string": "text",
+    "null": "null",
+}
+"""The words for the types of values that a field takes."""
 
 
 class Field(NamedTuple):
@@ -118,6 +121,16 @@ def merged(
         else:
             result[names.get(label, label)] = restored(item, inner, issues)
     return result
+
+
+def object_branches(node: Any, root: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the branches of a union that accept objects; a schema without a union is one branch.
+
+    Example:
+        >>> object_branches({"anyOf": [{"properties": {"a": {}}}, {"type": "null"}]}, {})
+        [{'properties': {'a': {}}}]
+    """
+    return [one for one in alternatives(node, root) if "object" in kinds(one)]
 
 
 def _branches_to_merge(value: dict[str, Any], field: Field) -> list[dict[str, Any]]:
@@ -216,10 +229,13 @@ def _read(text: str, field: Field) -> Any:
     allowed, shown = kinds_of(field.node, field.root), field.shown
     if allowed == ANY_KIND and field.from_form and shown is not None:
         allowed = frozenset({kind_of(shown)})
+    if allowed & _NUMBERS:  # The type itself tells best why it takes no `1.5`.
+        allowed |= _NUMBERS
     readable, source, why = allowed, _LITERALS.get(text.strip().casefold(), text), ""
     if "string" in allowed:
+        kinds_shown = _NUMBERS if is_number(shown) else {kind_of(shown)}
         stays = isinstance(shown, str) and allowed == ANY_KIND
-        readable = frozenset[str]() if stays else allowed & {kind_of(shown), "null"} - {"string"}
+        readable = frozenset[str]() if stays else allowed & {*kinds_shown, "null"} - {"string"}
         source = text
     try:
         parsed = read_json(source)
@@ -233,4 +249,5 @@ def _read(text: str, field: Field) -> Any:
         why = f" ({error})" if allowed & {"array", "object"} else ""
     if "string" in allowed:
         return text
-    raise UnreadableError(f"expects {expectation(allowed)}, not {literal(text, 80)}{why}")
+    expected = " or ".join(words for kind, words in _EXPECTED.items() if kind in allowed)
+    raise UnreadableError(f"expects {expected}, not {literal(text, 80)}{why}")
