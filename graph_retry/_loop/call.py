@@ -146,7 +146,7 @@ async def _open(
     if execution is not None and not given.namespace:
         loop["origin"] = loop["origin"] or execution.checkpoint_id
     record = _opened(given, loop, attempts, params)
-    # The attempt began before its first try, if `transient` tries again.
+    # If `transient` repeats the request, the attempt began when its first request was made.
     began = execution.node_first_attempt_time if execution else None
     moment = datetime.now(UTC) if began is None else datetime.fromtimestamp(began, UTC)
     record["started_at"] = moment.isoformat(timespec="microseconds")

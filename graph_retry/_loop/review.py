@@ -78,7 +78,7 @@ def _left_open(given: StepInput, taken: Taken, decision: Decision, effect: Wait)
 
 
 def _refused(given: StepInput, taken: Taken, verdict: Refused) -> dict[str, Any]:
-    """Refuse an answer. After an agent's answer a person is asked; a person is asked again.
+    """Refuse an answer of an agent, and ask a person; or refuse a person's answer, and ask again.
 
     If some fields of a person's answer could be read, the new question suggests them.
     """

@@ -122,7 +122,7 @@ def scalar(token: str) -> tuple[str, str] | None:
 
 
 def is_word(text: str, at: int) -> bool:
-    """Return whether a plain word is at `at` that resembles no number, literal or code."""
+    """Return whether a word begins at `at` that does not resemble a number, literal or code."""
     token = TOKEN.match(text, at)
     if token is None or text[token.end() : token.end() + 2][1:].isalnum():
         return False

@@ -61,10 +61,10 @@ def strict_part(text: str, start: int, end: int) -> tuple[Any, int]:
 
 
 def strict_value(text: str) -> Any:
-    """Read a text that is strict JSON as a whole.
+    """Read a text that consists of one strict JSON document and white space.
 
     Raises:
-        ValueError: If it is not.
+        ValueError: If the text is not such a document.
     """
     start = len(text) - len(text.lstrip(" \t\r\n"))
     value, end = strict_part(text, start, len(text))
