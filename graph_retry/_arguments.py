@@ -74,12 +74,9 @@ def checked(target: T) -> T:
 
 def _checking(function: Callable[..., Any], annotated: Any) -> Callable[..., Any]:
     """Return a function that checks its arguments by the annotations of another object."""
-    signature = inspect.signature(function)
-    rest = next((p.name for p in signature.parameters.values() if p.kind is p.VAR_KEYWORD), "")
-    kinds_named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    own = [p.name for p in signature.parameters.values() if p.kind in kinds_named]
 
     def check(args: tuple[Any, ...], given: Mapping[str, Any]) -> None:
+        signature, rest, own = _shape(function)
         kinds = hints_of(annotated)
         declared = get_args(kinds[rest])[0] if get_origin(kinds.get(rest)) is Unpack else None
         if not rest or declared:
@@ -149,6 +146,19 @@ def check_names(
             listed = f" Known are {', '.join(known)}."
             meant = did_you_mean(name, (*known, *also)) or listed
             raise WrongArgumentError(f"{what} `{name:.80}`.{meant}")
+
+
+@cache
+def _shape(function: Callable[..., Any]) -> tuple[inspect.Signature, str, list[str]]:
+    """Return the signature, the name of `**options` and the other names that may be given by name.
+
+    They are read at the first call, to keep the import fast.
+    """
+    signature = inspect.signature(function)
+    parameters = signature.parameters.values()
+    rest = next((p.name for p in parameters if p.kind is p.VAR_KEYWORD), "")
+    own = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+    return signature, rest, own
 
 
 @cache
