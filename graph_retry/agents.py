@@ -56,6 +56,7 @@ __all__ = ["Ledgers", "RetryMiddleware", "RetryState", "merge_ledgers"]
 
 Ledgers = dict[str, list[Attempt]]
 
+_ToolName = Annotated[str, "the name of a tool, a text such as `tool.name`"]
 _LOG = logging.getLogger("graph_retry")
 _ASK = "Answer again: call the tools with arguments that fit, or give the response that is wanted."
 
@@ -120,7 +121,7 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
         self,
         on_retry: OnRetry[Any] = None,
         *,
-        tools: bool | Sequence[str] = False,
+        tools: bool | Sequence[_ToolName] = False,
         models: Mapping[str, BaseChatModel] | None = None,
         messages: Size = 6,
         one_at_a_time: bool = False,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import json
 from dataclasses import dataclass, field
 from typing import Any
@@ -98,7 +99,10 @@ class Validator:
             if not problem:
                 return Checked(value=accepted, jsonable=jsonable, repairs=repairs)
             if problem["code"] == "not_json":
-                came = quoted_with_article(type(accepted).__name__)
+                kind = type(accepted)
+                is_namesake = kind.__module__ != "builtins" and hasattr(builtins, kind.__name__)
+                name = f"{kind.__module__}.{kind.__name__}" if is_namesake else kind.__name__
+                came = quoted_with_article(name)
                 raise TypeError(
                     f"`output` `{self.name}` accepted {came}, which has no "
                     "plain JSON form that validates back to it, so graph state cannot keep it; "

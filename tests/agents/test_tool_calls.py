@@ -75,7 +75,9 @@ def test_a_rejected_tool_call_raises_where_that_is_asked_for(mode):
 @pytest.mark.parametrize("tools", ["search", [len], ["search", 1]])
 def test_tools_that_are_no_names_are_refused(tools):
     """They would match no tool, and nobody would be asked about any."""
-    with pytest.raises(TypeError, match=r"`tools.*: give .*text"):
+    with pytest.raises(
+        TypeError, match=r"`tools.*: give .*the name of a tool, a text such as `tool.name`"
+    ):
         RetryMiddleware(tools=tools)
     with pytest.raises(
         TypeError,

@@ -36,6 +36,9 @@ class Verdict:
     reason: str = ""
 
 
+NamedBool = type("bool", (), {"__module__": "numpy"})
+
+
 class Scalar:
     """One value of NumPy's."""
 
@@ -132,6 +135,7 @@ def test_an_answer_that_refuses(value, answer, expected):
         pytest.param({}, {"bad"}, "no plain JSON form", id="set"),
         pytest.param({}, (text for text in ["bad"]), "no plain JSON form", id="generator"),
         pytest.param({}, Scalar(False), "no plain JSON form", id="numpy"),
+        pytest.param({}, NamedBool(), "accepted a `numpy.bool`", id="named-like-a-builtin"),
         pytest.param({}, "bad", "may mean several things: return a bool", id="bare-text"),
         pytest.param({}, "", "may mean several things: return a bool", id="empty-text"),
         pytest.param(

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from httpx import HTTPStatusError
 
+from graph_retry.inbox import alist_reviews
 from tests.review.questions import Params, reset_form
 
 RECORDED = json.loads(
@@ -206,12 +207,15 @@ async def test_what_a_tab_that_was_not_reloaded_decides(served):
 
 
 async def test_null_as_an_answer_leaves_the_question_open(served):
-    """A client that sends `null` ends no thread: it still waits, and the next answer counts."""
+    """LangGraph fails at `null`, which the SDK leaves out: raw HTTP gives an error, and no loss."""
     async with served.client() as client:
         thread_id, _ = await ask(client, attempt=1)
-        run = await client.runs.create(thread_id, "extract", command={"resume": None})
+        sent = {"assistant_id": "extract", "command": {"resume": None}}
+        run = await client.http.post(f"/threads/{thread_id}/runs", json=sent)
         await client.runs.join(thread_id, run["run_id"])
-        assert (await client.threads.get(thread_id))["status"] == "interrupted"
+        assert (await client.threads.get(thread_id))["status"] == "error"
+        (review,) = await alist_reviews(client)
+        assert (review.thread_id, review.attempt) == (thread_id, 1)
         state = await client.runs.wait(thread_id, "extract", command={"resume": "reject"})
         assert state["status"] == "cancelled"
         assert len(served.calls(thread_id)) == 1
