@@ -106,7 +106,6 @@ INSIDE = re.compile(
 KNOW_THE_INSIDE = {
     "_attempts.py": 1,
     "_asking/person.py": 1,
-    "_run/running.py": 2,
     "records.py": 1,
 }
 """Lines outside the room that name something of LangGraph's inside; only ever fewer."""

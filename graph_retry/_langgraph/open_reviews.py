@@ -4,7 +4,7 @@ A LangGraph saver cannot list the threads that wait: it lists the checkpoints of
 all. Therefore, on SQLite and PostgreSQL, each waiting call has a row in this table. The row is
 written before the question is asked. It is deleted after the run has ended and the answer is saved.
 A superfluous row costs one read of its thread, which deletes the row. A missing row would hide a
-review. Therefore a row stays if there is any doubt.
+review. Therefore a row stays if there is any doubt. (Read in the methods of `BaseCheckpointSaver`.)
 """
 
 from __future__ import annotations

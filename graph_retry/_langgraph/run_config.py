@@ -35,7 +35,12 @@ def call_namespace() -> str:
 
 def namespace_in(config: RunnableConfig) -> str:
     """Return the checkpoint namespace of a call, from the config of one of its steps."""
-    return around(str(config.get("configurable", {}).get("checkpoint_ns", "")))
+    return around(task_namespace_in(config.get("configurable", {})))
+
+
+def task_namespace_in(configurable: Mapping[str, Any]) -> str:
+    """Return the namespace of the task that is running; empty outside any graph."""
+    return str(configurable.get("checkpoint_ns", ""))
 
 
 def current_thread() -> str | None:

@@ -12,7 +12,7 @@ the writes of a thread after each kind of answer.)
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -194,7 +194,14 @@ def asked_in(state: Any) -> list[Any]:
     return [getattr(interrupt, "value", None) or interrupt["value"] for interrupt in found]
 
 
-def interrupts_shown(thread: CheckpointTuple | None) -> Iterator[Interrupt]:
+def interventions(interrupts: Iterable[Interrupt]) -> Iterator[tuple[Interrupt, dict[str, Any]]]:
+    """Yield the interrupts that graph-retry raised, each with its value."""
+    for interrupt in interrupts:
+        if (value := intervention(interrupt.value)) is not None:
+            yield interrupt, value
+
+
+def shown_at(thread: CheckpointTuple | None) -> Iterator[tuple[Interrupt, dict[str, Any]]]:
     """Yield graph-retry's interrupts that a thread shows, including answered ones.
 
     A question inside a `@task` of an entrypoint is written twice: by that task, and later by the
@@ -202,8 +209,8 @@ def interrupts_shown(thread: CheckpointTuple | None) -> Iterator[Interrupt]:
     """
     writes: Any = (thread and thread.pending_writes) or ()
     for task, channel, questions in writes:
-        for question in questions if channel == INTERRUPT else ():
-            if (asked := intervention(question.value)) is not None:
+        if channel == INTERRUPT:
+            for question, asked in interventions(questions):
                 first = outermost(namespace_in(asked))
                 if not first.is_task or first.id == task:
-                    yield question
+                    yield question, asked

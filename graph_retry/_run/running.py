@@ -26,7 +26,7 @@ from graph_retry._langgraph.calls import Slot, find_slot
 from graph_retry._langgraph.checkpoints import PLACE, newest_checkpoint, values_of
 from graph_retry._langgraph.fork import task_path
 from graph_retry._langgraph.open_reviews import delete_answered, make_table
-from graph_retry._langgraph.run_config import inside, saver_in, scratchpad_in
+from graph_retry._langgraph.run_config import inside, saver_in, scratchpad_in, task_namespace_in
 from graph_retry._langgraph.shown import tell_ended, tell_ended_by_input
 from graph_retry._run.plan import Plan
 from graph_retry._run.step import RUN, LoopRun
@@ -161,7 +161,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         # LangGraph refuses `durability` together with `checkpoint_during`, its deprecated form.
         if saver is not None and "checkpoint_during" not in options:
             options["durability"] = options.get("durability") or "sync"
-        is_nested = bool(configurable.get("checkpoint_ns"))
+        is_nested = bool(task_namespace_in(configurable))
         is_task = self.plan is not None and scratchpad_in(given) is not None
         made = Made(
             settings=plan.settings,
@@ -184,7 +184,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
             await make_table(saver)
             slot = await find_slot(made, configurable)
             # The call did not get the task's own namespace, because the task makes several calls.
-            if is_task and slot and slot.namespace != configurable["checkpoint_ns"]:
+            if is_task and slot and slot.namespace != task_namespace_in(configurable):
                 made = replace(made, is_task=False)
             run = replace(
                 run,

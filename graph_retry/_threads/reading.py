@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.types import StateSnapshot
 
 from graph_retry._json import is_object
@@ -50,23 +50,30 @@ async def read_shown(graph: Any, config: RunnableConfig) -> ThreadView:
         ValueError: If an answer could not reach its call.
     """
     saver, thread_id = saver_of(graph), thread_of(config)
-    if saver is not None:
-        view = await read_newest(saver, thread_id, [""])
-    else:
-        view = ThreadView(shown=(await get_state(graph, config)).interrupts)
+    if saver is None:
+        return await _read_shown_there(graph, config)
+    view = await read_newest(saver, thread_id, [""])
+    for _, value in view.questions:
+        namespace = namespace_in(value)
+        if _is_reachable(graph, namespace):
+            call = await newest_checkpoint(saver, thread_id, namespace)
+            view.add(call or unread(place_of(thread_id, namespace)))
+    return view
+
+
+async def _read_shown_there(graph: Any, config: RunnableConfig) -> ThreadView:
+    """Read the shown questions of a thread on a server."""
+    view = ThreadView(shown=(await get_state(graph, config)).interrupts)
     answered: Collection[str] | None = None
     for interrupt, value in view.questions:
-        namespace = namespace_in(value)
-        if not _is_reachable(graph, namespace):
-            continue
-        call = await newest_of_call(graph, config, namespace)
-        if call is None and is_remote(graph):
-            # An older server hides the state of function calls, but lists the answered questions.
-            if answered is None:
-                answered = [name for _, _, name in await RemoteRuns(graph, config).answers()]
-            if interrupt.id in answered:
-                continue
-        view.add(call or unread(place_of(thread_id, namespace)))
+        place = place_of(thread_of(config), namespace_in(value))
+        snapshot = await _shown_at(graph, place)
+        is_hidden = snapshot is None or not snapshot.created_at
+        # An older server hides the state of function calls, but lists the answered questions.
+        if is_hidden and answered is None and is_remote(graph):
+            answered = [name for _, _, name in await RemoteRuns(graph, config).answers()]
+        if not is_hidden or interrupt.id not in (answered or ()):
+            view.add(unread(place) if snapshot is None or is_hidden else as_saved(snapshot))
     return view
 
 
@@ -87,17 +94,6 @@ def _is_reachable(graph: Any, namespace: str) -> bool:
                 "start anew with each answer: compile it without that argument."
             )
     return True
-
-
-async def newest_of_call(
-    graph: Any, config: RunnableConfig, namespace: str
-) -> CheckpointTuple | None:
-    """Read the newest checkpoint of a call; None if it has none or a server hides it."""
-    saver, thread_id = saver_of(graph), thread_of(config)
-    if saver is not None:
-        return await newest_checkpoint(saver, thread_id, namespace)
-    snapshot = await _shown_at(graph, place_of(thread_id, namespace))
-    return as_saved(snapshot) if snapshot and snapshot.created_at else None
 
 
 async def _shown_at(server: Any, place: RunnableConfig) -> StateSnapshot | None:

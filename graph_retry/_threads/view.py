@@ -24,10 +24,10 @@ from graph_retry._langgraph.checkpoints import (
     writers_of,
 )
 from graph_retry._langgraph.shown import (
-    interrupts_shown,
-    intervention,
+    interventions,
     namespace_in,
     questions_of,
+    shown_at,
 )
 from graph_retry._namespaces import outermost
 from graph_retry._state import LOOP, is_open
@@ -96,11 +96,6 @@ class ThreadView:
         """The newest checkpoint of the outermost graph."""
         return self.newest.get("")
 
-    @property
-    def interrupts(self) -> list[Interrupt]:
-        """All interrupts that the thread shows, including those of user code."""
-        return list(interrupts_shown(self.root) if self._shown is None else self._shown)
-
     @cached_property
     def questions(self) -> list[tuple[Interrupt, dict[str, Any]]]:
         """The interrupts that graph-retry raised and the thread shows, in the order of asking.
@@ -108,10 +103,9 @@ class ThreadView:
         LangGraph may show a question in a `@task` twice, so each review is listed once.
         """
         by_review: dict[str, tuple[Interrupt, dict[str, Any]]] = {}
-        for interrupt in self.interrupts:
-            value = intervention(interrupt.value)
-            if value is not None:
-                by_review.setdefault(value["review_id"], (interrupt, value))
+        shown = shown_at(self.root) if self._shown is None else interventions(self._shown)
+        for interrupt, value in shown:
+            by_review.setdefault(value["review_id"], (interrupt, value))
         return sorted(by_review.values(), key=lambda question: question[1].get("asked_at") or "")
 
     def open_questions(self) -> Iterator[Asked]:

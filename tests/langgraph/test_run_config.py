@@ -66,6 +66,23 @@ def test_an_answer_is_in_the_scratchpad_before_it_is_asked_for():
     assert [told["has_answer"] for told in Look(asks=True).told] == [False, True]
 
 
+def test_a_plain_answer_is_taken_once():
+    """`get_null_resume(True)` takes it out of the run, so that no later `interrupt` gets it."""
+    taken = []
+
+    def look(_):
+        scratchpad = run_config.scratchpad_in(get_config()["configurable"])
+        if scratchpad.get_null_resume() is not None:
+            taken.extend([scratchpad.get_null_resume(True), scratchpad.get_null_resume()])
+        interrupt("?")
+
+    graph = StateGraph(dict).add_node("look", look).set_entry_point("look")
+    graph = graph.compile(checkpointer=InMemorySaver())
+    graph.invoke({}, thread())
+    assert graph.invoke(Command(resume="yes"), thread())["__interrupt__"]
+    assert taken == ["yes", None]
+
+
 def test_a_run_that_goes_on_says_so():
     """The key that tells ends in `resuming`; where it is not there, a call is looked up as well."""
     _, second = Look(asks=True).told
@@ -88,6 +105,30 @@ def test_a_task_knows_when_it_began():
     first, second = Look(retries=True).told
     assert first["began_at"] is not None
     assert first["began_at"] == second["began_at"]
+
+
+@pytest.mark.parametrize(("durability", "later"), [(None, True), ("async", True), ("sync", False)])
+def test_a_task_knows_whether_checkpoints_are_saved_later(durability, later):
+    """Any durability but LangGraph's own is handed down under a key that ends in `durability`."""
+    told = []
+    graph = StateGraph(dict).add_node("look", lambda _: told.append(get_config()) or {})
+    graph = graph.set_entry_point("look").compile(checkpointer=InMemorySaver())
+    graph.invoke({}, thread(), durability=durability)
+    assert [run_config.saves_later(each["configurable"]) for each in told] == [later]
+
+
+def test_a_task_knows_the_checkpoints_that_it_began_from():
+    """The map has a checkpoint for the outermost graph, and for each graph inside it."""
+    saver, told = InMemorySaver(), []
+    inner = StateGraph(dict).add_node("look", lambda _: told.append(get_config()) or {})
+    inner = inner.set_entry_point("look").compile()
+    graph = StateGraph(dict).add_node("outer", inner).set_entry_point("outer")
+    graph.compile(checkpointer=saver).invoke({}, thread())
+    (configurable,) = [each["configurable"] for each in told]
+    for namespace, checkpoint_id in configurable["checkpoint_map"].items():
+        place = {"thread_id": "1", "checkpoint_ns": namespace, "checkpoint_id": checkpoint_id}
+        assert saver.get_tuple({"configurable": place}).checkpoint["id"] == checkpoint_id
+    assert "" in configurable["checkpoint_map"]
 
 
 def test_the_channels_around_a_task_are_in_a_partial():

@@ -7,15 +7,14 @@ rewind, only the task differs in its namespace.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.types import PregelTask, StateSnapshot
+from langgraph.types import StateSnapshot
 
 from graph_retry._awaiting import collect
 from graph_retry._langgraph.checkpoints import as_saved, place_of, unread
-from graph_retry._langgraph.shown import intervention, namespace_in
+from graph_retry._langgraph.shown import interventions, namespace_in
 from graph_retry._namespaces import moved, task_namespace
 from graph_retry._state import LOOP
 from graph_retry._threads.graphs import thread_of
@@ -70,7 +69,8 @@ class _History:
         ]
         asked: dict[str, set[str]] = {}
         for task in tasks:
-            asked.setdefault(task.name, set()).update(_asking(task))
+            shown = interventions(task.interrupts)
+            asked.setdefault(task.name, set()).update(namespace_in(value) for _, value in shown)
         for task in tasks:
             inner = task_namespace(namespace, task.name, task.id)
             if task.state is None:
@@ -86,10 +86,3 @@ class _History:
         if namespace not in self.view.newest:
             self.view.add(unread(place_of(self._thread_id, namespace)))
         self.view.values(namespace).setdefault(LOOP, None)
-
-
-def _asking(task: PregelTask) -> Iterator[str]:
-    """Yield the namespaces of the calls in a task that asked last."""
-    for interrupt in task.interrupts:
-        if (value := intervention(interrupt.value)) is not None:
-            yield namespace_in(value)
