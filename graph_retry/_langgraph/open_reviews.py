@@ -41,9 +41,6 @@ _DELETE = f"DELETE FROM {TABLE} WHERE thread_id = %s AND namespace = %s AND revi
 _SELECT = f"SELECT thread_id, namespace, review_id, place FROM {TABLE} "  # noqa: S608
 _PAGE = "WHERE place > '' AND (place < %s OR %s = '') ORDER BY place DESC LIMIT "
 
-_DATABASES = ("langgraph.checkpoint.sqlite", "langgraph.checkpoint.postgres")
-"""Modules of the savers that have the table. They read a newest checkpoint without older ones."""
-
 _ready: WeakSet[BaseCheckpointSaver[Any]] = WeakSet()
 
 
@@ -68,9 +65,10 @@ def row_of(thread_id: str | None, namespace: str, review_id: str, asked_at: str 
 
 
 def has_table(saver: BaseCheckpointSaver[Any]) -> bool:
-    """Return whether a saver has a table of open reviews; only SQLite and PostgreSQL do."""
-    modules = [kind.__module__.removesuffix(".aio") for kind in type(saver).__mro__]
-    return any(module in _DATABASES for module in modules)
+    """Return whether a saver has a table of open reviews: on SQLite and PostgreSQL."""
+    # A shallow saver keeps only newest checkpoints, and reads no question back.
+    is_shallow = any(kind.__module__.endswith(".shallow") for kind in type(saver).__mro__)
+    return storage_of(saver) in _COLLATIONS and not is_shallow
 
 
 async def make_table(saver: BaseCheckpointSaver[Any] | None) -> None:

@@ -35,8 +35,7 @@ from graph_retry._langgraph.shown import (
 )
 from graph_retry._lock import ThreadLock, pauses
 from graph_retry._namespaces import are_namesakes
-from graph_retry._review.deadline import EXPIRE
-from graph_retry._review.deadline import now as present
+from graph_retry._review.deadline import EXPIRE, now
 from graph_retry._state import ANSWER
 from graph_retry._threads.graphs import (
     at_newest,
@@ -124,17 +123,18 @@ class HeldThread:
         await self.check_in_time()
 
     async def _check_applied(self, shown: Sequence[Any]) -> None:
-        now = [value for value in map(intervention, shown) if value is not None]
-        new = {
-            namespace_in(each): each for each in now if each["review_id"] not in self.open_before
-        }
+        open_now = [value for value in map(intervention, shown) if value is not None]
+        asked_now = [each for each in open_now if each["review_id"] not in self.open_before]
+        new = {namespace_in(each): each for each in asked_now}
         problems, told = list[str](), {"review_ids": list[Any](), "issues": list[Any]()}
         applied: list[str] = []
         for asked, _ in self.chosen:
             # A server tells only the shown questions. A local call's checkpoints tell all of them.
             again = new.get(asked.namespace) or await self._question_now(asked.namespace)
-            problem = _told_kept(asked, now, is_over=not shown) if again is _ANSWER_KEPT else None
-            if now and again and again["problem"]:
+            problem = None
+            if again is _ANSWER_KEPT:
+                problem = _told_kept(asked, open_now, is_over=not shown)
+            if open_now and again and again["problem"]:
                 problem = again["problem"]
                 told["review_ids"].append(again["review_id"])
                 told["issues"] += again.get("answer_issues", [])  # An older server omits them.
@@ -348,7 +348,7 @@ def _noted(answer: Any, review_id: str) -> dict[str, Any]:
     """
     if isinstance(answer, Mapping) and "type" in answer:
         answer = {"review_id": review_id, "channel": "python", **cast("Any", answer)}
-    note: dict[str, Any] = {"value": cast("Any", answer), "at": present()}
+    note: dict[str, Any] = {"value": cast("Any", answer), "at": now()}
     try:
         text = to_json(answer, by_alias=False, inf_nan_mode="constants").decode()
         if json_problem(json.loads(text)):
@@ -376,9 +376,9 @@ def _unsaveable(answer: Any) -> str:
     return f"the decision is {quoted_with_article(name)}: {how}"
 
 
-def _told_kept(answered: Asked, now: Sequence[dict[str, Any]], *, is_over: bool) -> str | None:
+def _told_kept(answered: Asked, open_now: Sequence[dict[str, Any]], *, is_over: bool) -> str | None:
     """Return why an answer is still unused; None (and a log line) if a later run may use it."""
-    told = [(each["note"], namespace_in(each)) for each in now]
+    told = [(each["note"], namespace_in(each)) for each in open_now]
     notes = [note for note, place in told if note and are_namesakes(place, answered.namespace)]
     what = f"The call of `{answered.name}` that asked was not made again in this run"
     if notes:

@@ -73,7 +73,7 @@ def test_a_plain_answer_is_taken_once():
     def look(_):
         scratchpad = run_config.scratchpad_in(get_config()["configurable"])
         if scratchpad.get_null_resume() is not None:
-            taken.extend([scratchpad.get_null_resume(True), scratchpad.get_null_resume()])
+            taken.extend([scratchpad.get_null_resume(True), scratchpad.get_null_resume(True)])
         interrupt("?")
 
     graph = StateGraph(dict).add_node("look", look).set_entry_point("look")
