@@ -37,7 +37,6 @@ from graph_retry._langgraph.checkpoints import (
     thread_id_of,
     values_of,
 )
-from graph_retry._langgraph.run_config import task_namespace_in
 from graph_retry._namespaces import parts_of
 from graph_retry._params.patch import Encoded
 from graph_retry._state import ANSWER, LOOP, Loop, loop_of
@@ -122,7 +121,7 @@ def _root_of(configurable: Mapping[str, Any]) -> str:
 
 def task_path(caller: RunnableConfig) -> str:
     """Return the path of nodes that leads to a task, without task ids."""
-    parts = parts_of(task_namespace_in(caller.get("configurable", {})))
+    parts = parts_of(str(caller.get("configurable", {}).get("checkpoint_ns", "")))
     steps = "|".join(part.name for part in parts)
     return f"{steps} {json.dumps(caller.get('metadata', {}).get('langgraph_path'))}"
 
@@ -158,7 +157,7 @@ async def past_of(
         for namespace, values in _made_from(fork["root"], saved).items()
         if namespace not in taken and (made_with := _params_if_made_in(values, begun)) is not None
     }
-    own = begun.namespace.removeprefix(task_namespace_in(configurable))
+    own = begun.namespace.removeprefix(str(configurable["checkpoint_ns"]))
     depth = len(parts_of(begun.namespace))
     same = [place for place in there if place.endswith(own) and len(parts_of(place)) == depth]
     if not same:

@@ -65,8 +65,7 @@ def row_of(thread_id: str | None, namespace: str, review_id: str, asked_at: str 
 
 
 def has_table(saver: BaseCheckpointSaver[Any]) -> bool:
-    """Return whether a saver has a table of open reviews: on SQLite and PostgreSQL."""
-    # A shallow saver keeps only newest checkpoints, and reads no question back.
+    """Return whether a saver (on SQLite or PostgreSQL, not shallow) has a table of open reviews."""
     is_shallow = any(kind.__module__.endswith(".shallow") for kind in type(saver).__mro__)
     return storage_of(saver) in _COLLATIONS and not is_shallow
 

@@ -207,8 +207,7 @@ def shown_at(thread: CheckpointTuple | None) -> Iterator[tuple[Interrupt, dict[s
     A question inside a `@task` of an entrypoint is written twice: by that task, and later by the
     entrypoint's own task, when the entrypoint waits for its result. Only then can it be answered.
     """
-    writes: Any = (thread and thread.pending_writes) or ()
-    for task, channel, questions in writes:
+    for task, channel, questions in (thread and thread.pending_writes) or ():
         if channel == INTERRUPT:
             for question, asked in interventions(questions):
                 first = outermost(namespace_in(asked))
