@@ -64,7 +64,7 @@ def row_of(thread_id: str | None, namespace: str, review_id: str, asked_at: str 
     return Row(thread_id or "", namespace, review_id, place)
 
 
-def has_table(saver: BaseCheckpointSaver[Any]) -> bool:
+def has_table(saver: object) -> bool:
     """Return whether a saver (on SQLite or PostgreSQL, not shallow) has a table of open reviews."""
     is_shallow = any(kind.__module__.endswith(".shallow") for kind in type(saver).__mro__)
     return storage_of(saver) in _COLLATIONS and not is_shallow
@@ -130,8 +130,7 @@ async def open_rows(
 async def waiting_in(saver: BaseCheckpointSaver[Any], thread_id: str) -> list[str]:
     """Return the namespaces of a thread's calls that may wait, without reading state."""
     await make_table(saver)
-    rows = await query(saver, _SELECT + "WHERE thread_id = %s", thread_id)
-    return [Row(*row).namespace for row in rows]
+    return [row[1] for row in await query(saver, _SELECT + "WHERE thread_id = %s", thread_id)]
 
 
 def is_over(row: Row, root: CheckpointTuple | None, call: CheckpointTuple | None) -> bool:
