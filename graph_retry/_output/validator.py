@@ -99,7 +99,7 @@ class Validator:
             if not problem:
                 return Checked(value=accepted, jsonable=jsonable, repairs=repairs)
             if problem["code"] == "not_json":
-                kind = type(accepted)
+                kind: type[Any] = type(accepted)
                 is_namesake = kind.__module__ != "builtins" and hasattr(builtins, kind.__name__)
                 name = f"{kind.__module__}.{kind.__name__}" if is_namesake else kind.__name__
                 came = quoted_with_article(name)
