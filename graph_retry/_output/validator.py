@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import json
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from graph_retry._issues import MAX_ISSUES, format_issues, issue, json_problem
 from graph_retry._output.partial.settled import Judge
@@ -99,7 +99,7 @@ class Validator:
             if not problem:
                 return Checked(value=accepted, jsonable=jsonable, repairs=repairs)
             if problem["code"] == "not_json":
-                kind: type[Any] = type(accepted)
+                kind = cast("type[object]", type(accepted))
                 is_namesake = kind.__module__ != "builtins" and hasattr(builtins, kind.__name__)
                 name = f"{kind.__module__}.{kind.__name__}" if is_namesake else kind.__name__
                 came = quoted_with_article(name)
