@@ -88,9 +88,8 @@ class Waiting:
         """List the reviews that are like one review, which comes first; none if it is unknown."""
         first = self.rows.get(key)
         rows = [row for row in self.rows.values() if first and row.alike == first.alike]
-        return sorted(
-            (row for row in rows if access.sees(row.review)), key=lambda row: row != first
-        )
+        seen = [row for row in rows if access.sees(row.review)]
+        return sorted(seen, key=lambda row: row is not first)
 
     def in_thread(self, thread: str) -> list[Row]:
         """List the known open reviews of a thread, by the thread's key in addresses."""

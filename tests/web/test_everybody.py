@@ -110,12 +110,17 @@ def slow(desk):
     answers.set()
 
 
-def test_everybody_can_use_the_page_while_the_model_is_called(seen, slow, page):
-    """It finds out by itself when the result is there, and then leads to the next review."""
-    browser = seen
+def approving(browser, page):
+    """Open the newest review, and choose to call the model again."""
     browser.get(f"{page}/")
     one(browser, ".row").click()
     way(browser, "a")
+    return browser
+
+
+def test_everybody_can_use_the_page_while_the_model_is_called(seen, slow, page):
+    """It finds out by itself when the result is there, and then leads to the next review."""
+    browser = approving(seen, page)
     one(browser, ".way > input:checked ~ .panel .send").click()
     wait_for(browser, "Your answer is being applied")
     checked(browser)
@@ -126,10 +131,7 @@ def test_everybody_can_use_the_page_while_the_model_is_called(seen, slow, page):
 
 def test_everybody_can_use_the_page_while_several_answers_are_applied(seen, slow, page):
     """It counts them by itself, and the link that has the focus keeps it."""
-    browser = seen
-    browser.get(f"{page}/")
-    one(browser, ".row").click()
-    way(browser, "a")
+    browser = approving(seen, page)
     one(browser, ".way > input:checked ~ .panel [name=alike]").click()
     wait_for(browser, "answer 3 reviews at once")
     one(browser, ".send").click()
