@@ -59,8 +59,6 @@ _CDATA = lazy(r"<!\[CDATA\[|\]\]>")
 _ONLY_FENCE = lazy(r"(?:`{3,}|~{3,})[ \w-]*\s*(?:`{3,}|~{3,})?")
 _APART_BEFORE = lazy(r"(?:\A|\n[ \t\r]*\n)[ \t\r]*\Z")
 _APART_BEHIND = lazy(r"[ \t\r]*(?:\n[ \t\r]*\n|\s*\Z)")
-_LONE = lazy(r"[\[{\]}]")
-_PAIRED = lazy(r"\[[^\[\]{}]*\]|\{[^\[\]{}]*\}")
 _DECLINED = lazy(
     r"(?i)\bi['’]?(?: a)?m (?:very |so |really )?(?:sorry|unable|afraid|not able)|\bi apologi[sz]e"
     r"|\b(?:i|we) (?:can(?:no|'|’)t|can not|won(?:'|’)t|will not|am not able)\b|\bas an ai\b"
@@ -142,7 +140,7 @@ REASONS = (
     Reason("before", "elided", "The text says that data was left out", _OMITTED, True),
     Reason("before", "syntax", "More stands beside the answer than prose", _PIECE),
     Reason("before", "syntax", "The answer is inside a quotation", _OPEN_QUOTE),
-    Reason("around", "no_json", "The answer is part of code", _CODE),
+    Reason("before", "no_json", "The answer is part of code", _CODE),
     Reason("around", "no_json", "The answer is a field of another format", _FIELDS),
     Reason("around", "ambiguous", _LOOSE, _MEMBER),
     Reason("around", "ambiguous", _LOOSE, _SCALAR_LINE),
@@ -342,9 +340,8 @@ def _refuse_against(before: str, after: str, one: Document, *, is_block: bool) -
     for reason in REASONS:
         if (reason.against_all or not is_block) and reason.pattern.search(sides[reason.side]):
             raise Unreadable(reason.kind, one.start, f"{reason.told}.")
-    is_torn = any(_LONE.search(_PAIRED.sub("", _PAIRED.sub("", side))) for side in (before, after))
-    is_empty = not one.value and re.search(r"[\"'`“\[{]", before + after)
-    refuse_if((is_torn or is_empty) and not is_block, "ambiguous", one.start, f"{_LOOSE}.")
+    is_empty = not is_block and not one.value and re.search(r"[\"'`“\[{]", before + after)
+    refuse_if(is_empty, "ambiguous", one.start, f"{_LOOSE}.")
 
 
 def _scalar(text: str, start: int, wanted: Wanted) -> Document:

@@ -9,9 +9,10 @@ there. The text is refused if a reading within `MARGIN` has another value, or lo
 import html
 import json
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 from graph_retry._json import identical
@@ -260,12 +261,11 @@ def _suspect(first: Reading | None, reader: Reader, price: dict[str, int]) -> by
         furthest = reader.furthest
         spans = [(0, size + 2) if size < LARGE else (furthest - 2000, furthest + 500)]
     elif not first.losses:
-        near = Counter[int]()  # the costs in each stretch of a text, and in the next stretch
-        for place, cost in paid:
-            near[place // WINDOW] += cost
-            near[place // WINDOW - 1] += cost
-        doubted = [number * WINDOW for number in near if near[number] + MARGIN >= ACCIDENT]
-        spans = [(begin - 2 * WINDOW, begin + 3 * WINDOW) for begin in doubted]
+        places, sums = [place for place, _ in paid], [0, *accumulate(cost for _, cost in paid)]
+        for number, place in enumerate(places, 1):
+            low = bisect_left(places, place - WINDOW)
+            if sums[number] - sums[low] + MARGIN >= ACCIDENT:
+                spans.append((places[low] - 2 * WINDOW, place + WINDOW))
     for begin, end in spans:
         span = slice(max(0, begin), min(size + 2, end))
         suspect[span] = b"\1" * max(0, span.stop - span.start)
