@@ -1,11 +1,13 @@
 """Read JSON from a model's text, losslessly or not at all; this module declares the result.
 
-`parse` has the entry points, and `strict` reads strict JSON. In other text, `candidates` finds the
-places where a document may begin, and `document` reads each of them, broken ones with a `Reader`
-that writes strict JSON as it goes: `search` keeps the cheapest readers, `moves` and `strings` have
-their steps, `lexis` other spellings, and `costs` all costs. If another reading is about as cheap,
-the document is refused. `answer` chooses the answer, and refuses it if the text around it casts
-doubt on it.
+A text walks through the room like this. `parse` has the entry points, and `strict` reads strict
+JSON. In other text, `candidates` finds the places where a document may begin, and `document` reads
+each of them. It searches broken ones twice with a `Reader`, which writes strict JSON as it goes.
+The first search shows the habits of the text, and the second one has the real costs. `search` keeps
+the cheapest readers, `moves` and `strings` have their steps, `lexis` other spellings, and `costs`
+all costs. A document is refused if another reading is about as cheap. `answer` keeps the documents
+whose place says that they are the answer, makes one value of them, and refuses it if the text
+around it casts doubt on it.
 """
 
 from collections.abc import Callable
