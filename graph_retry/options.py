@@ -177,7 +177,7 @@ class Settings:
     lessons: Lessons | None = None
     on_attempt: Callable[[Attempt], Any] | None = None
     labels: dict[str, str] = field(default_factory=dict[str, str])
-    on_cancel: Literal["raise", "end"]
+    on_cancel: Literal["raise", "end"] = "end"
     allowed_decisions: tuple[DecisionType, ...] = BY_DEFAULT
     locked: tuple[str, ...] = ()
     keys: dict[str, str] = field(default_factory=lambda: dict(DEFAULT_KEYS))
@@ -215,9 +215,10 @@ def settle(default_name: str, form: Literal["function", "node"], options: RetryO
     for option, brought in _FORMS.items():
         if option in given:
             given[option] = brought(given[option])
-    ending: Any = "raise" if form == "function" else "end"
-    given = {"name": default_name, "on_cancel": ending, **given}
-    settings = Settings(**given)
+    # The loop of a function's call always ends with a status: the function itself then raises.
+    if form == "function":
+        given.pop("on_cancel", None)
+    settings = Settings(**{"name": default_name, **given})
     asking = getattr(settings.feedback, "asking", None)
     if settings.format is None or asking is None:
         return settings

@@ -66,7 +66,7 @@ def function_graph(settings: Settings) -> RetryGraph:
 @lru_cache(maxsize=64)
 def _shared_graph(learns: int | None, transport: RetryPolicy | None) -> RetryGraph:
     builder, shown = _builder(
-        dict(DEFAULT_KEYS), None, raises=True, learns=learns, transport=transport
+        dict(DEFAULT_KEYS), None, raises=False, learns=learns, transport=transport
     )
     return RetryGraph.compile(builder, "retry_llm_call", shown)
 

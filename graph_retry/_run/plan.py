@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Generic, get_origin
+from weakref import WeakKeyDictionary
 
 from langchain_core.runnables import Runnable
 
@@ -68,8 +70,9 @@ def make_plan(
         ValueError: If `locked` names a field that params do not have.
     """
     _check_fields("`locked` names", settings.locked, codec.fields)
-    arguments = bind_call(llm_call)
-    _check_declared(llm_call, codec)
+    arguments, declared = _signature(llm_call)
+    if declared is not None:
+        _check_declared(llm_call, declared, codec)
     validator = _validator(output, settings)
     _check_default(settings, validator, codec.fields)
     return Plan(
@@ -101,13 +104,31 @@ def _check_fields(what: str, names: Iterable[str], fields: Collection[str] | Non
         )
 
 
-def _check_declared(llm_call: LLMCall[Any, Any], codec: ParamsCodec[Any]) -> None:
-    """Raise if the params cannot fit the annotation of the user's function.
+_Arguments = Callable[[Any, AttemptContext], tuple[Any, ...]]
+
+_known: WeakKeyDictionary[Any, tuple[_Arguments, type[Any] | None]] = WeakKeyDictionary()
+"""The signatures that were read, by function, because reading one takes long."""
+
+
+def _signature(llm_call: LLMCall[Any, Any]) -> tuple[_Arguments, type[Any] | None]:
+    """Return how to pass arguments to a function, and the class that it declares for its params."""
+    with suppress(
+        TypeError
+    ):  # An object that has no hash, or to which no weak reference is possible.
+        if llm_call not in _known:
+            _known[llm_call] = bind_call(llm_call), declared_params(llm_call)
+        return _known[llm_call]
+    return bind_call(llm_call), declared_params(llm_call)
+
+
+def _check_declared(
+    llm_call: LLMCall[Any, Any], declared: type[Any], codec: ParamsCodec[Any]
+) -> None:
+    """Raise if the params cannot fit the class by which the user's function annotates them.
 
     Every attempt would fail, and a reviewer could not correct it by an edit.
     """
-    declared = declared_params(llm_call)
-    if declared is None or codec.fits(declared):
+    if codec.fits(declared):
         return
     name, given = name_of(llm_call, "llm_call"), quoted_with_article(codec.params_class.__name__)
     raise TypeError(

@@ -147,12 +147,12 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
     ) -> tuple[LoopRun, Slot | None, Any, RunnableConfig]:
         """Prepare a run: find the call's saved state, encode its input, and build its config."""
         given: Mapping[str, Any] = (config or {}).get("configurable", {})
-        around = ensure_config().get("configurable", {})
         # A given config that names a thread must not be mixed with the place of the running node.
-        configurable = dict(given if any(key in given for key in PLACE) else {**around, **given})
+        is_placed = any(key in given for key in PLACE)
+        around = {} if is_placed else ensure_config().get("configurable", {})
+        configurable = {**around, **given}
         caller: RunnableConfig = {**ensure_config(config), "configurable": dict(configurable)}
-        given_plan = configurable.pop(CALL, None)
-        plan = cast("Plan[Any]", given_plan)
+        plan = cast("Plan[Any]", configurable.pop(CALL, None))
         # All runs of a retry node share `self.plan`, so each run needs its own codec. The function
         # forms make a plan for each run.
         if self.plan is not None:

@@ -66,6 +66,7 @@ class CallTrace:
 
     def __init__(self) -> None:
         self._span: Any = None
+        self._tracer = tracer()
 
     @property
     def kept(self) -> dict[str, Any]:
@@ -84,8 +85,7 @@ class CallTrace:
         output_type: str | None,
     ) -> None:
         """Open the span before the run's first step, with links to the call's earlier runs."""
-        opened = tracer()
-        if opened is None or self._span is not None:
+        if self._tracer is None or self._span is not None:
             return
         known = dict.fromkeys(record.get("traceparent", "") for record in attempts)
         before = [_after(traceparent) for traceparent in known if traceparent]
@@ -97,7 +97,7 @@ class CallTrace:
             "gen_ai.conversation.id": redacted(thread, settings.redact),
             "gen_ai.output.type": output_type,
         }
-        self._span = opened.start_span(
+        self._span = self._tracer.start_span(
             f"invoke_workflow {settings.name}",
             context=None if around or not before else before[0],
             attributes=_known(attributes),
@@ -121,11 +121,10 @@ class CallTrace:
         about = {"graph_retry.decision": decision["type"], "graph_retry.actor.role": role}
         _metric("graph_retry.reviews.waiting", "add", -1, {})
         _metric("graph_retry.review.wait", "record", (ended - began).total_seconds(), about)
-        opened = tracer()
-        if opened is None or self._span is None:
+        if self._tracer is None or self._span is None:
             return
         asked_in = [record["traceparent"]] if "traceparent" in record else []
-        span = opened.start_span(
+        span = self._tracer.start_span(
             f"review {name}",
             context=_trace().set_span_in_context(self._span),
             start_time=_nanoseconds(began),
@@ -212,8 +211,7 @@ class CallTrace:
     def _child(
         self, span_name: str, name: str, record: Attempt, attributes: Mapping[str, Any]
     ) -> Generator[Any, None, None]:
-        opened = tracer()
-        if opened is None:
+        if self._tracer is None:
             yield None
             return
         author = record["author"]
@@ -226,7 +224,7 @@ class CallTrace:
         parent = None if self._span is None else _trace().set_span_in_context(self._span)
         # Exception messages may quote private data, so OpenTelemetry must not record them.
         quiet = {"record_exception": False, "set_status_on_exception": False}
-        with opened.start_as_current_span(
+        with self._tracer.start_as_current_span(
             span_name, context=parent, attributes=known, **quiet
         ) as span:
             yield span
