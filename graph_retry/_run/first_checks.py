@@ -20,7 +20,7 @@ from graph_retry._langgraph.run_config import state_keys_around
 from graph_retry._params.patch import Encoded
 from graph_retry._patterns import lazy
 from graph_retry._redact import redacted_path
-from graph_retry._run.plan import Plan
+from graph_retry._run.plan import Plan, check_fields
 from graph_retry._run.step import StepInput
 from graph_retry._wording import near_miss
 from graph_retry.errors import InterventionRequired
@@ -76,10 +76,7 @@ def _warn(log: logging.Logger, told: tuple[str, ...], message: str, *names: Any)
 def _check_functions(plan: Plan[Any], params: Encoded) -> None:
     """Raise if `locked` names an unknown field, or a function cannot work in this run."""
     settings = plan.settings
-    if missing := [name for name in settings.locked if name not in params.view]:
-        known = ", ".join(params.view) or "none"
-        msg = f"`locked` names `{missing[0]}`, which params do not have; the fields are {known}."
-        raise ValueError(msg)
+    check_fields("`locked` names", settings.locked, params.view)
     _check_default(plan, params.view)
     for function in (
         getattr(plan.validator, "function", None),

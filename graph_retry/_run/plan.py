@@ -69,12 +69,12 @@ def make_plan(
         TypeError: If an argument has the wrong type.
         ValueError: If `locked` names a field that params do not have.
     """
-    _check_fields("`locked` names", settings.locked, codec.fields)
+    check_fields("`locked` names", settings.locked, codec.fields or None)
     arguments, declared = _signature(llm_call)
     if declared is not None:
         _check_declared(llm_call, declared, codec)
     validator = _validator(output, settings)
-    _check_default(settings, validator, codec.fields)
+    _check_default(settings, validator, codec.fields or None)
     return Plan(
         llm_call=llm_call,
         arguments=arguments,
@@ -94,11 +94,11 @@ def _validator(output: Any, settings: Settings) -> Validator | None:
     return build_validator(output, strict=strict, check_formats=check_formats)
 
 
-def _check_fields(what: str, names: Iterable[str], fields: Collection[str] | None) -> None:
-    """Raise if a name is not a field of the params; untyped params may have any field."""
-    unknown = [name for name in names if fields and name not in fields]
-    if fields and unknown:
-        known = ", ".join(fields)
+def check_fields(what: str, names: Iterable[str], fields: Collection[str] | None) -> None:
+    """Raise if a name is not a field of the params; `fields` is None if any name may be one."""
+    unknown = [name for name in names if fields is not None and name not in fields]
+    if fields is not None and unknown:
+        known = ", ".join(fields) or "none"
         raise ValueError(
             f"{what} `{unknown[0]}`, which params do not have; the fields are {known}."
         )
@@ -112,13 +112,14 @@ _known: WeakKeyDictionary[Any, tuple[_Arguments, type[Any] | None]] = WeakKeyDic
 
 def _signature(llm_call: LLMCall[Any, Any]) -> tuple[_Arguments, type[Any] | None]:
     """Return how to pass arguments to a function, and the class that it declares for its params."""
-    with suppress(
-        TypeError
-    ):  # An object that has no hash, or to which no weak reference is possible.
-        if llm_call not in _known:
-            _known[llm_call] = bind_call(llm_call), declared_params(llm_call)
+    try:
         return _known[llm_call]
-    return bind_call(llm_call), declared_params(llm_call)
+    except (KeyError, TypeError):
+        found = bind_call(llm_call), declared_params(llm_call)
+    # Some objects have no hash, or allow no weak reference.
+    with suppress(TypeError):
+        _known[llm_call] = found
+    return found
 
 
 def _check_declared(
@@ -144,7 +145,7 @@ def _check_default(
     default = settings.default_decision
     if default["type"] == "edit":
         edited = default.get("params")
-        _check_fields("`default_decision` edits", edited or (), fields)
+        check_fields("`default_decision` edits", edited or (), fields)
         if not edited:
             raise ValueError("`default_decision` is an edit that changes nothing: give its fields.")
         if closed := [name for name in edited if name in settings.locked]:
