@@ -14,8 +14,6 @@ from graph_retry.options import Settings
 from graph_retry.records import Attempt
 
 Automatic = Literal["retry", "ask", "give_up"]
-Reviewed = bool | Literal["always"]
-"""The attempts that a person may be asked about: none (False), failed ones (True), or all."""
 
 
 def after_failure(
@@ -92,16 +90,6 @@ def why_no_call(
 def _decides(author: str) -> bool:
     """Return whether an author is an automatic reviewer or a review's default, and not a hook."""
     return author.partition(":")[0] in ("agent", "system")
-
-
-def after_success(*, review: Reviewed) -> Literal["ask", "end"]:
-    """Choose the step after a valid output: the end of the call, or a review.
-
-    Example:
-        >>> after_success(review=True), after_success(review="always")
-        ('end', 'ask')
-    """
-    return "ask" if review == "always" else "end"
 
 
 def goes_on(last: Attempt) -> bool:

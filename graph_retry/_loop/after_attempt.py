@@ -15,7 +15,6 @@ from graph_retry._run.plan import Plan
 from graph_retry._run.step import StepInput, as_task
 from graph_retry._signatures import name_of
 from graph_retry._state import ANSWER, LOOP, REVIEWED, Loop, OpenReview, fresh_review, review_id_of
-from graph_retry._transitions import Reviewed, after_success
 from graph_retry._wording import counted
 from graph_retry.errors import AttemptsExhausted, CallCancelled, GraphRetryError
 from graph_retry.hooks._gate import verdict_of
@@ -50,7 +49,7 @@ async def succeeded(given: StepInput, record: Attempt, output: Any) -> dict[str,
     """Return the update after a valid output: the call ends, or a reviewer must approve it."""
     settings, keys = given.plan.settings, given.plan.settings.keys
     learned = await finished(given, record)
-    if after_success(review=await _wanted(settings, record)) == "ask":
+    if await _is_reviewed(settings, record):
         asked: Loop = {**given.loop, "next": "review", "review": open_review(given)}
         return learned | {LOOP: asked, REVIEWED: {"value": output}}
     ended: Loop = {**given.loop, "next": "end"}
@@ -85,24 +84,24 @@ def reviewed_later(given: StepInput) -> dict[str, Any]:
     }
 
 
-async def _wanted(settings: Settings, record: Attempt) -> Reviewed:
-    """Return the value of the option `review` for this attempt.
+async def _is_reviewed(settings: Settings, record: Attempt) -> bool:
+    """Return whether the option `review` asks a person about this valid output.
 
     If the option is a function, a task calls it once. The verdict of a `Gate` is saved in the
     record.
     """
     rule = settings.review
     if not callable(rule):
-        return rule
+        return rule == "always"
 
     async def ask() -> bool | GateVerdict:
         return await verdict_of(rule, record)
 
     said = await as_task(f"{settings.name}:review#{record['number']}", ask)
-    if not isinstance(said, bool):
-        record["gate"] = said
-        return "always" if said["ask"] else True
-    return "always" if said else True
+    if isinstance(said, bool):
+        return said
+    record["gate"] = said
+    return said["ask"]
 
 
 async def finished(given: StepInput, record: Attempt) -> dict[str, Any]:
