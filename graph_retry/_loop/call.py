@@ -68,8 +68,10 @@ async def call_step(given: StepInput) -> dict[str, Any]:
     with run.trace.model_call(settings, record, params.view, this_try) as ended:
         try:
             # A budget that is used up is a failure of the attempt. It leads to a review, and does
-            # not end the user's run.
-            _check_budget(settings, record)
+            # not end the user's run. A request that a reviewer decided on is always allowed.
+            decided = record["author"].startswith(("human", "agent", "rewind"))
+            if settings.budget is not None and not decided:
+                settings.budget.check()
             result = await call(
                 plan.llm_call,
                 *plan.arguments(copy, _context(settings, record)),
@@ -141,16 +143,7 @@ async def _open(
     loop["identity"] = loop["identity"] or run.identity
     loop["task_path"] = loop["task_path"] or run.task_path
     loop["note"] = loop["note"] or run.note
-    # All calls of the outermost graph have the empty namespace. The checkpoint from which the call
-    # began distinguishes their idempotency keys. It stays the same if a crash repeats the call.
-    if execution is not None and not given.namespace:
-        loop["origin"] = loop["origin"] or execution.checkpoint_id
-    record = _opened(given, loop, attempts, params)
-    # If `transient` repeats the request, the attempt began when its first request was made.
-    began = execution.node_first_attempt_time if execution else None
-    moment = datetime.now(UTC) if began is None else datetime.fromtimestamp(began, UTC)
-    record["started_at"] = moment.isoformat(timespec="microseconds")
-    record.update(cast("Attempt", run.trace.kept))
+    record = _new_record(given, execution, loop, attempts, params)
     # A stub names the checkpoint that holds the whole record. Records that this step has just
     # copied are in no checkpoint of this call yet.
     stubs = [] if copied else await slimmed_here(attempts)
@@ -217,22 +210,25 @@ async def _try_again(settings: Settings, outcome: Outcome, this_try: int, error:
         raise _TryAgainError from error
 
 
-def _check_budget(settings: Settings, record: Attempt) -> None:
-    """Raise if the budget is used up. A request that a reviewer decided on is always allowed."""
-    decided = record["author"].startswith(("human", "agent", "rewind"))
-    if settings.budget is not None and not decided:
-        settings.budget.check()
-
-
 def _context(settings: Settings, record: Attempt) -> AttemptContext:
     deadline = None if settings.timeout is None else time.monotonic() + settings.timeout
     return AttemptContext(record["number"], record["idempotency_key"], deadline)
 
 
-def _opened(given: StepInput, loop: Loop, attempts: list[Attempt], params: Encoded) -> Attempt:
+def _new_record(
+    given: StepInput,
+    execution: ExecutionInfo | None,
+    loop: Loop,
+    attempts: list[Attempt],
+    params: Encoded,
+) -> Attempt:
     """Create the record of the next attempt; with `redact`, it also gets the params to show."""
-    plan, settings = given.plan, given.plan.settings
-    begun = [given.thread, given.namespace, len(attempts) + 1, params.view, params.types]
+    plan, settings, namespace = given.plan, given.plan.settings, given.namespace
+    # All calls of the outermost graph have the empty namespace. The checkpoint from which the call
+    # began distinguishes their idempotency keys. It stays the same if a crash repeats the call.
+    if execution is not None and not namespace:
+        loop["origin"] = loop["origin"] or execution.checkpoint_id
+    begun = [given.thread, namespace, len(attempts) + 1, params.view, params.types]
     record = open_attempt(
         attempts,
         params,
@@ -242,6 +238,11 @@ def _opened(given: StepInput, loop: Loop, attempts: list[Attempt], params: Encod
         idempotency_key=digest(*begun, *filter(None, (loop["fork"], loop["origin"]))),
         labels=settings.labels,
     )
+    # If `transient` repeats the request, the attempt began when its first request was made.
+    began = execution.node_first_attempt_time if execution else None
+    moment = datetime.now(UTC) if began is None else datetime.fromtimestamp(began, UTC)
+    record["started_at"] = moment.isoformat(timespec="microseconds")
+    record.update(cast("Attempt", given.run.trace.kept))
     if settings.redact is not None:
         shown = redacted(params.view, settings.redact, plan.codec.names)
         record.update({"redacted": True, "params_shown": shown})

@@ -186,32 +186,25 @@ def _note_review(given: StepInput, update: Mapping[str, Any]) -> None:
 
 
 def read_input(run: LoopRun, state: Mapping[str, Any], config: RunnableConfig) -> StepInput:
-    """Read a step's input from state; a ledger of an older version gets today's keys."""
-    loop = loop_of(state)
-    check_identity(run.plan.settings.name, loop["identity"], run.identity)
-    attempts = readable(state.get(run.plan.settings.keys["attempts"]) or [])
-    _check_keys(run.plan, state, has_failed=loop["review"] is not None)
-    return StepInput(run, _fitted(run.plan, state, loop), state, loop, attempts, config)
+    """Read a step's input from state; a ledger of an older version gets today's keys.
 
-
-def _check_keys(plan: Plan[Any], state: Mapping[str, Any], *, has_failed: bool) -> None:
-    """Refuse a saved call if the plan names different state keys than the call was saved under."""
-    params, attempts = plan.settings.keys["params"], plan.settings.keys["attempts"]
-    renamed = params if params not in state else attempts
-    if has_failed and not (params in state and state.get(attempts)):
+    Raises:
+        ReplayMismatch: If the state is of a different call, or was saved under other state keys.
+    """
+    plan, settings, loop = run.plan, run.plan.settings, loop_of(state)
+    check_identity(settings.name, loop["identity"], run.identity)
+    params, attempts = settings.keys["params"], settings.keys["attempts"]
+    if loop["review"] is not None and not (params in state and state.get(attempts)):
         raise ReplayMismatch(
-            f"`{plan.settings.name}` goes on with a saved call that has nothing under the state "
-            f"key `{renamed}`: if it was renamed in `keys=`, give it its old name back."
+            f"`{settings.name}` continues a saved call that has nothing under the state key "
+            f"`{attempts if params in state else params}`: if it was renamed in `keys=`, give it "
+            "its old name back."
         )
-
-
-def _fitted(plan: Plan[Any], state: Mapping[str, Any], loop: Loop) -> Plan[Any]:
-    """Return the plan. If a field of the params holds the output schema, read it from there."""
-    output, key = plan.validator, plan.settings.keys["params"]
-    if not isinstance(output, SchemaOfParams):
-        return plan
-    params = plan.codec.load(state.get(key), loop["types"]).view
-    return replace(plan, validator=output.fitted(params))
+    # A field of the params may hold the output schema.
+    if isinstance(plan.validator, SchemaOfParams):
+        view = plan.codec.load(state.get(params), loop["types"]).view
+        plan = replace(plan, validator=plan.validator.fitted(view))
+    return StepInput(run, plan, state, loop, readable(state.get(attempts) or []), config)
 
 
 def check_identity(name: str, saved: str | None, identity: str | None) -> None:
