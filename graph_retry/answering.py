@@ -181,6 +181,7 @@ async def aresume(
     )
 
 
+@checked
 def is_rejection(error: Exception, decisions: Iterable[Mapping[str, Any]]) -> bool:
     """Return whether an error of `resume` only says that a decision has rejected its call.
 
