@@ -218,7 +218,8 @@ def settle(default_name: str, form: Literal["function", "node"], options: RetryO
     # The loop of a function's call always ends with a status: the function itself then raises.
     if form == "function":
         given.pop("on_cancel", None)
-    settings = Settings(**{"name": default_name, **given})
+    given = {"name": default_name, **given}
+    settings = Settings(**given)
     asking = getattr(settings.feedback, "asking", None)
     if settings.format is None or asking is None:
         return settings
