@@ -41,10 +41,9 @@ def clock(monkeypatch):
     class Clock:
         now = datetime(2027, 3, 3, 12, tzinfo=UTC)
 
-    modules = ("_review.deadline", "_loop.review", "_loop.after_attempt")
-    for name in (*(f"{module}.now" for module in modules), "_threads.resuming.present"):
+    for module in ("_review.deadline", "_loop.review", "_loop.after_attempt", "_threads.resuming"):
         read = lambda: Clock.now.isoformat(timespec="milliseconds")  # noqa: E731
-        monkeypatch.setattr(f"graph_retry.{name}", read)
+        monkeypatch.setattr(f"graph_retry.{module}.now", read)
 
     def seconds():
         return Clock.now.timestamp()
