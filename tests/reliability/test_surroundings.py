@@ -107,7 +107,7 @@ def without(place, key):
 
 
 NO_LEDGER = ("number", "status", "params_patch", "failure")
-KNOWN = {"name": "", "author": "", "reason": "", "started_at": "", "idempotency_key": ""}
+KNOWN = {"name": "", "author": "", "reason": "", "idempotency_key": ""}
 RECORD = open_attempt([], Encoded({}, {}), labels={}, **KNOWN)
 OLDER = [
     *(("loop", key) for key in fresh_loop() if key not in ("next", "review")),
