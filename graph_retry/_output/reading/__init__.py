@@ -25,7 +25,7 @@ Grade = Literal["format", "assumed", "coerced", "guessed"]
 
 
 class Refusal(TypedDict):
-    """Why a text was not read; `position` is a character offset, `excerpt` the text around it."""
+    """The reason why a text was not read; `excerpt` is the text around the offset `position`."""
 
     kind: RefusalKind
     position: int
@@ -51,7 +51,7 @@ class ParsedOutput:
 
 
 class Wanted(NamedTuple):
-    """The caller's knowledge of the answer: is it complete, is it a list, does a value fit?"""
+    """The caller's knowledge: whether the answer is complete or a list, and which values fit."""
 
     complete: bool | None = None
     is_list: bool | None = None
@@ -71,7 +71,7 @@ class Unreadable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One JSON document in a text: its character span, and its value or the refusal to read it."""
+    """One JSON document in a text, with its character span, and its value or its refusal."""
 
     start: int
     end: int
@@ -97,7 +97,7 @@ def repair(kind: str, position: int, detail: str, grade: Grade = "format") -> Re
 
 
 def merged(repairs: list[Repair]) -> list[Repair]:
-    """Keep the first repair of each kind, and add to its detail how many more there were."""
+    """Keep the first repair of each kind, and add the number of further ones to its detail."""
     first: dict[str, Repair] = {}
     places: dict[str, set[int | None]] = {}
     for each in repairs:

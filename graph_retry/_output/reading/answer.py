@@ -1,9 +1,9 @@
-"""Choose the JSON document in a text that is the answer, and check the text around it.
+"""Choose the JSON document that is the model's answer, and check the text around it.
 
-The answer follows the model's reasoning, and precedes the next turn of a conversation. Citations,
-quotations and broken JSON in sentences are no answers. Equal documents are one answer. Documents
-directly after one another, or in the tags of tool calls, make a list. Other texts with several
-documents are refused, unless exactly one of them fits the caller's validator.
+The answer comes after the model's reasoning, and before the next turn of a chat transcript.
+Citations, quotations and broken JSON in sentences are not answers. Equal documents are one answer.
+Documents that follow one another directly, or in the tags of tool calls, make a list. Other texts
+with several documents are refused, unless exactly one document fits the caller's validator.
 """
 
 import re
@@ -49,7 +49,7 @@ _MARKS = lazy(  # Tags, bullets and fences may separate the items of a list.
 _ANNOUNCED = lazy(
     r"(?i)(?:[=>(]|\b(?:answer|results?|output|json|list)(?: is| are)?:?|\A)[\s`*_]*\Z"
 )
-_SCALAR = lazy(  # A value alone in a fence of JSON, or behind a label, or among tags.
+_SCALAR = lazy(  # This matches a value that stands alone in a fence, after a label, or in tags.
     r"(?:[^`~]*```json[ \t]*\n|\s*(?:<[\w|/-]+>\s*)*(?:(?:\*\*)?(?i:(?:(?:the|final|my) )*"
     r"(?:answer|result|output|json))(?:\*\*)?[:\s]\s*(?:\*\*\s*)?)?)\s*(?P<mark>`|\*\*|)"
     r"(?P<value>\"(?:[^\"\\\n]|\\.)*+\"|-?\d[\d.eE+-]*|true|false|null)(?P=mark)\s*"
@@ -68,8 +68,8 @@ _DECLINED = lazy(
 class Reason(NamedTuple):
     """A reason to refuse an answer: the text at its `side` matches `pattern`.
 
-    The sides are `before` (in the answer's paragraph), `after`, and `around` (both, with the answer
-    as NUL). Only `against_all` counts against strict JSON in a fence or a paragraph of its own.
+    The sides are `before` (in the answer's paragraph), `after`, and `around` (both, with NUL for
+    the answer). Strict JSON in its own fence or paragraph is refused only if `against_all` is true.
     """
 
     side: str
@@ -108,7 +108,7 @@ _OMITTED = lazy(
     r"|\b(?:rest|remain(?:der|ing))\b[^.\n]{0,40}\b(?:omitted|truncated|left out|follows?)"
     r"|\bto be continued\b|\A\W*(?:and )?\d+ (?:more|others)\W*\Z|\bpart \d+ of (?!1\b)\d"
 )
-_PIECE = lazy(  # Such text before a document makes it a part of something larger.
+_PIECE = lazy(  # A document after such text is a part of something larger.
     r"[A-Za-z0-9_$%&+/@|\\,\[-]\Z|[^\s`]`\Z|[\"'”]\s*\Z"
     r"|(?:[\"'”\]}\d]|\btrue|\bfalse|\bnull)\s*,\s*\Z|[\"'”}]\s*[:=][ \t]*\Z"
     r"|[\[{][^\[\]{}\n]*\Z|\|[ \t]*\Z|\b[A-Z]\w*\(\Z|\([^()\n]*=\s*\Z"
@@ -176,10 +176,10 @@ def answer(text: str, wanted: Wanted) -> Document:
 
 
 def _meant(text: str, found: list[Candidate]) -> list[Candidate]:
-    """Keep the candidates whose place says that they are the answer.
+    """Keep the candidates whose place in the text suggests that they are the answer.
 
-    A candidate's doubt depends on its place. It is kept if its doubt exceeds the smallest one by
-    one at most.
+    A candidate's place determines its doubt. A candidate is kept if its doubt exceeds the smallest
+    doubt by one at most.
     """
     is_alone = all(_is_small(each.document) for each in found)
     found = [each for each in found if not _is_mention(text, each, is_alone=is_alone)]
@@ -196,7 +196,7 @@ def _meant(text: str, found: list[Candidate]) -> list[Candidate]:
 
 
 def _doubt(text: str, found: Candidate) -> int:
-    """Return how doubtful the place of a candidate makes it that the candidate is the answer."""
+    """Return from 0 to 3 how strongly a candidate's place suggests that it is not the answer."""
     if found.is_quoted:
         return 3
     if found.document.refusal and in_sentence(text, found):
@@ -223,7 +223,7 @@ def _refuse_broken(documents: list[Document]) -> None:
 
 
 def _one_of(text: str, meant: list[Candidate], wanted: Wanted) -> Document:
-    """Combine several documents to one answer: equal ones to one value, others to a list."""
+    """Combine several documents: equal ones become one value, and others become a list."""
     documents = [each.document for each in meant]
     first, last = documents[0], documents[-1]
     gaps = [text[left.end : right.start] for left, right in pairwise(documents)]
@@ -250,7 +250,7 @@ def _one_of(text: str, meant: list[Candidate], wanted: Wanted) -> Document:
 
 
 def _comes_again(values: list[str]) -> bool:
-    """Return whether at least two calls repeat in their order; one call may be meant twice."""
+    """Return whether two or more calls repeat in the same order; one may repeat on purpose."""
     count = len(values)
     repeats = any(values[k:] == values[: count - k] for k in range(2, count - 1))
     return repeats and len(set(values)) > 1
@@ -304,7 +304,7 @@ def _is_small(document: Document) -> bool:
 
 
 def _is_mention(text: str, found: Candidate, *, is_alone: bool) -> bool:
-    """Return whether brackets are part of a sentence and no data: `As [1] shows` is a citation."""
+    """Return whether brackets belong to a sentence, such as a citation: `As [1] shows`."""
     document = found.document
     if found.in_fence or not _is_small(document):
         return False
@@ -316,7 +316,7 @@ def _is_mention(text: str, found: Candidate, *, is_alone: bool) -> bool:
 
 
 def _beside(text: str, start: int, meant: list[Candidate], one: Document) -> Document:
-    """Refuse an answer if the text around it says enough against it; note the omitted text."""
+    """Refuse an answer if the text around it gives a reason; otherwise record the omitted text."""
     turn = TURN.search(text, meant[-1].end)
     end = turn.start() if turn else len(text)
     before, after = text[start : meant[0].start], text[meant[-1].end : end]
@@ -331,7 +331,7 @@ def _beside(text: str, start: int, meant: list[Candidate], one: Document) -> Doc
 
 
 def _refuse_against(before: str, after: str, one: Document, *, is_block: bool) -> None:
-    """Refuse an answer if the text before or after it gives a reason."""
+    """Refuse an answer if the text around it matches one of `REASONS`, or has a lone bracket."""
     before, after = (
         CALLS.sub("", _CDATA.sub("", side)).lstrip("\ufeff") for side in (before, after)
     )
@@ -345,7 +345,7 @@ def _refuse_against(before: str, after: str, one: Document, *, is_block: bool) -
 
 
 def _scalar(text: str, start: int, wanted: Wanted) -> Document:
-    """Read a text without an object or list: its answer may be a number, string or literal."""
+    """Read a text without an object or list, whose answer may be a number, string or literal."""
     match = _SCALAR.match(text, start)
     value: Any = None
     try:

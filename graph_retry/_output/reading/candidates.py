@@ -9,7 +9,7 @@ from graph_retry._output.reading.document import mask_at, read_document
 from graph_retry._output.reading.lexis import EDGES, OPENING_KEY
 from graph_retry._patterns import lazy
 
-TURN = lazy(  # With these marks a turn of the conversation ends, or the next one begins.
+TURN = lazy(  # In a chat transcript, a turn ends or the next turn begins with these marks.
     r"(?m)<\|im_start\|>\s*(?:user|system|human)|\buser<\|end_header_id\|>|<\|user\|>|\[INST\]"
     r"|^#{2,} ?(?:Instruction|Human|User|Input|Question)\b"
     r"|^(?:Human|User|Instruction|Question|Observation):"
@@ -29,7 +29,7 @@ CALLS = lazy(  # Open models write these tags around tool calls.
 )
 _SPACE = r"(?:[\s\u200b-\u200f\u2060-\u2064\ufeff\u00ad]|\\[nrt](?![^\W\d]))*"
 _QUOTE = "[\"'`“”„‟‘’＂]"
-_START = lazy(  # A bracket with such text behind it opens data. Others may be part of a sentence.
+_START = lazy(  # A bracket before such text opens data. Others may be part of a sentence.
     rf"[{{｛]\{{?{_SPACE}(?:(?:[uU]|[*_]{{1,3}})?{_QUOTE}|[}}｝,]|//|/\*|#|<!--|\.\.\.|…|\Z)"
     rf"|[\[［]{_SPACE}(?:[\"'“‘„＂\[{{(［｛,\]］]|[-+.]?\d|(?i:true|false|null|none|nan)\b|//|/\*|#"
     r"|\.\.\.|…|<|\Z)"
@@ -50,7 +50,7 @@ REFUSED = 3
 class Candidate(NamedTuple):
     """A document that may be the answer, with the span of the fence or quotes around it.
 
-    `in_fence` tells whether it begins a fence, and `is_quoted` whether prose quotes it as code.
+    `in_fence` is true if the document begins a fence, and `is_quoted` if prose quotes it as code.
     """
 
     document: Document
@@ -61,7 +61,7 @@ class Candidate(NamedTuple):
 
 
 def candidates(text: str, start: int, complete: bool | None) -> Iterator[Candidate]:
-    """Read each document in the order of the text, up to the next turn of the conversation."""
+    """Yield each JSON document of a text in order; stop at the next turn of a chat transcript."""
     fences = [(each, _data_start(text, each)) for each in FENCE.finditer(text, start)]
     position, refused, is_first = start, 0, True
     while refused < REFUSED:
@@ -91,7 +91,7 @@ def candidates(text: str, start: int, complete: bool | None) -> Iterator[Candida
 
 
 def _next_start(text: str, position: int, *, is_first: bool) -> int:
-    """Return where the next document begins, or -1."""
+    """Return the position where the next document begins, or -1 if there is no other."""
     if is_first and (opening := OPENING_KEY.match(text, position)):
         return opening.end()
     while found := _BRACKET.search(text, position):
@@ -102,7 +102,7 @@ def _next_start(text: str, position: int, *, is_first: bool) -> int:
 
 
 def _begins(text: str, at: int) -> bool:
-    """Return whether the bracket at `at` opens a document, and not a remark in prose."""
+    """Return whether the bracket at `at` opens a document, and does not open a remark in prose."""
     before = line_before(text, at)
     if text[at] == "[" and (before[-1:].isalnum() or before[-1:] in {"_", ")", "]"}):
         return before.lower().endswith(("json", "functools"))
@@ -114,7 +114,7 @@ def _begins(text: str, at: int) -> bool:
 
 
 def _data_start(text: str, fence: re.Match[str]) -> int | None:
-    """Return where a document begins in a fence; None if other text comes before it."""
+    """Return the position of a document in a fence; None if the fence begins with other text."""
     at = fence.end("inside") - len(fence["inside"].lstrip(EDGES))
     if opening := OPENING_KEY.match(text, at, fence.end("inside")):
         return opening.end()
@@ -124,7 +124,7 @@ def _data_start(text: str, fence: re.Match[str]) -> int | None:
 def _limit(
     text: str, at: int, fence: re.Match[str] | None, complete: bool | None
 ) -> tuple[int, bool | None]:
-    """Return the last possible end of a document, and whether it is complete at this end."""
+    """Return the last possible end of a document, and whether the document is complete there."""
     if fence:
         return fence.end("inside"), True if fence.end() > fence.end("inside") else complete
     tag = _TAG.search(text, max(0, at - 40), at)
@@ -149,5 +149,5 @@ def in_sentence(text: str, found: Candidate) -> bool:
 
 
 def line_before(text: str, at: int) -> str:
-    """Return the last 200 characters before a position on its line."""
+    """Return the text before a position on its line, but at most 200 characters."""
     return text[max(0, at - 200) : at].rpartition("\n")[2]

@@ -1,9 +1,9 @@
 """The table of all departures from strict JSON that can be read, each with its cost and reason.
 
-A cost measures how unlikely a departure is: three points make it ten times less likely. A departure
-that occurs at least `HABIT` times in a text is a habit, and costs `habit`. Otherwise it costs
+A cost measures how unlikely a departure is: three more points mean ten times less likely. A
+departure that occurs at least `HABIT` times in a text is a habit and costs `habit`. Any other costs
 `lone`. For example, a text with all strings in `'` has a habit, while one `'` among many `"` may be
-an accident. The cheapest reading of a text is believed if each reading with another value costs at
+an accident. The cheapest reading of a text is accepted if each reading with another value costs at
 least `MARGIN` more. To read another spelling, add one row here and one to `SPELLINGS` in `lexis`.
 """
 
@@ -19,7 +19,7 @@ DOUBTED = 18
 
 
 class Row(NamedTuple):
-    """One departure from strict JSON; `kind` is its name in the ledger, if it differs."""
+    """One departure from strict JSON; `kind` is its name in the ledger, if that name differs."""
 
     lone: int
     habit: int
@@ -64,7 +64,7 @@ NOTATIONS = {
     "missing_comma_line": Row(8, 0, "comma supplied at a line break", "line breaks feel like one",
         "missing_comma"),
 }
-SURPRISES = {  # They need no repair, but they make it likelier that another reading is right.
+SURPRISES = {  # Surprises need no repair, but they make another reading more likely.
     "layout": Row(5, 5, "indentation that does not fit", "a bracket may be missing or moved"),
     "cut_at_bracket": Row(5, 5, "text cut off just behind a bracket", "few texts end so"),
     "edge": Row(4, 4, "string that begins or ends like structure", "a quote may be misplaced"),
@@ -98,7 +98,7 @@ ACCIDENTS = {  # One mark was lost, added, replaced or moved by mistake.
     "replaced": Row(14, 14, "mark that stands for another", "a neighbour's key", "supplied"),
     "swapped": Row(14, 14, "marks that changed places", "typed too fast", "extra_mark"),
 }
-LOSSES = {  # Such a reading loses data. If it is among the likeliest readings, the text is refused.
+LOSSES = {  # These lose data. The text is refused if one is in any of the likeliest readings.
     "elided": Row(2, 2, "Data was left out here", "the text says so", "elided"),
     "placeholder": Row(4, 4, "A placeholder stands for data", "templates", "elided"),
     "code": Row(4, 4, "Arithmetic or a variable's name stands for data: write the value itself",
@@ -122,7 +122,7 @@ COSTS = NOTATIONS | SURPRISES | SLIPS | ACCIDENTS | LOSSES
 def prices(*, complete: bool, used: Counter[str] | None = None) -> dict[str, int]:
     """Return the cost of each row: `habit` if the text has `used` it often, `lone` otherwise.
 
-    Without `used`, every row is a habit. An early end is less likely if the model was `complete`.
+    Without `used`, every row is a habit. An early end costs more if the answer is `complete`.
     """
     found = {
         name: row.habit if used is None or used[name] >= HABIT else row.lone

@@ -1,9 +1,9 @@
 """Read one JSON document in two passes, and judge whether its value is certain.
 
-A reading's cost is the sum of its deviations from JSON, and the cheapest reading wins. The first
-pass assumes that the model uses each notation often. It shows which ones it really uses, and where
-an accident (a lost quote) is possible. The second pass uses the real costs and tries accidents
-there. The text is refused if a reading within `MARGIN` has another value, or loses data.
+A reading's cost is the sum over its departures from JSON, and the cheapest reading wins. The first
+pass assumes that the model uses each notation often. This pass finds the notations in use, and the
+places where an accident (a lost quote) is possible. The second pass uses the real costs, and tries
+accidents there. The text is refused if a reading within `MARGIN` has another value, or loses data.
 """
 
 import html
@@ -56,7 +56,7 @@ _BRACKET_ROWS = frozenset(
 
 
 class Reading:
-    """One reading of a text: its steps, the repairs among them, and the losses of data."""
+    """One reading of a text, with its steps, its rows in `costs`, and its losses of data."""
 
     def __init__(self, last: Node) -> None:
         step: Node | None = last
@@ -70,11 +70,11 @@ class Reading:
         self.losses = [each for each in self.rows if each[0] in LOSSES]
 
     def stop(self, size: int) -> int:
-        """Return where the document ends in a text of `size` characters."""
+        """Return the position of the document's end in a text of `size` characters."""
         return next((node.pos for node in reversed(self.nodes) if node.mode == "z"), size)
 
     def told(self) -> str:
-        """List for a person how the text departs from strict JSON."""
+        """Return a list of the departures from strict JSON, for a person to read."""
         return ", ".join(dict.fromkeys(COSTS[row].told for row, _ in self.rows)) or "as it stands"
 
     def value(self) -> Any:
@@ -98,7 +98,7 @@ class Reading:
 
 
 def _strict(text: str, start: int, end: int) -> Document | None:
-    """Read a document that is strict JSON and followed by prose only; None for any other."""
+    """Read a document in strict JSON with only prose after it; None for any other document."""
     try:
         value, stop = strict_part(text, start, end)
     except (ValueError, RecursionError):
@@ -175,9 +175,9 @@ def read_document(text: str, start: int, end: int, *, complete: bool | None) -> 
 
 
 def _unmasked(text: str, at: int, stop: int, mask: Mask, complete: bool | None) -> Document:
-    """Read the document that is left when the escapes are resolved.
+    """Resolve the escapes of a masked document, and read the result.
 
-    It must need no repair that assumes anything, because an error may come from the mask.
+    The result is refused if it needs an assumed repair, because the mask may have caused the error.
     """
     try:
         plain = mask.escape.sub(lambda escape: mask.plain(escape[0]), text[at:stop])
@@ -197,9 +197,9 @@ def _unmasked(text: str, at: int, stop: int, mask: Mask, complete: bool | None) 
 
 
 def _broken(text: str, start: int, end: int, complete: bool | None) -> Document:
-    """Read a document that is no strict JSON; its opening brace may be missing.
+    """Read a document that is not strict JSON; its opening brace may be missing.
 
-    Growing pieces are tried, because many short documents may follow one another in a long text.
+    A short piece is tried before longer ones, because a long text may hold many short documents.
     """
     size = PIECE
     while start + size < end:
@@ -244,10 +244,10 @@ def _weighed(text: str, start: int, end: int, *, complete: bool | None) -> Docum
 
 
 def _suspect(first: Reading | None, reader: Reader, price: dict[str, int]) -> bytearray:
-    """Mark the places where an accident may explain a text about as cheaply as the first pass.
+    """Mark the places where an accident may explain a text about as cheaply as the first reading.
 
-    Every place is marked if the first pass found no reading, or an expensive one that lost data. No
-    place is marked if a cheap one lost data. Otherwise the places of high costs are marked.
+    Every place is marked if there is no first reading, or if it is expensive and loses data. No
+    place is marked if that reading is cheap and loses data. Otherwise, expensive places are marked.
     """
     size, cheap = len(reader.text), reader.price
     suspect = bytearray(size + 2)

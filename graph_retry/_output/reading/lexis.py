@@ -97,7 +97,7 @@ _UNUSUAL = lazy(r"[\"\\\x00-\x1f]")
 
 
 def scalar(token: str) -> tuple[str, str] | None:
-    """Return the row in `costs` of a number or literal ("" for strict JSON), and its JSON text."""
+    """Return the row in `costs` and the JSON text of a number or literal; "" for strict JSON."""
     if token in {"true", "false", "null"}:
         return "", token
     word = token.lower().replace("infinity", "inf")
@@ -122,7 +122,7 @@ def scalar(token: str) -> tuple[str, str] | None:
 
 
 def is_word(text: str, at: int) -> bool:
-    """Return whether a word begins at `at` that does not resemble a number, literal or code."""
+    """Return whether the token at `at` is a word that resembles no number, literal or code."""
     token = TOKEN.match(text, at)
     if token is None or text[token.end() : token.end() + 2][1:].isalnum():
         return False
@@ -151,7 +151,7 @@ def word_row(token: str) -> tuple[str, str]:
 
 
 def comment_row(body: str) -> str:
-    """Return the row in `costs` for a comment that may hold data or replace it, or ""."""
+    """Return the row in `costs` of a comment that may hold or replace data; "" for any other."""
     if LEFT_OUT.search(body) or _CONTESTED.search(body) or "/*" in body:
         return "elided"
     is_torn = body.count('"') % 2 or any(body.count(a) != body.count(b) for a, b in ("{}", "[]"))
@@ -159,9 +159,9 @@ def comment_row(body: str) -> str:
 
 
 def written(raw: str) -> str | None:
-    """Write the content of a string as strict JSON has it, with its escapes resolved.
+    """Resolve the escapes in the content of a string, and write the content as strict JSON.
 
-    Return None if a backslash may be an escape or a character.
+    Return None if it is unclear whether a backslash is an escape or a character.
     """
     if not _UNUSUAL.search(raw):
         return raw
@@ -191,11 +191,11 @@ def written(raw: str) -> str | None:
 
 
 class Spelling(NamedTuple):
-    """Another spelling: in the modes `where`, text that matches `pattern` is read as `row` says.
+    """Another spelling: text that `pattern` matches in the modes `where` costs the row `row`.
 
-    `first` has the characters that it may begin with; it is empty if any may. After it, the reader
-    is in the mode `follows`, or in the same mode if it is empty. The group `string` of the pattern
-    has the content of a string, and the group `word` a number, a literal or a word.
+    `first` has the possible first characters of the text; empty means any character. The reader
+    then enters the mode `follows`; empty means the same mode. The pattern's group `string` has the
+    content of a string, and its group `word` has a number, a literal or a word.
     """
 
     where: str
@@ -205,7 +205,7 @@ class Spelling(NamedTuple):
     follows: str = ""
 
     def written(self, match: re.Match[str]) -> str | None:
-        """Return the JSON text of a match, or None if it cannot be known."""
+        """Return the JSON text of a match; None if the match could mean several values."""
         groups = match.groupdict()
         if not groups:
             return ""

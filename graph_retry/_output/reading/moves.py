@@ -1,9 +1,9 @@
 """The possible next steps of a reader: JSON's grammar, other notations, and accidents.
 
-A reader's mode tells what comes next. `r` (root), `f` (first element), `e` (element after a comma)
-and `m` (member) expect a value. `k` (first) and `l` (after a comma) expect a key, `c` a colon, and
-`p` the string after a `+`. `a` is the place behind a value, and `b` behind a string, which may be
-continued. `z` is the place behind the document. `$` allows nothing more.
+A reader's mode is its place in the grammar. `r` (root), `f` (first element), `e` (element after a
+comma) and `m` (member) expect a value. `k` (first) and `l` (after a comma) expect a key, `c`
+expects a colon, and `p` expects the string after a `+`. `a` is the place after a value, `b` the
+place after a string, which may be continued, and `z` the place after the document. `$` is the end.
 """
 
 import json
@@ -27,7 +27,7 @@ _BRACKETS_MEET = lazy(r"[\]}]\s*[\[{]")
 _CLEAN = lazy(r"\"[^\"\\\x00-\x1f]*+\"(?=[ \t\r\n]*(?:,[ \t\r\n]*[\"{\[\d\-tfn}\]]|[}\]]))")
 _PYTHON_KEY = lazy(r"[{,]\s*+'[^'\n]{0,80}'\s*+:")
 _SPACED = lazy(r"\+\s*[\"']\s")
-MORE = lazy(  # Behind a document, prose never begins like this.
+MORE = lazy(  # Prose after a document never begins like this.
     r"[\w\"'“&]|\.[a-z_]|\s*+[,;]?\s*+(?:[\"'“][^\"\n]*[\"'”]\s*+[:,}\]{\[])"
     r"|\s*+[,;]\s*+\w+\s*+:\s*+[\"\d\[{]"
     r"|\s*+[:=+,](?!\s*+[\[{])|\s*+(?:true|false|null)\b|[^{}\[\]]{0,500}[}\]]"
@@ -58,10 +58,10 @@ class Moves(Search):
         self.lines = [match.span() for match in _INDENT.finditer(text)] if "\n" in text else []
         self.columns = {end: end - start for start, end in self.lines[1:]}
         self.is_python = _PYTHON_KEY.search(text) is not None  # A bare name may be a variable.
-        self.jumps = 2 * len(text) + 2000  # It limits the work of short cuts that fail.
+        self.jumps = 2 * len(text) + 2000  # This number limits the work of failing short cuts.
 
     def first(self) -> Node:
-        """Return the first reader, at a bracket or at a key whose opening brace is missing."""
+        """Return the first reader: at a bracket, or at a key whose opening brace is missing."""
         if self.text[:1] in _OPENING or not lexis.OPENING_KEY.match(self.text):
             return self.node
         self.go(0, "k", self.frame(None, "o", -1), "{", "missing_opener")
@@ -103,7 +103,7 @@ class Moves(Search):
         return min(end, at) - start
 
     def laid_out(self, stack: Frame, column: int, char: str) -> Frame:
-        """Charge for a token at the start of a line that does not fit the indentation so far."""
+        """Add a cost if the token at the start of a line does not fit the indentation so far."""
         if char in "]})":
             is_odd = column != stack.line_indent and stack.line_indent >= 0
             self.extra = self.price["layout"] if is_odd else 0
@@ -115,7 +115,7 @@ class Moves(Search):
         return stack
 
     def cut_off(self) -> None:
-        """End a truncated text. Few texts are cut off behind a bracket, so this costs more."""
+        """End a truncated text, at a higher cost after a bracket, because few texts end there."""
         at_bracket = "cut_at_bracket" if self.text.rstrip()[-1:] in "]}" else ""
         self.go(self.end, "$", None, "", "truncated", at_bracket)
 
@@ -125,7 +125,7 @@ class Moves(Search):
         space = lexis.STRICT_SPACE.match(self.text, pos)
         self.at = space.end() if space else pos
         char = self.text[self.at : self.at + 1]
-        if char == "\\" or not char.isascii():  # White space that JSON does not allow, or `\\n`.
+        if char == "\\" or not char.isascii():  # It may be white space that JSON does not allow.
             odd = lexis.SPACE.match(self.text, self.at)
             if odd and odd.end() > self.at:
                 self.go(odd.end(), mode, stack, "", "odd_space")
@@ -158,7 +158,7 @@ class Moves(Search):
             self._accidents(char, stack)
 
     def _spelled(self, mark: str, stack: Frame | None) -> bool:
-        """Read the spellings that match here."""
+        """Add a reader for each spelling that matches here; return whether any was added."""
         mode, is_read = self.node.mode, False
         for spelling in lexis.spellings(mode, mark):
             if match := spelling.pattern.match(self.text, self.at):
@@ -170,7 +170,7 @@ class Moves(Search):
         return is_read
 
     def _take(self, mark: str, is_wide: bool, stack: Frame | None) -> bool:
-        """Read one mark that strict JSON allows here, also in another spelling such as `“`."""
+        """Read one mark that strict JSON allows here, or another spelling of it, such as `“`."""
         mode, at, text = self.node.mode, self.at, self.text
         if mark == "(" and mode in "fem":
             self.go(at + 1, *self.opened(mode, stack, mark, at), "tuple")
@@ -216,7 +216,7 @@ class Moves(Search):
         return True
 
     def _comment(self, comment: re.Match[str], stack: Frame | None) -> None:
-        """Leave out a comment, unless it stands for omitted data."""
+        """Leave out a comment; record a loss if the comment stands for omitted data."""
         end, mode = comment.end(), self.node.mode
         found = lexis.comment_row(comment[0].strip("/*#<!-> \t\r\n"))
         if found == "elided":
@@ -262,14 +262,14 @@ class Moves(Search):
             self.go(at + 1, f"S{mark}v0", stack, '\0"', row, "" if is_spaced else "glued")
             odd = "edge" if is_spaced else ""
         follows = "l" if in_object else "e"
-        is_near = column < 0 and not in_object  # Here, a bracket may also have moved.
+        is_near = column < 0 and not in_object  # A bracket may have moved on this line.
         ahead = _KEY_AHEAD if in_object else _BRACKETS_MEET if is_near else _VALUE_AHEAD
         if stack.kind != "g" and ahead.match(text, pos - 1 if is_near else at):
             row = "missing_comma_line" if column >= 0 else "missing_comma"
             self.go(pos, follows, stack, "", row, odd)
 
     def _at_end(self) -> None:
-        """Handle the end of the text: its last bracket is missing, or it was cut off."""
+        """Handle the end of the text, where the last bracket is missing or the text was cut off."""
         mode, stack = self.node.mode, self.node.stack
         is_last = self.closed and mode in "able" and stack and not stack.parent
         if is_last and stack and stack.kind in "oa" and (stack.kind == "o" or stack.indent > 0):
@@ -278,7 +278,7 @@ class Moves(Search):
         self.cut_off()
 
     def _behind(self, char: str) -> None:
-        """End the document, or refuse the text behind it if it cannot be prose."""
+        """End the document; record a loss if the text after the document cannot be prose."""
         text, at, pos = self.text, self.at, self.node.pos
         if not char:
             self.go(at, "$", None)
@@ -288,7 +288,7 @@ class Moves(Search):
             self.go(self.end - len(rest), "z", None, "", "extra_closer")
             if not rest:
                 return
-        is_beside = "\n" not in text[pos:at]  # On the next line, `#` is rather a heading.
+        is_beside = "\n" not in text[pos:at]  # A `#` on the next line is probably a heading.
         if char in "/#" and is_beside and (comment := lexis.COMMENT.match(text, at)):
             self._comment(comment, None)
         if MORE.match(text, pos):
@@ -326,7 +326,7 @@ class Moves(Search):
             self.go(damaged.end(), "c" if bare else "a", stack, "", "unreadable", bare)
 
     def _marks(self, char: str, stack: Frame | None, *, is_lone: bool) -> None:
-        """Supply each mark that is allowed here, and also put it in place of the present mark."""
+        """Try each allowed mark: insert it here, or put it in place of the present mark."""
         text, at, mode = self.text, self.at, self.node.mode
         quote = _QUOTE_AHEAD.search(text, at, at + 200)
         in_comment = lexis.COMMENT.match(text, at)
@@ -336,7 +336,7 @@ class Moves(Search):
             if to is None or (mark in _OPEN and char in "]}"):
                 continue
             if mark in _OPEN and to[1]:
-                # The indentation tells nothing about a bracket that is not there.
+                # A missing bracket has no indentation to compare with.
                 self.extra, to = 0, (to[0], self.frame(stack, to[1].kind, -1), to[2])
             if mark in _INSERTED and not in_comment and (to[0] != "z" or is_last):
                 self.go(at, *to, _INSERTED[mark])  # No mark may end the document before data.

@@ -1,10 +1,10 @@
 """Find the cheapest readings of a text, by Dijkstra's algorithm over positions and modes.
 
 A reader goes through the text and writes it again as strict JSON. A `Node` is a reader at position
-`pos` in some `mode`, with the open containers in `stack`. Of the readers that reach the same state,
-two continue: the cheapest, and the cheapest of those that wrote something else. These two are
-enough to find the cheapest reading of all, and the cheapest one with another value. `WIDTH` bounds
-the readers at one position, so that the time grows only with the length of the text.
+`pos` in some `mode`, with the open containers in `stack`. If several readers reach the same state,
+two continue: the cheapest reader, and the cheapest one that wrote another text. These two are
+enough to find the cheapest reading, and the cheapest reading with another value. `WIDTH` bounds the
+number of readers at one position, so that the time is proportional to the length of the text.
 """
 
 from typing import NamedTuple
@@ -48,13 +48,13 @@ class Node(NamedTuple):
 
 
 def _signed(sig: int, written: str) -> int:
-    """Return the hash of a text after an addition; it ignores how the text was cut."""
+    """Return the hash of a text after an addition, however the text was cut into pieces."""
     data = written.encode("utf-8", "surrogatepass")
     return ((sig << 8 * len(data) % 61) + int.from_bytes(data, "big")) % _PRIME
 
 
 class Search:
-    """The queue of readers; a subclass adds their possible next steps in `expand`."""
+    """The queue of readers; `expand` of a subclass adds the possible next steps of a reader."""
 
     def __init__(self, text: str, price: dict[str, int]) -> None:
         self.text, self.price, self.end = text, price, len(text)
@@ -76,7 +76,7 @@ class Search:
         return self._frames[key]
 
     def go(self, pos: int, mode: str, stack: Frame | None, written: str = "", *rows: str) -> None:
-        """Add a next step of the present reader. All `rows` add to its cost; `rows[0]` names it."""
+        """Add a next step of the present reader; all `rows` cost, and `rows[0]` names the step."""
         node, total = self.node, self.node.cost + self.extra
         for row in rows:
             total += self.price[row]
@@ -86,7 +86,7 @@ class Search:
             self.too_deep = True
             return
         row = rows[0] if rows else ""
-        if row in LOSSES:  # A loss differs from each value, and from a loss elsewhere.
+        if row in LOSSES:  # A loss must differ from every value, and from a loss elsewhere.
             written = f"\1{row}{self.at}"
         self.buckets[total].append(
             Node(total, pos, mode, stack, self.sig, written, row, self.at, node)
@@ -97,7 +97,7 @@ class Search:
         raise NotImplementedError
 
     def run(self, first: Node, most: int = 1 << 20, margin: int = MARGIN) -> list[Node]:
-        """Return the cheapest reading up to a cost of `most`, and others within the `margin`."""
+        """Return the cheapest reading up to the cost `most`, and all readings within `margin`."""
         self.limit = min(self.limit, most + margin)
         seen: dict[tuple[int, str, Frame | None], int | None] = {}  # None after two values
         arrivals: dict[int, tuple[int, int]] = {}
@@ -109,7 +109,7 @@ class Search:
                 cost += 1
                 continue
             node = self.buckets[cost].pop()
-            if margin:  # Otherwise only one reading is wanted, and no values are compared.
+            if margin:  # Without a margin, only one reading is wanted, and no values are compared.
                 self.sig = _signed(node.sig, node.written) if node.written else node.sig
             if node.mode == "$":
                 if not found or self.sig != best_sig:

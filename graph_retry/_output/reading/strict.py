@@ -14,7 +14,7 @@ _NOT_ZERO = lazy(r"[^eE]*[1-9]")
 
 
 def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Make a dict of an object's members.
+    """Return the members of an object as a dict.
 
     Raises:
         ValueError: If two values for one key disagree.
@@ -28,13 +28,13 @@ def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def finite(token: str) -> float:
-    """Return the float that `token` spells.
+    """Return the float for the text `token` of a number.
 
     Raises:
-        ValueError: If a float would be infinite, or zero in place of a tiny number.
+        ValueError: If the float would be infinite, or would be zero in place of a tiny number.
     """
     value = float(token)
-    # This runs for every float of a text, so the common case is tested first.
+    # This code runs for every float of a text, so the common case is tested first.
     if -math.inf < value < math.inf and (value or not _NOT_ZERO.match(token)):
         return value
     raise ValueError("A number is out of the range of floats")
@@ -45,18 +45,18 @@ DECODER = json.JSONDecoder(object_pairs_hook=unique, parse_constant=int, parse_f
 
 
 def strict_part(text: str, start: int, end: int) -> tuple[Any, int]:
-    """Read the strict JSON value at `start`, before `end`; return it and its end.
+    """Read the strict JSON value between `start` and `end`; return the value and its end.
 
     Raises:
-        ValueError: If there is none.
+        ValueError: If there is no strict JSON value.
     """
     value, stop = DECODER.raw_decode(text, start)
     if stop > end:
         raise ValueError("The value ends too late.")
-    # From Python 3.13 on, the standard library's decoder has no limit of depth.
+    # The standard library's decoder has no limit of depth since Python 3.13.
     is_long = stop - start > 2 * MAX_DEPTH
     if is_long and text.count("[", start, stop) + text.count("{", start, stop) > MAX_DEPTH:
-        from_json(text[start:stop])  # This raises if the value is nested too deeply.
+        from_json(text[start:stop])  # `from_json` raises if the value is nested too deeply.
     return value, stop
 
 

@@ -1,7 +1,7 @@
-"""The possible next steps of a reader inside a string: each quote may end it or belong to it.
+"""The next steps of a reader inside a string: each quote may end the string or belong to it.
 
-The mode has four characters: `S`, the opening quote, `k` (key) or `v` (value), and `1` while an
-inner quote has no partner, otherwise `0`.
+The mode has four characters: `S`, the opening quote, `k` (key) or `v` (value), and `1` or `0`. `1`
+means that an inner quote has no partner yet.
 """
 
 from graph_retry._output.reading import lexis
@@ -11,7 +11,7 @@ from graph_retry._patterns import lazy
 
 _MEMBER = r"(?:[uU]?[\"'“`][^\"'”`\n]{0,200}[\"'”`]\s*+[:=]|[\w$][\w$.-]{0,100}\s*+[:=])"
 _CLOSED = r"(?:[ \t\r]*+\n|\s*+(?:[,}\]]|\Z))"
-# The text behind a quote that ends a key, the value of a member, or an element of a list.
+# These match the text after the end of a key, of a member's value, and of an element of a list.
 _STRONG = {
     "k": lazy(r"\s*+[:=：]"),
     "o": lazy(
@@ -31,7 +31,7 @@ _BEFORE, _BEHIND = frozenset("([{—–-='>"), frozenset("<$€£¿¡-_/@#{[(")
 
 
 def _is_torn(raw: str) -> bool:
-    """Return whether brackets in a string are unpaired, or whether it ends with `,` or `:`."""
+    """Return whether a string has unpaired brackets, or ends with `,` or `:`."""
     return raw[-1] in ",:" or any(raw.count(a) != raw.count(b) for a, b in ("{}", "[]", "()"))
 
 
@@ -47,7 +47,7 @@ class Reader(Moves):
             self.outside()
 
     def _write(self, pos: int, mode: str, raw: str, *rows: str) -> None:
-        """Add a step that takes `raw` into the string, and ends it if `mode` is outside of it."""
+        """Add `raw` to the string as one step, and end the string if `mode` is outside strings."""
         content = lexis.written(raw)
         if content is None:
             self.go(pos, mode, self.node.stack, "", "escapes", *rows)
@@ -88,12 +88,12 @@ class Reader(Moves):
             self._misplaced_quote(raw, follows, role)
 
     def _surprises(self, raw: str, role: str) -> list[str]:
-        """Return the row "edge" for each reason why a string with this content is odd."""
+        """Return the row "edge" once for each sign that the content of a string is odd."""
         is_torn = raw and raw[-1] in _EDGE and _is_torn(raw)
         return ["edge"] * (bool(is_torn) + (role == "k" and bool(_STRUCTURE.search(raw))))
 
     def _inner_quote(self, pos: int, inside: str, row: str) -> None:
-        """Take a quote as a character of the string: as one of a pair, and as a lone one."""
+        """Read a quote as a character of the string: as one of a pair, and as a lone quote."""
         _, _, mode, stack, *_ = self.node
         text, at, is_odd = self.text, self.at, mode[3] == "1"
         before, ahead = text[at - 1] if at > pos else " ", text[at + 1 : at + 2]
@@ -130,7 +130,7 @@ class Reader(Moves):
         self.at = pos + len(raw)
 
     def _misplaced_quote(self, raw: str, follows: str, role: str) -> None:
-        """Take a quote as superfluous, or as swapped with a neighbour."""
+        """Read a quote as superfluous, or as swapped with a neighbour."""
         text, at, (_, _, mode, stack, *_) = self.text, self.at, self.node
         ahead = text[at + 1 : at + 2]
         if raw and ahead not in "\"'":
