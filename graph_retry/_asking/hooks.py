@@ -1,6 +1,7 @@
-"""Ask the hooks of `on_retry` and the feedback for new params after a failed attempt.
+"""After a failed attempt, call the hooks of `on_retry`, which may return new params.
 
-A hook is called once per attempt and gets a copy of the params. Errors name the hook.
+Feedback, if it is on, then adds the errors to the prompt. Each hook is called once per attempt, and
+gets a copy of the params. The message of an error names the hook that raised it.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Proposal(NamedTuple):
 async def propose(
     plan: Plan[Any], params: Encoded, attempts: list[Attempt], once: Once = as_task
 ) -> Proposal | None:
-    """Ask the hooks in order until one changes the params, then let feedback add to the result."""
+    """Call the hooks in order until one changes the params; then feedback adds to these params."""
     proposal: Proposal | None = None
     for hook in plan.hooks:
         proposal = await _asked(plan, hook, "hook", params, attempts, once)
@@ -56,7 +57,7 @@ async def propose(
 
 
 def error_of(plan: Plan[Any], attempts: list[Attempt]) -> AttemptFailed:
-    """Rebuild the error of the last attempt from its record, for hooks."""
+    """Rebuild the error of the last attempt from its record. Hooks get this error."""
     record = attempts[-1]
     unknown: Failure = {"kind": "rejected_input", "type": "Exception", "message": "it failed"}
     failure = record["failure"] or unknown

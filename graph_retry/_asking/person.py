@@ -91,8 +91,8 @@ class Taken:
 async def take_answer(given: StepInput) -> Taken:
     """Take the answer that `resume` wrote, or ask the automatic reviewers, then a person."""
     plan, loop, attempts = given.plan, given.loop, given.attempts
-    # `resume` has written an answer into state before this run, if there is one. It is taken
-    # without asking anybody.
+    # `resume` may have written an answer into state before this run. This answer is taken without
+    # asking anybody.
     recorded: Any = given.state.get(ANSWER)
     if recorded is not None and (fork := await _fork(recorded["value"], attempts)):
         return _back(plan, loop, fork, recorded.get("refused"))
@@ -130,8 +130,8 @@ def _back(plan: Plan[Any], loop: Loop, fork: Fork, problem: str | None = None) -
 async def _ask_person(given: StepInput, question: Question) -> tuple[Any, bool]:
     """Ask a person by an `interrupt`.
 
-    Returns the answer, and whether its author can have seen this question. If not, the answer was
-    left over from an earlier question.
+    Returns the answer, and whether its author can have seen this question. If the author cannot
+    have seen the question, the answer was left over from an earlier question.
     """
     plan, attempts = given.plan, given.attempts
     saver = _require_checkpointer(given, attempts)
@@ -139,14 +139,14 @@ async def _ask_person(given: StepInput, question: Question) -> tuple[Any, bool]:
     place = {"checkpoint_ns": call_namespace(), "checkpoint_id": begun and begun.checkpoint_id}
     payload: dict[str, Any] = {**build_payload(question), **place}
     shown_schema: dict[str, Any] = payload["response_schema"]
-    # A resumed run repeats everything before `interrupt`. That is safe: `notify` runs as a task,
-    # and the row replaces itself.
+    # A resumed run repeats all code before `interrupt`. This is safe, because `notify` runs as a
+    # task, and a row that is written again replaces the same row.
     if not _was_left_open(given.loop):
         await notify(plan, payload, attempts)
     here = (current_thread(), call_namespace(), question.review_id, question.asked_at)
     await insert(saver, row_of(*here))
     shown = await look_at_shown(question.review_id)
-    # LangGraph would give the waiting answer to this question, although a different one is meant.
+    # LangGraph would give the waiting answer to this question, although it is for another one.
     if shown.is_for_another:
         with plain_answer_hidden():
             return interrupt(payload, response_schema=shown_schema), True

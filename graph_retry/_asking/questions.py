@@ -97,9 +97,9 @@ def question_of(
 def _as_read(
     plan: Plan[Any], record: Attempt, output: dict[str, Any] | None
 ) -> dict[str, Any] | None:
-    """Return the output that a person may edit in part; None if there is none.
+    """Return the output that a person may edit in part; None if there is no such output.
 
-    With `redact`, the record's texts are redacted. Then only the output under review is complete.
+    With `redact`, the texts in the record are redacted. Then only the output under review is whole.
     """
     if output is None and plan.settings.redact is not None:
         return None
@@ -108,7 +108,7 @@ def _as_read(
 
 
 def _shown_schema(plan: Plan[Any]) -> dict[str, Any] | None:
-    """Return the JSON Schema of the output; None if it is in private params.
+    """Return the JSON Schema of the output; None if the schema is part of private params.
 
     A schema that comes from the params is shown only if `redact` would change nothing in it.
     """
@@ -133,7 +133,7 @@ def _used_up(plan: Plan[Any], loop: Loop, attempts: list[Attempt]) -> bool:
 
 
 def _note(loop: Loop, review: OpenReview) -> str | None:
-    """Join the notes for a reviewer: why automation stopped, proposals, a similar waiting call."""
+    """Join the notes for a reviewer: the reason for the stop, proposals, a similar waiting call."""
     notes = [review["note"], loop["note"]]
     if review["suggested_by"]:
         role, _, name = review["suggested_by"].partition(":")
@@ -149,7 +149,7 @@ def _note(loop: Loop, review: OpenReview) -> str | None:
 def read_value(record: Attempt, validator: Validator | None) -> dict[str, Any] | None:
     """Return the value of an invalid output as `{"value": …}`, for a person to accept or edit.
 
-    None if the output was cut off or could not be read.
+    The result is None if the output was cut off or could not be read.
     """
     if finish_kind(record["finish_reason"]) is not None:
         return None
@@ -160,7 +160,7 @@ def read_value(record: Attempt, validator: Validator | None) -> dict[str, Any] |
 
 
 def proposal_in_words(agent: Mapping[str, Any]) -> str:
-    """Return a sentence with an automatic reviewer's proposal and why it was not applied."""
+    """Return a sentence with a reviewer's proposal and the reason why it was not applied."""
     proposed = "" if agent["decision"] is None else f" proposed {agent['decision']!r:.300}"
     return f"{agent['by']}{proposed}: {agent['problem']}"
 

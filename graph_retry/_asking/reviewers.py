@@ -1,6 +1,7 @@
-"""Ask the automatic reviewers, and call the user's `notify`: both before a person answers.
+"""Ask the automatic reviewers, and call the user's `notify`, before a person answers.
 
-Each call is a LangGraph task, so it is made once for a question, even if the run is resumed.
+Each of these calls is a LangGraph task. Therefore it is made only once for each question, even if
+the run is resumed.
 """
 
 from __future__ import annotations
@@ -84,9 +85,9 @@ async def ask_reviewers(
 async def not_again(
     plan: Plan[Any], attempts: list[Attempt], author: str, verdict: Accepted
 ) -> str | None:
-    """Return why an automatic decision may not call the model again.
+    """Return the reason why an automatic decision may not call the model again.
 
-    None if it may, or if the decision makes no call.
+    The reason is None if the decision may call the model, or if it makes no call.
     """
     if verdict.params is None:
         return None
@@ -101,7 +102,7 @@ def _why_no_call(plan: Plan[Any], attempts: list[Attempt], author: str, sent: in
 
 
 async def notify(plan: Plan[Any], payload: dict[str, Any], attempts: list[Attempt]) -> None:
-    """Call the user's `notify`. Errors are only logged: the question must be asked anyway."""
+    """Call the user's `notify`. Errors are only logged, because the question must be asked."""
     hook = plan.settings.notify
     if hook is None:
         return

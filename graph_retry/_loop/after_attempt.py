@@ -46,7 +46,7 @@ def open_review(
 
 
 async def succeeded(given: StepInput, record: Attempt, output: Any) -> dict[str, Any]:
-    """Return the update after a valid output: the call ends, or a reviewer must approve it."""
+    """Return the update after a valid output: the call ends, or a review of the output opens."""
     settings, keys = given.plan.settings, given.plan.settings.keys
     learned = await finished(given, record)
     if await _is_reviewed(settings, record):

@@ -50,11 +50,12 @@ async def call_step(given: StepInput) -> dict[str, Any]:
     # the key `ANSWER` in state, because each first step writes it.
     past = run.past if ANSWER not in given.state else None
     if past is not None:
-        # The past call was beyond this step. Its restored state leads the router to its next step.
+        # The past call had finished this step. Its restored state leads the router to its next one.
         if loop_of(past)["next"] != "call":
             return continued(past, keys["attempts"])
         given = read_input(run, {**given.state, **past}, given.config)
-    # `review_later` made this input: it wants a review of its last attempt, and no call.
+    # `review_later` made this input. The input asks for a review of its last attempt, without a
+    # model call.
     if given.attempts and given.attempts[-1].get("to_review"):
         return reviewed_later(given)
     plan, settings = given.plan, given.plan.settings
@@ -144,8 +145,8 @@ async def _open(
     loop["task_path"] = loop["task_path"] or run.task_path
     loop["note"] = loop["note"] or run.note
     record = _new_record(given, execution, loop, attempts, params)
-    # A stub names the checkpoint that holds the whole record. Records that this step has just
-    # copied are in no checkpoint of this call yet.
+    # A stub replaces a record, and names the checkpoint that holds the whole record. No checkpoint
+    # of this call holds a record that this step has just copied.
     stubs = [] if copied else await slimmed_here(attempts)
     if stubs:
         loop = noted(settings, loop, stubs, attempts)
@@ -161,7 +162,7 @@ async def _open(
 def _update(given: StepInput, opened: _Opened, outcome: Outcome) -> dict[str, Any]:
     """Return the step's update: the outcome in the record, and the next step.
 
-    The model call is paid and not saved yet, so this only puts plain data together.
+    The model call is paid and not saved yet, so this function only combines plain data.
     """
     plan, state, settings = given.plan, given.state, given.plan.settings
     loop, record, view, keys = opened.loop, opened.record, opened.params.view, settings.keys
@@ -198,7 +199,7 @@ def transport_policy(policy: RetryPolicy | None) -> RetryPolicy | None:
 
 
 async def _try_again(settings: Settings, outcome: Outcome, this_try: int, error: Exception) -> None:
-    """Raise for LangGraph to make the same request again, if it failed in a transient way.
+    """Raise so that LangGraph repeats the request, if the request failed in a transient way.
 
     Raises:
         _TryAgainError: If `transient` allows one more request within the attempt.
@@ -256,7 +257,7 @@ def _position(given: StepInput) -> tuple[Loop, list[Attempt], bool]:
     """
     loop, attempts = given.loop, given.attempts
     waits, ended = loop["next"] == "review", loop["next"] == "end"
-    # The input may end with an attempt that is still to be made: a record that is `running`.
+    # The last record of the input may be `running`. Its attempt has not been made yet.
     if attempts and attempts[-1]["status"] == "running" and loop["next"] == "call":
         asked = attempts[-1]
         loop.update({"author": asked["author"], "reason": asked["reason"]})

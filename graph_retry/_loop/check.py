@@ -114,7 +114,7 @@ async def validate_step(given: StepInput) -> dict[str, Any]:
     update: dict[str, Any] = {"number": record["number"]}
     checked: Checked | None = None
     if validator is not None:
-        # Strict JSON skips the step `repair`, so it is read here.
+        # Strict JSON is read here, because a text in strict JSON skips the step `repair`.
         if record["failure"] is None and record["lossless"] is None:
             update |= read_raw(record, validator, settings)
             record = cast("Attempt", {**record, **update})
@@ -151,14 +151,14 @@ async def validate_attempt(
     record = attempts[-1]
     if validator is None or record["failure"] is not None:
         return {"number": record["number"]}, None
-    # In a run, `read_input` has read the schema from the params. In a replay, it is read here.
+    # In a run, `read_input` has read the schema from the params. In a replay, this step reads it.
     if isinstance(validator, SchemaOfParams) and (at := params_at(attempts)):
         validator = validator.fitted(at.view)
     checked = await validator.acheck(parsed_value(record, as_text=validator.wants_text))
     update: dict[str, Any] = {"number": record["number"], "issues": checked.issues}
     repairs, was_rounded = record["repairs"], _is_rounded(record["repairs"])
-    # JSON's numbers were read as floats. A type that keeps all digits, such as `Decimal`, gets the
-    # digits of the text in a second validation.
+    # The numbers in the JSON were read as floats, which may lose digits. A second validation gives
+    # the digits of the text to a type that keeps all digits, such as `Decimal`.
     if checked.ok and was_rounded:
         raw = record["raw"] or {}
         checked, value = validator.with_digits(checked, (record["repaired"] or raw)["text"])
@@ -189,7 +189,7 @@ def _fits(schema: dict[str, Any], value: Any) -> bool:
 def _read(
     text: str, settings: Settings, complete: bool | None, schema: dict[str, Any] | None
 ) -> ParsedOutput:
-    # Importing the reader of damaged text takes time, and most outputs never need it.
+    # The reader of damaged text is imported late, because most outputs never need this reader.
     from graph_retry._output.reading.parse import read_output  # noqa: PLC0415
 
     (level, function), written = settings.repair, settings.format

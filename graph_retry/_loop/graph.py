@@ -59,7 +59,7 @@ def node_graph(plan: Plan[Any], params_type: Any) -> RetryGraph:
 
 
 def function_graph(settings: Settings) -> RetryGraph:
-    """Return the loop that `retry_llm_call`s share; each run passes its own plan."""
+    """Return the loop that all calls of `retry_llm_call` share; each run passes its own plan."""
     return _shared_graph(_window(settings), transport_policy(settings.transient))
 
 

@@ -37,7 +37,7 @@ _LOG = logging.getLogger("graph_retry")
 
 
 class Outcome(TypedDict):
-    """Fields for the record. Without `output=`, also the result as the output, with its types."""
+    """Fields for the record, and, without `output=`, the call's output with its Python types."""
 
     record: dict[str, Any]
     output: Any
@@ -114,8 +114,8 @@ def outcome_of_result(plan: Plan[Any], result: Any) -> Outcome:
     if reading.reasoning is not None:
         record["raw"]["reasoning"] = reading.reasoning
     failure = record.get("failure")
-    # A `TypeError` here means that the value cannot be saved. Only a change of the code helps, so
-    # tell the developer the place of the function.
+    # A `TypeError` here means that the value cannot be saved. Only the developer can help, by a
+    # change of the function. Therefore the message names the place of the function.
     if failure is not None and failure["type"] == "TypeError":
         tell(failure["message"], place_of(plan.llm_call), plan.settings.redact)
     return outcome
@@ -140,7 +140,8 @@ def _keep(result: Any, outcome: Outcome, made_by: str) -> None:
     unsure = stored is None or isinstance(kept, str | BaseMessage)
     why = unsavable(kept) if unsure else None
     if why is not None and current_saver() is not None:
-        # Without this failure, the checkpointer would raise, and a resume would repeat the call.
+        # If this were not a failure, the checkpointer would raise, and a resume would repeat the
+        # call.
         came = quoted_with_article(type(result).__name__)
         message = (
             f"`{made_by}` returned {came} that cannot be saved ({why}): "
@@ -167,7 +168,7 @@ def store(value: Any) -> Encoded | None:
     box = {"value": value}
     try:
         view, types = Writer("output", typed=True).write(box)
-        # Without a declared type for the output, the tags must name its classes.
+        # No type is declared for the output, so the tags must name the classes in the output.
         types = {**Writer("output", typed=True, complete=True).write(box)[1], **types}
         again = restore_value(view["value"], types)
         return None if differences(value, again) else Encoded(view, types)
@@ -204,7 +205,7 @@ def restore_value(value: Any, types: dict[str, str]) -> Any:
 
 
 def _type_named(tag: str) -> type[Any] | None:
-    """Return the type that a tag names: one of `TYPES`, or a class as `module:Class`."""
+    """Return the type for a tag, which is one of `TYPES` or has the form `module:Class`."""
     module, _, path = tag.partition(":")
     # `getattr` would call a module's `__getattr__`, and that may import code that state names.
     cls: Any = sys.modules.get(module)

@@ -36,7 +36,7 @@ _LOG = logging.getLogger("graph_retry.reviews")
 
 
 async def review_step(given: StepInput) -> dict[str, Any]:
-    """Take one answer and apply it. If it cannot be applied, ask again."""
+    """Take one answer and apply it. If the answer cannot be applied, ask the question again."""
     taken = await take_answer(given)
     if taken.by_agent and taken.value is None:
         return _escalate(given, taken)
@@ -78,16 +78,16 @@ def _left_open(given: StepInput, taken: Taken, decision: Decision, effect: Wait)
 
 
 def _refused(given: StepInput, taken: Taken, verdict: Refused) -> dict[str, Any]:
-    """Refuse an answer of an agent, and ask a person; or refuse a person's answer, and ask again.
+    """Refuse an answer. After an agent's answer, ask a person; after a person's answer, ask again.
 
-    If some fields of a person's answer could be read, the new question suggests them.
+    If some fields of a person's answer could be read, the new question suggests these fields.
     """
     plan, loop, record = given.plan, given.loop, given.attempts[-1]
     problem = verdict.problem
     if taken.by_agent:
         return _escalate(given, taken, problem)
-    # A rewind of a call that did not wait has no open question to ask again. `rewind` catches this
-    # error, restores the thread and reports the problem.
+    # If the call did not wait before a rewind, there is no open question to ask again. `rewind`
+    # catches this error, restores the thread and reports the problem.
     if is_reopened(loop):
         raise ValueError(f"{REFUSED}{problem}")
     again = _ask_again(loop, record, problem, verdict.issues)
@@ -116,13 +116,13 @@ def _accepted(given: StepInput, taken: Taken, verdict: Accepted) -> dict[str, An
     given.run.emit("review_answered", record["number"], decision=decided, author=note["author"])
     ended = "expired" if taken.author == "system" else f"answered with {decided}"
     given.log_review(ended, review_id, taken.author)
-    # The attempt was counted without its decision. `Budget.rounds` counts the decisions.
+    # The attempt was counted before it had a decision. `Budget.rounds` counts the decisions.
     if settings.budget is not None:
         settings.budget.count(cast("Attempt", {**record, "decision": note}))
     fork, keys = taken.fork, settings.keys
     ledger: Any = {keys["attempts"]: [{"number": record["number"], "decision": note}]}
     if fork is not None:
-        # The params of the attempts that leave the ledger leave the state as well.
+        # The fork removes later attempts from the ledger, so state gets the earlier params back.
         kept = Overwrite(stubs_again(fork.kept(note)))
         ledger = {keys["attempts"]: kept, keys["params"]: fork.params.view}
     update = _apply(plan, taken.loop, verdict, output, note["author"], fork and fork.reason)
@@ -130,7 +130,7 @@ def _accepted(given: StepInput, taken: Taken, verdict: Accepted) -> dict[str, An
 
 
 async def _default(given: StepInput, question: Question) -> Accepted:
-    """Decide an expired review by `default_decision`; reject the call if that cannot be applied."""
+    """Decide an expired review by `default_decision`. If it cannot be applied, reject the call."""
     plan, attempts = given.plan, given.attempts
     verdict = await judge(plan.settings.default_decision, replace(question, allowed=None))
     problem: str | None
@@ -207,7 +207,7 @@ def _ask_again(
 ) -> OpenReview:
     review = loop["review"]
     assert review is not None  # noqa: S101
-    # A new id, so that an answer to the earlier question is recognised as late.
+    # The question gets a new id, so that an answer to the earlier question is recognised as late.
     round_ = review["round"] + 1
     review_id = review_id_of(record["idempotency_key"], round_)
     return {
@@ -239,7 +239,7 @@ def _apply(
         if effect.output is not None:
             ended = {LOOP: {**closed, "next": "end", "output_types": {}}}
         return {**ended, keys["output"]: output and output["value"], keys["status"]: effect.status}
-    assert isinstance(effect, CallAgain)  # noqa: S101 - what waits was left open before
+    assert isinstance(effect, CallAgain)  # noqa: S101 - `Wait` was handled before
     by = loop["review"] and loop["review"]["suggested_by"]
     approved = f"approved {by}" if by else "approved the same params"
     if effect.unchanged_edit:

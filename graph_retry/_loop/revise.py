@@ -38,22 +38,22 @@ _NO_RETRIES = _Stop("`auto_retries` is 0", "raise it")
 
 
 async def revise_step(given: StepInput) -> dict[str, Any]:
-    """After a failed attempt, retry with params from hooks, open a review, or give up."""
+    """Handle a failed attempt: retry with params from hooks, open a review, or give up."""
     plan, loop, settings = given.plan, given.loop, given.plan.settings
-    # Hooks, feedback and budgets read all attempts. The rules read only the last two, which saves
-    # reading earlier records from their checkpoints.
+    # Hooks, feedback and budgets need all attempts. The rules need only the last two attempts, so
+    # the earlier records need not be read from their checkpoints.
     all_needed = bool(plan.hooks or settings.feedback or settings.budget)
     attempts = await whole_here(given.attempts, 0 if all_needed else 2)
     record, ended = attempts[-1], {}
-    # With `redact`, the `call` step leaves a failed record `running`. A redactor is user code that
-    # may raise, so it runs only after the checkpoint of the paid call.
+    # With `redact`, the `call` step leaves a failed record `running`. A redactor is user code and
+    # may raise. Therefore the redactor runs only after the checkpoint of the paid call.
     if record["status"] == "running":
         failed: Any = {"number": record["number"], "status": "failed"}
         failed |= redacted_fields(record, settings.redact, plan.output_names)
         record = cast("Attempt", {**record, **failed})
         attempts, ended = [*attempts[:-1], record], {settings.keys["attempts"]: [failed]}
-    # A `SharedBudget` is in memory. After a restart it is empty, so earlier attempts are counted
-    # again. It counts each attempt once.
+    # A `SharedBudget` is kept in memory, so it is empty after a restart. Therefore this step
+    # reports all attempts. A `SharedBudget` counts each attempt once.
     if settings.budget is not None:
         settings.budget.count(*attempts)
     ended |= await finished(given, record)
@@ -126,7 +126,7 @@ def _stop(given: StepInput, attempts: list[Attempt], proposal: Proposal | None) 
 
 
 def _spent(given: StepInput, settings: Settings) -> _Stop | None:
-    """Return which limit of automation is reached (budget or `auto_retries`), or None."""
+    """Return the limit of automation (budget or `auto_retries`) that is reached, or None."""
     made, budget = given.loop["automatic"], settings.budget
     if budget and (overspent := budget.exceeded(given.attempts, given.loop["spent"])):
         return _Stop(overspent, "raise the budget")

@@ -31,8 +31,9 @@ class Decision(TypedDict):
     `replace` change a part of the output that was read. For an approval, `choice` is the number of
     an alternative. `message` is the reason of a decision, or the text of a comment for the model.
     `until` (defer) is a time in ISO 8601. `to` (assign) is a person's name. `attempt` and
-    `review_id` bind the decision to one question. `decision_id` identifies a repeated delivery.
-    `by` is the author. `channel` is the client, by default the one that the answer's shape shows.
+    `review_id` bind the decision to one question. A second delivery of the decision has the same
+    `decision_id`. `by` is the author. `channel` is the client. If no channel is given, the form of
+    the answer shows the client.
     """
 
     type: DecisionType
@@ -60,7 +61,7 @@ Answer = Annotated[Mapping[str, Any] | Sequence[Any] | str | float | bool | None
 
 @dataclass
 class Reading:
-    """An answer that is being read, and the decision that was found in it.
+    """An answer while it is read, and the decision that was found in the answer.
 
     `offered` lists the decisions that the question offers. A client may send back the `titles` of
     questions. `from_form` means that the values of the decision came through text boxes.
@@ -73,10 +74,11 @@ class Reading:
 
 
 class Refused(ValueError):
-    """An answer that cannot be applied; `problem` tells why, and what to do.
+    """An answer that cannot be applied; `problem` gives the reason and the remedy.
 
-    `kept` are the readable fields of a form. The next question shows them as they were typed.
-    `issues` tell why by field, with JSON Pointers into the params or the output of the answer.
+    `kept` has the fields of a form that could be read; the next question shows these fields as the
+    person typed them. `issues` has the reasons by field. Each reason names its field by a JSON
+    Pointer into the params or the output of the answer.
     """
 
     def __init__(
@@ -140,10 +142,10 @@ def respond(
         output: The whole output. A model, a dataclass or a date becomes the JSON that its type
             writes, under aliases. The output type of the call reads it back; without one, the call
             returns this JSON.
-        changes: Fields to change in the output that was read, whether it is valid or not. They are
-            merged like the fields of an edit. The other fields stay.
-        replace: New words by old words, for the texts of the output that was read. Each old word
-            must occur exactly once.
+        changes: Fields to change in the output that was read, whether it is valid or not. The
+            changes are merged like the fields of an edit. The other fields stay.
+        replace: A dict from old words to new words, for the texts of the output that was read. Each
+            old word must occur exactly once.
 
     Raises:
         TypeError: If `output` is given together with a part, or nothing is given.
@@ -226,9 +228,9 @@ class ReviewFunction(Protocol):
             review: The open question. Changes to this object have no effect.
 
         Returns:
-            A decision (`approve()`, `edit(…)`, `comment(…)`, …, or its JSON), which is judged like
+            A decision (`approve()`, `edit(…)`, `comment(…)`, …, or its JSON), which is checked like
             a person's answer. None leaves the decision to the next reviewer, and finally to a
-            person. The person sees an answer that cannot be applied, and an exception.
+            person. If the decision cannot be applied, or the function raises, the person sees this.
         """
         ...
 

@@ -14,7 +14,7 @@ def now() -> str:
 
 
 def utc(moment: str) -> str | None:
-    """Convert a time to UTC; None if the text is no time. A time without a zone is in UTC.
+    """Convert a time to UTC; None if the text is not a time. A time without a zone is in UTC.
 
     Example:
         >>> utc("2030-05-01T08:00+02:00")
@@ -42,7 +42,7 @@ def after(moment: str, seconds: float | None) -> str | None:
 
 
 def is_expired(expires_at: str | None, at: str | None = None) -> bool:
-    """Return whether a review had expired at the time `at`, which is now by default.
+    """Return whether a review had expired at the time `at`; without `at`, whether it has by now.
 
     Example:
         >>> is_expired("2027-03-03T12:00:00.000+00:00", "2027-03-03T12:00:01.000+00:00")

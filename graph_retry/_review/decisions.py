@@ -46,7 +46,7 @@ class CallAgain(NamedTuple):
 
 
 class End(NamedTuple):
-    """A decision's effect: the call ends, with the shown output if `output` holds no other."""
+    """A decision's effect: the call ends with `output`, or with the shown output if it is None."""
 
     status: Literal["succeeded", "overruled", "cancelled"]
     output: dict[str, Any] | None = None
@@ -54,7 +54,7 @@ class End(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """A decision's effect: the review stays open, with these fields of its record changed."""
+    """A decision's effect: the review stays open, and these fields of its record change."""
 
     fields: dict[str, Any]
 
@@ -96,14 +96,16 @@ class Part(NamedTuple):
 class Row:
     """The properties of one decision.
 
-    `words` are its synonyms in all clients. `data` is the key that its JSON needs, and `parts` are
-    optional keys. `message` is "needed", or "why" for an optional reason. `calls` has two flags: it
-    causes another call after a failed attempt, and after a valid output. `waits` means that the
-    review stays open. `outcome` is the result of a call that it ends. `by_default` means that it is
-    allowed without an option. `missing` names anything that it needs and the question lacks.
-    `decide` checks it and returns its effect. `does` describes the effect to a person. `example` is
-    its JSON, with `...` for values from the question. `typed` lists what may follow its word in the
-    console. `sent` tells how to send it from a client without JSON.
+    `words` are the decision's synonyms in all clients. `data` is the key that its JSON needs, and
+    `parts` are optional keys. `message` is "needed", or "why" for an optional reason. `calls` has
+    two flags: the first for a failed attempt, the second for a valid output. A flag is true if the
+    decision then causes another call. `waits` means that the review stays open. `outcome` is the
+    result of a call that the decision ends. `by_default` means that the decision is allowed without
+    an option. `missing` names a part of the question that the decision needs and that is missing.
+    `decide` checks the decision and returns its effect. `does` describes the effect to a person.
+    `example` is the decision's JSON, with `...` for values from the question. `typed` lists the
+    inputs that may follow its word in the console. `sent` describes how a client without JSON sends
+    it.
     """
 
     words: tuple[str, ...] = ()
@@ -123,12 +125,12 @@ class Row:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys that its JSON may have, in addition to `type` and the keys of all decisions."""
+        """The keys that the decision's JSON may have, besides the keys that all decisions have."""
         return tuple(filter(None, (self.data, *self.parts, "message")))
 
 
 async def _call_again(given: Reading, question: Question) -> Accepted:
-    """Approve or edit. An edit without data is the word `retry` in the review of a valid output."""
+    """Approve or edit. In the review of a valid output, `retry` makes an edit without data."""
     decision = given.decision
     kind, choice = decision["type"], decision.get("choice")
     question = question if choice is None else _with_choice(question, choice)
@@ -372,13 +374,13 @@ def why_not_offered(question: Question) -> dict[str, str | None]:
         return row.missing(question)
 
     reasons = {kind: why(kind, row) for kind, row in ROWS.items()}
-    # Without any decision that ends the review, the thread could never continue.
+    # If no decision could end the review, the thread could never continue.
     ends = any(reason is None and not ROWS[kind].waits for kind, reason in reasons.items())
     return reasons if ends else {**reasons, "reject": None}
 
 
 def offered(question: Question) -> tuple[str, ...]:
-    """Return the decisions that the question offers; `reject`, if no other could end the review.
+    """Return the offered decisions. `reject` is among them if no other one could end the review.
 
     Example:
         >>> from graph_retry._params.codec import ParamsCodec

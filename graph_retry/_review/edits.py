@@ -36,10 +36,10 @@ from graph_retry.records import Issue
 
 
 def changes_of(given: Reading, question: Question) -> dict[str, Any]:
-    """Return the fields that differ from the shown ones; unchanged parts are the originals again.
+    """Return the fields that an edit changes. Redacted parts become the original values again.
 
     Raises:
-        Refused: If a field is unknown, locked or unreadable; it names all of them.
+        Refused: If a field is unknown, locked or unreadable. The text names all such fields.
     """
     codec, original, issues = question.codec, question.shown, list[Issue]()
     shown = redacted(original, question.redact, codec.names)
@@ -74,7 +74,7 @@ def changes_of(given: Reading, question: Question) -> dict[str, Any]:
 def _refusal(
     given: Reading, problem: str, issues: list[Issue], changes: dict[str, Any], question: Question
 ) -> Refused:
-    """Refuse an edit for these issues and those of the other changes, which a form shows again."""
+    """Refuse an edit for `issues` and for errors in its other changes; a form keeps valid ones."""
     wrong = set(map(top_of, issues))
     others = {name: new for name, new in changes.items() if name not in wrong}
     try:
@@ -91,7 +91,7 @@ def edited(given: Reading, changes: dict[str, Any], question: Question) -> Encod
     """Return the params with the changes, as the params' type encodes them.
 
     Raises:
-        Refused: If the params' type refuses them. The text lists the errors by field.
+        Refused: If the params' type refuses the changed params. The text lists errors by field.
     """
     try:
         return question.codec.load({**question.shown, **changes}, question.shown_types)
@@ -161,7 +161,7 @@ def _with_fields(fields: Any, original: Any, question: Question) -> Any:
 
 
 def _with_words(output: Any, words: dict[str, str]) -> Any:
-    """Replace words in the texts of an output, all at once."""
+    """Replace words in the texts of an output. All words are replaced at the same time."""
     found, either = Counter[str](), "|".join(map(re.escape, words))
     replaced: list[str] = []
 
@@ -170,7 +170,7 @@ def _with_words(output: Any, words: dict[str, str]) -> Any:
         return words[place[0]]
 
     def change(text: str) -> str:
-        # A lookahead also finds places that overlap.
+        # The lookahead finds overlapping places as well, because a match consumes no characters.
         found.update({old: len(re.findall(f"(?={re.escape(old)})", text)) for old in words})
         return re.sub(either, put, text)
 
@@ -189,7 +189,8 @@ def _with_words(output: Any, words: dict[str, str]) -> Any:
 async def checked_output(output: Any, question: Question) -> Any:
     """Validate a person's output and return its JSON for graph state.
 
-    A text that is not valid itself is parsed as JSON. Redacted values become the originals again.
+    If a text is not a valid output, it is parsed as JSON. Redacted values become the originals
+    again.
 
     Raises:
         Refused: If the output is not valid, or graph state cannot hold it.
@@ -213,7 +214,7 @@ async def checked_output(output: Any, question: Question) -> Any:
             checked.issues.append(issue("", why, "no_json"))
         else:
             read = await question.check_output(value)
-            # The errors inside an object or list tell more than an error about the text.
+            # The errors inside an object or list are more helpful than an error about the text.
             checked = read if read.ok or is_object(value) or is_array(value) else checked
     if not checked.ok:
         problem = f"The output is not valid:\n{format_issues(checked.issues)}"

@@ -1,4 +1,4 @@
-"""Read an answer, from whichever client it comes, and judge it for the open question."""
+"""Read an answer from any client, and check the answer against the open question."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ BINDING = ("attempt", "review_id", "decision_id", "by", "channel")
 """The keys with which an answer names its question and its author."""
 
 _COMMON = ("type", "action", *BINDING, "message", "reason")
-# Clients add these keys for their own use. They are ignored, because they decide nothing.
+# Clients add these keys for their own use. The keys are ignored, because they decide nothing.
 _EXTRA = ("id", "interrupt_id", "thread_id", "metadata", "timestamp", "acceptAllowed", "editsMade")
 _MAX_WRAPPERS = 8
 _MAX_MESSAGE = 10_000
@@ -84,7 +84,7 @@ async def judge(answer: Any, question: Question) -> Accepted | Refused:
 
 
 def _check_binding(reading: Reading, question: Question) -> None:
-    """Check that an answer is for this question, and that it was not applied before."""
+    """Check that an answer is for this question, and that its decision was not applied before."""
     decision: dict[str, Any] = {**reading.decision}
     for key in ("decision_id", "by", "channel"):
         text = decision.get(key, "")
@@ -160,7 +160,7 @@ def _no_decision(why: str, offered: Sequence[str]) -> Refused:
 
 
 def _data_key(kind: str) -> str:
-    """Return the key of a decision's data. An approval may have `params` that repeat the shown."""
+    """Return the key of a decision's data. An approval may repeat the shown params in `params`."""
     return "params" if kind == "approve" else ROWS[kind].data or ""
 
 
@@ -178,7 +178,7 @@ def _check_keys(given: Entry, kind: str) -> None:
 
 
 def _check_complete(entry: Entry, kind: str, message: str | None) -> None:
-    """Refuse an answer that lacks a key of its decision, or gives both the data and a part."""
+    """Refuse an answer that lacks a key of its decision, or has both the data and a part of it."""
     row = ROWS[kind]
     parts = any(entry.get(key) is not None for key in row.parts)
     if kind == "edit" and entry.get("params") is None:
@@ -192,7 +192,7 @@ def _check_complete(entry: Entry, kind: str, message: str | None) -> None:
 
 
 def _note_title(given: Entry, kind: str, reading: Reading) -> None:
-    """Note `action` as the title of a question, unless it is a second word for the decision."""
+    """Record `action` as the title of a question, unless it is a synonym of the decision."""
     action = given.get("action") if "type" in given else None
     word = None if action is None else spelled(action)
     if word not in (None, "retry") and WORDS.get(word) != kind:
@@ -209,7 +209,7 @@ def _message(text: Any) -> str | None:
 
 
 def _unwrapped(answer: Any, reading: Reading) -> Entry:
-    """Unwrap the entry with the decision, with the keys of its wrappers, and translate it."""
+    """Return the entry with the decision, translated, and with the keys of its wrappers added."""
     outer: Entry = {}
     try:
         value = read_json(_json_text(answer, reading))

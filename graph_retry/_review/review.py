@@ -28,11 +28,12 @@ _ELSEWHERE = ("thread_id", "value", "history")
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """How a field of a review is shown in every rendering.
+    """The rules for showing one field of a review to people and programs.
 
-    `most` limits its characters in an interrupt's value, or the items of a list. A field with a
-    `heading` is quoted under it in descriptions, in the console and on the page. A field with a
-    `private` kind is redacted by the option `redact`, as params, as an output or as plain text.
+    `most` is the highest number of characters, or of items in a list, in an interrupt's value. If a
+    field has a `heading`, then descriptions, the console and the page show the field under this
+    heading. If a field has a `private` kind, the option `redact` redacts the field as params, as an
+    output or as plain text.
     """
 
     most: int | None = None
@@ -62,13 +63,14 @@ class Review:
 
     A valid output has no `failure`, and an empty `error`. `output` is the output that a person may
     take: a valid one by `approve`, an invalid one by `accept`. `alternatives` are params to choose
-    from, the suggested ones first; usually there are none. `reasoning` has the model's thoughts
-    before its answer. `note` tells why automation stopped. `problem` tells why the last answer was
-    not applied, and `answer_issues` tell it by field. `diff` has the changes of the suggestion;
-    without one, those of this attempt. Times are in ISO 8601 and UTC: `asked_at`, `expires_at`
-    (None if the review never expires) and `deferred_until` (None if nobody deferred it). `value` is
-    the whole value of the LangGraph interrupt. `history` is the ledger so far. It is empty if the
-    call's own state cannot be read, as in the inbox of a server.
+    from, the suggested ones first; usually the list is empty. `reasoning` has the model's thoughts
+    before its answer. `note` has the reason why automation stopped. `problem` has the reason why
+    the last answer was not applied, and `answer_issues` has the reasons by field. `diff` has the
+    changes of the suggestion, or the changes of this attempt if there is no suggestion. Times are
+    in ISO 8601 and UTC: `asked_at`, `expires_at` (None if the review never expires) and
+    `deferred_until` (None if nobody deferred the review). `value` is the whole value of the
+    LangGraph interrupt. `history` is the ledger so far. The ledger is empty if the call's own state
+    cannot be read, as in the inbox of a server.
     """
 
     thread_id: str | None = None
@@ -164,7 +166,7 @@ def in_value(review: Review) -> dict[str, Any]:
 def parts_of(
     value: dict[str, Any], history: list[Attempt], thread_id: str | None
 ) -> dict[str, Any]:
-    """Return the arguments for `Review` from an interrupt's value; missing ones stay default."""
+    """Return the arguments for `Review` from an interrupt's value; missing ones get defaults."""
     return {
         **{name: value[key] for name, key in _IN_VALUE.items() if key in value},
         "thread_id": thread_id,
@@ -182,12 +184,14 @@ async def accept_output(output: Any) -> Checked:
 class Question(Review):
     """One open review of one attempt, before anything in it is cut or redacted.
 
-    `types` and `suggested_types` are the types maps of the encoded params. `takes_output` tells
-    that a person may take an output: a valid one, or an invalid one in JSON. `read` holds it under
-    `value`, to merge changes onto it. `allowed` lists the allowed decisions; None allows all.
+    `types` and `suggested_types` are the types maps of the encoded params. `takes_output` means
+    that a person may take an output: a valid one, or an invalid one in JSON. `read` holds that
+    output under `value`, so that changes can be merged onto the output. `allowed` lists the allowed
+    decisions; None allows all.
     `used_up` means that no attempt is left. `locked` names params that a person must not change.
     `check_output` validates an output that a person supplies. `with_comment` adds a comment to the
-    params, and is None if they have no field for it. `seen_decisions` are ids already applied.
+    params; it is None if the params have no field for a comment. `seen_decisions` has the ids of
+    decisions that are already applied.
     """
 
     codec: ParamsCodec[Any]
@@ -206,12 +210,12 @@ class Question(Review):
     redact: Callable[[str], str] | None = None
 
     def has_title(self, title: str) -> bool:
-        """Return whether a title is this question's, perhaps without its id."""
+        """Return whether a title belongs to this question; the id in the title is optional."""
         known = (self.title, self.headline.strip(), self.function_name.strip())
         asked_again = title.startswith(NOT_APPLIED) and title.endswith(f" — {self.title}")
         return asked_again or title.strip() in known
 
     @property
     def shown_types(self) -> dict[str, str]:
-        """The types map of `shown`: of the suggested params, or without them of the params."""
+        """The types map of `shown`, which holds the suggested params if there are any."""
         return self.types if self.suggested_params is None else self.suggested_types
