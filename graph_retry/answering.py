@@ -5,7 +5,7 @@ No answer is lost, applied twice or given to a different review.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -16,13 +16,11 @@ from graph_retry._awaiting import run_async, run_sync, with_async_twin
 from graph_retry._review.answers import Answer
 from graph_retry._threads.resuming import resuming
 from graph_retry._threads.reviews import PendingReview, open_reviews, whole_reviews
-from graph_retry.errors import CallCancelled
 
 __all__ = [
     "PendingReview",
     "apending_reviews",
     "aresume",
-    "is_rejection",
     "pending_reviews",
     "resume",
 ]
@@ -31,7 +29,7 @@ __all__ = [
 @checked
 @with_async_twin
 def pending_reviews(graph: Any, config: RunnableConfig) -> list[PendingReview]:
-    """List the reviews for which a thread waits, in the order in which they were asked.
+    """List the reviews for which a thread waits, in the order of LangGraph's tasks.
 
     `graph` is a compiled graph or a `RemoteGraph`.
 
@@ -179,17 +177,3 @@ async def aresume(
             graph, config, decision, answers, durability=durability, wait=wait, context=context
         )
     )
-
-
-@checked
-def is_rejection(error: Exception, decisions: Iterable[Mapping[str, Any]]) -> bool:
-    """Return whether an error of `resume` only says that a decision has rejected its call.
-
-    The run of a rejected call may end with `CallCancelled`. A server gives only that name.
-    """
-    from langgraph.pregel.remote import RemoteException  # noqa: PLC0415 - slow to import
-
-    is_cancelled = isinstance(error, CallCancelled) or (
-        isinstance(error, RemoteException) and CallCancelled.__name__ in repr(error)
-    )
-    return is_cancelled and any(decision["type"] == "reject" for decision in decisions)

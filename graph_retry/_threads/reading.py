@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
-from langgraph.types import StateSnapshot
+from langgraph.types import Interrupt, StateSnapshot
 
 from graph_retry._json import is_object
 from graph_retry._langgraph.checkpoints import (
@@ -35,15 +35,21 @@ from graph_retry.records import KeptIn
 
 
 async def open_questions(graph: Any, config: RunnableConfig) -> list[Asked]:
-    """Read the questions of a thread that can be answered, in the order they were asked.
+    """Read the questions of a thread that can be answered, in the order of LangGraph's tasks.
 
     Raises:
         ValueError: If an answer could not reach its call.
     """
-    return list((await read_shown(graph, config)).open_questions())
+    shown: Sequence[Interrupt] | None = None
+    if saver_of(graph) is not None:
+        # A saver does not know the order of the branches of a `Send`.
+        shown = (await get_state(graph, place_of(thread_of(config), ""))).interrupts
+    return list((await read_shown(graph, config, shown)).open_questions())
 
 
-async def read_shown(graph: Any, config: RunnableConfig) -> ThreadView:
+async def read_shown(
+    graph: Any, config: RunnableConfig, shown: Sequence[Interrupt] | None = None
+) -> ThreadView:
     """Read a thread's shown questions, and the newest checkpoint of each call that asks one.
 
     Raises:
@@ -52,7 +58,7 @@ async def read_shown(graph: Any, config: RunnableConfig) -> ThreadView:
     saver, thread_id = saver_of(graph), thread_of(config)
     if saver is None:
         return await _read_shown_there(graph, config)
-    view = await read_newest(saver, thread_id, [""])
+    view = await read_newest(saver, thread_id, [""]) if shown is None else ThreadView(shown)
     for _, value in view.questions:
         namespace = namespace_in(value)
         if _is_reachable(graph, namespace):

@@ -98,7 +98,7 @@ class ThreadView:
 
     @cached_property
     def questions(self) -> list[tuple[Interrupt, dict[str, Any]]]:
-        """The interrupts that graph-retry raised and the thread shows, in the order of asking.
+        """The interrupts that graph-retry raised and the thread shows.
 
         LangGraph may show a question in a `@task` twice, so each review is listed once.
         """
@@ -106,7 +106,7 @@ class ThreadView:
         shown = shown_at(self.root) if self._shown is None else interventions(self._shown)
         for interrupt, value in shown:
             by_review.setdefault(value["review_id"], (interrupt, value))
-        return sorted(by_review.values(), key=lambda question: question[1].get("asked_at") or "")
+        return list(by_review.values())
 
     def open_questions(self) -> Iterator[Asked]:
         """Yield the questions that can be answered.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
+from langgraph.pregel.remote import RemoteException
 
 from graph_retry._attempts import records_in
 from graph_retry._awaiting import sleep
@@ -20,6 +22,7 @@ from graph_retry._threads.graphs import get_state, is_local, is_remote, node_nam
 from graph_retry._threads.reading import read_whole, reader_of
 from graph_retry._threads.server.runs import RemoteRuns
 from graph_retry._threads.view import ThreadView
+from graph_retry.errors import CallCancelled
 from graph_retry.records import Attempt
 
 _ENDED_BY = {
@@ -180,3 +183,14 @@ def _notes(attempts: list[Attempt]) -> list[tuple[str, str, str]]:
     """List the decisions in a ledger, as (time, author, review id)."""
     decisions = [attempt["decision"] for attempt in attempts]
     return [(note["at"], note["author"], note.get("review_id", "")) for note in decisions if note]
+
+
+def is_rejection(error: Exception, decisions: Iterable[Mapping[str, Any]]) -> bool:
+    """Return whether an error of `resume` only says that a decision has rejected its call.
+
+    The run of a rejected call may end with `CallCancelled`. A server gives only that name.
+    """
+    is_cancelled = isinstance(error, CallCancelled) or (
+        isinstance(error, RemoteException) and CallCancelled.__name__ in repr(error)
+    )
+    return is_cancelled and any(decision["type"] == "reject" for decision in decisions)

@@ -9,7 +9,8 @@ from typing import Any
 
 from langgraph.errors import GraphBubbleUp
 
-from graph_retry.answering import PendingReview, is_rejection
+from graph_retry._threads.why_closed import is_rejection
+from graph_retry.answering import PendingReview
 from graph_retry.errors import AnswerRefused, StaleDecision
 from graph_retry.notifications import key_of
 from graph_retry.web.waiting import Waiting
