@@ -54,11 +54,11 @@ limited because LangGraph may fail to save, and raises that error only after its
 
 @dataclass(frozen=True)
 class Slot:
-    """The namespace of a call's state, and the other calls of the same execution.
+    """The namespace of a call's state, with facts about the calls of the same execution.
 
     is_saved: Whether the namespace has a checkpoint.
-    past: The state of the call before a fork, if this run still has to copy it.
-    note: A sentence for reviewers: this new call may be meant to continue a waiting one.
+    past: The state of the call before a fork. None if this run need not copy that state.
+    note: A warning for reviewers that this new call may be meant to continue a waiting call.
     at_rest: A future that is done when the run of the call has ended.
     beside: The futures `at_rest` of all calls of the execution.
     """
@@ -78,8 +78,8 @@ class Slot:
     async def pause(self) -> None:
         """Wait until the other calls of the task have paused or ended.
 
-        Under `asyncio.gather` the first pause ends the task. A model call in flight beside it would
-        be lost, and would be made again on resume.
+        Under `asyncio.gather`, the first call that pauses ends the task. The result of a model call
+        that still runs would be lost, and a resume would make the model call again.
         """
         self.end()
         if self.beside:
@@ -114,14 +114,15 @@ async def find_slot(made: Made, configurable: Mapping[str, Any]) -> Slot | None:
     """Return the slot of a call's state, or None if LangGraph itself has to choose its namespace.
 
     Raises:
-        ValueError: If its key also names a call with other params.
+        ValueError: If the key of the call also names a call with other params.
     """
     saver, scratchpad = saver_in(configurable), scratchpad_in(configurable)
     if saver is None or scratchpad is None:
         return None
-    # Sync calls of one node may begin in several threads at once, but they are counted in order.
+    # Sync calls of one node may begin in several threads at once. The lock keeps them in order.
     with _lock:
-        # The scratchpad alone is not enough: a retry policy runs a node again with the same one.
+        # The scratchpad alone does not identify an execution, because a retry policy runs a node
+        # again with the same scratchpad.
         known = _executions.setdefault(scratchpad.get_null_resume, defaultdict(_Execution))
         execution = known[node_attempt(configurable)]
         namespace = _begun(made, execution, configurable["checkpoint_ns"])
@@ -144,7 +145,8 @@ async def find_slot(made: Made, configurable: Mapping[str, Any]) -> Slot | None:
             namespace = _begun(made, execution, configurable["checkpoint_ns"])
         saved = await newest_checkpoint(saver, thread_id, namespace)
     await check_clock(saved)
-    # The first step copies the past. If a crash came before that step, the past is still needed.
+    # The first step copies the past state. If a crash came before that step, the past state is
+    # still needed.
     if may_be_saved and not (saved and ANSWER in saved.checkpoint["channel_values"]):
         params = None if namespace == configurable["checkpoint_ns"] else made.params
         begun = Begun(namespace, made.task_path, name, params)
@@ -169,7 +171,8 @@ async def _wait_for_anchor(
     for namespace, checkpoint_id in configurable.get("checkpoint_map", {}).items():
         place = {"thread_id": thread_id, "checkpoint_ns": namespace, "checkpoint_id": checkpoint_id}
         places.setdefault(checkpoint_id, []).append(place)
-    # For a `@task`, the map names one checkpoint under two namespaces. It is saved in one of them.
+    # For a `@task`, the map names one checkpoint under two namespaces. The checkpoint is saved in
+    # only one of them.
     for same in places.values():
         pause, waited = 0.001, 0.0
         while waited < _ANCHORED and not any([await is_saved(saver, place) for place in same]):
@@ -178,7 +181,7 @@ async def _wait_for_anchor(
 
 
 def _begun(made: Made, execution: _Execution, task: str) -> str:
-    """Count a call that begins, and return its namespace. A task's only call has the task's own."""
+    """Count a call that begins, and return its namespace. A lone call gets the task's namespace."""
     identity: str | None = None
     if not made.is_task or execution.begun[task]:
         # If user code passes its config to several retry nodes, each looks like the task itself.
@@ -197,8 +200,8 @@ def _begun(made: Made, execution: _Execution, task: str) -> str:
     namespace = call_namespace_of(task, name, identity)
     bodies, body = execution.bodies[namespace], body_of(made.llm_call)
     if len(bodies) == 1 and body not in bodies:
-        # This is only a warning: a new version of the same function has a different body, too,
-        # and must still find its calls.
+        # A warning is enough, because a new version of the same function has a different body as
+        # well, and must still find its calls.
         _LOG.warning(
             "two calls of `%s` in this node have equal params and different functions, so only "
             "their order distinguishes them: give each call a `name=` or `key=` of its own.",

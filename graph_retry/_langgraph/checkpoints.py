@@ -1,10 +1,10 @@
 """Read and write the checkpoints of a saver, sync or async.
 
 Beside a checkpoint, LangGraph saves the writes of the tasks that start from it (`pending_writes`),
-each with the task's id and a channel. `put_writes` saves them before the next checkpoint exists, so
-after a crash in between, only the writes show that a task finished. Writes under the id `NO_TASK`
-belong to no task: the next run adds them to the state that it starts from. (Observed by killing
-processes at each write, and read in `PregelLoop._first`.)
+each with the task's id and a channel. `put_writes` saves the writes before the next checkpoint
+exists. After a crash in between, only the writes show that a task finished. Writes under the id
+`NO_TASK` belong to no task. The next run adds these writes to the state that it starts from.
+(Observed by killing processes at each write, and read in `PregelLoop._first`.)
 """
 
 from __future__ import annotations
@@ -82,7 +82,8 @@ def writers_of(saved: CheckpointTuple) -> set[str]:
 def as_saved(snapshot: StateSnapshot) -> CheckpointTuple:
     """Convert a server's state snapshot to a checkpoint.
 
-    A snapshot has no writes, so they are derived: a task that left `next` has written its result.
+    A snapshot has no writes, so the writes are derived. A task that is no longer in `next` has
+    written its result.
     """
     config, metadata = cast("Any", snapshot.config), cast("Any", snapshot.metadata or {})
     values = snapshot.values if is_object(snapshot.values) else {}
@@ -134,7 +135,7 @@ async def newest_checkpoint(
 async def read_checkpoint(
     saver: BaseCheckpointSaver[Any], config: RunnableConfig
 ) -> CheckpointTuple | None:
-    """Read one checkpoint. None if it is gone, even if the saver returns a newer one instead."""
+    """Read one checkpoint; None if it is deleted, even if the saver returns a newer one."""
     wanted = config.get("configurable", {})["checkpoint_id"]
     saved = await sync_or_async(saver.get_tuple, saver.aget_tuple, config)
     return saved if saved is not None and saved.checkpoint["id"] == wanted else None
@@ -159,13 +160,15 @@ async def is_saved(saver: BaseCheckpointSaver[Any], place: Mapping[str, str]) ->
 
 
 async def check_clock(saved: CheckpointTuple | None) -> None:
-    """Refuse to run if the newest checkpoint has a time in the future; wait out a short difference.
+    """Refuse to run if the newest checkpoint is from the future; if it is only a little, wait.
 
     LangGraph orders the checkpoints of a thread by the time in their ids. If a machine's clock is
-    behind, its checkpoints do not become the newest. Then nobody finds them, and calls repeat.
+    behind, its checkpoints do not become the newest. Then a resume does not find these checkpoints,
+    and repeats calls.
 
     Raises:
-        ReplayMismatch: If this machine's clock is behind the clock of the machine that saved it.
+        ReplayMismatch: If this machine's clock is behind the clock of the machine that saved the
+            checkpoint.
     """
     if saved is None:
         return
@@ -209,10 +212,11 @@ async def write_answer(
 ) -> None:
     """Write an answer into the state of the call that asked, beside its newest checkpoint.
 
-    The next run of the thread continues the call with this answer. It is a single write, so the
-    answer is saved completely or not at all. A saver numbers the writes of a task by their places
-    in a list, and keeps the first write of each number. LangGraph saves each `Command` under the
-    same task, and only the answer in it takes no number, so the count of these writes is free.
+    The next run of the thread continues the call with this answer. The answer is a single write, so
+    it is saved completely or not at all. A saver numbers the writes of a task by their places in a
+    list, and keeps the first write of each number. LangGraph saves the writes of each `Command`
+    under the same task, and only a `Command`'s answer takes no number. Therefore the count of these
+    writes is a free number.
 
     Raises:
         ReplayMismatch: If the clock of this machine is behind.

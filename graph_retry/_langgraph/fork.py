@@ -141,7 +141,7 @@ async def past_of(
     """Return the state that a call had before the fork; None without a fork or an earlier state.
 
     The earlier namespace differs only in its task ids. If a loop made several matching calls, they
-    are matched in order: each new call saves which earlier call it continues.
+    are matched in order, because each new call saves the namespace of the call that it continues.
 
     Raises:
         ValueError: If a call should be rewound, but the node now calls with different params.
@@ -176,7 +176,7 @@ async def past_of(
 
 
 def _refuse(made_with: Mapping[str, Any], begun: Begun) -> NoReturn:
-    """Refuse a call that has replaced the call to rewind: same name, different params."""
+    """Raise, because a call with the same name but other params replaces the call to rewind."""
     changed = changed_fields(made_with, begun.params.view if begun.params else {})
     fields = ", ".join(f"`{field}`" for field in changed) or "their types"
     raise ValueError(

@@ -1,6 +1,6 @@
 """A table of open reviews, beside the checkpoints, so that a listing reads only waiting threads.
 
-A LangGraph saver cannot list the threads that wait: it lists the checkpoints of one thread or of
+A LangGraph saver cannot list the threads that wait. It lists the checkpoints of one thread or of
 all. Therefore, on SQLite and PostgreSQL, each waiting call has a row in this table. The row is
 written before the question is asked. It is deleted after the run has ended and the answer is saved.
 A superfluous row costs one read of its thread, which deletes the row. A missing row would hide a
@@ -80,7 +80,7 @@ async def make_table(saver: BaseCheckpointSaver[Any] | None) -> None:
         try:
             await query(saver, create)
         except Exception as error:
-            # Creating fails if another process has just created the table; that is no error.
+            # If another process has just created the table, this failure is not an error.
             if not await query(saver, _FIND[storage], TABLE):
                 error.add_note(
                     "graph-retry lists open reviews by a table beside the checkpoints: let this "
@@ -98,7 +98,7 @@ async def insert(saver: BaseCheckpointSaver[Any], row: Row) -> None:
 
 
 async def insert_known(saver: BaseCheckpointSaver[Any], rows: list[Row]) -> None:
-    """Write the rows found by reading all threads. A row that exists already is newer and stays."""
+    """Write the rows found by reading all threads. Existing rows are newer, and stay."""
     for row in [*rows, _ALL]:
         await query(saver, _INSERT + "NOTHING", *row)
 
@@ -134,10 +134,11 @@ async def waiting_in(saver: BaseCheckpointSaver[Any], thread_id: str) -> list[st
 
 
 def is_over(row: Row, root: CheckpointTuple | None, call: CheckpointTuple | None) -> bool:
-    """Return whether a review that its thread does not show is closed for good.
+    """Return whether a review is closed for good, although its thread does not show the review.
 
-    It is closed if its call has continued, or if the thread has left the step that made the call (a
-    new run of that step has a new namespace). A call that is about to ask meets neither condition.
+    A review is closed if its call has continued, or if the thread has left the step that made the
+    call (a new run of that step has a new namespace). A call that is about to ask a question meets
+    neither condition.
     """
     if call is None or not waits_for(call, row.review_id):
         return True

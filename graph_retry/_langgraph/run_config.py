@@ -2,9 +2,9 @@
 
 LangGraph keeps its own objects under private keys of `configurable`: the saver, a scratchpad (the
 answers and a counter of subgraphs), the stream, the replay position and a `Runtime`. This file
-finds them by type or attribute instead of by key. Only this file touches them. If one is missing,
-the loop works without it, and `tests/langgraph/test_run_config.py` fails. (Observed by printing the
-`configurable` of a node.)
+finds these objects by type or attribute, and not by key. No other file uses them. If an object is
+missing, the loop works without it, and `tests/langgraph/test_run_config.py` fails. (Observed by
+printing the `configurable` of a node.)
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ _found: dict[tuple[str | type[Any], ...], str] = {}
 
 
 def _key(configurable: Mapping[str, Any], *known: str | type[Any]) -> str:
-    """Return the key of the value that has all `known` attributes or classes; empty if none has."""
+    """Return the key of the value with all `known` attributes or classes, or an empty string."""
     before = _found.get(known, "")
     for key in (before, *configurable) if before in configurable else configurable:
         value = configurable[key]
@@ -112,11 +112,13 @@ def inside(configurable: Mapping[str, Any], namespace: str | None) -> dict[str, 
     """Return the `configurable` for a call's subgraph; `namespace` is the call's own, if known.
 
     The subgraph sends no `values` to the outer stream, only updates, tokens, tasks and custom
-    events. Chat clients would take its `values` for the whole state, although they lack `messages`.
+    events. Chat clients would take the subgraph's `values`, which lack `messages`, for the whole
+    state.
 
     With a namespace, the counter of subgraphs stays at 0, because LangGraph would append any other
-    count to the namespace. The replay position is removed: the namespace belongs to one task of one
-    checkpoint, so its newest checkpoint is the right one, even in a run from an old checkpoint.
+    count to the namespace. The replay position is removed. The namespace belongs to one task of one
+    checkpoint, so the newest checkpoint in the namespace is the right one, even in a run from an
+    old checkpoint.
     """
     key = _key(configurable, *_STREAM)
     inner = dict(configurable)
@@ -136,7 +138,7 @@ def _with_scratchpad(configurable: Mapping[str, Any], **changed: Any) -> dict[st
 
 
 def has_answer(configurable: Mapping[str, Any]) -> bool:
-    """Return whether an answer waits for the next `interrupt`; True if LangGraph hides this."""
+    """Return whether an answer waits for the next `interrupt`; True if this cannot be known."""
     scratchpad = scratchpad_in(configurable)
     if scratchpad is None or not isinstance(getattr(scratchpad, "resume", None), list):
         return True
@@ -160,8 +162,8 @@ def plain_answer_hidden() -> Generator[None, None, None]:
 def forget_plain_answer() -> None:
     """Remove a plain answer (one without an interrupt id) from the run.
 
-    A command holds a plain answer or answers by id, never both. After an answer by id, a plain one
-    is left over from an earlier run. LangGraph would give it to the next outer `interrupt`.
+    A command holds a plain answer or answers by id, but never both. In a run with answers by id, a
+    plain answer comes from an earlier run. LangGraph would give it to the next outer `interrupt`.
     """
     scratchpad = scratchpad_in(get_config().get("configurable", {}))
     if scratchpad is not None:
@@ -184,15 +186,15 @@ def may_be_resumed(configurable: Mapping[str, Any]) -> bool:
 def saves_later(configurable: Mapping[str, Any]) -> bool:
     """Return whether the checkpoints around a task may still be unsaved when it starts.
 
-    This is so with durability `async`, LangGraph's default. A different durability is passed down
-    under a private key.
+    They may be unsaved with durability `async`, LangGraph's default. LangGraph passes any other
+    durability to subgraphs under a private key.
     """
     asked = [value for key, value in configurable.items() if key.endswith("durability")]
     return asked in ([], ["async"])
 
 
 def began_at(configurable: Mapping[str, Any]) -> str | None:
-    """Return when the task's first attempt in this run began (ISO 8601, UTC); None if unknown."""
+    """Return the start of the task's first attempt in this run (ISO 8601, UTC), or None."""
     runtime = _runtime_in(configurable)
     info = runtime and runtime.execution_info
     began = info.node_first_attempt_time if info else None
@@ -206,8 +208,8 @@ def _runtime_in(configurable: Mapping[str, Any]) -> Runtime[Any] | None:
 def seen_from(caller: RunnableConfig | None, inner: RunnableConfig) -> RunnableConfig:
     """Return a step's config with the stream, writer and metadata of the node that made the call.
 
-    Streams then show the tokens and custom events of the user's function as that node's. The saver,
-    the namespace and the scratchpad remain those of the step.
+    Streams then show the tokens and custom events of the user's function under that node. The step
+    keeps its own saver, namespace and scratchpad.
     """
     if caller is None:
         return inner
@@ -229,7 +231,7 @@ def writer_of(caller: RunnableConfig | None) -> StreamWriter:
 
 
 def _writer(caller: RunnableConfig, outer: Runtime[Any]) -> StreamWriter:
-    """Return the caller's stream writer. LangGraph's writer finds its node in the context."""
+    """Return a stream writer for the caller. LangGraph's writer reads its node from the context."""
 
     def write(event: Any) -> None:
         token = var_child_runnable_config.set(caller)

@@ -1,7 +1,7 @@
-"""The questions that a thread shows to people. Only these can be answered.
+"""The questions that a thread shows to people. Only these questions can be answered.
 
 LangGraph gives a plain answer (one without an interrupt id) to the first question of the run. After
-a crash, perhaps nobody has seen that question. If a task makes several calls, the question may
+a crash, nobody may have seen that question yet. If a task makes several calls, the question may
 belong to a call that the person has not seen.
 
 LangGraph saves questions as writes to the channel INTERRUPT, and answers as writes to RESUME. Both
@@ -62,8 +62,8 @@ class Shown(NamedTuple):
     async def note_given(self, answer: Any) -> bool:
         """Mark a plain answer in the thread as used; return whether it had already been used.
 
-        If the thread is run without a new answer, LangGraph gives the old one to the next question.
-        The mark reveals this. A marked answer that arrives again is removed from the thread.
+        If a thread runs without a new answer, LangGraph gives the old answer to the next question.
+        The mark shows that the answer is old. A marked answer that arrives again is removed.
         """
         before = is_object(answer) and answer.keys() == {_GIVEN}
         if self.saver is not None and self.thread is not None:
@@ -75,7 +75,7 @@ class Shown(NamedTuple):
 
 
 async def look_at_shown(review_id: str) -> Shown:
-    """Find out for which question an answer waits, before `interrupt` takes that answer."""
+    """Find the question for which an answer waits, before `interrupt` takes that answer."""
     configurable = get_config().get("configurable", {})
     saver = saver_in(configurable)
     if saver is None or not has_answer(configurable):
@@ -108,8 +108,8 @@ def namespace_in(question: Mapping[str, Any]) -> str:
 async def drop_plain_answer(saver: BaseCheckpointSaver[Any], thread: CheckpointTuple) -> None:
     """Remove a plain answer from a thread before a run with answers by id.
 
-    The plain answer belongs to an earlier run. LangGraph keeps it until the outermost node ends,
-    and would give it to the next `interrupt` in that node, whatever the question is.
+    The plain answer belongs to an earlier run. LangGraph keeps the answer until the outermost node
+    ends, and would give it to the next `interrupt` in that node, even for another question.
     """
     for task, channel, value in thread.pending_writes or ():
         if channel == RESUME and task == NO_TASK and value is not None:
@@ -119,17 +119,17 @@ async def drop_plain_answer(saver: BaseCheckpointSaver[Any], thread: CheckpointT
 def was_sent_before(asked_at: str | None) -> bool:
     """Return whether the run that brings an answer was created before its question was asked.
 
-    This keeps the second click of a double click from answering the next question.
+    Therefore the second click of a double click does not answer the next question.
     """
     created = created_at(get_config().get("metadata", {}).get("run_id"))
     return created is not None and asked_at is not None and created < asked_at
 
 
 def sent_at(caller: RunnableConfig | None) -> str | None:
-    """Return when the answer that resumed this run was given, as exactly as it is known.
+    """Return the best known time of the answer that resumed this run.
 
-    On a server, this is the time when the run was created. Without a server, it is the time when
-    the node began, because the node's code may run for long before it reaches the call again.
+    On a server, this time is the creation of the run. Without a server, it is the start of the
+    node, because the code of the node may run for long before it makes the call again.
     """
     created = created_at(get_config().get("metadata", {}).get("run_id"))
     return created or began_at((caller or {}).get("configurable", {}))

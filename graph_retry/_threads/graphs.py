@@ -1,6 +1,6 @@
 """The graph and the config that a user passes.
 
-A graph is read and run in the same way, whether it is in this process or on a server.
+These functions read and run a graph in this process and a graph on a server in the same way.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def check_placeless(config: RunnableConfig | None) -> RunnableConfig:
     """Return a config for many threads, after checking that it names no thread.
 
     Raises:
-        TypeError: If it is not a config.
-        ValueError: If it names a thread or a checkpoint.
+        TypeError: If the object is not a config.
+        ValueError: If the config names a thread or a checkpoint.
     """
     how = 'pass what their runs need beside it, such as {"configurable": {"user_id": …}}'
     if config is None:
@@ -58,8 +58,8 @@ def thread_of(config: RunnableConfig) -> str:
     """Return the id of the thread that a config names.
 
     Raises:
-        TypeError: If it is not a config.
-        ValueError: If it names no thread.
+        TypeError: If the object is not a config.
+        ValueError: If the config names no thread.
     """
     if not isinstance(cast("object", config), Mapping):
         raise TypeError(f"`config` is {config!r:.80}: {_HOW_CONFIG}.")
@@ -73,7 +73,7 @@ def thread_of(config: RunnableConfig) -> str:
 
 
 def at_newest(config: RunnableConfig) -> RunnableConfig:
-    """Return a copy of a config that names the thread, and no older checkpoint of it."""
+    """Return a copy of a config that names only the thread, without a checkpoint of the thread."""
     own = {
         key: each for key, each in config.get("configurable", {}).items() if key != "checkpoint_id"
     }
@@ -81,7 +81,7 @@ def at_newest(config: RunnableConfig) -> RunnableConfig:
 
 
 def is_local(graph: object) -> TypeIs[Pregel[Any, Any, Any, Any]]:
-    """Return whether a graph is in this process, and not on a server."""
+    """Return whether a graph is in this process."""
     return isinstance(graph, Pregel)
 
 
@@ -91,7 +91,7 @@ def is_remote(graph: object) -> bool:
 
 
 def saver_of(source: object) -> BaseCheckpointSaver[Any] | None:
-    """Return the checkpointer: `source` itself, or the one of a local graph. Otherwise None."""
+    """Return `source` if it is a checkpointer, or the checkpointer of a local graph, or None."""
     saver: Any = cast("Any", source).checkpointer if is_local(source) else source
     return cast("Any", saver) if isinstance(saver, BaseCheckpointSaver) else None
 
@@ -111,12 +111,12 @@ def check_compiled(graph: Any) -> None:
 async def get_state(graph: Any, config: RunnableConfig) -> StateSnapshot:
     """Return the state of a thread, as `graph.get_state` does.
 
-    It is empty for a thread on a server without a checkpoint (its first run was rolled back).
+    The state is empty if a thread on a server has no checkpoint (its first run was rolled back).
     """
     try:
         return await sync_or_async(graph.get_state, graph.aget_state, config)
     except ValueError as error:
-        # A config may hold a checkpointer, so it is not certain in advance that there is none.
+        # A graph without a checkpointer may still get one from the config.
         if not is_local(graph) or graph.checkpointer:
             raise
         raise ValueError(
@@ -139,7 +139,7 @@ async def _is_empty(graph: Any, config: RunnableConfig) -> bool:
 
 
 def has_node_of(graph: Any, namespace: str) -> bool:
-    """Return whether a local graph has the node that a call is made in, or is the call itself."""
+    """Return whether a local graph has the node that makes a call, or is the call's own graph."""
     if not is_local(graph):
         return True
     return outermost(namespace).name in graph.nodes if namespace else LOOP in graph.channels

@@ -39,9 +39,9 @@ async def whole_ledgers(
 def ledgers_of(view: ThreadView) -> Iterator[Ledger]:
     """Yield a ledger for each call, oldest first.
 
-    If a server hides a call's state, its ledger is empty. Ledgers in the outermost graph's
-    state are included too, because the checkpoints of their calls may be deleted. A list of the
-    attempts of several calls, as a reducer of the user's makes it, is the ledger of none.
+    If a server hides a call's state, the ledger of the call is empty. Ledgers in the outermost
+    graph's state are included, because the checkpoints of their calls may be deleted. A reducer of
+    the user may collect the attempts of several calls in one list. Such a list is left out.
     """
     line, known = view.line(), list[list[str]]()
     for namespace, values in sorted(view.calls(), key=lambda call: view.age(call[0])):
@@ -51,7 +51,7 @@ def ledgers_of(view: ThreadView) -> Iterator[Ledger]:
         position: Any = values[LOOP] or {}
         loop = loop_of(values)
         if is_reopened(loop) and not current:
-            continue  # In this fork a rewind was refused, so it made no attempt.
+            continue  # A rewind was refused in this fork, so the fork made no attempt.
         waits, review = _WAITS.get(position.get("next", "")), loop["review"]
         end = view.ended_unanswered.get(review["review_id"]) if review and waits else None
         ended_by: Any = end.metadata.get("source") if end else ""
@@ -65,7 +65,7 @@ def ledgers_of(view: ThreadView) -> Iterator[Ledger]:
         if numbers != sorted(set(numbers)):
             continue
         ledger = Ledger(records, f"state:{key}")
-        # A ledger that is a node's input may end with an attempt that is still to be made.
+        # A ledger in a node's input may end with an attempt that has not been made yet.
         if _keys(ledger) not in known and records[-1]["status"] != "running":
             yield ledger
 

@@ -56,7 +56,7 @@ async def list_saved_reviews(
     """List the open reviews in a checkpointer (only those of `graph`, if given), newest first.
 
     If `before` is given, only reviews that were asked before the review with that key are listed.
-    With `answered`, reviews are listed as well whose answers are saved and not applied yet.
+    With `answered`, the list includes reviews whose answers are saved and not applied yet.
     """
     finder = Finder(saver, graph, base, answered)
     if not has_table(saver):
@@ -75,9 +75,9 @@ async def list_saved_reviews(
 
 
 def _keep(thread: ThreadView, saved: CheckpointTuple) -> None:
-    """Add a checkpoint if it is the newest of its namespace; keep its state if a call may wait.
+    """Add a checkpoint if it is the newest of its namespace; drop the state of a call that ended.
 
-    The states of all calls that have ended would need too much memory.
+    The states of all ended calls together would need too much memory.
     """
     namespace = namespace_of(saved)
     if namespace not in thread.newest:
@@ -87,7 +87,7 @@ def _keep(thread: ThreadView, saved: CheckpointTuple) -> None:
 
 @dataclass(frozen=True)
 class Finder:
-    """Finds the open reviews in a checkpointer: of one graph, or of every graph if it is None.
+    """Finds the open reviews of one graph in a checkpointer, or of every graph if `graph` is None.
 
     With `answered`, it also finds reviews whose answers are saved and not applied yet.
     """
@@ -99,7 +99,7 @@ class Finder:
 
     async def read_all(self) -> list[PendingReview]:
         """Scan all threads in pages of checkpoints, so that only one page is in memory."""
-        ordered = has_table(self.saver)  # These savers sort all threads by id.
+        ordered = has_table(self.saver)  # Savers with a table of reviews sort threads by id.
         threads: defaultdict[str, ThreadView] = defaultdict(ThreadView)
         size, before, last = _SCANNED, None, ""
         while True:
@@ -111,8 +111,8 @@ class Finder:
                 _keep(threads[thread_id_of(saved)], saved)
             if not ordered or len(page) < size:
                 break
-            # A copied thread has the checkpoint ids of its original, and a page may end between
-            # two equal ids. Therefore the next page starts with this page's last id again.
+            # A copied thread has the same checkpoint ids as its original. A page may end between
+            # two equal ids. Therefore the next page starts with the last id of this page.
             size = 2 * size if page[-1].checkpoint["id"] == last else size
             last = page[-1].checkpoint["id"]
             before = cast("RunnableConfig", {"configurable": {"checkpoint_id": f"{last}~"}})
@@ -139,7 +139,7 @@ class Finder:
                 error.add_note(f"This came of reading thread {thread_id!r}, to list its reviews.")
                 raise
             reviews += self._wanted(shown)
-            # The row of an answered review stays until the call continues, so a sweep finds it.
+            # An answered review keeps its row until the call continues, so that a sweep finds it.
             ids = {review.review_id for review in shown}
             for row in known:
                 call = thread.newest.get(row.namespace)

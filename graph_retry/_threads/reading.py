@@ -87,7 +87,7 @@ def _is_reachable(graph: Any, namespace: str) -> bool:
     """Return whether a graph has the node of a call.
 
     Raises:
-        ValueError: If an answer cannot reach the call: an outer graph has `checkpointer=False`.
+        ValueError: If an outer graph has `checkpointer=False`, so that no answer reaches the call.
     """
     if not has_node_of(graph, namespace):
         return False
@@ -126,7 +126,7 @@ async def read_newest(
 
 
 async def read_whole(source: Any, config: RunnableConfig) -> ThreadView:
-    """Read all checkpoints of a thread, as far as a server shows them."""
+    """Read all checkpoints of a thread; from a server, all checkpoints that the server shows."""
     saver = saver_of(source)
     if saver is None:
         return await read_history(source, config) if is_remote(source) else ThreadView()

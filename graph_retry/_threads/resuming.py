@@ -65,10 +65,10 @@ _ANSWER_KEPT: dict[str, Any] = {}
 
 @dataclass(frozen=True)
 class HeldThread:
-    """A locked thread whose answers are saved, ready to run.
+    """A locked thread that is ready to run, after its answers were saved.
 
-    `chosen` holds the answered questions, `open_before` the ids of all reviews that were open, and
-    `by_id` the answers that could not be saved, by interrupt id.
+    `chosen` holds the answered questions. `open_before` holds the ids of all reviews that were
+    open. `by_id` holds the answers that could not be saved, by interrupt id.
     """
 
     graph: Any
@@ -81,7 +81,7 @@ class HeldThread:
 
     @property
     def given(self) -> Command[Any] | None:
-        """The input of the run: a `Command` with the answers by interrupt id; None without any."""
+        """The input of the run: a `Command` with the answers `by_id`, or None without answers."""
         return Command(resume=self.by_id) if self.by_id else None
 
     def __enter__(self) -> None: ...
@@ -92,7 +92,8 @@ class HeldThread:
 
     async def run(self, durability: Durability | None, context: Any) -> Any:
         """Run the graph until it ends or pauses again; return its state."""
-        # With `sync`, a checkpoint is saved before the next step. A crash repeats no finished call.
+        # With `sync`, each checkpoint is saved before the next step begins. Therefore a run after a
+        # crash does not repeat a finished call.
         options: Any = {"durability": durability or "sync", "context": context}
         try:
             if self.remote is not None:
@@ -129,7 +130,7 @@ class HeldThread:
         problems, told = list[str](), {"review_ids": list[Any](), "issues": list[Any]()}
         applied: list[str] = []
         for asked, _ in self.chosen:
-            # A server tells only the shown questions. A local call's checkpoints tell all of them.
+            # A server lists only the shown questions. The checkpoints of a local call show all.
             again = new.get(asked.namespace) or await self._question_now(asked.namespace)
             problem = None
             if again is _ANSWER_KEPT:
@@ -162,8 +163,8 @@ class HeldThread:
     async def check_in_time(self, failed: CallCancelled | RemoteException | None = None) -> None:
         """Raise `StaleDecision` if an answer came too late.
 
-        `failed` is the error that ended the run, because a default decision or an answer rejected a
-        call. The message tells it, unless a server hides it.
+        `failed` is the error of a call that a default decision or an answer rejected. That error
+        ended the run. The message repeats the error, unless a server hides it.
         """
         for asked, given in self.chosen:
             expires_at = asked.value["expires_at"]
@@ -230,11 +231,11 @@ async def take_thread(
             view = await read_shown(graph, config) if asks else ThreadView()
             questions = list(view.open_questions())
             closed = partial(why_closed, graph, config, None if is_held else lock)
-            # The decision is for the review that is open now. Another one may open during the wait.
+            # The decision is for the review that is open now. Another may open during the wait.
             if decision is not None:
                 name = await _meant_by(decision, thread_id, questions, closed)
                 answers, decision = {name: decision}, None
-            # This raises if the review is no longer open.
+            # `_match` raises if the review is no longer open.
             chosen = await _match(thread_id, questions, answers or {}, closed)
             if is_held:
                 break
@@ -278,10 +279,10 @@ async def _write_down(
     root: CheckpointTuple | None,
     chosen: Sequence[tuple[Asked, Any]],
 ) -> dict[str, Any]:
-    """Save answers beside the checkpoints of their calls; return the others, by interrupt id.
+    """Save answers beside the checkpoints of their calls; return the unsaved ones by interrupt id.
 
-    An answer cannot be saved on a server, or if the call's checkpoint was deleted. First, a plain
-    answer of an earlier run is removed, because LangGraph would give it to the next question.
+    An answer cannot be saved on a server, or if the call's checkpoint was deleted. LangGraph would
+    give a plain answer of an earlier run to the next question, so it is removed before.
     """
     by_id: dict[str, Any] = {}
     notes = [_noted(given, asked.review_id) for asked, given in chosen]
@@ -301,7 +302,7 @@ async def _meant_by(
     questions: Sequence[Asked],
     closed: Callable[[str | None], Awaitable[str]],
 ) -> str:
-    """Return the review id in a decision, or else that of the only open review."""
+    """Return the review id in a decision. Without one, return the id of the only open review."""
     if isinstance(decision, Mapping) and "review_id" in decision:
         return str(cast("Any", decision)["review_id"])
     if len(questions) > 1:
@@ -342,9 +343,9 @@ async def _match(
 
 
 def _noted(answer: Any, review_id: str) -> dict[str, Any]:
-    """Return an answer as it is saved: with its time, and `refused` if storage loses a part.
+    """Return the saved form of an answer: its value, its time, and `refused` if a part is lost.
 
-    JSON that graph state cannot hold, such as an integer beyond 64 bits, is saved as its text.
+    A value that graph state cannot hold, such as an integer beyond 64 bits, becomes JSON text.
     """
     if isinstance(answer, Mapping) and "type" in answer:
         answer = {"review_id": review_id, "channel": "python", **cast("Any", answer)}
@@ -357,14 +358,14 @@ def _noted(answer: Any, review_id: str) -> dict[str, Any]:
         if "surrogates" not in str(error):
             raise TypeError(f"{_unsaveable(note['value'])} ({error!s:.200}).") from None
         text = json.dumps(note["value"], ensure_ascii=False, default=repr)
-        # No storage keeps a lone surrogate. Encoding the whole JSON replaces those in keys too.
+        # No storage keeps a lone surrogate. `encode` replaces each one in the keys and the values.
         note["value"] = json.loads(text.encode(errors="replace"))
         note["refused"] = "The answer holds half a character (a lone surrogate): write it anew."
     return note
 
 
 def _unsaveable(answer: Any) -> str:
-    """Return an error that names the part of an answer that is not JSON, and the way out."""
+    """Return an error that names the part of an answer that is not JSON, and the remedy."""
     for key, part in answer.items() if is_object(answer) else ():
         try:
             to_json(part)
@@ -377,7 +378,7 @@ def _unsaveable(answer: Any) -> str:
 
 
 def _told_kept(answered: Asked, open_now: Sequence[dict[str, Any]], *, is_over: bool) -> str | None:
-    """Return why an answer is still unused; None (and a log line) if a later run may use it."""
+    """Return the reason why an answer is unused. If a later run may use it, log that instead."""
     told = [(each["note"], namespace_in(each)) for each in open_now]
     notes = [note for note, place in told if note and are_namesakes(place, answered.namespace)]
     what = f"The call of `{answered.name}` that asked was not made again in this run"

@@ -1,4 +1,4 @@
-"""The open reviews of a thread, as lists of reviews hold them."""
+"""The open reviews of a thread, in the form that lists of reviews contain."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from graph_retry._threads.view import Asked
 
 @dataclass(frozen=True, kw_only=True)
 class PendingReview(Review):
-    """A review for which a thread waits. Its method `answer` decides it.
+    """A review for which a thread waits. Its method `answer` answers the review.
 
-    `graph` is None if the review was listed from a checkpointer without a graph. `unapplied`
-    is an answer that is saved, but that no run has applied yet; an open review has none.
+    `graph` is None if the review was listed from a checkpointer without a graph. `unapplied` is an
+    answer that is saved and that no run has applied yet; it is None for an open review.
     """
 
     interrupt_id: str
@@ -89,7 +89,7 @@ class PendingReview(Review):
 
 
 async def open_reviews(graph: Any, config: RunnableConfig) -> list[PendingReview]:
-    """Return a thread's open reviews. Long records in their histories may still be shortened."""
+    """Return a thread's open reviews. Records in their histories may be stubs."""
     check_compiled(graph)
     questions = await open_questions(graph, config)
     return [review_of(asked, graph, config) for asked in questions]
@@ -122,7 +122,7 @@ def review_of(asked: Asked, graph: Any, config: RunnableConfig) -> PendingReview
 def newest_first(
     reviews: Sequence[PendingReview], before: str | None, limit: int | None
 ) -> list[PendingReview]:
-    """Return at most `limit` reviews, newest first; only those asked before the key `before`."""
+    """Return at most `limit` reviews, newest first, that were asked before the key `before`."""
     by_key = {key_of(review): review for review in reviews}
     older = [key for key in sorted(by_key, reverse=True) if before is None or key < before]
     return [by_key[key] for key in older[:limit]]

@@ -111,8 +111,8 @@ class ThreadView:
     def open_questions(self) -> Iterator[Asked]:
         """Yield the questions that can be answered.
 
-        LangGraph shows a question until its node ends. Before that, its answer may be saved, or a
-        crashed run may have continued the call. Such questions are left out.
+        LangGraph shows a question until its node ends. A shown question is left out if its answer
+        is already saved, or if a crashed run has continued the call.
         """
         for asked in self._asked():
             values = values_of(asked.call)
@@ -127,7 +127,7 @@ class ThreadView:
                 yield asked
 
     def _asked(self) -> Iterator[Asked]:
-        """Yield each question that was asked in the newest checkpoint of its call."""
+        """Yield each question that its call asked at the call's newest checkpoint."""
         for interrupt, value in self.questions:
             call = self.newest.get(namespace_in(value))
             if call is not None:
@@ -136,7 +136,7 @@ class ThreadView:
                     yield Asked(interrupt.id, value, call)
 
     def values(self, namespace: str) -> dict[str, Any]:
-        """Return the newest state of a namespace; empty if none of its checkpoints was added."""
+        """Return the newest state of a namespace; empty if no checkpoint of it was added."""
         saved = self.newest.get(namespace)
         return {} if saved is None else values_of(saved)
 
@@ -149,7 +149,7 @@ class ThreadView:
 
     @cached_property
     def ended_unanswered(self) -> dict[str, CheckpointTuple]:
-        """The checkpoints of inputs and state updates, by the ids of reviews that they ended."""
+        """The checkpoint of the input or update that ended a review unanswered, by review id."""
         ended: dict[str, CheckpointTuple] = {}
         for root in self.roots.values():
             if root.metadata.get("source") in ("input", "update"):
@@ -164,7 +164,7 @@ class ThreadView:
 
     @cached_property
     def _begun_from(self) -> dict[str, str]:
-        """The outermost graph's checkpoint (its id) at which each task wrote, by the task's id."""
+        """The id of the outermost graph's checkpoint beside which a task wrote, by task id."""
         return {task: root for root, saved in self.roots.items() for task in writers_of(saved)}
 
     def age(self, namespace: str) -> tuple[str, str]:
@@ -172,7 +172,7 @@ class ThreadView:
         return self.first[namespace].checkpoint["id"], root_of(self.newest[namespace])
 
     def line(self) -> set[str]:
-        """Return the ids of the roots that led to the newest one, without abandoned branches."""
+        """Return the ids of the roots that led to the newest root, without abandoned branches."""
         line: set[str] = set()
         here, after = next(iter(self.roots), ""), ""
         while here in self.roots:

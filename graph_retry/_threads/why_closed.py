@@ -1,4 +1,4 @@
-"""Explain why a review cannot be answered: who answered it first, or what ended it."""
+"""Explain why a review cannot be answered: who answered it first, or which event ended it."""
 
 from __future__ import annotations
 
@@ -37,9 +37,10 @@ _UNTIL_NOTED_S = 10.0  # The seconds that a late answer waits until the first an
 async def why_closed(
     graph: Any, config: RunnableConfig, lock: ThreadLock | None, review_id: str | None
 ) -> str:
-    """Return why a review is closed: who answered it first, or what ended it.
+    """Return the reason why a review is closed: its first answer, or the event that ended it.
 
-    It may wait for some seconds, because a run saves an answer after its question has disappeared.
+    This function may wait for some seconds, because a question disappears before a run saves the
+    answer.
     """
     at_rest, lengths, waited = lock is None, pauses(), 0.0
     while True:
@@ -51,7 +52,7 @@ async def why_closed(
         pause = next(lengths)
         await sleep(pause)
         waited += pause
-    if who is None and at_rest:  # While a run is active, it may be about to ask.
+    if who is None and at_rest:  # An active run may be about to ask.
         has_run = thread.root is not None
         who = _not_shown(thread, review_id) if has_run else "the thread has no run yet"
     other = await other_question(graph, config)
@@ -64,7 +65,7 @@ async def _who_answered(
 ) -> str | None:
     """Return who answered a review and when; the `review_id` None stands for the last review.
 
-    None if the thread does not show it, for example because a run has not saved the answer yet.
+    The result is None if the thread does not show an answer. A run may not have saved it yet.
     """
     ended = _ended(thread, review_id)
     for at, author, answered in sorted(await _answers(graph, config, thread), reverse=True):
@@ -116,9 +117,10 @@ def _asked_again(thread: ThreadView, review_id: str | None) -> str | None:
 
 
 def _ended(thread: ThreadView, review_id: str | None) -> tuple[str, str] | None:
-    """Return when an input or update ended an unanswered review, and a sentence; None if none did.
+    """Return the time at which an input or update ended an unanswered review, and a sentence.
 
-    The `review_id` None stands for the last review that was ended.
+    The result is None if the review was not ended. The `review_id` None stands for the last review
+    that was ended.
     """
     ends = thread.ended_unanswered  # The newest is the first.
     end = next(iter(ends.values()), None) if review_id is None else ends.get(review_id)
@@ -139,7 +141,7 @@ def _not_shown(thread: ThreadView, review_id: str | None) -> str | None:
 
 
 async def _renamed(graph: Any, config: RunnableConfig, thread: ThreadView) -> str | None:
-    """Return a sentence about a call that waits in a node that the graph no longer has, if any."""
+    """Return a sentence about a call that waits in a node that the graph no longer has, or None."""
     if is_remote(graph):
         values = map(intervention, await RemoteRuns(graph, config).questions())
         waiting = [(namespace_in(value), value["review_id"]) for value in values if value]
@@ -164,7 +166,7 @@ async def _renamed(graph: Any, config: RunnableConfig, thread: ThreadView) -> st
 async def other_question(graph: Any, config: RunnableConfig) -> str:
     """Describe an interrupt that is not a review, such as an approval of LangChain's middleware.
 
-    The text also says how to answer it. It is empty if the thread has no such interrupt.
+    The text also names the way to answer the interrupt. It is empty without such an interrupt.
     """
     for question in (await get_state(graph, config)).interrupts:
         if intervention(question.value) is None:

@@ -1,8 +1,8 @@
 """The history of a thread on a server, which shows checkpoints one namespace at a time.
 
-A server cannot list the namespaces of a thread. A retry node and a graph are in the namespace of
-their task. A function's call is known by its question, and in another task of its node, as after a
-rewind, only the task differs in its namespace.
+A server cannot list the namespaces of a thread. A retry node and a subgraph are in the namespace of
+their task. The namespace of a function's call is in the call's question. After a rewind, the node
+has another task. In that task, the call's namespace has another task id and is otherwise the same.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _LIMIT = 1_000
 async def read_history(graph: Any, config: RunnableConfig) -> ThreadView:
     """Read a thread on a server, with the newest checkpoint of each call that it shows.
 
-    The state of a function's call is shown as far as the outermost graph's state has the same keys,
-    and by older servers not at all.
+    A server shows only those keys of a function call's state that the outermost graph's state has
+    as well. Older servers show no state of such a call.
     """
     history = _History(graph, thread_of(config))
     await history.read_graph("")
@@ -51,7 +51,7 @@ class _History:
         return snapshots
 
     async def _is_shown(self, namespace: str) -> bool:
-        """Read the newest checkpoint of a namespace, if there is one and the server shows it."""
+        """Read the newest checkpoint of a namespace; return whether the server shows one."""
         try:
             await self._read(namespace, 1)
         except Exception as error:
@@ -60,7 +60,7 @@ class _History:
         return namespace in self.view.newest
 
     async def read_graph(self, namespace: str) -> None:
-        """Read a graph's history, the retry nodes and graphs in it, and the functions' calls."""
+        """Read the history of a graph, and of the retry nodes, subgraphs and calls in the graph."""
         tasks = [
             task
             for snapshot in await self._read(namespace, _LIMIT)
@@ -82,7 +82,7 @@ class _History:
                 await self.read_graph(inner)
 
     def _note_call(self, namespace: str) -> None:
-        """Note that a namespace is a function's call, whether or not its state is shown."""
+        """Record that a namespace is a function's call, even if the server hides its state."""
         if namespace not in self.view.newest:
             self.view.add(unread(place_of(self._thread_id, namespace)))
         self.view.values(namespace).setdefault(LOOP, None)

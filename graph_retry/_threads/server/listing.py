@@ -1,4 +1,4 @@
-"""The reviews that wait on a LangGraph server, asked for through `langgraph_sdk`."""
+"""List the reviews that wait on a LangGraph server, through `langgraph_sdk`."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ _PAGE = 100
 """Threads asked for at a time."""
 
 _IDLE_PAGE = 1_000
-"""Idle threads asked for at a time where nothing is known of them: nearly all are finished."""
+"""The page size for a first search of idle threads, most of which are finished."""
 
 _ALL_IDLE_AGAIN_S = 600.0
-"""Seconds after which a client asks for all idle threads again, whenever they changed."""
+"""Seconds after which a client searches all idle threads again, even unchanged ones."""
 
 _CLOCKS = timedelta(seconds=10)
 """How far the clocks of a server's processes may be apart."""
 
 _FRESH_S = 1.0
-"""Seconds a run takes at most to end once its last question is asked.
+"""The most seconds from a run's last question to the end of the run.
 
-A thread that was run on later than that may show answered questions: a run was cancelled.
+If a thread changed later, another run was cancelled, and the thread may show answered questions.
 """
 
-_FIELDS = (  # the list leaves the state out
+_FIELDS = (  # The state of the threads is not requested.
     *("thread_id", "metadata", "status", "updated_at", "state_updated_at", "interrupts"),
 )
 
@@ -49,11 +49,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class _IdleThreads:
-    """A client's knowledge of idle threads: those with questions, and the time of the last change.
+    """The idle threads with questions that a client has found, and the time of the last change.
 
-    A thread becomes idle although it waits where somebody cancels a run that has not begun. No
-    filter tells such a thread from finished ones, but it changes when that happens. So a client
-    asks for all idle threads once in a while, and otherwise for those that have changed.
+    If somebody cancels a run before it begins, its thread becomes idle, even if the thread waits
+    for a person. A search cannot tell such a thread from a finished one, but the cancellation
+    changes the thread's `updated_at`. Therefore a client searches all idle threads once in a while,
+    and otherwise only the idle threads that have changed.
     """
 
     all_read_at: float
@@ -62,7 +63,7 @@ class _IdleThreads:
 
     @property
     def known_until(self) -> str:
-        """Threads that changed after this time have to be read; empty before the first reading."""
+        """The time after which a changed thread must be read again; empty before the first read."""
         last = self.last_change
         return (datetime.fromisoformat(last) - _CLOCKS).isoformat() if last else ""
 
@@ -77,10 +78,11 @@ async def list_remote_reviews(
     before: str | None,
     limit: int | None,
 ) -> list[PendingReview]:
-    """List the reviews of all threads that wait, whatever status the server gives them.
+    """List the reviews of all threads that wait, with any status of these threads on the server.
 
-    A thread's questions are never newer than its last save. So if only the newest reviews are
-    wanted, threads are read by their last save, newest first, until the rest can only be older.
+    A thread's questions are never newer than its last saved state. Threads are read in the order of
+    their last save, newest first. Reading stops once `limit` reviews are found and all other
+    threads were saved before the oldest of these reviews was asked.
     """
     waiting: dict[tuple[str, str], PendingReview] = {}
 
@@ -89,7 +91,7 @@ async def list_remote_reviews(
         waiting.update({(thread["thread_id"], each.interrupt_id): each for each in reviews})
 
     def wanted_since() -> str:
-        """Return the time after which a review must have been asked; at first there is none."""
+        """Return the time after which a review must have been asked; empty below the limit."""
         newest = newest_first([*waiting.values()], before, limit)
         return (newest[-1].asked_at or "") if newest and len(newest) == limit else ""
 
@@ -108,7 +110,7 @@ async def list_remote_reviews(
 
 
 async def places_on(client: Any) -> list[tuple[RemoteGraph, RunnableConfig]]:
-    """List all threads of a server that a graph has run on, the oldest first, with that graph."""
+    """List the threads of a server on which a graph has run, oldest first, each with its graph."""
     places: list[tuple[RemoteGraph, RunnableConfig]] = []
     fields, order = ("thread_id", "metadata"), {"sort_by": "created_at", "sort_order": "asc"}
     search = partial(client.threads.search, select=fields, limit=_IDLE_PAGE, **order)
@@ -122,10 +124,10 @@ async def places_on(client: Any) -> list[tuple[RemoteGraph, RunnableConfig]]:
 
 
 async def _asking_idle(client: Any, since: str) -> list[Any]:
-    """List the idle threads that show a question. Those unchanged since `since` may be missing.
+    """List the idle threads that show a question. Threads unchanged since `since` may be missing.
 
-    Pages overlap, because threads may move from one page to the page before: if another thread
-    runs during the listing, it leaves its place, and those behind it move up.
+    Pages overlap, because a thread may move to the page before. If another thread runs during the
+    listing, that thread leaves the list, and all later threads move up by one place.
     """
     now = time.monotonic()
     is_kept = isinstance(client, LangGraphClient | SyncLangGraphClient)
@@ -152,18 +154,18 @@ async def _asking_idle(client: Any, since: str) -> list[Any]:
 
 
 def _search(client: Any, status: str, by: str, size: int) -> Callable[..., Any]:
-    """Return a search for the threads of a status, the last first."""
+    """Return a search for the threads with a status, sorted by the time `by`, newest first."""
     order = {"sort_by": by, "sort_order": "desc"}
     return partial(client.threads.search, status=status, select=_FIELDS, limit=size, **order)
 
 
 def _saved_at(thread: Any) -> str:
-    """Return when the state of a thread was last saved, if the server has the time."""
+    """Return a thread's `state_updated_at`, or its `updated_at` if the server has no other time."""
     return str(thread.get("state_updated_at") or thread["updated_at"])
 
 
 async def _reviews_of(client: Any, base: RunnableConfig, thread: Any) -> list[PendingReview]:
-    """List the reviews of a thread, by its state where its questions alone do not tell."""
+    """List the reviews of a thread. Its state is read if the listed questions are not reliable."""
     status: str = thread["status"]
     questions = listed_questions(thread)
     asked = [value for question in questions if (value := intervention(question["value"]))]
@@ -190,14 +192,14 @@ async def _reviews_of(client: Any, base: RunnableConfig, thread: Any) -> list[Pe
 
 
 def _is_fresh(thread: Any, asked: list[dict[str, Any]]) -> bool:
-    """Return whether the run that asked the last question was the last one to end."""
+    """Return whether the run that asked the thread's last question was the last run to end."""
     last = max(value.get("asked_at") or "" for value in asked)
     ended = datetime.fromisoformat(str(thread["updated_at"]))
     return bool(last) and ended <= datetime.fromisoformat(last) + timedelta(seconds=_FRESH_S)
 
 
 def _place(client: Any, base: RunnableConfig, thread: Any) -> tuple[RemoteGraph, RunnableConfig]:
-    """Return a thread's graph, with the assistant that ran it, and its config."""
+    """Return the graph of a thread, with the assistant that ran the thread, and the config."""
     twin: Any = {"client" if is_async(client.threads.search) else "sync_client": client}
     metadata = thread["metadata"]
     graph_id = metadata["graph_id"]
@@ -206,7 +208,7 @@ def _place(client: Any, base: RunnableConfig, thread: Any) -> tuple[RemoteGraph,
 
 
 async def _if_served(reading: Awaitable[T], otherwise: T) -> T:
-    """Read something of a thread, unless the server knows its graph no more: nobody can answer."""
+    """Return the result of `reading`, or `otherwise` if the server no longer has the graph."""
     try:
         return await reading
     except Exception as error:

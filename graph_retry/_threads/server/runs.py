@@ -1,4 +1,4 @@
-"""The runs of a thread on a server: they tell whose answer to a review came first."""
+"""Read a server's runs on a thread, which show whose answer to a review came first."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from graph_retry.errors import StaleDecision
 
 _UNFINISHED = ("pending", "running")
 _NEWEST = 20
-"""Runs looked at: those that may have come between our look at a review and our answer."""
+"""The number of runs to read, which may have come between our reading and our answer."""
 
 
 class RemoteRuns:
     """The runs on one thread of a server.
 
-    While a thread runs, the server refuses an answer (409). One that comes a moment later names a
-    question that is gone: it is passed over, and its run reports success all the same. So the list
-    of runs is read before the look at the review and again after the answer: what ran in between
-    came first.
+    While a thread runs, the server refuses an answer (409). If an answer comes just after that run,
+    the question of the answer is gone. The server then ignores the answer, and its run still
+    reports success. Therefore the list of runs is read before the review is read, and again after
+    the answer. A run in between brought an earlier answer.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class RemoteRuns:
         self._mine: str | None = None
 
     async def _read(self) -> list[Any]:
-        """List the newest runs first."""
+        """List the runs of the thread, newest first."""
         read = partial(self._client.runs.list, self._thread_id, limit=_NEWEST)
         runs: list[Any] = await call(read)
         return runs
@@ -53,7 +53,7 @@ class RemoteRuns:
         return client_of(self._graph)
 
     async def look(self) -> None:
-        """Remember the finished runs: none of them can answer a review that is still open."""
+        """Remember the finished runs, because a finished run cannot answer an open review."""
         runs = await self._read()
         self._finished = {run["run_id"] for run in runs if run["status"] not in _UNFINISHED}
 
@@ -77,7 +77,7 @@ class RemoteRuns:
                 self._note(state)
         except Exception as error:
             if http_status(error) != 409:
-                if self._mine is not None:  # a server sets a run's error before it ends the run
+                if self._mine is not None:  # The server reports a run's error before the run ends.
                     await call(self._client.runs.join, self._thread_id, self._mine)
                 raise
             first = await self._first(by_id)
@@ -93,7 +93,7 @@ class RemoteRuns:
         self._mine = created["run_id"]
 
     async def _first(self, by_id: Mapping[str, Any]) -> str | None:
-        """Return who ran the thread between our look and our answer, if it was for our review."""
+        """Return who answered our review after we read it and before our own answer; or None."""
         runs = await self._read()
         ids = [run["run_id"] for run in runs]
         before = runs[ids.index(self._mine) + 1 :] if self._mine in ids else runs
@@ -109,7 +109,7 @@ class RemoteRuns:
         return [question["value"] for question in listed_questions(thread)]
 
     async def answers(self) -> list[tuple[str, str, str]]:
-        """List when and by whom reviews were answered by id, and the review's id."""
+        """List the answers by interrupt id, as (time, author, review id or interrupt id)."""
         runs = await self._read()
         first: dict[str, tuple[str, str]] = {}
         names: dict[str, str] = {}
@@ -126,9 +126,10 @@ class RemoteRuns:
 def _as_sent(
     graph: Any, config: RunnableConfig, context: Any
 ) -> tuple[RunnableConfig, dict[str, Any]]:
-    """Return the config and the context of a run as a server takes them.
+    """Return the config and the context of a run in the form that a server accepts.
 
-    It refuses a context beside a `configurable`, and makes the one of the other by itself.
+    A server refuses a context together with a `configurable`, because it derives each of them from
+    the other. In this case, the context is sent as a part of the `configurable`.
     """
     if context is None:
         return config, {}
@@ -150,13 +151,13 @@ def _as_json(config: RunnableConfig) -> dict[str, Any]:
 
 
 def listed_questions(thread: Any) -> list[Any]:
-    """Return the questions that a server lists for a thread, of whatever task."""
+    """Return the questions that a server lists for all tasks of a thread."""
     by_task: dict[str, list[Any]] = thread.get("interrupts") or {}
     return list(chain.from_iterable(by_task.values()))
 
 
 def http_status(error: Exception) -> int | None:
-    """Return the status a server refused a request with."""
+    """Return the HTTP status with which a server refused a request; None for other errors."""
     return getattr(getattr(error, "response", None), "status_code", None)
 
 
@@ -164,7 +165,7 @@ _ANOTHER: Any = object()
 
 
 def _answer_to(interrupt_id: str, run: Any) -> Any:
-    """Return the answer of a run to a question; `_ANOTHER` if it answers only other questions."""
+    """Return a run's answer to a question; `_ANOTHER` if the run answers only other questions."""
     resume = _resume_of(run)
     by_id = is_object(resume) and all(re.fullmatch("[0-9a-f]{32}", key) for key in resume)
     return resume.get(interrupt_id, _ANOTHER) if by_id else resume
@@ -176,7 +177,7 @@ def _resume_of(run: Any) -> Any:
 
 
 def _signed(run: Any, answer: Any) -> tuple[str, str]:
-    """Return when a run was started and by whom, as far as server or answer tell."""
+    """Return the time at which a run was created, and its author, if server or answer names one."""
     said: dict[str, Any] = answer if is_object(answer) else {}
     if said.get("type") == EXPIRE:
         return run["created_at"], "system"
