@@ -121,8 +121,7 @@ async def find_slot(made: Made, configurable: Mapping[str, Any]) -> Slot | None:
         return None
     # Sync calls of one node may begin in several threads at once. The lock keeps them in order.
     with _lock:
-        # The scratchpad alone does not identify an execution, because a retry policy runs a node
-        # again with the same scratchpad.
+        # A retry policy runs a node again with the same scratchpad, so executions may share it.
         known = _executions.setdefault(scratchpad.get_null_resume, defaultdict(_Execution))
         execution = known[node_attempt(configurable)]
         namespace = _begun(made, execution, configurable["checkpoint_ns"])
@@ -145,8 +144,7 @@ async def find_slot(made: Made, configurable: Mapping[str, Any]) -> Slot | None:
             namespace = _begun(made, execution, configurable["checkpoint_ns"])
         saved = await newest_checkpoint(saver, thread_id, namespace)
     await check_clock(saved)
-    # The first step copies the past state. If a crash came before that step, the past state is
-    # still needed.
+    # The first step copies the past state. After a crash before that step, it is still needed.
     if may_be_saved and not (saved and ANSWER in saved.checkpoint["channel_values"]):
         params = None if namespace == configurable["checkpoint_ns"] else made.params
         begun = Begun(namespace, made.task_path, name, params)
@@ -171,8 +169,7 @@ async def _wait_for_anchor(
     for namespace, checkpoint_id in configurable.get("checkpoint_map", {}).items():
         place = {"thread_id": thread_id, "checkpoint_ns": namespace, "checkpoint_id": checkpoint_id}
         places.setdefault(checkpoint_id, []).append(place)
-    # For a `@task`, the map names one checkpoint under two namespaces. The checkpoint is saved in
-    # only one of them.
+    # For a `@task`, the map names one checkpoint under two namespaces. One of them holds it.
     for same in places.values():
         pause, waited = 0.001, 0.0
         while waited < _ANCHORED and not any([await is_saved(saver, place) for place in same]):

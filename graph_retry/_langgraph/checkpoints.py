@@ -82,8 +82,7 @@ def writers_of(saved: CheckpointTuple) -> set[str]:
 def as_saved(snapshot: StateSnapshot) -> CheckpointTuple:
     """Convert a server's state snapshot to a checkpoint.
 
-    A snapshot has no writes, so the writes are derived. A task that is no longer in `next` has
-    written its result.
+    A snapshot has no writes. They are derived: a task that is not in `next` has written its result.
     """
     config, metadata = cast("Any", snapshot.config), cast("Any", snapshot.metadata or {})
     values = snapshot.values if is_object(snapshot.values) else {}
@@ -163,12 +162,10 @@ async def check_clock(saved: CheckpointTuple | None) -> None:
     """Refuse to run if the newest checkpoint is from the future; if it is only a little, wait.
 
     LangGraph orders the checkpoints of a thread by the time in their ids. If a machine's clock is
-    behind, its checkpoints do not become the newest. Then a resume does not find these checkpoints,
-    and repeats calls.
+    behind, its checkpoints do not become the newest. Then a resume misses them and repeats calls.
 
     Raises:
-        ReplayMismatch: If this machine's clock is behind the clock of the machine that saved the
-            checkpoint.
+        ReplayMismatch: If this machine's clock is behind the clock of the checkpoint's machine.
     """
     if saved is None:
         return
@@ -214,9 +211,8 @@ async def write_answer(
 
     The next run of the thread continues the call with this answer. The answer is a single write, so
     it is saved completely or not at all. A saver numbers the writes of a task by their places in a
-    list, and keeps the first write of each number. LangGraph saves the writes of each `Command`
-    under the same task, and only a `Command`'s answer takes no number. Therefore the count of these
-    writes is a free number.
+    list, and keeps the first write of each number. LangGraph saves the writes of all commands under
+    the same task, and only their answers take no number, so the count of these writes is free.
 
     Raises:
         ReplayMismatch: If the clock of this machine is behind.

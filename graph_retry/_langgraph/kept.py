@@ -34,8 +34,7 @@ async def whole(attempts: Sequence[Attempt], read: Reader) -> list[Attempt]:
         kept = record.get("kept_in")
         known = await trail.saved(record["number"]) if kept else record
         if known is None and params is not None:
-            # `record` is lost, so the patch of the next record has no base. Therefore that record
-            # gets its whole params.
+            # `record` is lost, so the next record's patch has no base. Write its params in full.
             made[-1]["params_patch"] = initial_patch(params.view)
         params = trail.params_at(record["number"]) if kept and known is not None else None
         made.append(filled(record) if known is None else known)

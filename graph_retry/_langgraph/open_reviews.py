@@ -137,8 +137,7 @@ def is_over(row: Row, root: CheckpointTuple | None, call: CheckpointTuple | None
     """Return whether a review is closed for good, although its thread does not show the review.
 
     A review is closed if its call has continued, or if the thread has left the step that made the
-    call (a new run of that step has a new namespace). A call that is about to ask a question meets
-    neither condition.
+    call (a new run of that step has a new namespace). Neither holds for a call about to ask.
     """
     if call is None or not waits_for(call, row.review_id):
         return True

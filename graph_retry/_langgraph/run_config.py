@@ -112,13 +112,11 @@ def inside(configurable: Mapping[str, Any], namespace: str | None) -> dict[str, 
     """Return the `configurable` for a call's subgraph; `namespace` is the call's own, if known.
 
     The subgraph sends no `values` to the outer stream, only updates, tokens, tasks and custom
-    events. Chat clients would take the subgraph's `values`, which lack `messages`, for the whole
-    state.
+    events. Chat clients would mistake the subgraph's `values`, without `messages`, for the state.
 
     With a namespace, the counter of subgraphs stays at 0, because LangGraph would append any other
-    count to the namespace. The replay position is removed. The namespace belongs to one task of one
-    checkpoint, so the newest checkpoint in the namespace is the right one, even in a run from an
-    old checkpoint.
+    count to the namespace. The replay position is removed, because the namespace belongs to one
+    task of one checkpoint. Its newest checkpoint is right even in a run from an old checkpoint.
     """
     key = _key(configurable, *_STREAM)
     inner = dict(configurable)
