@@ -42,7 +42,7 @@ _SHOWN_ISSUES = 5
 
 
 class ParamsInvalid(ValueError):
-    """The error for a view that does not fit the params type; `issues` says where and why."""
+    """The error for a view that does not fit the params type; `issues` has places and reasons."""
 
     def __init__(self, issues: list[Issue], subject: str = "params do not fit") -> None:
         """Keep the issues. The message begins with `subject`."""
@@ -59,8 +59,9 @@ class ParamsInvalid(ValueError):
 class Verified(NamedTuple):
     """Encoded params that were decoded once, to check that nothing is lost.
 
-    `copy` is that decoded value. `decode` may return it once, because it shares no object with the
-    original. It is `ABSENT` if the params were not decoded, or if `decode` has returned it.
+    `copy` is that decoded value. `decode` may return the copy once, because the copy shares no
+    object with the original. `copy` is `ABSENT` if the params were not decoded, or if `decode` has
+    returned the copy.
     """
 
     encoded: Encoded
@@ -68,11 +69,12 @@ class Verified(NamedTuple):
 
 
 class ParamsCodec(Generic[ParamsT]):
-    """Converts params to a JSON view and back. It is lossless, or an error names the field.
+    """Converts params to a JSON view and back. If a field would lose data, an error names it.
 
-    Decoded params equal the original, strictly by type. (In a pydantic model, however, all fields
-    then count as set.) Models, dataclasses and enums are rebuilt by the params type that declares
-    them. Without a declared type, params may contain the types that `tagged_json` can tag.
+    Decoded params equal the original params, and have the same types. (In a decoded pydantic model,
+    however, all fields count as set.) Models, dataclasses and enums are rebuilt by the params type
+    that declares them. Without a declared type, params may contain the types that `tagged_json` can
+    tag.
 
     Example:
         >>> codec = ParamsCodec(dict)
@@ -95,10 +97,10 @@ class ParamsCodec(Generic[ParamsT]):
         self._known: Verified | None = None
 
     def for_one_run(self) -> Self:
-        """Return a copy of the codec that remembers the params it encoded last, for one run.
+        """Return a copy of the codec for one run, which remembers the params that it encoded last.
 
-        It recognises them if it gets the same view object again. State that was loaded from a
-        checkpoint or edited holds different objects, so that state is always read and checked.
+        The copy recognises these params if it gets the same view object again. State from a
+        checkpoint, and edited state, hold other objects. Such state is always read and checked.
         """
         own = copy.copy(self)
         own._known = Verified(Encoded({}, {}))  # noqa: SLF001 (a copy of its own)
@@ -106,9 +108,9 @@ class ParamsCodec(Generic[ParamsT]):
 
     @classmethod
     def for_value(cls, value: ParamsT) -> ParamsCodec[ParamsT]:
-        """Create a codec for one value. Its class is its type if the class declares its fields.
+        """Create a codec for one value. The value's class is the params type if it declares fields.
 
-        Such classes are models, dataclasses, enums and annotated named tuples.
+        Models, dataclasses, enums and annotated named tuples declare fields.
 
         Example:
             >>> ParamsCodec.for_value("a prompt").fields
@@ -135,8 +137,8 @@ class ParamsCodec(Generic[ParamsT]):
     def fits(self, declared: type[Any]) -> bool:
         """Return whether the params can be passed to a function that declares this class.
 
-        Only a certain mismatch is False. A different class with the same fields is accepted, and
-        so is an untyped value.
+        The result is False only if the class certainly does not fit. Another class with the same
+        fields is accepted, and an untyped value is accepted.
 
         Example:
             >>> ParamsCodec(dict).fits(BaseModel), ParamsCodec(str).fits(BaseModel)
@@ -196,7 +198,7 @@ class ParamsCodec(Generic[ParamsT]):
         if not typed and not tags:
             return Verified(Encoded(view, {}))
         problem: ValueError | None = None
-        # Try without tags first: most declared types rebuild the value. `Any` fields need tags.
+        # Most declared types rebuild the value without tags. Only `Any` fields need tags.
         for types in ({}, tags) if typed else (tags,):
             try:
                 again = self.decode(view, types)
@@ -231,8 +233,8 @@ class ParamsCodec(Generic[ParamsT]):
         """
         known = self._known
         if known is not None and known.copy is not ABSENT and self._is_known(view, types):
-            # Encoding has already built this copy. It is handed out once, because a caller may
-            # change it.
+            # Encoding has already built this copy. The copy is returned only once, because the
+            # caller may change it.
             self._known = Verified(known.encoded)
             return cast("ParamsT", known.copy)
         problems: list[Issue] = []
@@ -280,7 +282,7 @@ class ParamsCodec(Generic[ParamsT]):
             raise ParamsInvalid([*error.issues, *self._unknown_fields(view, known)]) from error
         again = Writer("params", typed=typed).write(self._laid_out(params))[0]
         if not (types or tags or any(changes(view, again))):
-            # Decoding and encoding gave the same JSON. So no field was lost, and none is unknown.
+            # Decoding and encoding gave the same JSON, so no field was lost, and all are known.
             return Verified(Encoded(again, {}), params)
         complete = Writer("params", typed=True, complete=True).write(self._laid_out(params))[0]
         if unknown := list(self._unknown_fields(view, complete)):

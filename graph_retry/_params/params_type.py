@@ -66,7 +66,8 @@ def _described(params_type: Any) -> TypeDescription:
             f"`params_type` {params_type!r:.200} cannot be built from JSON: declare plain fields "
             f"and capture the rest in the function ({error.message.partition(chr(10))[0]})"
         ) from error
-    # Pydantic puts a recursive model into `$defs` and refers to it. Undo that for the top level.
+    # Pydantic puts a recursive model into `$defs`, and refers to the model. The top level needs
+    # the schema itself.
     if "$ref" in schema:
         schema = {**schema["$defs"][schema["$ref"].rpartition("/")[2]], "$defs": schema["$defs"]}
     for secret in _secrets(schema):
@@ -119,7 +120,7 @@ def _adapter(params_type: Any, form: Form) -> TypeAdapter[Any]:
 
 
 class _LenientSchema(GenerateJsonSchema):
-    """Allows any JSON for a field whose type has no JSON Schema; its validator still checks it."""
+    """Allows any JSON for a field whose type has no JSON Schema. Validation checks the field."""
 
     def handle_invalid_for_json_schema(self, schema: Any, error_info: str) -> JsonSchemaValue:
         del schema, error_info

@@ -44,8 +44,8 @@ def initial_patch(view: dict[str, Any]) -> list[dict[str, Any]]:
 def diff_views(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the patch that turns `old` into `new`; it is empty if the views are equal.
 
-    It uses only `add`, `remove` and `replace`. Values of different types differ: `1`, `1.0` and
-    `true` are three values.
+    The patch uses only `add`, `remove` and `replace`. Values of different types differ: `1`, `1.0`
+    and `true` are three values.
 
     Example:
         >>> diff_views({"tags": ["a"]}, {"tags": ["a", "b"]})
@@ -80,10 +80,11 @@ def apply_patch(view: dict[str, Any], patch: list[dict[str, Any]]) -> dict[str, 
 
 
 def readable_diff(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, Any]]:
-    """List the changes for a person: at most 50.
+    """List the changes for a person, but at most 50.
 
-    If two long texts begin with the same sentences, these are left out. A long value is cut after
-    1,000 characters, or after 200 if there are more than ten changes. A picture becomes a note.
+    If two long texts begin with the same sentences, these sentences are left out. A long value is
+    cut after 1,000 characters, or after 200 if there are more than ten changes. A picture is
+    replaced by a note.
 
     Example:
         >>> readable_diff({"temperature": 0.7}, {"temperature": 0.0, "seed": 1})

@@ -55,8 +55,8 @@ class Writer(NamedTuple):
     owner: The phrase by which errors name the value.
     typed: Whether a declared type will rebuild the value. Then the value may contain models,
         dataclasses and enums, which get no tag.
-    complete: Whether to write everything: the default fields of LangChain messages (otherwise left
-        out), private attributes, and the names of classes as tags.
+    complete: Whether to write the default fields of LangChain messages, private attributes, and the
+        names of classes as tags. Otherwise these are left out.
     given: Whether to write only the fields of models that were set explicitly.
 
     Example:
@@ -177,7 +177,7 @@ class Writer(NamedTuple):
         # Pydantic would consume an iterator by writing it.
         if not isinstance(value, Iterator):
             with suppress(PydanticSerializationError, PydanticUserError, ValueError, TypeError):
-                adapter = adapter_of(cast("Hashable", cls))  # This writes, for example, a URL.
+                adapter = adapter_of(cast("Hashable", cls))  # The class may be a URL, for example.
                 plain = adapter.dump_python(value, mode="json", warnings=False)
                 return self.write(plain, path)[0], {}
         if self.complete:
@@ -208,7 +208,7 @@ def differences(old: Any, new: Any) -> list[tuple[str, Any, Any]]:
 
 
 def part_of(path: str, owner: str) -> str:
-    """Return words for an error that name one part of the params, and who made them."""
+    """Return a phrase for errors that names one part of the params, and their owner."""
     return f"`{spelled(path)}`{'' if owner == 'params' else f' in {owner}'}"
 
 
@@ -280,7 +280,7 @@ def _revived(tag: str, value: Any, type_of: Callable[[str], type[Any] | None]) -
         zone = ZoneInfo(tag.removeprefix("datetime[").removesuffix("]"))
         moment = datetime.fromisoformat(value)
         return moment.astimezone(zone) if moment.tzinfo else moment.replace(tzinfo=zone)
-    if tag == "int" and type(value) is float:  # A reviewer may have edited it.
+    if tag == "int" and type(value) is float:  # A reviewer may have edited the number.
         return value
     cls = type_of(tag)
     if cls is None:

@@ -40,15 +40,15 @@ def _price_unknown(attempt: Attempt) -> None:
 class Budget:
     """The limits of automation for one call. After a limit is reached, reviewers decide each step.
 
-    A reviewer who approves or edits allows one more attempt. Waiting for a person costs nothing. A
-    figure that the provider does not report adds nothing, so that it reaches no limit. The cost so
-    far is read from the call's ledger, so that a restart loses nothing.
+    A reviewer who approves or edits allows one more attempt. Waiting for a person costs nothing. If
+    the provider does not report a figure, the figure counts as zero. The cost so far is read from
+    the call's ledger, so that a restart loses nothing.
 
     tokens: Total tokens over all attempts.
     cost: Sum of `price(attempt)` over all attempts, in the unit that `price` returns.
     price: Returns the cost of one attempt from its record, as any number; None if it is unknown.
     seconds: Time spent in the model, in seconds.
-    rounds: Decisions by reviewers. After them, only `respond` and `reject` are offered.
+    rounds: Decisions by reviewers. After this number, only `respond` and `reject` are offered.
 
     Example:
         >>> from graph_retry import AttemptsExhausted, Completion, retry_llm_call
@@ -108,7 +108,7 @@ class Budget:
         }
 
     def exceeded(self, attempts: Sequence[Attempt], before: Spent | None = None) -> str | None:
-        """Describe the limit that a call with these attempts has reached; None if it has not.
+        """Describe the limit that a call with these attempts has reached; None if there is none.
 
         Example:
             >>> spent = {"usage": {"total_tokens": 900}, "duration_s": 2.0, "decision": None}
@@ -197,9 +197,10 @@ class SharedBudget(Budget):
     """One budget for all calls that are given the same object, such as the calls of a batch.
 
     The limits apply to the sum over all these calls in this process, across names, nodes, threads
-    and event loops. After a limit is reached, no further call is made automatically, not even a
-    first attempt. It goes to a reviewer, with the failure kind `permanent`, or ends at once if
-    reviews are off. Each attempt counts once, by its idempotency key, even if its thread resumes.
+    and event loops. After a limit is reached, no model call is made automatically, not even for a
+    first attempt. A reviewer then decides about the call, whose failure kind is `permanent`. If
+    reviews are off, the call ends at once. Each attempt counts once, by its idempotency key, even
+    if its thread resumes.
 
     After a restart, a resumed call counts its own ledger again, but finished calls are forgotten.
     Make one object for each batch, because it remembers every attempt as long as it lives. With
@@ -207,8 +208,8 @@ class SharedBudget(Budget):
 
     failures: A circuit breaker. After this number of failed attempts in a row, over all calls, no
         call is made for `cool_down` seconds, unless a reviewer decides to make one.
-    cool_down: Seconds from the last failure until calls are made again. If a call fails then, the
-        time starts again.
+    cool_down: Seconds from the last failure until calls are made again. If a call fails after this
+        time, the time starts again.
 
     Example:
         >>> from graph_retry import AttemptsExhausted, Completion, retry_llm_call

@@ -68,7 +68,8 @@ def escalate(schedule: Mapping[Count, Changes]) -> ChangingHook:
 
     Args:
         schedule: `{attempt: {field: value}}`. A change is made after exactly this attempt has
-            failed, and stays. A function as value gets the old value: `lambda old: old + 0.2`.
+            failed, and stays. A function in place of a value gets the old value, for example
+            `lambda old: old + 0.2`.
 
     Raises:
         ValueError: Before the first call, if the params lack one of the fields.
@@ -93,12 +94,13 @@ def fall_back(
 
     Args:
         kinds: The failure kinds, such as `"refusal"` or `("refusal", "context_overflow")`.
-        *steps: The changes after the first such failure, after the second, and so on. Each is a
-            dict of values by field. A function as value gets the old value. A change stays.
+        *steps: The changes after the first such failure, after the second, and so on. Each step is
+            a dict of values by field. A function in place of a value gets the old value. A change
+            stays.
 
     Raises:
-        ValueError: If a step is empty or missing. Before the first call: if the params lack one of
-            the fields.
+        ValueError: If a step is empty or missing. This error is also raised before the first call
+            if the params lack one of the fields.
 
     Example:
         >>> hook = fall_back("refusal", {"prompt": "In a textbook: {}".format}, {"model": "other"})
@@ -127,8 +129,8 @@ def raise_limit(
 
     Args:
         field: The params field with the limit. Its value may be `None`, for no limit.
-        factor: The limit is multiplied by this each time.
-        most: The highest limit. If it is reached, a person decides.
+        factor: The limit is multiplied by this number each time.
+        most: The highest limit. If this limit is reached, a person decides.
 
     Raises:
         ValueError: Before the first call, if the params lack the field, or its value is not a

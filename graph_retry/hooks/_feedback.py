@@ -40,7 +40,7 @@ def feedback(
 ) -> Feedback:
     """Make a hook that adds the errors of the last answer to the params' `messages` or `prompt`.
 
-    It acts only if an output could not be read or is not valid. It ignores transport errors,
+    The hook acts only if an output could not be read or is not valid. It ignores transport errors,
     because the model cannot correct them.
 
     Args:
@@ -49,8 +49,8 @@ def feedback(
         field: The params field to write to. The default is `messages`, then `prompt`, then params
             that are one text. In messages, an assistant turn and a user turn are added.
         schema: Whether the first retry quotes the JSON Schema of the output.
-        limit: Maximum size of the field, in the unit of `measure`. Less is quoted to stay below
-            it. If even one error is too long, there is no feedback.
+        limit: Maximum size of the field, in the unit of `measure`. The feedback is shortened to
+            stay below this size. If even one error is too long, there is no feedback.
         measure: Returns the size of a text. The default counts characters.
 
     Raises:
@@ -186,7 +186,7 @@ def _issue_lines(issues: Sequence[Issue], most: int) -> list[str]:
 
 
 def _added(prompt: str | list[Any], text: str, answer: str, quoted: int = 500) -> str | list[Any]:
-    """Append feedback to a text, or as turns to messages, in place of earlier feedback."""
+    """Append feedback to a text, or to messages as new turns, in place of earlier feedback."""
     if isinstance(prompt, str):
         return f"{unframed(COMMENT, unframed(FEEDBACK, prompt))}\n\n{text}"
     last = str(content_of(prompt[-1])) if prompt else ""

@@ -1,4 +1,4 @@
-"""Choose the valid outputs that a person sees: uncertain ones, and a sample of the others."""
+"""Choose the valid outputs that a person reviews: uncertain ones, and a sample of the others."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Gate:
     """A value of the option `review`: a person sees only valid outputs with a low confidence.
 
     A person is asked if the confidence is below `confidence` or unknown. A person also sees a
-    sample of the other outputs, because only this sample reveals the errors that pass. The ledger
-    records the verdict (`gate`), and `graph_retry.metrics.summarize` counts the verdicts.
+    sample of the other outputs, because only this sample reveals errors in confident outputs. The
+    ledger records the verdict as `gate`, and `graph_retry.metrics.summarize` counts the verdicts.
 
     confidence: The least confidence with which an output passes, from 0 to 1.
     of: The source of the confidence: a field of the output (default `confidence`), `judge`, or
@@ -52,7 +52,7 @@ class Gate:
     sample: Share = 0.0
 
     def __post_init__(self) -> None:
-        """Refuse `judge` without `of="judge"`, and the reverse."""
+        """Refuse `judge` without `of="judge"`, and `of="judge"` without `judge`."""
         if (self.of == "judge") != (self.judge is not None):
             raise ValueError("`judge` and `of='judge'` go together: give both, or neither.")
 
@@ -93,7 +93,7 @@ def _read(attempt: Attempt) -> Any:
 
 
 async def verdict_of(rule: Any, attempt: Attempt) -> bool | GateVerdict:
-    """Call the function in the option `review`. A number is the confidence for a `Gate`."""
+    """Call the function in the option `review`; a returned number is a `Gate`'s `confidence`."""
     if isinstance(rule, Gate):
         return await rule.verdict(attempt)
     said = await call(rule, attempt)

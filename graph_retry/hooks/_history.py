@@ -30,15 +30,15 @@ def shorten_history(
 ) -> Shortening:
     """Make a hook that leaves out the oldest messages after the context window was exceeded.
 
-    It acts only on the failure kind `context_overflow`, and uses LangChain's `trim_messages`.
+    The hook acts only on the failure kind `context_overflow`, and uses LangChain's `trim_messages`.
     System messages stay. The remaining messages begin with a user's message. Each further overflow
-    halves them.
+    halves the remaining messages.
 
     Args:
         most: Maximum number of tokens to keep. The default is half of the present number.
         field: The params field with the messages (default: `messages`).
-        summary: A function, sync or async, of the omitted messages. It returns a text that replaces
-            them, in a user's turn.
+        summary: A function, sync or async, of the omitted messages. The text that it returns
+            replaces these messages, in a user's turn.
         count: Counts the tokens of a list of messages, as `trim_messages` calls it.
 
     Raises:
@@ -72,7 +72,7 @@ class Shortening:
             return None
         prompt = self._prompt(params)
         messages: list[Any] = [*prompt.value]
-        known = [  # The ids are positions, by which the kept messages are found after trimming.
+        known = [  # Each id is a position, so that the kept messages are found after trimming.
             message.model_copy(update={"id": str(number)})
             for number, message in enumerate(convert_to_messages(messages))
         ]

@@ -63,7 +63,7 @@ class Lessons:
     told: Count = 3
 
     def add_to(self, params: Any, window: list[Lesson]) -> tuple[Any, str] | None:
-        """Return the params with the newest lessons in front and the ledger's reason, or None."""
+        """Return params with the newest lessons added and a reason for the ledger, or None."""
         lessons = [lesson for lesson in window if lesson["text"]][-self.told :]
         if not lessons:
             return None

@@ -52,10 +52,10 @@ def model_reviewer(
     """Make a reviewer from a LangChain chat model, for the option `reviewer`.
 
     The model sees the same review as a person, and its decision is checked like a person's answer.
-    If it is unsure, or its answer cannot be used, a person is asked.
+    If the model is unsure, or its answer cannot be used, a person is asked.
 
     Args:
-        chat_model: Any chat model. It is called sync or async, as the graph runs.
+        chat_model: Any chat model. The model is called sync or async, like the graph.
         instructions: Criteria for the decision, which are added to the task.
         allow: Decisions that the model may make.
         limit: Maximum characters of the review in the prompt. Longer parts are cut in the middle.
@@ -84,7 +84,7 @@ def model_reviewer(
 
 
 def _case(review: Review, limit: int) -> str:
-    """Write the parts of a review; space that short parts do not need goes to the long parts."""
+    """Write the parts of a review. Long parts get the space that short parts do not need."""
     parts = [(name, json.dumps(review.value[name], default=str)) for name in _SHOWN]
     room = limit // len(parts)
     spare = sum(max(0, room - len(text)) for _, text in parts)
@@ -93,10 +93,10 @@ def _case(review: Review, limit: int) -> str:
 
 
 def _decision(answer: BaseMessage, allowed: Sequence[str]) -> dict[str, Any] | None:
-    """Read the model's decision; None if it is unsure.
+    """Read the model's decision; None if the model is unsure.
 
     Raises:
-        ValueError: If the reply is not a decision. Then a person is asked.
+        ValueError: If the reply is not a decision, so that a person must be asked.
     """
     reading = read_result(answer)
     text, complete = reading.text, is_complete(reading.finish_reason)

@@ -31,12 +31,13 @@ _QUOTED = 1_000
 class PastCorrections(Lessons):
     """A value of the option `lessons`: a call learns from people's corrections of earlier calls.
 
-    Only corrections with a value that a person supplied, accepted or approved are shown. They are
-    quoted as data, and the ledger lists their ids in the `reason` of the first attempt.
+    Only corrections with a value that a person supplied, accepted or approved are shown. The prompt
+    quotes them as data, and the ledger lists their ids in the `reason` of the first attempt.
 
     rows: Corrections of one call, as `corrections_of(graph, calls=["read"])` yields them.
     most: Maximum number of corrections that are shown (default 3).
-    limit: Maximum characters of all of them together (default 4,000). The nearest are kept.
+    limit: Maximum characters of all shown corrections together (default 4,000). The nearest
+        corrections are kept.
     least: The least likeness, from 0 to 1, with which a correction is shown (default 0.6).
     embed: A function that returns the vector of a text. The likeness is then the cosine of two
         vectors. By default, `difflib` compares the texts.
@@ -84,7 +85,7 @@ class PastCorrections(Lessons):
             )
 
     def add_to(self, params: Any, window: list[Lesson]) -> tuple[Any, str] | None:
-        """Return the params with the nearest corrections in front and a reason, or None."""
+        """Return params with the nearest corrections added and a reason for the ledger, or None."""
         taught = super().add_to(params, window)
         base, why = taught or (params, "")
         prompt = Prompt(base, self.field, owner="PastCorrections")
@@ -111,7 +112,7 @@ class PastCorrections(Lessons):
         for place, (past, _) in enumerate(self._past):
             likeness = 1.0 if past == text else self._likeness(matcher, past, text)
             if likeness >= self.least:
-                scored.append((-likeness, -place))  # Of two equally near ones, the later row wins.
+                scored.append((-likeness, -place))  # A later row precedes an equally near one.
         return [self._past[-place][1] for _, place in sorted(scored)[: self.most]]
 
     def _likeness(self, matcher: SequenceMatcher[str], past: str, text: str) -> float:

@@ -89,7 +89,7 @@ class Prompt:
         self.value: str | list[Any] = known[name]
 
     def replaced(self, value: str | list[Any]) -> Any:
-        """Return a copy of the params with another prompt in it."""
+        """Return a copy of the params with another prompt."""
         return with_fields(self._params, {self._name: value}) if self._name else value
 
 
