@@ -42,7 +42,7 @@ def build_validator(output: Any, *, strict: bool = False, check_formats: bool = 
 
 
 def _meant(output: Any) -> str:
-    """Suggest the type that was probably meant by a model instance, a list or a tuple of types."""
+    """Suggest the type that the user probably meant by an instance, a list or a tuple of types."""
     if isinstance(output, BaseModel):
         return f" (meant as the class `{type(output).__name__}`?)"
     kinds: list[Any] = [*output] if isinstance(output, list | tuple) else []
@@ -74,7 +74,8 @@ def heuristic(type: str | None = None, required: Sequence[str] = ()) -> Validato
     """Make a small validator for any JSON, for JSON of one type, or for an object with some keys.
 
     Raises:
-        ValueError: If `type` is no JSON Schema type, or `required` is for another than `object`.
+        ValueError: If `type` is not a JSON Schema type, or if `required` is given for a type other
+            than `object`.
 
     Example:
         >>> heuristic(required=["id"]).check({"title": "x"}).issues[0]["path"]
@@ -88,7 +89,7 @@ def heuristic(type: str | None = None, required: Sequence[str] = ()) -> Validato
 
 
 class SchemaOfParams(Validator):
-    """Validate by the JSON Schema that each attempt has in the params field named `field`.
+    """Validate by a JSON Schema from the params. The params field `field` holds the schema.
 
     Example:
         >>> from graph_retry import create_retry_node

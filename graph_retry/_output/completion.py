@@ -32,8 +32,8 @@ _MAX_REASONING = 20_000
 class Completion:
     """A model's text together with the provider's metadata.
 
-    `usage` is a plain dict of token counts, under LangChain's names or the provider's own. In the
-    ledger each count is under LangChain's name as well.
+    `usage` is a plain dict of token counts, under LangChain's names or the provider's own. The
+    ledger also has each count under LangChain's name.
     `finish_reason` is the provider's word, such as `stop` or `length`.
 
     Example:
@@ -47,7 +47,7 @@ class Completion:
 
 
 class Reading(NamedTuple):
-    """The result of a call, taken apart into the fields that the ledger records."""
+    """The result of a call, split into the fields that the ledger records."""
 
     text: str | None
     """The text to parse and repair. If it is None, `value` is already structured."""
@@ -64,8 +64,8 @@ class Reading(NamedTuple):
 def read_result(result: Any, validator: Validator | None = None) -> Reading:
     """Separate text from structured values, and read usage and the finish reason.
 
-    Objects of providers' clients are first converted to LangChain messages. The answer in a message
-    is the first of these that it has: its `parsed` value (native structured output), its tool
+    Objects of providers' clients are first converted to LangChain messages. The answer is the first
+    of these parts that the message has: its `parsed` value (native structured output), its tool
     calls, its text. If plain text is wanted, text comes before tool calls.
 
     Long texts in the metadata are cut. Usage that is long or not JSON is dropped, because graph
@@ -91,11 +91,11 @@ def read_result(result: Any, validator: Validator | None = None) -> Reading:
 
 
 def said_in(error: Exception) -> Any:
-    """Return the model's output that an exception carries: a text, a completion, or None.
+    """Return the model's output in an exception: a text, a completion, or None.
 
-    An exception of LangChain's parsers holds the text that they could not read. An exception of
-    OpenAI's client holds the completion that was cut off. The message of Anthropic's client quotes
-    the arguments of a tool call.
+    An exception of a LangChain parser holds the text that the parser could not read. An exception
+    of OpenAI's client holds the completion that was cut off. The message in an exception of
+    Anthropic's client quotes the arguments of a tool call.
     """
     if isinstance(error, OutputParserException):
         return error.llm_output
@@ -119,7 +119,7 @@ def _dumped(value: Any) -> Any:
 def _usage(given: Any) -> dict[str, Any] | None:
     """Return the usage with LangChain's names of token counts; None if state cannot hold it.
 
-    Token counts that are no numbers, or are negative, are left out.
+    Token counts that are not numbers, or are negative, are left out.
     """
     if not is_object(given) or json_problem(given) or len(json.dumps(given)) > _MAX_USAGE:
         return None
@@ -175,7 +175,7 @@ def _of_tool_calls(
     older = message.additional_kwargs.get("function_call")
     if not calls and is_object(older):
         calls = [{"name": older.get("name"), "args": older.get("arguments"), "id": None}]
-    # LangChain lists valid and invalid calls apart. Here they get back the provider's order.
+    # LangChain lists valid and invalid calls separately. This restores the provider's order.
     order = [call.get("id") for call in _raw_calls(message)]
     calls.sort(key=lambda call: order.index(call["id"]) if call["id"] in order else len(order))
     wants_list = validator is not None and validator.wants_list

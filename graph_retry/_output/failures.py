@@ -43,7 +43,7 @@ _KINDS: dict[Finish, FailureKind] = {
 
 
 class BudgetExceededError(Exception):
-    """No call was made: a `SharedBudget` is spent, or too many of its calls failed in a row."""
+    """No call was made, because a `SharedBudget` is spent, or too many calls failed in a row."""
 
 
 def failure_of(error: Exception, kind: FailureKind | None = None) -> Failure:
@@ -90,8 +90,8 @@ def announced(finish_reason: str | None, refusal: str | None, *, is_read: bool) 
     """Return the failure that the provider reported beside the answer, or None.
 
     A cut-off counts only for an answer that is not read from text (`is_read` is False). A JSON text
-    itself shows whether it is complete. A structured value does not, because Anthropic returns the
-    arguments of a tool call that was cut off as far as they had come.
+    itself shows whether it is complete. A structured value does not show this: if a tool call was
+    cut off, Anthropic returns the arguments that had arrived.
     """
     if refusal:
         return {"kind": "refusal", "type": "Refusal", "message": refusal}

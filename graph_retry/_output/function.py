@@ -44,13 +44,13 @@ class FunctionValidator(Validator):
 
     Each issue in a list is a text, an exception or a dict like `Issue`.
 
-    A function can tell that no other call could help. Then a verdict or an issue has
-    `hopeless: True`, or an exception has this attribute. No further attempt is made, and a person
-    is asked at once.
+    A function can report that no other call could help. For this, a verdict or an issue has
+    `hopeless: True`, or an exception has this attribute. Then no further attempt is made, and a
+    person is asked at once.
 
     To replace the value by a list, or a value of another type by a text, return
-    `{"ok": True, "data": value}`. A function whose parameter is annotated with `str` judges the
-    model's whole text, and no JSON is searched in it.
+    `{"ok": True, "data": value}`. If the function's parameter is annotated with `str`, the function
+    gets the model's whole text, and the text is not read as JSON.
     """
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
@@ -83,7 +83,7 @@ class FunctionValidator(Validator):
 
     async def _ajudge(self, value: Any) -> tuple[Any, list[Issue]]:
         try:
-            given = copy.deepcopy(value)  # The function may change its argument.
+            given = copy.deepcopy(value)  # The user's function may change its argument.
             answer = await awaited(self.function(given), self.function)
         except (GraphBubbleUp, AsyncUnderSyncError):
             raise  # `GraphBubbleUp` is LangGraph's control flow, such as an interrupt.
@@ -93,8 +93,8 @@ class FunctionValidator(Validator):
 
     def _raised(self, error: Exception) -> list[Issue]:
         issues = wrap_error(error)
-        # A validator may refuse a value by a `KeyError` or `TypeError`. These three exceptions can
-        # only come from a mistake in its code.
+        # A validator may refuse a value by a `KeyError` or `TypeError`. The three exceptions below
+        # can only come from a mistake in the validator's code.
         place = place_of_bug(error, self.function, (NameError, AttributeError, ImportError))
         if place is not None:
             tell_bug(f"the validator `{self.name}`", error, place)

@@ -48,8 +48,8 @@ def place_of_bug(
 ) -> Place | None:
     """Return the user's line in which one of the errors `bugs` arose, or None.
 
-    The line is the deepest one of the traceback that lies in the file of `function` or outside any
-    library. An exception that a `raise` statement there raised on purpose is no mistake.
+    This line is the deepest line of the traceback in the file of `function` or outside any library.
+    An exception that a `raise` statement on this line raised on purpose is not a mistake.
     """
     if not isinstance(error, bugs):
         return None
@@ -95,12 +95,12 @@ def _code_of(function: Callable[..., Any] | Runnable[Any, Any]) -> CodeType | No
     target: Any = inspect.unwrap(unwrapped(function))
     if not (inspect.isfunction(target) or inspect.ismethod(target)):
         target = getattr(target, "func", None) or getattr(target, "__call__", None)  # noqa: B004
-    code = getattr(target, "__code__", None)  # A method has the code of its function.
+    code = getattr(target, "__code__", None)  # For a method, this is the code of its function.
     return code if isinstance(code, CodeType) else None
 
 
 def _is_library(file: str) -> bool:
-    """Return whether a file belongs to this package, an installed one, or Python itself."""
+    """Return whether a file belongs to this package, an installed package, or Python itself."""
     if file.startswith("<frozen"):
         return True
     path = Path(file)

@@ -21,9 +21,9 @@ class Pieces:
     """The pieces of one stream, or of one key of the dicts that a LangChain chain streams.
 
     A piece is text, a `Completion`, a LangChain message chunk, or a piece of OpenAI's, Anthropic's
-    or Google's own client. None adds nothing. A LangChain runnable that makes a dict streams it key
-    by key, as `AddableDict`. Any other dict or pydantic model is the whole value so far, and
-    replaces the one before.
+    or Google's own client. None adds nothing. A LangChain runnable that makes a dict streams the
+    dict key by key, as `AddableDict`. Any other dict or pydantic model is the whole value so far,
+    and replaces the piece before.
     """
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class Pieces:
     def _add_text(self, piece: str | Completion) -> str:
         piece = Completion(piece) if isinstance(piece, str) else piece
         text = piece.text
-        if text:  # A piece without text may only carry the usage.
+        if text:  # A piece without text may contain only the usage.
             self._expect("text", text)
         self._note({"usage": piece.usage, "finish_reason": piece.finish_reason})
         if self._chunks:
@@ -94,7 +94,7 @@ class Pieces:
             self._value = piece
 
     def _expect(self, kind: _Kind, piece: Any) -> None:
-        """Set the kind of the stream's pieces; raise `TypeError` if earlier ones differ."""
+        """Set the kind of the stream's pieces; raise `TypeError` if earlier pieces differ."""
         if self._kind not in (None, kind):
             raise _unknown(piece)
         self._kind = kind
@@ -102,8 +102,8 @@ class Pieces:
     def result(self, *, as_message: bool = False) -> Any:
         """Return the result of the stream, in the form that a call without streaming returns.
 
-        Message chunks are added up to one chunk, and not to a message, because a chunk keeps the
-        text of tool arguments that were cut off. `as_message` converts this chunk to a message.
+        Message chunks are joined into one chunk, and not into a message, because a chunk keeps the
+        text of tool arguments that were cut off. `as_message` converts the chunk to a message.
 
         Raises:
             TypeError: If the pieces could mean two different results.
@@ -153,8 +153,8 @@ def _unknown(piece: Any) -> TypeError:
 class ListPieces:
     """The lists that a stream has given, which are read in one of two ways.
 
-    LangChain's JSON parser streams the whole list so far in each piece: the list grows. LangChain's
-    list parsers stream the elements, one in each piece: the pieces are joined.
+    LangChain's JSON parser streams the whole list so far in each piece, so that the list grows.
+    LangChain's list parsers stream one element in each piece, so that the pieces are joined.
     """
 
     def __init__(self) -> None:
@@ -164,7 +164,7 @@ class ListPieces:
         self._may_grow, self._may_join = True, True
 
     def add(self, piece: list[Any]) -> None:
-        """Add the next list, and rule out a way of reading that it contradicts."""
+        """Add the next list, and rule out each way of reading that contradicts this list."""
         if self._last and self._may_join:
             self._may_grow = self._may_grow and continues(self._last, piece)
             # Two lists of one element each are ambiguous. Even if the second element begins with
@@ -192,7 +192,7 @@ class ListPieces:
 
 
 def continues(before: Any, after: Any) -> bool:
-    """Return whether the value `after` may be the incomplete value `before`, grown."""
+    """Return whether the incomplete value `before` may have grown into the value `after`."""
     if is_object(before) and is_object(after):
         return all(key in after and continues(before[key], after[key]) for key in before)
     if is_array(before) and is_array(after):

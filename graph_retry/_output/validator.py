@@ -66,11 +66,11 @@ class Validator:
 
     @property
     def judge(self) -> Judge | None:
-        """The validation of a value that is still arriving; None if only a whole can be judged."""
+        """The validation of values that still arrive; None if only whole values can be judged."""
         return None
 
     def check(self, value: Any) -> Checked:
-        """Judge `value`. A wrong value never raises; its issues are returned, at most 100.
+        """Judge `value`. A wrong value never raises; at most 100 of its issues are returned.
 
         Raises:
             TypeError: If an accepted value has no plain JSON form that validates back to it.
@@ -113,7 +113,7 @@ class Validator:
         return Checked(issues=issues[:MAX_ISSUES] + [more] * (len(issues) > MAX_ISSUES))
 
     def rebuild(self, jsonable: Any) -> Any:
-        """Make the validated value again from the `jsonable` of an accepted check.
+        """Rebuild the validated value from the `jsonable` of an accepted check.
 
         Raises:
             ValueError: If the JSON was edited in graph state and is no longer valid.

@@ -1,4 +1,4 @@
-"""Find the answer in a model's text: inside a Markdown fence, or else the whole text.
+"""Find the answer in a model's text: inside a Markdown fence, or the whole text without a fence.
 
 Thoughts at the beginning, such as `<think>…</think>`, are left out.
 """
@@ -48,7 +48,7 @@ def whole_fence(text: str) -> str:
 def answer_in(
     text: str, tags: frozenset[str], fields: Spans = lambda _text: ()
 ) -> tuple[str, list[Repair]]:
-    """Return the part of a text that is the answer, and repairs that tell which text was left out.
+    """Return the part of a text that is the answer, and repairs that name the omitted text.
 
     A fence in one of the `fields`, such as code in Markdown, is a part of the answer.
 
@@ -67,7 +67,7 @@ def answer_in(
     tagged = [fence for fence in fences if fence.opening[2]] or fences
     differ = {text[fence.start : fence.end].strip() for fence in tagged}
     refuse_if(len(differ) > 1, "ambiguous", tagged[-1].start, "There are two answers.")
-    # Text before unpaired marks may belong to the answer, whose fence then seemed to end too early.
+    # Text before unpaired marks may belong to the answer, if the answer itself contains marks.
     after = closed[-1].closing.end()
     alone = _OPEN_FENCE.search(seen, after)
     goes_on = alone is not None and seen[after : alone.start()].strip()

@@ -45,8 +45,8 @@ class Format(Protocol):
     def repair(self, text: str) -> tuple[str, list[Repair]]:
         """Return the answer in a text, such as the content of its fence, and the repairs.
 
-        It is called at the repair levels `standard` and `aggressive`. At the level `minimal`, one
-        fence around the whole text is removed in its place, in every format.
+        This method is called at the repair levels `standard` and `aggressive`. At the level
+        `minimal`, only a fence around the whole text is removed instead, in every format.
         """
         ...
 
@@ -83,7 +83,7 @@ def describe_format(given: FormatName | Format) -> str:
 
 
 class FormatMistakeError(TypeError):
-    """A user's format does not keep its contract; no answer of the model can mend that."""
+    """A user's format does not fulfil the protocol, and no answer of the model can help."""
 
 
 def read_as(
@@ -103,7 +103,7 @@ def read_as(
     """
     repairs, inside = list[Repair](), text
     try:
-        # Most formats have no end mark, so the text itself cannot show that it was cut off.
+        # Most formats have no end mark, so the text cannot show whether the text was cut off.
         if complete is False:
             raise Unreadable("truncated", len(text), "The answer was cut off.")
         inside = whole_fence(text).strip("\ufeff") if level == "minimal" else text
@@ -134,7 +134,7 @@ def read_as(
 
 
 def _pair(name: str, returned: Any) -> tuple[str, list[Repair]]:
-    """Return what `repair` of a format returned, if it is a text and a list of repairs."""
+    """Return the result of a format's `repair`, after a check that it is a text and repairs."""
     if misfit(returned, tuple[str, list[Any]], "repair") is None:
         return cast("tuple[str, list[Repair]]", returned)
     raise FormatMistakeError(

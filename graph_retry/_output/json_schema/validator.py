@@ -99,7 +99,7 @@ class SchemaValidator(Validator):
         return [PlacedError((*e.absolute_path,), e.validator, schema_issue(e)) for e in local]
 
     def _judge(self, value: Any) -> tuple[Any, list[Issue]]:
-        """Return the value as JSON, and its issues; a model instance is dumped to JSON first."""
+        """Return the value as JSON, and its issues. A model instance is first converted to JSON."""
         value, unreadable = attempt(to_jsonable_python, value)
         problem = None if unreadable else json_problem(value)
         if problem:
@@ -124,10 +124,10 @@ _LOCAL = frozenset({"items", "prefixItems", "additionalItems", "additionalProper
 
 
 def _local(errors: Iterable[Any]) -> Iterator[Any]:
-    """Yield the errors that follow from the value at their place alone, and not from neighbours.
+    """Yield the errors that depend only on the value at their own path in the whole value.
 
-    The keywords on the way to the place show this. Under `then`, for example, neighbours decide.
-    If only one branch of a union allows the value's type, the errors of this branch are yielded.
+    The keywords that lead to an error show this. An error under `then`, for example, depends on
+    other members. If only one branch of a union allows the value's type, its errors are yielded.
     """
     for error in errors:
         if not _leads_only_down(error):
@@ -150,7 +150,7 @@ def _leads_only_down(error: Any) -> bool:
     keywords = iter([*error.relative_schema_path][:-1])
     for keyword in keywords:
         if keyword in ("properties", "patternProperties"):
-            next(keywords, None)  # The name of a member.
+            next(keywords, None)  # The next item is the name of a member.
         elif isinstance(keyword, str) and keyword not in _LOCAL:
             return False
     return True
@@ -177,7 +177,7 @@ def _check_parts(document: dict[str, Any], specification: Any) -> set[str]:
     """Return the keywords of a schema.
 
     Raises:
-        ValueError: If a reference leads to nothing, or a pattern is not linear.
+        ValueError: If a reference has no target, or a pattern is not linear.
     """
     words: set[str] = set()
     for contents in _contents(document, specification):
@@ -190,7 +190,7 @@ def _check_parts(document: dict[str, Any], specification: Any) -> set[str]:
 
 
 def _contents(document: dict[str, Any], specification: Any) -> Iterator[dict[str, Any]]:
-    """Yield each schema inside a schema once; raise `ValueError` for a reference to nothing."""
+    """Yield each schema inside a schema once; raise `ValueError` if a reference has no target."""
     root = specification.create_resource(document)
     pending = [(root, _REGISTRY.resolver_with_root(root))]
     seen: dict[int, dict[str, Any]] = {}

@@ -66,11 +66,11 @@ class GrowingText:
         return self._read(self.text)
 
     def without_open_text(self) -> Any:
-        """Return the value without an unfinished text at its end; `ABSENT` if it is only a text."""
+        """Return the value without an unfinished text at its end; `ABSENT` for a text alone."""
         return ABSENT
 
     def is_exact(self) -> bool:
-        """Return whether the value has each key of the text; a repeated key is only there once."""
+        """Return whether the value has every key of the text. A repeated key would get lost."""
         return True
 
     def _read(self, text: str) -> bool:
@@ -81,8 +81,8 @@ class GrowingText:
 class GrowingDocument(GrowingText):
     """A text with a JSON document that arrives piece by piece; `value` is its value so far.
 
-    Only strict JSON is read. After the first other character `value` no longer grows, because the
-    reader of the whole text may repair it in an unknown way.
+    Only strict JSON is read. `value` stops growing at the first character that is not strict JSON,
+    because the reader of the whole text may repair the text in an unknown way.
     """
 
     def __init__(self) -> None:
@@ -133,9 +133,9 @@ def _members(value: Any) -> int:
 class GrowingArguments:
     """Turns the pieces of tool calls into the JSON text of the answer, piece by piece.
 
-    If a list is wanted, the calls are its elements. Otherwise the first call is the answer if it is
-    named after the output type. If it has another name, a later call may be the answer, so that
-    nothing is known before the end.
+    If a list is wanted, the calls are its elements. Otherwise, the first call is the answer if its
+    name is the name of the output type. If the first call has another name, a later call may be the
+    answer. Then the answer is unknown until the end.
     """
 
     def __init__(self, validator: Validator) -> None:

@@ -74,7 +74,7 @@ class Settled:
     def _new_parts(
         self, value: Any, path: Path, before: dict[Path, int], levels: list[_Level]
     ) -> Any:
-        """Return an open object or list without the parts that are open or validated before."""
+        """Return an open object or list without open parts and parts that were validated before."""
         parts: list[Any] = [*value.items()] if is_object(value) else [*enumerate(value)]
         if not parts:
             return value
@@ -97,10 +97,10 @@ class Settled:
     def _certain(
         self, error: PlacedError, levels: list[_Level], *, is_closed: bool
     ) -> Issue | None:
-        """Return the issue with its place in the whole value, or None if it may disappear."""
+        """Return the issue with its path in the whole value; None if later text may correct it."""
         real: list[int | str] = []
         for part, level in zip(error.path, levels, strict=False):
-            # Of union branches without a name of their own, pydantic writes the type: `list[int]`.
+            # If a branch of a union has no name, pydantic writes its type, such as `list[int]`.
             if part in self._judge.unsure or "[" in str(part):
                 return None
             real.append(part + level.left_out if isinstance(part, int) else part)

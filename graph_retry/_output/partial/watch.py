@@ -57,7 +57,7 @@ class Watch:
             return False
         try:
             self.issues = self._certain()
-        except RecursionError:  # It is nested too deeply for this. Only the whole is validated.
+        except RecursionError:  # The value is nested too deeply. Only the whole is validated.
             self._settled = None
         if self.issues:
             why = f"the output can no longer be a valid {self._name}: {format_issues(self.issues)}"

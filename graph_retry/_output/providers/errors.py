@@ -86,8 +86,8 @@ _FILTERED_NAMES = lazy(r"\bContent(?:PolicyViolation|FilterFinishReason)")
 def provider_kind(error: BaseException) -> FailureKind | None:
     """Return the failure kind of a client's exception, or None if it is unknown.
 
-    If the exception itself says nothing, its causes are read. In a group of exceptions the kind
-    that another attempt helps least counts.
+    If the exception itself has no kind, its causes are read. A group of exceptions has the kind
+    of the member for which another attempt is least useful.
     """
     for cause in _chain(error):
         kind = _kind(cause)
@@ -136,7 +136,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _members(error: BaseException) -> tuple[BaseException, ...]:
-    """Return the exceptions in an exception group; for any other exception, nothing."""
+    """Return the exceptions in an exception group; an empty tuple for any other exception."""
     group = cast("Any", error)
     return group.exceptions if isinstance(error, BaseExceptionGroup) else ()
 
@@ -249,7 +249,7 @@ def _seconds(text: Any, scale: float, date: str | None) -> float | None:
     except ValueError:
         pass
     try:
-        # If the response has a date, the server's clock is used, because ours may differ.
+        # The response's own date comes from the server's clock, and our clock may differ.
         now = _moment(date) if date else datetime.now(UTC)
         return (_moment(text) - now).total_seconds()
     except (TypeError, ValueError):

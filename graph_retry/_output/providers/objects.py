@@ -67,9 +67,9 @@ def _error_in(result: Any) -> dict[str, Any] | None:
 def message_of(result: Any) -> BaseMessage | None:
     """Return a client's answer as a message, or None if its type is unknown.
 
-    It may be an object, or JSON: `requests.post(…).json()`, a client's `model_dump()` and
-    botocore's `converse` give such dicts. A dict counts as an answer only if it has the provider's
-    keys, including a message's role.
+    The answer may be an object or a dict. `requests.post(…).json()`, a client's `model_dump()` and
+    botocore's `converse` return such dicts. A dict counts as an answer only if it has the
+    provider's keys, including a message's role.
 
     Example:
         >>> said = {"role": "assistant", "content": "Hello."}
@@ -88,7 +88,7 @@ def message_of(result: Any) -> BaseMessage | None:
 def chunk_of(piece: Any) -> tuple[AIMessageChunk | None, dict[str, Any]]:
     """Return a piece of a stream as a message chunk, or None if its type is unknown.
 
-    The second value holds usage and finish reason, if these replace the ones of earlier pieces.
+    The second value holds usage and finish reason, if they replace those of earlier pieces.
     """
     read = (provider.chunk(piece) for provider in PROVIDERS)
     if (chunk := next((one for one in read if one is not None), None)) is not None:
@@ -131,7 +131,7 @@ def _message(result: Any, reply: Reply) -> AIMessage:
 
 def _chunk(piece: Any, reply: Reply) -> tuple[AIMessageChunk, dict[str, Any]]:
     usage, finish_reason = _usage(piece, reply), _finish_reason(piece, reply)
-    is_last = reply.is_streamed  # Of the usage and the finish reason, only the last count.
+    is_last = reply.is_streamed  # Only the last usage and the last finish reason count.
     chunk = AIMessageChunk(
         content=_text(piece, reply.text),
         tool_call_chunks=[_call_chunk(made, piece, reply) for made in all_of(piece, reply.calls)],
@@ -144,7 +144,7 @@ def _chunk(piece: Any, reply: Reply) -> tuple[AIMessageChunk, dict[str, Any]]:
 
 
 def _call(made: Any, reply: Reply) -> dict[str, Any]:
-    """Read a call of a tool. Arguments that are text stay text, which `completion` parses later."""
+    """Read a call of a tool. If the arguments are text, `completion` parses that text later."""
     given = first(made, reply.arguments)
     arguments = {**cast("Any", given)} if isinstance(given, Mapping) else given or ""
     return {"name": first(made, reply.name), "args": arguments, "id": first(made, reply.id)}
@@ -177,7 +177,7 @@ def blocked(result: Any, paths: tuple[str, ...]) -> str | None:
 
 
 def _usage(result: Any, reply: Reply) -> Any:
-    """Return token counts under LangChain's names; None if the provider tells no numbers."""
+    """Return token counts under LangChain's names; None if the provider gives no numbers."""
     given, made, total = (first(result, paths) for paths in reply.tokens)
     if reply.leaves_out_zero and (is_whole(given) or is_whole(made)):
         given, made = given or 0, (made or 0) + (first(result, reply.thoughts) or 0)

@@ -20,7 +20,7 @@ _CHAT = Reply(
     calls=(f"{_SAID}.tool_calls.*?function", f"{_SAID}.function_call"),
     name=("function.name", "name"),
     arguments=("function.arguments", "arguments"),
-    # DeepSeek, vLLM, OpenRouter and others add the reasoning to a message.
+    # DeepSeek, vLLM, OpenRouter and other servers add the model's reasoning to a message.
     reasoning=(f"{_SAID}.reasoning_content", f"{_SAID}.reasoning"),
     finish_reason=("choices.0.finish_reason",),
     refusal=(f"{_SAID}.refusal",),

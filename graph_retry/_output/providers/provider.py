@@ -1,7 +1,7 @@
 """The type `Provider`, which each provider's file fills, and the places of an answer's parts.
 
 An answer is data: a client's objects and the same answer as JSON have their parts at the same
-places. Clients are recognized by these places, so that none has to be installed.
+places. A client is recognized by these places, so that the client need not be installed.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ Paths = tuple[str, ...]
 class Reply(NamedTuple):
     """One kind of answer, whole or streamed: how it is recognized, and the places of its parts.
 
-    An answer is recognized by the values at some places. Such a value is given as it is, as a type,
-    or as `...` for any. The places in a call, such as `name`, begin at one of `calls`.
+    An answer is recognized by the values at some places. Each of these is given as a value, as a
+    type, or as `...` for any value. The places in a call, such as `name`, begin at one of `calls`.
     """
 
     as_object: Mapping[str, Any] | None = None
@@ -132,18 +132,18 @@ def _inside(value: Any, name: str) -> list[Any]:
 
 
 def all_of(value: Any, paths: Paths) -> list[Any]:
-    """List the values at the first path that leads to any; None is no value."""
+    """List the values at the first path that has any value; None does not count as a value."""
     listed = ([one for one in found(value, path) if one is not None] for path in paths)
     return next(filter(None, listed), list[Any]())
 
 
 def first(value: Any, paths: Paths) -> Any:
-    """Return the first value at the first path that leads to any, or None."""
+    """Return the first value at the first path that has any value, or None."""
     return next(iter(all_of(value, paths)), None)
 
 
 def fits(value: Any, wanted: Mapping[str, Any] | None) -> bool:
-    """Return whether a value has what is wanted at each place; never without a wanted place."""
+    """Return whether a value fits at each wanted place; False if no place is wanted."""
     return bool(wanted) and all(
         any(
             like is ... or (isinstance(one, like) if isinstance(like, type) else one == like)

@@ -105,8 +105,8 @@ def _repair(kind: str, detail: str) -> Repair:
 def _changes(given: Any, now: Any, path: str, *, every: bool) -> Iterator[Repair]:
     """Describe each changed value, with its path. A value that lost digits is `rounded`.
 
-    With `every`, all conversions are described. Otherwise only lost digits are, and conversions
-    from or to `bool`.
+    With `every`, all conversions are described. Otherwise, only lost digits and conversions from or
+    to `bool` are described.
     """
     if is_object(given) or is_array(given):
         for part, child in given.items() if is_object(given) else enumerate(given):
@@ -128,8 +128,8 @@ def _changes(given: Any, now: Any, path: str, *, every: bool) -> Iterator[Repair
 def _ignored(given: Any, accepted: Any, path: str) -> Iterator[str]:
     """Describe each key of the given objects that validation left out, with its path.
 
-    A field with several aliases may be given twice. Pydantic reads the first alias only. A second
-    spelling with an equal value lost nothing, and is not listed.
+    A field with several aliases may be given twice. Pydantic reads only the first alias. A key with
+    a second alias is not listed if its value is equal, because nothing was lost.
     """
     if is_object(given) and (known := _known_keys(given, accepted)) is not None:
         for name, value in given.items():

@@ -37,8 +37,8 @@ class MappingKeys:
     def merged(self, given: Any, accepted: Any, path: str = "") -> str | None:
         """Return the path of the first object where two keys became one, or None."""
         if is_object(given) and is_object(accepted) and len(accepted) < len(given):
-            # A missing key is no proof of a merge, because a `TypedDict` or a filtering validator
-            # leaves out keys on purpose. In a merge, validation changed the spelling of a key.
+            # A missing key may have been left out on purpose, by a `TypedDict` or a validator. Keys
+            # have merged only if validation also changed the spelling of a key.
             missing = given.keys() - accepted.keys()
             is_renamed = not accepted.keys() <= given.keys()
             if is_renamed or any(self._as_read(key, accepted) is not ABSENT for key in missing):

@@ -35,7 +35,7 @@ def unsure_keys(schema: Schema) -> set[Any]:
 
 
 def counts_elements(schema: Schema) -> bool:
-    """Return whether a type limits the length of a list, or knows an element by its index."""
+    """Return whether a type limits the length of a list, or types an element by its index."""
     return any(
         node.kind in _BY_INDEX
         or (node.kind not in ("str", "bytes", "url") and "max_length" in node.schema)
@@ -44,7 +44,7 @@ def counts_elements(schema: Schema) -> bool:
 
 
 def _branches(union: Schema, whole: CoreSchema) -> set[Any]:
-    """Return the names of a union's branches. Branches that are no classes have no plain names."""
+    """Return the names of a union's branches. Only branches that are classes have plain names."""
     if union["type"] == "tagged-union":
         return {*union["choices"]}
     names, choices = set[Any](), cast("list[Any]", union["choices"])

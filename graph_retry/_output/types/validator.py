@@ -28,9 +28,9 @@ from graph_retry.records import Issue, Repair
 class TypedValidator(Validator):
     """Validate with pydantic, and keep accepted values in graph state as JSON.
 
-    The JSON in state validates back to an equal value. A value that JSON can express is validated
-    in pydantic's JSON mode, because this mode reads a date from a string even if it is strict.
-    Other values, such as a model instance, are validated in Python mode.
+    Validating the JSON in state again gives an equal value. A value that JSON can express is
+    validated in pydantic's JSON mode, because this mode reads a date from a string even if the mode
+    is strict. Other values, such as a model instance, are validated in Python mode.
     """
 
     def __init__(self, output: Any, *, strict: bool) -> None:
@@ -51,7 +51,7 @@ class TypedValidator(Validator):
 
     @property
     def judge(self) -> Judge | None:
-        """The validation of a value that is still arriving; None if only a whole can be judged."""
+        """The validation of values that still arrive; None if only whole values can be judged."""
         schema = self._adapter.core_schema
         unsure = unsure_keys(schema)
         if None in unsure:
