@@ -73,7 +73,7 @@ def without_implied(attempts: Sequence[Attempt]) -> list[Attempt]:
 
 
 def listed(attempts: Sequence[Attempt]) -> list[Attempt]:
-    """Restore the stubs that `without_implied` removed. Each gets the next stub's checkpoint.
+    """Add the stubs that `without_implied` removed. An added stub has the next stub's checkpoint.
 
     Example:
         >>> in_state = [{"number": 1}, {"number": 4, "kept_in": {"checkpoint_id": "1f0"}}]
@@ -165,7 +165,7 @@ def params_at(attempts: Sequence[Attempt], number: int | None = None) -> Encoded
 
 
 def times_sent(attempts: Sequence[Attempt], params: Encoded) -> int:
-    """Count the attempts that were made with these params, as far as params can be rebuilt."""
+    """Count the attempts with these params. Attempts whose params are unknown do not count."""
     return sum(params == made for made in _params_of(attempts))
 
 

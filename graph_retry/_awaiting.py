@@ -303,7 +303,7 @@ def _in_thread(work: Callable[[], Any]) -> Future[Any]:
     future: Future[Any] = Future()
 
     def forward(_kind: object, error: BaseException | None, _trace: object) -> bool:
-        if error is not None:  # Even `SystemExit` and `KeyboardInterrupt` are for the caller.
+        if error is not None:  # The caller gets `SystemExit` and `KeyboardInterrupt` as well.
             future.set_exception(error)
         return True
 

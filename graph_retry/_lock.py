@@ -143,7 +143,8 @@ class _FileLock:
         with suppress(OSError):  # Another user's process may have created the folder first.
             if hasattr(os, "chown"):
                 os.chown(self._folder, -1, owned.st_gid)
-            # Whoever may read the database may enter the folder, and whoever may write it may lock.
+            # Each user who can read the database can enter the folder. Each user who can write the
+            # database can take the lock.
             self._folder.chmod(owned.st_mode & 0o666 | (owned.st_mode & 0o444) >> 2)
 
     def release(self) -> None:

@@ -91,7 +91,7 @@ async def aattempts_of(graph: Any, config: RunnableConfig) -> list[Ledger]:
 async def thread_ledgers(graph: Any, config: RunnableConfig) -> list[Ledger]:
     """Read a thread's ledgers, and warn of those that a server does not show."""
     thread = thread_of(config)
-    if saver_of(graph) is None:  # A checkpointer has the ledgers as well.
+    if saver_of(graph) is None:  # If `graph` is a checkpointer, the ledgers are read from it.
         check_compiled(graph)
     calls = await read_ledgers(graph, config)
     empty = [ledger for ledger in calls if not ledger.attempts]
@@ -104,7 +104,7 @@ async def thread_ledgers(graph: Any, config: RunnableConfig) -> list[Ledger]:
                 f"the server does not show the attempts of calls that were made "
                 f"({', '.join(hidden)}): give the state of the outermost graph the key `attempts` "
                 "(nothing needs to write it), or read them where the checkpointer is.",
-                stacklevel=5 if is_sync() else 4,  # The sync function adds a frame.
+                stacklevel=5 if is_sync() else 4,  # A sync call has one more stack frame.
             )
     shown = [ledger for ledger in calls if ledger.attempts]
     return [replace(ledger, thread=thread) for ledger in await whole_ledgers(graph, thread, shown)]

@@ -144,7 +144,7 @@ async def _rewind(
     if ledger is not None:
         questions = [asked for asked in questions if asked.namespace == ledger.namespace]
     if len(questions) == 1:
-        # Checked here as well, because a server may not show the ledger that was checked above.
+        # The attempt is checked here as well, because a server may hide the ledger checked above.
         made = questions[0].value["attempt_count"]
         if not 1 <= change["attempt"] <= made:
             raise ValueError(f"`attempt` is {change['attempt']!r}, and the call has {made}.")
@@ -272,7 +272,7 @@ async def _made_from(graph: Any, config: RunnableConfig, ledger: Ledger) -> Stat
 
 
 async def _restore(graph: Any, config: RunnableConfig, head: StateSnapshot, context: Any) -> None:
-    """Undo a fork, by a fork of the former newest checkpoint; calls that waited ask again."""
+    """Undo a fork by a fork of the checkpoint before it. Calls that waited ask again."""
     root = head.config.get("configurable", {})["checkpoint_id"]
     there, _ = await _fork(graph, config, head.config, fork_note(root))
     if head.next:

@@ -91,7 +91,7 @@ class ToolArgs(ParamsCodec[dict[str, Any]]):
     """The arguments of a tool call as params; an edit must be valid for the tool."""
 
     def __init__(self, tool: BaseTool, args: dict[str, Any]) -> None:
-        """Prepare for the arguments that the model gave, which are not validated here."""
+        """Keep the tool and the model's arguments, which are not validated here."""
         super().__init__(dict)
         self._tool, self._given = tool, args
         schema: Any = tool.tool_call_schema

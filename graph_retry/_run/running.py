@@ -113,7 +113,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
     def bulk_update_state(
         self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
     ) -> RunnableConfig:
-        """Update state like `CompiledStateGraph`, and continue where the edited state says."""
+        """Update state like `CompiledStateGraph`; the edited state determines the next step."""
         return super().bulk_update_state(config, run_sync(self._continued(config, supersteps)))
 
     async def abulk_update_state(
@@ -126,7 +126,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
     async def _continued(
         self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
     ) -> list[list[StateUpdate]]:
-        """Add the next step to each update that is made in the name of a step."""
+        """Add a `goto` with the next step to each update whose `as_node` is a step."""
         saved = await sync_or_async(self.get_state, self.aget_state, config)
         state = dict(saved.values)
 

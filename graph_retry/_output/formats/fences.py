@@ -67,7 +67,7 @@ def answer_in(
     tagged = [fence for fence in fences if fence.opening[2]] or fences
     differ = {text[fence.start : fence.end].strip() for fence in tagged}
     refuse_if(len(differ) > 1, "ambiguous", tagged[-1].start, "There are two answers.")
-    # Text before unpaired marks may belong to the answer, if the answer itself contains marks.
+    # If an unpaired mark follows, the last fence may have ended too early, inside the answer.
     after = closed[-1].closing.end()
     alone = _OPEN_FENCE.search(seen, after)
     goes_on = alone is not None and seen[after : alone.start()].strip()

@@ -110,7 +110,7 @@ def _of_message(message: AIMessage) -> AIMessageChunk:
 
 
 def _reply_of(result: Any, replies: list[Reply]) -> Reply | None:
-    """Return the kind of an answer or a piece, or None."""
+    """Return the first of the `replies` that fits a whole or streamed answer, or None."""
     is_json = is_object(result)
     known = (one for one in replies if fits(result, one.as_json if is_json else one.as_object))
     return next(known, None)

@@ -298,7 +298,7 @@ def _fitting(
 def _is_small(document: Document) -> bool:
     """Return whether a value is empty, or a list of numbers, which may be a citation like `[1]`."""
     value = document.value
-    is_list = issubclass(type(value), list)  # With `isinstance`, item types would be unknown.
+    is_list = issubclass(type(value), list)  # `isinstance` would make the item type unknown.
     is_numbers = is_list and all(type(item) in {int, float} for item in value)
     return document.refusal is None and (not value or is_numbers)
 

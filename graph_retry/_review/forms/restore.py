@@ -229,7 +229,7 @@ def _read(text: str, field: Field) -> Any:
     allowed, shown = kinds_of(field.node, field.root), field.shown
     if allowed == ANY_KIND and field.from_form and shown is not None:
         allowed = frozenset({kind_of(shown)})
-    if allowed & _NUMBERS:  # The type itself tells best why it takes no `1.5`.
+    if allowed & _NUMBERS:  # The type's own error is the best one for `1.5` in an `int` field.
         allowed |= _NUMBERS
     readable, source, why = allowed, _LITERALS.get(text.strip().casefold(), text), ""
     if "string" in allowed:

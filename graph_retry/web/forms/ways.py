@@ -56,7 +56,7 @@ class Way:
         return ROWS[self.word].calls[review.failure is None]
 
     def make(self, review: Review, value: Any, words: str = "") -> dict[str, Any]:
-        """Make the decision from a person's input: the value of its form, and a message.
+        """Make the decision from a person's input: the value of the form, and a message.
 
         Raises:
             NotYetError: If the input is not complete, or not readable.

@@ -101,7 +101,7 @@ async def outcome(site: Site, request: Request, access: Access) -> Response:
     await sent.wait(SOON_S)
     if (told := run.told) is None:
         return site.page(request, access, "running.html", review=run.reviews[0])
-    if "hx-request" in request.headers:  # The waiting page asked, and must be loaded anew.
+    if "hx-request" in request.headers:  # The waiting page sent this request and must reload.
         return Response(headers={"HX-Refresh": "true"})
     if told.problem:
         cards = _again(run, told.following, told.problem)
