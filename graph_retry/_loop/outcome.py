@@ -98,7 +98,7 @@ def outcome_of_result(plan: Plan[Any], result: Any) -> Outcome:
         record["raw"] = {"value": value.view["value"]}
         spelled = [path for path, tag in value.types.items() if tag in ("float", "int")]
         if spelled and plan.validator is not None:
-            # State stores such a number as a text, and validation would take it for a string.
+            # State stores NaN and large integers as text, and validation would read a string.
             message = (
                 f"the call returned a number at `{spelled[0].removeprefix('/value') or '/'}` that "
                 "JSON cannot hold: it has no NaN or infinity, and integers of 64 bits here"

@@ -209,7 +209,7 @@ class ParamsCodec(Generic[ParamsT]):
             if not changed:
                 return Verified(Encoded(view, types), again)
             if all(type(a) is int and type(b) is float and a == b for _, a, b in changed):
-                # A whole number in a `float` field is that float (PEP 484).
+                # An `int` in a `float` field is allowed (PEP 484), and becomes a `float`.
                 return self._verified(again, owner)
             path = changed[0][0].removesuffix("/-")  # `-` is every element, so name the list.
             why = (

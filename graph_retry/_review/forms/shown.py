@@ -145,7 +145,7 @@ def hidden_in(value: Any, shown: Any, original: Any) -> str | None:
 
 
 def names_behind(shown: dict[str, Any], original: dict[str, Any]) -> dict[str, str]:
-    """Map the keys that a reviewer sees to the original keys, which may have been redacted."""
+    """Map each shown key, which may be redacted, to the original key."""
     return dict(zip(shown, original, strict=True))
 
 
