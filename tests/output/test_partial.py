@@ -19,6 +19,7 @@ from pydantic import (
     field_validator,
     model_validator,
 )
+from pydantic_core import core_schema
 from typing_extensions import TypedDict
 
 from bench import false_stops
@@ -188,6 +189,16 @@ class Split(BaseModel):
     n: int = 0
 
 
+class Steps(list[int]):
+    """A list that is validated in two steps, of which the second one takes anything."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _source: Any, handler: Any) -> Any:
+        """Chain two schemas."""
+        anything = core_schema.no_info_plain_validator_function(lambda given: cls())
+        return core_schema.chain_schema([handler(list[Any]), anything])
+
+
 NEIGHBOURS = {"if": {"required": ["c"]}, "else": {"properties": {"a": {"const": 0}}}}
 NESTED = {"type": "object", "properties": {"b": {"properties": {"c": {"type": "integer"}}}}}
 DRAFT_7 = "http://json-schema.org/draft-07/schema#"
@@ -201,6 +212,7 @@ UNCERTAIN = [
     ('{"n": "x", "m": 1, "number": 2}', Named),
     ('{"n": "x", "m": 1}', Mended),
     ('{"m": 1, "n": 2, "x": 3}', Dependent),
+    ('{"a": [0, 1, "x", 5], "b": []}', dict[str, Steps]),
     ('{"id": 1, "id": 1, "kind": "film"}', Item),  # a key that is there twice, and alike
     ('{"id": 7, "tags": ["a"], "id": 7}', Item),
     ('{"other": {"id": 1}, "kind": "film", "other": {"id": 1}, "id": 1}', Item),

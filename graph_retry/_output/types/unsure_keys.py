@@ -22,7 +22,7 @@ def unsure_keys(schema: Schema) -> set[Any]:
     """
     whole, unsure = CoreSchema(schema), set[Any]()
     for node in whole.nodes():
-        is_rewriting = node.kind in _REWRITING and whole.has_container(node.schema["schema"])
+        is_rewriting = node.kind in _REWRITING and whole.has_container(node.schema)
         if is_rewriting or node.kind == "with-info" or node.schema.get("custom_init"):
             unsure.add(node.key)
         for name, field in fields_of(node.schema):
