@@ -2,7 +2,6 @@
 
 import json
 import random
-from collections import deque
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -242,7 +241,7 @@ UNCERTAIN = [
 PARTS = [
     ('[{"kind": "text", "size": "x"}, {', list[Block], "/0/size"),  # a whole element of a union
     ('{"n": "x", "tags": [', Split, "/n"),
-    ('{"a": [0, 1, "x", 5', dict[str, deque[int]], "/a/2"),
+    ('{"a": [0, 1, "x", 5', dict[str, tuple[int, ...]], "/a/2"),
     ('{"a": ["x", {', dict[str, Shelf], "/a/0"),
     ('{"a": 1, "b": {"c": "x", "d": 1', {"anyOf": [NESTED, {"type": "null"}]}, "/b/c"),
 ]

@@ -214,8 +214,8 @@ async def test_null_as_an_answer_leaves_the_question_open(served):
         run = await client.http.post(f"/threads/{thread_id}/runs", json=sent)
         await client.runs.join(thread_id, run["run_id"])
         assert (await client.threads.get(thread_id))["status"] == "error"
-        (review,) = await alist_reviews(client)
-        assert (review.thread_id, review.attempt) == (thread_id, 1)
+        open_ = {review.thread_id: review.attempt for review in await alist_reviews(client)}
+        assert open_[thread_id] == 1
         state = await client.runs.wait(thread_id, "extract", command={"resume": "reject"})
         assert state["status"] == "cancelled"
         assert len(served.calls(thread_id)) == 1
