@@ -1,6 +1,6 @@
-"""Check a call before its first attempt, so that a mistake does not cost a model call.
+"""Check a call before its first attempt, because a mistake must not cost a model call.
 
-A certain mistake raises an error. A possible mistake causes a warning, once per process.
+A certain mistake raises an error. A possible mistake logs a warning, once per process.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _ID = lazy(
 
 _LOOKED_AT = 10_000
 _LOOKED_AT_IN_ALL = 200_000
-"""The most characters that the search for credentials reads: of one text, and of all params."""
+"""Maximum characters in which credentials are searched: in one text, and in all params."""
 
 _MAX_TOLD = 1_000
 _told: set[tuple[str, ...]] = set()
@@ -53,7 +53,7 @@ def check_first(given: StepInput, params: Encoded) -> None:
     """Check everything that a call needs, before its first model call.
 
     Raises:
-        AsyncUnderSyncError: If a function that may be called is async in a sync run.
+        AsyncUnderSyncError: If the run is sync, and a function that it may call is async.
         InterventionRequired: If the call cannot end without a person, and nobody can be asked.
         ValueError: If a hook needs a field that the params lack, or `locked` names one.
     """
@@ -116,9 +116,9 @@ def _check_default(plan: Plan[Any], view: Mapping[str, Any]) -> None:
 
 
 def _check_checkpointer(settings: Settings, *, in_a_graph: bool) -> None:
-    """Warn that the checkpointer is missing; raise if the call always asks a person.
+    """Warn of a missing checkpointer, or raise an error if the call always asks a person.
 
-    Outside any graph there is no warning, because nobody expects to be asked there.
+    A call outside any graph gets no warning, because nobody expects a review there.
     """
     if settings.review == "always" and not settings.reviewer:
         why = "is reviewed whatever comes back (`review='always'`)"
@@ -150,8 +150,8 @@ def _warn_of_lost_output(settings: Settings, caller: RunnableConfig) -> None:
 def _warn_of_credentials(plan: Plan[Any], params: Mapping[str, Any]) -> None:
     """Warn of each field that looks like a credential, because params are saved and shown.
 
-    The warning names the field by its path. The path's keys are redacted, except those that the
-    params type declares.
+    The warning names the field by its path. A key in the path is redacted, unless the params type
+    declares the key.
     """
     name = plan.settings.name
     for path in _suspects(params):
@@ -166,7 +166,7 @@ def _warn_of_credentials(plan: Plan[Any], params: Mapping[str, Any]) -> None:
 
 
 def _suspects(params: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the path of each text that looks like a credential, by field name or by content."""
+    """Yield the path of each text whose field name or content looks like a credential."""
     left = _LOOKED_AT_IN_ALL
     for path, text in _texts(params, ()):
         named = next((part for part in reversed(path) if isinstance(part, str)), "")

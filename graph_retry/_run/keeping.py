@@ -1,9 +1,9 @@
 """Keep long ledgers small: leave earlier records in older checkpoints, and read them back.
 
 Every checkpoint of a loop stores the ledger, and some savers store all of state in each checkpoint.
-With every record in state, storage would grow with the square of the number of attempts. Therefore,
-while a call is open, state holds a stub for an earlier record: its number, and the checkpoint that
-holds the whole record (`kept_in`). When the call ends, all records return to state.
+With every record in state, storage would grow with the square of the number of attempts. Therefore
+state holds a stub for each large earlier record while the call is open. A stub has the record's
+number, and names the checkpoint with the whole record (`kept_in`). All records return at the end.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from graph_retry.options import Settings
 from graph_retry.records import Attempt, KeptIn
 
 _SMALL = 4_000
-"""Characters of JSON that earlier records may occupy in state.
+"""Maximum characters of JSON that earlier records may occupy in state.
 
-Smaller ledgers stay in state, because reading a checkpoint costs more than storing them again.
+Smaller records stay in state, because to store them again costs less than to read a checkpoint.
 """
 
 
 async def with_whole_ledger(
     key: str, before: list[Attempt], update: dict[str, Any]
 ) -> dict[str, Any]:
-    """If a step's update ends the call, return it with all records in place of the stubs.
+    """Return a step's update. If the update ends the call, replace its stubs by whole records.
 
     The final state and the errors then hold the whole ledger, under the state key `key`.
     """
@@ -55,12 +55,12 @@ async def with_whole_ledger(
     update = {**update, LOOP: {**loop, "seen": [], "spent": None}}
     if not any(record.get("kept_in") for record in after):
         return update
-    # `Overwrite`, because the reducer of the key would merge these records into the stubs.
+    # The update needs `Overwrite`, because the reducer would merge these records into the stubs.
     return {**update, key: Overwrite(await whole_here(after))}
 
 
 async def whole_here(attempts: list[Attempt], last: int = 0) -> list[Attempt]:
-    """Return the current call's ledger with whole records; with `last`, only those are read."""
+    """Return the current call's ledger with whole records, or with only the `last` ones whole."""
     wanted = attempts[-last:]
     saver = current_saver()
     if saver is None or not any(attempt.get("kept_in") for attempt in wanted):
@@ -72,7 +72,7 @@ async def whole_here(attempts: list[Attempt], last: int = 0) -> list[Attempt]:
 def noted(settings: Settings, loop: Loop, stubs: list[Attempt], before: list[Attempt]) -> Loop:
     """Save in the position the decision ids and the spent budget of records that become stubs.
 
-    Later steps need them, and find them nowhere else in state.
+    Later steps need these values, and state has no other place for them.
     """
     numbers = [attempt["number"] for attempt in stubs]
     left = [old for old in before if old["number"] in numbers and not old["kept_in"]]
@@ -81,24 +81,24 @@ def noted(settings: Settings, loop: Loop, stubs: list[Attempt], before: list[Att
 
 
 async def slimmed_here(earlier: list[Attempt]) -> list[Attempt]:
-    """Return the updates that replace large earlier records in state by stubs, before an attempt.
+    """Return the updates by which, before an attempt, stubs replace large earlier records in state.
 
-    The stubs name the checkpoint that the running step started from.
+    The stubs name the checkpoint from which the running step started.
     """
     place = await _place() if earlier and are_bulky(earlier) else None
     return slimmed(earlier, place) if place else []
 
 
 async def _place() -> KeptIn | None:
-    """Return the checkpoint that the running step started from, if it will stay in storage."""
+    """Return the checkpoint from which the running step started, or None if storage may lose it."""
     saver = current_saver()
     here = get_runtime().execution_info
     if saver is None or here is None or not here.checkpoint_id:
         return None
     place: KeptIn = {"checkpoint_id": here.checkpoint_id}
     saved = await read_checkpoint(saver, record_place(current_thread(), call_namespace(), place))
-    # The checkpoint will stay only if its parent exists. Without a parent, the saver may keep only
-    # the newest checkpoint, or the durability may save only the last checkpoint of a run.
+    # If the checkpoint has a parent, storage keeps more than one checkpoint. Without a parent, the
+    # saver may keep only the newest one, or the durability may save only the last one of a run.
     parent = saved and saved.parent_config
     earlier = (await read_checkpoint(saver, parent)) if parent else None
     return None if earlier is None else place
@@ -128,14 +128,14 @@ def stub(record: Attempt) -> Attempt:
 
 
 def stubs_again(attempts: Sequence[Attempt]) -> list[Attempt]:
-    """Return a ledger as state keeps it, from one in which `whole` has replaced the stubs."""
+    """Return a ledger in which whole records of other checkpoints are stubs again, as in state."""
     return without_implied(list(map(stub, attempts)))
 
 
 def slimmed(earlier: Sequence[Attempt], place: KeptIn) -> list[Attempt]:
-    """Return the updates that replace records by stubs of `place`; existing stubs stay unchanged.
+    """Return the updates that replace records by stubs which name the checkpoint `place`.
 
-    State keeps the first record's params, and the patch from these to the last record's params.
+    Existing stubs stay unchanged. State keeps the first params, and their patch to the last ones.
     """
     first, last = params_at(earlier[:1]), params_at(earlier)
     updates: list[Attempt] = []

@@ -95,7 +95,7 @@ def _validator(output: Any, settings: Settings) -> Validator | None:
 
 
 def check_fields(what: str, names: Iterable[str], fields: Collection[str] | None) -> None:
-    """Raise if a name is not a field of the params; `fields` is None if any name may be one."""
+    """Raise if a name is not in `fields`, the fields of the params. None allows any name."""
     unknown = [name for name in names if fields is not None and name not in fields]
     if fields is not None and unknown:
         known = ", ".join(fields) or "none"
@@ -107,7 +107,7 @@ def check_fields(what: str, names: Iterable[str], fields: Collection[str] | None
 _Arguments = Callable[[Any, AttemptContext], tuple[Any, ...]]
 
 _known: WeakKeyDictionary[Any, tuple[_Arguments, type[Any] | None]] = WeakKeyDictionary()
-"""The signatures that were read, by function, because reading one takes long."""
+"""A cache of the functions' signatures, because to read a signature takes long."""
 
 
 def _signature(llm_call: LLMCall[Any, Any]) -> tuple[_Arguments, type[Any] | None]:
@@ -116,7 +116,7 @@ def _signature(llm_call: LLMCall[Any, Any]) -> tuple[_Arguments, type[Any] | Non
         return _known[llm_call]
     except (KeyError, TypeError):
         found = bind_call(llm_call), declared_params(llm_call)
-    # Some objects have no hash, or allow no weak reference.
+    # The cache cannot hold an object without a hash, or one that allows no weak reference.
     with suppress(TypeError):
         _known[llm_call] = found
     return found
@@ -125,9 +125,9 @@ def _signature(llm_call: LLMCall[Any, Any]) -> tuple[_Arguments, type[Any] | Non
 def _check_declared(
     llm_call: LLMCall[Any, Any], declared: type[Any], codec: ParamsCodec[Any]
 ) -> None:
-    """Raise if the params cannot fit the class by which the user's function annotates them.
+    """Raise if the params cannot fit the class that the user's function declares for its params.
 
-    Every attempt would fail, and a reviewer could not correct it by an edit.
+    Every attempt would fail, and no edit of a reviewer could correct the mismatch.
     """
     if codec.fits(declared):
         return
@@ -158,7 +158,7 @@ def _check_default(
         return
     try:
         issues = validator.check(default.get("output")).issues
-    # This code is sync and cannot run an async validator. It will check when the review expires.
+    # This code is sync and cannot run an async validator. The validator runs at the expiry instead.
     except AsyncUnderSyncError:
         return
     if issues:

@@ -49,7 +49,7 @@ class Reception:
         return self._lost is not None
 
     def _show(self, watch: Watch | None, text: str) -> None:
-        """Give a watch more text. Stream the value so far, or note that it cannot become valid."""
+        """Give a watch more text. Stream the value so far, or note that it can never be valid."""
         if watch is None or self._lost is not None:
             return
         has_news = watch.add(text)
@@ -57,14 +57,14 @@ class Reception:
             self._lost = watch
         elif has_news:
             redact = self._settings.redact
-            # A redactor may not recognise a private text from its beginning, so unfinished texts
-            # are left out.
+            # Unfinished texts are left out, because a redactor may not recognise a private text by
+            # its beginning.
             value = redacted(watch.closed_value, redact) if redact else watch.value
             if value is not ABSENT:
                 self._run.emit("partial_output", self._attempt, value=value)
 
     def end(self) -> None:
-        """Close the stream at its next piece, because the request is over (perhaps timed out)."""
+        """Close the stream at its next piece, because its request has ended or timed out."""
         self._ended = True
 
     def result(self) -> Any:
@@ -73,13 +73,13 @@ class Reception:
 
     @property
     def stopped(self) -> dict[str, Any]:
-        """The record fields of a stream that was stopped early; empty if it was not stopped."""
+        """The fields of the record for a stream that was stopped early; otherwise empty."""
         stopped = _stopped(self._lost)
         return {**stopped, "raw": {"text": self._lost.text}} if self._lost else stopped
 
 
 def stopped_again(record: Attempt, validator: Validator, settings: Settings) -> dict[str, Any]:
-    """Validate the text of an early-stopped attempt again; return the fields of the new verdict."""
+    """Validate the text of an early-stopped attempt again; return the new fields of its record."""
     text = (record["raw"] or {}).get("text")
     if text is None or not record.get("stopped_early"):
         return {}
@@ -93,7 +93,7 @@ def _watch(validator: Validator | None, settings: Settings) -> Watch | None:
     if settings.format is not None:
         return None
     level, function = settings.repair
-    # A user's repair function needs the whole text, so a part of it proves nothing.
+    # A part of a text proves nothing, because a user's repair function may repair the whole text.
     judges = settings.stop_early and function is None
     return Watch(validator, level, judges=judges)
 

@@ -1,6 +1,6 @@
 """The compiled loop, a LangGraph subgraph that finds its saved state by the call's identity.
 
-Each call runs the loop in its own checkpoint namespace, and LangGraph saves every step there.
+Each call runs the loop in its own checkpoint namespace, where LangGraph saves every step.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
     ) -> RetryGraph:
         """Compile the loop into a `RetryGraph`.
 
-        LangGraph's `compile` returns its own class. The `RetryGraph` copies the attributes of that
-        object, as LangGraph's `copy` and `with_config` do.
+        LangGraph's `compile` returns a `CompiledStateGraph`. The `RetryGraph` copies the attributes
+        of this object, as LangGraph's `copy` and `with_config` do.
 
         Args:
             builder: The graph to compile.
@@ -96,7 +96,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
                 async for part in parts:
                     yield part
         except GraphInterrupt:
-            # Under `asyncio.gather`, the first pause ends the node and its calls in flight.
+            # Under `asyncio.gather`, the first interrupt ends the node and its unfinished calls.
             run.trace.close()
             if slot is not None:
                 await slot.pause()
@@ -126,7 +126,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
     async def _continued(
         self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
     ) -> list[list[StateUpdate]]:
-        """Add a `goto` with the next step to each update whose `as_node` is a step."""
+        """Add a `Command` to the next step (`goto`) to each update whose `as_node` is a step."""
         saved = await sync_or_async(self.get_state, self.aget_state, config)
         state = dict(saved.values)
 
@@ -147,14 +147,14 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
     ) -> tuple[LoopRun, Slot | None, Any, RunnableConfig]:
         """Prepare a run: find the call's saved state, encode its input, and build its config."""
         given: Mapping[str, Any] = (config or {}).get("configurable", {})
-        # A given config that names a thread must not be mixed with the place of the running node.
+        # A given config that names a thread must not get the place of the running node as well.
         is_placed = any(key in given for key in PLACE)
         around = {} if is_placed else ensure_config().get("configurable", {})
         configurable = {**around, **given}
         caller: RunnableConfig = {**ensure_config(config), "configurable": dict(configurable)}
         plan = cast("Plan[Any]", configurable.pop(CALL, None))
-        # All runs of a retry node share `self.plan`, so each run needs its own codec. The function
-        # forms make a plan for each run.
+        # Each run needs its own codec, because all runs of a retry node share `self.plan`. The
+        # function forms make a plan for each run.
         if self.plan is not None:
             plan = replace(self.plan, codec=self.plan.codec.for_one_run())
         saver = saver_in(configurable) or self._own_saver
@@ -183,7 +183,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         elif saver is not None:
             await make_table(saver)
             slot = await find_slot(made, configurable)
-            # The call did not get the task's own namespace, because the task makes several calls.
+            # If the call has a different namespace than its task, the task makes several calls.
             if is_task and slot and slot.namespace != task_namespace_in(configurable):
                 made = replace(made, is_task=False)
             run = replace(
@@ -208,7 +208,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         return None if isinstance(own, bool) else own
 
     async def _waiting(self, configurable: Mapping[str, Any]) -> Loop | None:
-        """Return the position of the loop, if it is the outermost graph and waits for a person."""
+        """Return the loop's position if the loop is the outermost graph and waits for a person."""
         saver = self._own_saver
         if saver is None or "thread_id" not in configurable:
             return None
@@ -220,8 +220,8 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
 async def _closed(run: LoopRun, slot: Slot | None) -> None:
     """End a run, and remove its answered reviews from the inbox.
 
-    The first run of a call also warns of open reviews that the thread's new input ended. This
-    happens at the end of the run, because LangGraph may save that input while the call runs.
+    The first run of a call also warns of open reviews that a new input of the thread ended. The
+    warning comes at the end of the run, because LangGraph may save the input while the call runs.
     """
     run.trace.close()
     if slot is not None:

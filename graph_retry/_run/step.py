@@ -1,4 +1,4 @@
-"""One run of the loop, and the steps of it: a step's input, and the LangGraph node that runs it."""
+"""One run of the loop, the input of each of its steps, and the LangGraph node that runs a step."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ It begins with two underscores because LangGraph copies other keys into checkpoi
 
 @dataclass(frozen=True)
 class LoopRun:
-    """One run of the loop, from its start or a resume until it ends or pauses.
+    """One run of the loop, from its start or its resumption to its end or its next interrupt.
 
     caller: The config of the node that made the call; None outside any graph.
     identity: The identity of the call in its task; None if it is the task's only call.
     task_path: The path of nodes that leads to the task, without the task's id.
-    past: The state that the call had before a fork, if this run continues from it.
-    note: A sentence for reviewers: this new call may be meant to continue a waiting one.
+    past: The state of the call before a fork, if this run continues from that state.
+    note: A warning for reviewers that this new call may be meant to continue a waiting call.
     is_task: Whether LangGraph itself runs the loop, as a node of a graph.
     saver: The checkpointer of the run.
     answered: The reviews that were answered in this run, as rows of the open-reviews table.

@@ -1,9 +1,9 @@
 """The description of a question in Markdown, for clients, with the most urgent part first.
 
-The order is: the problem with the last answer, the failure or the output to approve, the model's
-text, the suggestion, and the effect of each answer. The first 65 characters matter most, because
-Agent Inbox shows them in its list. Text from a model or a provider is quoted, so that it does not
-look like a part of the question.
+The parts are, in this order: the problem with the last answer, the failure or the output to
+approve, the model's text, the suggestion, and the effect of each answer. The first 65 characters
+matter most, because Agent Inbox shows them in its list. A quoted text of a model or a provider
+cannot look like a part of the question.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MAX_DESCRIPTION = 4_000
 def describe(question: Question) -> str:
     """Write the description, in Markdown, of at most 4,000 characters.
 
-    If the parts are too long together, each part is cut. The list of changes gets the rest.
+    If all parts together are too long, each part is cut. The list of changes gets the space left.
     """
     how, text = _how_to_answer(question), ""
     for share in (1.0, 0.6, 0.35, 0.2, 0.1):
@@ -40,7 +40,7 @@ def describe(question: Question) -> str:
 
 
 def shown_title(question: Question) -> str:
-    """Return the title for clients. If the last answer was not applied, the reason comes first.
+    """Return the title for clients, which begins with the reason if the last answer was refused.
 
     Some clients confirm an answer with "Success" and show only the title of the next question.
     """
@@ -105,7 +105,7 @@ def shown_output(question: Question) -> str:
 
 
 def _changes(diff: list[dict[str, Any]], room: int) -> str:
-    """Write the first five changes, cut at sentence ends to fit into `room` characters."""
+    """Write the first five changes. Values are cut at sentence ends to fit into `room`."""
     first = diff[:5]
     most = max(20, room // (2 * len(first)) - 80)
     lines = [

@@ -1,7 +1,7 @@
 """The value of a review's LangGraph interrupt: its shortened record, and the keys of clients.
 
-One key is the JSON Schema of a valid answer. LangGraph does not validate with it, because then an
-invalid answer would raise, and the error would hide the review.
+One key is the JSON Schema of a valid answer. LangGraph does not validate answers with this schema.
+If LangGraph did, an invalid answer would raise an error, and the error would hide the review.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def build_payload(question: Question) -> dict[str, Any]:
     """Return the interrupt value of a question.
 
     `params`, the hooks' `suggested_params`, and the `output` that a person may take are never
-    shortened. Everything else is cut at a limit, including each field of a form. Graphical clients
-    edit the params of the next call: the suggested ones, if there is a suggestion. A question about
-    a valid output has no `failure`.
+    shortened. Every other value has a maximum length, as has each field of a form. Graphical
+    clients edit the suggested params or, without a suggestion, the present params. A question
+    about a valid output has no `failure`.
 
     Example:
         >>> from graph_retry._params.codec import ParamsCodec
@@ -64,7 +64,7 @@ def build_payload(question: Question) -> dict[str, Any]:
 def _redacted(question: Question) -> Question:
     """Return the question with redacted params, outputs and texts.
 
-    The ledger has redacted the raw output, issues and failure. The diff is of redacted params.
+    The ledger already has a redacted raw output, issues and failure. The diff has redacted params.
     """
     redact = question.redact
     if redact is None:
@@ -79,7 +79,7 @@ def _redacted(question: Question) -> Question:
         for name, shown in SHOWN.items()
         if shown.private
     }
-    declared = names["params"] | names["output"]  # An answer sends one or the other.
+    declared = names["params"] | names["output"]  # An answer sends params or an output.
     answer_issues = [redacted_issue(one, redact, declared) for one in question.answer_issues]
     return replace(question, redacted=True, answer_issues=answer_issues, **private)
 
@@ -105,7 +105,7 @@ def _at_most(most: int | None, fact: Any) -> Any:
 
 
 def response_schema(question: Question) -> dict[str, Any]:
-    """Return a schema of the answers in canonical form, with one branch for each offered decision.
+    """Return a schema of answers in canonical form. Each offered decision is one of its branches.
 
     All params of an edit are optional, because edits are partial. Locked params are left out.
 
@@ -177,7 +177,7 @@ def _params_schema(question: Question) -> dict[str, Any]:
 
 
 def _placed(schema: dict[str, Any], name: str) -> dict[str, Any]:
-    """Copy a schema for the place `#/$defs/{name}`, and adapt its local references to the place."""
+    """Copy a schema to `#/$defs/{name}`, and change its local references to fit this place."""
     text = json.dumps({key: part for key, part in schema.items() if key != "$schema"}, default=str)
     if len(text) > MAX_SCHEMA:
         return {}

@@ -1,7 +1,7 @@
-"""The table of clients: how each draws a question, and what it sends in its own keys and words.
+"""The table of clients: the form in which each client draws a question, and its keys and words.
 
-To add a client, add a row to `CLIENTS`. Each function of a row takes the answer's entry (the object
-that holds the decision) and returns it in the keys and words of the table of decisions.
+To add a client, add a row to `CLIENTS`. Each function of a row takes the entry of an answer, which
+is the object with the decision. It returns the entry in the words of the table of decisions.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _JSON = lazy(r"\{|\[\s*\{")
 class Form(NamedTuple):
     """The parts from which each client's form is drawn.
 
-    `args` are the editable params. `message` is the question in one line, and `description` in
-    Markdown. `offered` lists the decisions. `schema` is the JSON Schema of a valid answer.
+    `args` are the editable params. `message` is the question in one line, and `description` is the
+    question in Markdown. `offered` lists the decisions. `schema` is the schema of a valid answer.
     """
 
     title: str
@@ -47,9 +47,9 @@ class Form(NamedTuple):
 class Client:
     """A client of reviews.
 
-    `channel` is its name in the ledger. `is_sender` recognizes its answers by their shape. `draw`
-    makes the keys of an interrupt's value that it reads. `keys` and `words` are the keys and words
-    with a meaning of its own, and the functions that read them.
+    `channel` is the client's name in the ledger. `is_sender` recognizes the client's answers by
+    their shape. `draw` makes the keys of the interrupt value that the client reads. `keys` and
+    `words` map the client's own keys and words to the functions that read them.
     """
 
     channel: str
@@ -116,7 +116,7 @@ def _with_params(key: str, params: Any, entry: Entry) -> Entry:
     if kind == "edit" and params is None and sent is not None:
         raise Refused(NO_FIELDS)
     named = {each for each in sent if sent[each] is not None} if is_object(sent) else set[str]()
-    has_fields = sent and named not in ({"name"}, {"action"})  # It may still name its question.
+    has_fields = sent and named not in ({"name"}, {"action"})  # A form may hold only its title.
     if kind == "approve" and params is None and has_fields:
         raise Refused(
             f"`{key}` of the approval is {literal(sent, 80)}, and no params can be read in it. To "
@@ -130,7 +130,7 @@ def _with_params(key: str, params: Any, entry: Entry) -> Entry:
 
 
 def _args(entry: Entry, reading: Reading) -> Entry:
-    """Read the form of Agent Inbox, or the text that it sends in its place."""
+    """Read the form of Agent Inbox, or the text that Agent Inbox sends instead of a form."""
     kind, args = WORDS.get(word_of(entry) or ""), entry["args"]
     if isinstance(args, str) and args and kind in ("approve", "reject", "comment"):
         return {**without(entry, "args"), "reason": entry.get("reason") or args}
@@ -141,7 +141,7 @@ def _args(entry: Entry, reading: Reading) -> Entry:
 
 
 def _accepted(entry: Entry, reading: Reading) -> Entry:
-    """Read an approval of Agent Inbox, which sends the unedited form back as `args`."""
+    """Read an approval of Agent Inbox. Its `args` are the unedited form."""
     if "args" not in entry:
         return entry
     _form_in(entry["args"], reading)
@@ -230,19 +230,19 @@ CLIENTS = (
         keys={CANCELLED: _cancelled},
     ),
     Client(
-        # Studio, terminals and programs send a decision as JSON. They may also send only the
-        # revised params.
+        # Studio, terminals and programs send a decision as JSON, or they send only the revised
+        # params.
         "api",
         lambda _: True,
         draw=lambda form: {"description": form.description},
         keys={key: _params(key) for key in ("revised_params", "revisedParams")},
     ),
 )
-"""All clients. Their order matters, because the last one is taken for any unknown answer."""
+"""All clients. The last row counts as the sender of every answer that no other row recognizes."""
 
 
 def channel_of(answer: Any) -> str:
-    """Return the channel of the client that sends answers of this shape; otherwise `api`.
+    """Return the channel of the client that sends answers of this shape, or `api` if none does.
 
     Example:
         >>> channel_of([{"type": "accept", "args": None}]), channel_of("approve")

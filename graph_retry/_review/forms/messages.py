@@ -26,7 +26,7 @@ def with_types(items: list[Any], shown: Any, node: Any, root: dict[str, Any]) ->
     """Replace the `role` of messages by the `type` that selects one of LangChain's classes.
 
     Without a `type`, validation may take the first class that fits, which is often `SystemMessage`.
-    A list stays unchanged unless it was shown with LangChain messages, or its schema declares them.
+    A list changes only if its shown value or its schema has messages of LangChain.
 
     Raises:
         UnknownRoleError: If a message has neither a `role` nor a `type`, or an unknown one.
@@ -53,7 +53,7 @@ def _is_message(item: Any) -> bool:
 def _with_type(message: dict[str, Any]) -> dict[str, Any]:
     role, kind = message.get("role"), message.get("type")
     if role is None and kind is not None:
-        return {**message, "type": _TYPES.get(str(kind), kind)}  # LangChain judges others.
+        return {**message, "type": _TYPES.get(str(kind), kind)}  # LangChain checks other names.
     known = _TYPES.get(str(role).casefold())
     if known is None or kind not in (None, role, known):
         came = (

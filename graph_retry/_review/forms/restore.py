@@ -30,16 +30,16 @@ _EXPECTED = {
     "string": "text",
     "null": "null",
 }
-"""The words for the types of values that a field takes."""
+"""The words for JSON types, in messages about the values that a field takes."""
 
 
 class Field(NamedTuple):
-    """One field of a typed value, about which an answer may say something.
+    """One field of a typed value, for which an answer may send a new value.
 
-    `name` is a name such as `user.age`; it is empty for the params as a whole. `node` is the
-    field's schema, in the schema `root`. `shown` is the value that the reviewer saw, and `original`
-    the value behind it. `from_form` means that sent values came through text boxes. If no type
-    declares the fields (`is_open`), objects may get new fields. `path` leads to the sent value.
+    `name` is a path such as `user.age`, or empty for all params. `node` is the field's schema,
+    within the schema `root`. `shown` is the value that the reviewer saw, and `original` is the
+    value in state. `from_form` means that values were sent by text boxes. `is_open` means that no
+    type declares the fields, and that objects may get new ones. `path` leads to the sent value.
     """
 
     name: str
@@ -64,12 +64,12 @@ class Field(NamedTuple):
         )
 
     def issue(self, problem: str) -> Issue:
-        """Return the issue that the sent value cannot be taken."""
+        """Return an issue which says that the sent value cannot be taken."""
         return issue(self.path, problem, "unreadable")
 
 
 def restored(value: Any, field: Field, issues: list[Issue]) -> Any:
-    """Return the field's new value. If it cannot be taken, add an issue and return the original.
+    """Return the new value of a field. For a wrong value, add an issue and return the original.
 
     - A text for a field that takes no text is read as JSON.
     - A text for a field that takes text stays as typed. `null` clears a field that may be null.
@@ -77,7 +77,7 @@ def restored(value: Any, field: Field, issues: list[Issue]) -> Any:
       shown object if it is sent as text, if it follows another branch of a union, or if a form
       sends it for a field whose schema names no fields.
     - A list replaces the shown list.
-    - A part that repeats the shown value is the original, with all digits and private texts.
+    - A part that equals the shown value means the original, with all digits and private texts.
 
     Example:
         >>> root = {"properties": {"n": {"type": "number"}}}
@@ -134,9 +134,9 @@ def object_branches(node: Any, root: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _branches_to_merge(value: dict[str, Any], field: Field) -> list[dict[str, Any]]:
-    """Return the branches of a union that the shown object follows with the value's fields in it.
+    """Return the branches of a union that the shown object still follows after the merge.
 
-    Empty if the value follows another branch, so that it replaces the shown object.
+    No branch is left if the value follows another branch. The value then replaces the object.
     """
     branches, shown = object_branches(field.node, field.root), field.shown
     new = {key: item for key, item in value.items() if key not in shown}
@@ -149,7 +149,7 @@ def _branches_to_merge(value: dict[str, Any], field: Field) -> list[dict[str, An
 
 
 def _closest(branches: list[dict[str, Any]], value: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the branches that allow all fields of a value, or the one that names most of them."""
+    """Return all branches that allow each field of a value, or the one that names most of them."""
     if all_of_them := [one for one in branches if _declares(one, value)]:
         return all_of_them
     by_names = sorted(branches, key=lambda one: len(value.keys() & one["properties"].keys()))
@@ -157,7 +157,7 @@ def _closest(branches: list[dict[str, Any]], value: dict[str, Any]) -> list[dict
 
 
 def _agrees(branch: dict[str, Any], value: dict[str, Any]) -> bool:
-    """Return whether a value has the constants of a branch, such as the value of a `Literal`."""
+    """Return whether a value has each constant of a branch, such as a value of a `Literal`."""
     named: dict[str, Any] = branch.get("properties") or {}
     tags = {
         name: node["const"] for name, node in named.items() if is_object(node) and "const" in node
@@ -183,9 +183,9 @@ def _unknown(
     field: Field,
     branches: Sequence[dict[str, Any]],
 ) -> str | None:
-    """Return the problem with an unknown field, because most types would ignore it silently.
+    """Return an issue about an unknown field, because most types would ignore it silently.
 
-    An object that takes any field may get a new one, unless its name looks like a misspelled field.
+    An object that takes any field may get a new one, unless the name seems to be misspelled.
     """
     declared = dict.fromkeys(key for one in branches for key in one.get("properties") or ())
     known = (*field.shown, *declared)
@@ -225,7 +225,7 @@ def _unknown_inside(value: Any, field: Field) -> Iterator[Issue]:
 
 
 def _read(text: str, field: Field) -> Any:
-    """Read a text typed for a field. A form's field without a type has that of its shown value."""
+    """Read a text for a field. An untyped field of a form has the type of its shown value."""
     allowed, shown = kinds_of(field.node, field.root), field.shown
     if allowed == ANY_KIND and field.from_form and shown is not None:
         allowed = frozenset({kind_of(shown)})

@@ -1,7 +1,7 @@
 """Show a value in a form, and find the original of each value that an answer repeats.
 
-A form shows pictures as notes and long texts in part, JavaScript rounds numbers, and `redact` hides
-texts. One rule covers all of these: an answer that repeats the shown value means the original.
+A form shows a note for a picture, and only the beginning of a long text. JavaScript rounds numbers,
+and `redact` hides texts. One rule fits all: a repeated shown value stands for its original.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MAX_FORM = 20_000
 """Maximum characters of all values in a form, because a payload contains the form three times."""
 
 _LEAST_SHOWN = 100
-"""Characters of a value that a form shows even if `MAX_FORM` is used up."""
+"""Characters of each value that a form shows even after the others have used up `MAX_FORM`."""
 
 _NOT_SHOWN = "characters are not shown: leave the box as it is to keep them, or replace it all]"
 
@@ -39,7 +39,7 @@ def form_args(shown: dict[str, Any]) -> dict[str, Any]:
     """Return params in the form that clients' forms show.
 
     A top-level null becomes the text `null`, because Agent Inbox crashes on null. A long text is
-    cut, and ends in a note, because its box would fill many screens. A note replaces each picture.
+    cut and ends in a note, because it would fill many screens. A note replaces each picture.
 
     Example:
         >>> form_args({"prompt": "x", "seed": None})
@@ -58,7 +58,7 @@ def form_args(shown: dict[str, Any]) -> dict[str, Any]:
 
 
 def is_untouched(name: str, text: Any, shown: dict[str, Any]) -> bool:
-    """Return whether a form sends back an unchanged box that showed only a part of its value.
+    """Return whether a box with only a part of its value came back unchanged.
 
     Raises:
         UnreadableError: If the shown part was changed, because the rest of the value is missing.
@@ -74,7 +74,7 @@ def is_untouched(name: str, text: Any, shown: dict[str, Any]) -> bool:
 
 
 def put_back(value: Any, shown: Any, original: Any) -> Any:
-    """Put back the original at each place where an answer repeats what was shown of it.
+    """Put back the original at each place where an answer repeats the value that was shown for it.
 
     Objects are compared by key, and lists of the same length by position.
 
@@ -104,8 +104,8 @@ def put_back(value: Any, shown: Any, original: Any) -> Any:
 def _items(value: list[Any], shown: list[Any], original: list[Any]) -> list[Any]:
     """Put back the items of a list.
 
-    A moved item is known if its shown form belongs to only one original. Another item is known by
-    its position, but only if the list has kept its length.
+    An item is found by its shown form, even after a move, if only one original has this form. Any
+    other item is found by its position, if the list has kept its length.
     """
     behind: dict[str, list[Any]] = {}
     for seen, item in zip(shown, original, strict=True):
@@ -127,10 +127,10 @@ def _items(value: list[Any], shown: list[Any], original: list[Any]) -> list[Any]
 
 
 def hidden_in(value: Any, shown: Any, original: Any) -> str | None:
-    """Return the problem with a placeholder such as `***`, which the model would get otherwise.
+    """Return the problem with a placeholder such as `***`, which must never reach the model.
 
-    None if each text with a placeholder is an original. The text continues a sentence that begins
-    with the field's name.
+    The result is None if each text with a placeholder is an original. The problem is the end of a
+    sentence that begins with the field's name.
     """
     before, after = list(_leaves(original, str)), list(_leaves(shown, str))
     pairs = ((set(old.split()), new) for old, new in zip(before, after, strict=True) if old != new)
@@ -158,7 +158,7 @@ def _rounded(number: float) -> float:
 
 
 def _leaves(value: Any, kind: type[str | float]) -> Iterator[Any]:
-    """Yield the texts of a JSON value, its keys included, or its numbers, in their order."""
+    """Yield the numbers of a JSON value, or its texts and keys, in their order."""
     if is_object(value):
         for key, item in value.items():
             yield from (key,) if kind is str else ()
