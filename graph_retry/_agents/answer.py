@@ -1,7 +1,7 @@
 """Check the answer of an agent's model: its tool calls, and its structured response.
 
 In graph state, an answer is one JSON object with the fields of the message, such as `content` and
-`tool_calls`. It also has a `structured_response`, if the agent has a response format.
+`tool_calls`. The object also has a `structured_response`, if the agent has a response format.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from graph_retry._output.reading.parse import read_output
 from graph_retry.records import Issue, Repair, RepairLevel
 
 _RESPONSE = "structured_response"
-_FORMAT = "response_format"  # Under this key is the index of the answer's response format.
+_FORMAT = "response_format"  # The key of the index of the answer's response format.
 _UNTITLED = "response_format_"
 _CALLS = ("tool_calls", "invalid_tool_calls")
 _FIELDS = ("content", *_CALLS, _RESPONSE)
 
 
 def message_of_response(response: ModelResponse[Any]) -> AIMessage:
-    """Return the model's message, with its answer in the form that is validated and saved."""
+    """Return the model's message, and add its answer as JSON, which is validated and saved."""
     return carrying_answer(next(said for said in response.result if isinstance(said, AIMessage)))
 
 
 def carrying_answer(message: AIMessage) -> AIMessage:
-    """Copy a message's answer to `parsed`, from where the engine reads structured output."""
+    """Copy a message's answer to `parsed`, because the engine reads structured output there."""
     dumped = message.model_dump(mode="json", exclude_defaults=True, exclude={"type"})
     answer = {key: dumped[key] for key in (*_FIELDS, *dumped) if key in dumped}
     extra = cast("dict[str, Any]", message.additional_kwargs)
@@ -128,7 +128,7 @@ class AnswerValidator(Validator):
         return reading
 
     def _as_message(self, value: Any) -> tuple[dict[str, Any], list[Issue]]:
-        """Return an output as a message's fields; a person may give a text or only a response."""
+        """Return an output as a message's fields. A person may give only a text or a response."""
         known = {*_FIELDS, *AIMessage.model_fields}
         if is_object(value) and value.keys() <= known and not value.keys().isdisjoint(_FIELDS):
             message = {"content": "", **value}
@@ -149,7 +149,7 @@ class AnswerValidator(Validator):
         return message, []
 
     def _calls(self, answer: Mapping[str, Any], reading: _Reading) -> list[dict[str, Any]]:
-        """Return the tool calls; broken JSON in their arguments is repaired without data loss."""
+        """Return the tool calls, and repair broken JSON in their arguments without data loss."""
         listed: list[dict[str, Any]] = [*answer.get("tool_calls", ())]
         for call in answer.get("invalid_tool_calls", ()):
             text = call.get("args")
@@ -206,7 +206,7 @@ class AnswerValidator(Validator):
         return any(each.validator.check(value).ok for each in formats)
 
     def _respond(self, reading: _Reading, value: Any, place: int | None = None) -> list[Issue]:
-        """Add the structured response to the answer, or return the issues with it."""
+        """Add the structured response to the answer. If it is invalid, return its issues."""
         if isinstance(value, str):
             read = self._parse(value, partial(self._fits_format, place=place))
             if read.failure is not None:
@@ -231,11 +231,11 @@ class _Format:
     name: str
     validator: Validator
     told: str | None
-    """The content of the tool message that confirms the response; None for LangChain's own."""
+    """The content of the tool message that confirms the response. None means LangChain's text."""
 
     def is_called(self, name: str) -> bool:
         """Return whether a tool call of this name fills this format."""
-        # LangChain invents a new name each time for a schema without a title.
+        # For a schema without a title, LangChain invents a new name each time.
         return name == self.name or (self.name.startswith(_UNTITLED) and name.startswith(_UNTITLED))
 
 
@@ -244,7 +244,7 @@ def _formats_of(response_format: Any) -> Iterator[_Format]:
     if response_format is None:
         return
     strategy: Any = response_format
-    if not isinstance(strategy, ToolStrategy):  # The names are the same with every strategy.
+    if not isinstance(strategy, ToolStrategy):  # Every strategy gives the same names.
         is_strategy = isinstance(strategy, ProviderStrategy | AutoStrategy)
         schema: Any = cast("Any", strategy).schema if is_strategy else strategy
         strategy = ToolStrategy[Any](schema)

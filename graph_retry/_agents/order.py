@@ -1,8 +1,8 @@
 """Check the order of an agent's middleware around `RetryMiddleware`.
 
 The first middleware in LangChain's list is the outermost. Middleware that changes a request must
-come before ours, because a person must see and edit the request that is sent. Middleware that
-repeats calls, or that turns a failure into an answer, must come after, within one attempt.
+come before `RetryMiddleware`, because a person must see and edit the final request. Middleware that
+repeats calls, or that turns a failure into an answer, must come after it, within one attempt.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ _TOOL_CALLS: Final[dict[str, tuple[_Side, str]]] = {
     "ToolErrorMiddleware": ("before", "it would hide each failure from the people who are asked"),
     "ToolRetryMiddleware": ("after", _AGAIN),
 }
-"""The side on which LangChain's own middleware must be, and the reason. Others may be anywhere.
+"""The side on which middleware of LangChain must be, and the reason. Other middleware is free.
 
-The classes are named, and not imported, because older versions of LangChain lack some of them.
+The table has names and not classes, because older versions of LangChain lack some classes.
 """
 
 
 def check_order(own: AgentMiddleware[Any, Any, Any], own_name: str, *, wraps_tools: bool) -> None:
     """Check the middleware of the agent that `create_agent` is making.
 
-    Outside of `create_agent`, nothing is checked.
+    A middleware that is made outside of `create_agent` is not checked.
 
     Raises:
         ValueError: If LangChain's own middleware has the wrong place or a wrong option.
@@ -82,7 +82,7 @@ def _listed_with(own: AgentMiddleware[Any, Any, Any]) -> Sequence[Any]:
     """Return the argument `middleware` of the running `create_agent`, from its stack frame.
 
     LangChain does not tell a middleware about the others. The argument's name is public, and a list
-    that contains this very object must be the right one. Outside of `create_agent` it is empty.
+    with this very object must be the right one. Outside of `create_agent`, the result is empty.
     """
     frame = inspect.currentframe()
     while frame is not None:

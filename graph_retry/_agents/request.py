@@ -41,7 +41,7 @@ class ModelParams(BaseModel):
 class RequestChangedError(GraphBubbleUp):
     """Inner middleware changed a part of the request that a person was shown.
 
-    It is a `GraphBubbleUp`, so that no middleware treats it as a failure of the model.
+    The error is a `GraphBubbleUp`, because no middleware treats one as a failure of the model.
     """
 
     def __init__(self, field: str) -> None:
@@ -70,7 +70,7 @@ class AttemptRequest(ModelRequest[Any]):
 def place_of(request: ModelRequest[Any]) -> str:
     """Return the identity of a model call: the id of the last message in the agent's state.
 
-    A prompt may change each time that the node runs, but this message stays the same.
+    The prompt may change whenever the node runs. This message stays the same.
     """
     messages = request.state["messages"]
     return str(messages[-1].id) if messages else "start"
@@ -79,7 +79,7 @@ def place_of(request: ModelRequest[Any]) -> str:
 def params_of(
     request: ModelRequest[Any], models: Mapping[str, BaseChatModel], last: int
 ) -> ModelParams:
-    """Return the params of a request. The model is the request's own or one of `models`."""
+    """Return the params of a request, whose model is its original model or one of `models`."""
     name = name_of_model(request.model, models)
     return _params_type((name, *sorted({*models} - {name})))(
         model=name,
@@ -92,8 +92,8 @@ def params_of(
 def requested(
     request: ModelRequest[Any], params: ModelParams, models: Mapping[str, BaseChatModel], last: int
 ) -> AttemptRequest:
-    """Return the request with the params applied; unchanged messages stay the same objects."""
-    # An unchanged message stays the same object, because params lack its provider's metadata.
+    """Return the request with the params applied."""
+    # Unchanged messages stay the same objects, because params lack their providers' metadata.
     known = {_spelled(as_params(message)): message for message in request.messages}
     messages: list[AnyMessage] = []
     for shown in params.messages:
@@ -146,6 +146,6 @@ def _spelled(message: Mapping[str, Any]) -> str:
 
 @cache
 def _params_type(names: tuple[str, ...]) -> type[ModelParams]:
-    """Return a type of params that allows only these names of models."""
+    """Return a type of params whose model must have one of these names."""
     kind: Any = Literal[names]
     return create_model("ModelParams", __base__=ModelParams, model=(kind, ...))

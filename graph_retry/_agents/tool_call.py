@@ -34,7 +34,7 @@ def tool_options(options: RetryOptions) -> RetryOptions:
     """Return the options that also apply to tool calls.
 
     `comment` is not allowed, because a tool's arguments have no place for a message to the model.
-    `review="always"` means the model's valid answers, and not the results of tools.
+    `review="always"` applies only to the model's valid answers, and not to the results of tools.
     """
     kept: Any = {name: value for name, value in options.items() if name not in _OF_MODELS}
     allowed = options.get("allowed_decisions", BY_DEFAULT)
@@ -57,11 +57,11 @@ def tool_issues(tool: BaseTool, args: Mapping[str, Any]) -> list[Issue]:
 
 
 class _InStep:
-    """A tool that runs under the config of the attempt's step in place of the agent's config.
+    """A tool that runs under the config of the attempt's step, and not under the agent's config.
 
-    Then an `interrupt` in the tool, and the state of agents that the tool calls, belong to this
-    attempt. Under the agent's config, a second attempt would get the first attempt's answers and
-    state.
+    An `interrupt` in the tool, and the state of agents that the tool calls, therefore belong to
+    this attempt. Under the agent's config, a second attempt would get the answers and the state of
+    the first attempt.
     """
 
     def __init__(self, tool: BaseTool) -> None:
@@ -122,7 +122,7 @@ class ToolArgs(ParamsCodec[dict[str, Any]]):
 
 
 def result_of(request: ToolCallRequest, output: Any) -> ToolMessage | Command[Any]:
-    """Return a result, of the tool or a person, in the form that the agent expects."""
+    """Return a result of the tool or of a person in the form that the agent expects."""
     if _is_result(output):
         return output
     text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""The results of an evaluation, which repeats recorded calls, for example with another model."""
+"""The results of an evaluation. An evaluation repeats recorded calls, as with another model."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from graph_retry.metrics import known_sum
 from graph_retry.records import Failure
 
 Ended = Literal["at_once", "after_automation", "would_ask"]
-"""The outcome of a call: valid at the first attempt, valid after automation, or not valid without a
-person."""
+"""The outcome of a call: valid at the first attempt, valid after automatic attempts, or still not
+valid when a person would be asked."""
 
 Compare = Literal["equal", "fields"] | Callable[[Any, Any], float]
-"""How to compare an output with an output for which a person vouched. `equal` gives 1 or 0.
+"""The way to compare an output with an output for which a person vouched. `equal` gives 1 or 0.
 `fields` gives the share of equal fields. A function gets both outputs as JSON, and returns a number
 from 0 to 1."""
 
@@ -58,7 +58,7 @@ class Judged(TypedDict):
     """The time spent in all attempts."""
 
     redacted: bool
-    """Whether the recorded params were redacted, so that the recorded call may have had others."""
+    """Whether the recorded params were redacted. The recorded call may have had other params."""
 
 
 @dataclass
@@ -71,16 +71,16 @@ class Evaluation:
     results: list[Judged] = field(default_factory=list[Judged])
 
     left: int = 0
-    """Number of calls that were not begun, because the `limit` was spent."""
+    """Number of calls that did not begin, because the earlier calls had used up the `limit`."""
 
     skipped: Counter[str] = field(default_factory=Counter[str])
     """Recorded calls that cannot be made again, by reason."""
 
     def figures(self, results: Iterable[Judged] | None = None) -> dict[str, int | float | None]:
-        """Count the outcomes of all calls, or of some. A figure that nobody reported is None.
+        """Count the outcomes of all calls, or of the given results. An unknown figure is None.
 
         A review counts as avoided if the new output equals the output that a person supplied, took
-        or approved. Without such an output, a valid one counts only as `valid, unconfirmed`.
+        or approved. If there is no such output, a valid output counts as `valid, unconfirmed`.
         """
         some = self.results if results is None else list(results)
         ended = Counter(one["ended"] for one in some)

@@ -27,7 +27,7 @@ _NEEDED = ("params", "value")
 
 @dataclass(frozen=True)
 class Exported:
-    """The summary of an export: the number of rows by file, and of omitted rows by reason."""
+    """The summary of an export: the numbers of rows by file, and of omitted rows by reason."""
 
     written: dict[str, int] = field(default_factory=dict[str, int])
     left_out: Counter[str] = field(default_factory=Counter[str])
@@ -67,7 +67,7 @@ class Writer:
         for part, file in self._files.items():
             file.write(self._kind.end if self._written[part] or self._kind.head else "")
         self._stack.close()
-        # The files get their names only now, so that an export that fails leaves no file behind.
+        # The files get their names at the end, because a failed export must leave no file.
         for path in self._paths.values():
             if kind is None:
                 _unfinished(path).replace(path)
@@ -75,8 +75,8 @@ class Writer:
                 _unfinished(path).unlink()
 
     def add(self, row: Correction) -> None:
-        """Write a row to the file of its part, or count it as left out of this format."""
-        part = _part_of(row["thread"] or row["id"], self._split)  # no thread in two parts
+        """Write a row to the file of its part. If the format cannot hold the row, count it."""
+        part = _part_of(row["thread"] or row["id"], self._split)  # A thread is in one part.
         named = cast("Correction", {**row, "split": part} if part else row)
         try:
             made = self._kind.render(redacted_row(named, self._redact), self._messages)
@@ -138,10 +138,10 @@ def _part_of(thread: str, split: Mapping[str, float] | None) -> str:
 
 @checked
 def import_corrections(path: str | Path) -> Iterator[Correction]:
-    """Read rows from a file: exported with the format `rows`, or written by yourself.
+    """Read rows from a file that was exported with the format `rows`, or that you wrote yourself.
 
     Your own row is a JSON object with `params` and the right `value`. Every other field of
-    `Correction` is optional. The row has `how="own"`, and counts as vouched for.
+    `Correction` is optional. Your row gets `how="own"`, and its value counts as vouched for.
 
     Raises:
         ValueError: If a line is not a row. The message has the line's number.

@@ -100,14 +100,14 @@ class Correction(TypedDict):
     JSON that was read, before its conversion to the output type."""
 
     value_from: Literal["person", "model"] | None
-    """The author of `value`; None if there is no value, or the ledger does not have it."""
+    """The author of `value`. None means that there is no value, or that the ledger lacks it."""
 
     vouched: bool
     """Whether a person has supplied, taken or approved this `value`."""
 
     pair: bool
-    """Whether `output` and `value` are a preference pair: for the same params, a person replaced
-    the model's `output` by another `value`. After an edit of the params it is no pair."""
+    """Whether `output` and `value` are a preference pair, because a person replaced the model's
+    `output` by another `value` for the same params. An edit of the params makes no pair."""
 
     outcome: str
     """The end of the call, as in `Ledger.outcome`."""
@@ -116,10 +116,10 @@ class Correction(TypedDict):
     """Whether the call's option `redact` has changed the texts."""
 
     provenance: dict[str, Any]
-    """The row's origin: `namespace`, `idempotency_key`, `started_at`, `attempts`, `usage`."""
+    """The origin of the row: `namespace`, `idempotency_key`, `started_at`, `attempts`, `usage`."""
 
     split: NotRequired[str]
-    """The part of the data set that the row was exported to, if the export was split."""
+    """The part of the data set to which the row was exported, if the export was split."""
 
 
 def corrections_in(ledger: Ledger) -> Iterator[Correction]:

@@ -45,7 +45,7 @@ def _chat(row: Correction, messages: ToMessages | None) -> list[dict[str, Any]]:
 
 
 def _said(text: str | None) -> dict[str, str]:
-    if not text:  # A provider refuses the whole file because of one empty message.
+    if not text:  # One empty message makes a provider refuse the whole file.
         raise LeftOut("an output of it is empty")
     return {"role": "assistant", "content": text}
 

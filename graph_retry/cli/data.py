@@ -98,7 +98,7 @@ def _given(**options: Any) -> dict[str, Any]:
 def _share(text: str) -> Any:
     with suppress(ValueError):
         return float(text)
-    return text  # `export` raises an error for this text that tells how to write a share.
+    return text  # `export` raises the error, which tells how to write a share.
 
 
 @contextmanager

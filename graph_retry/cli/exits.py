@@ -16,7 +16,7 @@ class ExitCode(IntEnum):
 
 
 class Stop(Exception):
-    """End the command with an exit code, and with a line that tells the reason and what to do."""
+    """End the command with an exit code, and with a line that tells the reason and the remedy."""
 
     def __init__(self, code: ExitCode, message: str = "") -> None:
         super().__init__(message)

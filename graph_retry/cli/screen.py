@@ -1,7 +1,7 @@
 """Write the command's output: tables and colours in a terminal, plain lines elsewhere.
 
 Outside a terminal, the command's own lines begin at the left margin or after two spaces. Text of a
-model or a provider is indented further, so that no program takes it for a line of the command.
+model or a provider is indented further, because no program may take it for a line of the command.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Screen:
     def table(self, columns: Sequence[str], rows: Rows) -> None:
         """Write a table, without the columns that are empty in every row.
 
-        Outside a terminal, each row is one line with the name of each column. If a terminal is too
+        Outside a terminal, each row is one line that names its columns. In a terminal that is too
         narrow for the longest words, each row becomes a list of its cells.
         """
         if not self.is_terminal:
@@ -112,9 +112,9 @@ class Screen:
         self._console.print(table)
 
     def _widths(self, rows: Rows) -> list[int] | None:
-        """Divide the terminal's width among the columns; None if their longest words do not fit.
+        """Return the columns' widths in the terminal; None if their longest words do not fit.
 
-        Rich's own division breaks words in narrow columns, although wide columns have free space.
+        Rich's own widths break words in narrow columns, although wide columns have free space.
         """
         columns = [
             [
@@ -143,12 +143,12 @@ def indented(text: str) -> str:
 
 
 def _one_line(cell: str) -> str:
-    """Escape line breaks and ` | `, because they would begin another row or cell."""
+    """Escape line breaks, which would begin another row, and ` | `, which would begin a cell."""
     return cell.replace("\n", r"\n").replace(" | ", r" \| ")
 
 
 def printable(text: str) -> str:
-    r"""Escape control characters, so that a model's text cannot control a terminal.
+    r"""Escape control characters, because a model's text must not control a terminal.
 
     Example:
         >>> printable("a\x1b[2Jb")

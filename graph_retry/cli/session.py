@@ -52,8 +52,8 @@ Label = Annotated[list[Pair] | None, _LABEL]
 def on_source(command: Callable[..., None]) -> Callable[..., None]:
     """Add `--url`, `--db` and `--graph` to a command, and call it with the opened source.
 
-    The first two parameters of a command are the source and the screen. Typer reads its own options
-    from the keyword parameters. The signature is replaced, because Typer reads the options there.
+    The first two parameters of a command are the source and the screen. Its keyword parameters are
+    its options. The signature is replaced, because Typer reads the options from the signature.
     """
     _, _, *own = signature(command, eval_str=True).parameters.values()
 
@@ -76,10 +76,10 @@ def on_source(command: Callable[..., None]) -> Callable[..., None]:
 def _session(
     url: str | None, db: str | None, graph: str | None
 ) -> Generator[tuple[Source, Screen]]:
-    """Open the server or database, and turn every failure into a line and an exit code."""
+    """Open the server or the database. Every failure prints a line and sets an exit code."""
     code, why = ExitCode.DONE, ""
     named = {name: os.environ.get(f"GRAPH_RETRY_{name.upper()}") or None for name in _WHERE}
-    if url is None and db is None:  # One of these options overrides both environment variables.
+    if url is None and db is None:  # Either option overrides both environment variables.
         url, db = named["url"], named["db"]
     try:
         with warnings.catch_warnings(), open_source(url, db, graph or named["graph"]) as source:

@@ -22,8 +22,8 @@ _ATTEMPTS = ("attempt", "author", "reason", "params", "outcome", "answer", "toke
 def inbox_rows(reviews: Sequence[PendingReview]) -> Rows:
     """Write each review as a row with the columns `INBOX`.
 
-    A fan-out makes several reviews of the same function on one thread. These rows also show their
-    review ids, and the params in which they differ.
+    A fan-out makes several reviews of the same function on one thread. The rows of such reviews
+    also show their review ids, and the params in which these reviews differ.
     """
     alike: dict[tuple[str | None, str], list[PendingReview]] = defaultdict(list)
     for review in reviews:
@@ -51,7 +51,7 @@ def _marks(review: PendingReview, alike: Sequence[PendingReview]) -> tuple[str, 
 
 
 def as_json(review: PendingReview) -> str:
-    """Write a review as one line of JSON, in ASCII, so that it cannot control a terminal."""
+    """Write a review as one line of ASCII JSON, because other characters may control a terminal."""
     return json.dumps(review.to_json())
 
 
@@ -125,7 +125,7 @@ def _changes(ledger: Ledger, number: int) -> str:
         return "(first)"
     try:
         changes = ledger.params_diff(number)
-    except ValueError:  # The checkpoint with these params, or with those before, was deleted.
+    except ValueError:  # A checkpoint with the old or the new params was deleted.
         return "(not kept)"
     return "\n".join(
         f"{change['path']}: {_text(change['before'], 100)} → {_text(change['after'], 100)}"

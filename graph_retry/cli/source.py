@@ -41,7 +41,7 @@ from graph_retry.ledger import Ledger
 class Source:
     """An opened server or database, with sync methods.
 
-    Inside, each method runs the async function, because this works for sync and async graphs.
+    Each method runs an async function inside, because an async function works for every graph.
     """
 
     opened: LangGraphClient | BaseCheckpointSaver[Any] | Pregel[Any, Any, Any, Any]
@@ -89,10 +89,10 @@ class Source:
 
         Args:
             given: The typed text.
-            exactly: Refuse a beginning. This is for scripts, in which nobody checks the thread.
+            exactly: Whether the text must be a whole id, as in scripts, which nobody watches.
 
         Raises:
-            Stop: If several waiting threads begin with this text, or one does and `exactly` is set.
+            Stop: If several waiting threads begin with this text, or if one does under `exactly`.
         """
         if self._exists(given):
             return given
@@ -129,7 +129,7 @@ class Source:
         return self.runner.run(run_async(question))
 
     def standing(self, thread_id: str) -> str:
-        """Tell how to continue a thread that has no open review; "" if the thread has ended."""
+        """Tell how to continue a thread without an open review; "" if the thread has ended."""
         if other := self.other_question(thread_id):
             return f"The thread waits for {other}."
         if not self.is_unfinished(thread_id):
@@ -146,7 +146,7 @@ class Source:
         return self.runner.run(run_async(state))
 
     def _graph(self, thread_id: str) -> Any:
-        """Return the object to read a thread with: a graph, a server's graph or a checkpointer."""
+        """Return the object that reads a thread: a graph, a server's graph or a checkpointer."""
         if not isinstance(self.opened, LangGraphClient):
             return self.opened
         try:
@@ -187,7 +187,7 @@ def _saver(db: str) -> Any:
     if re.match(r"postgres(ql)?://|\w+ *=", db):
         return _savers("postgres").AsyncPostgresSaver.from_conn_string(db)
     savers = _savers("sqlite")
-    # Any other file is refused, because a saver would write its tables into the file.
+    # A file without checkpoints is refused, because a saver would write its tables into the file.
     if not Path(db).is_file() or not _has_checkpoints(Path(db)):
         what = f"`--db` is {db!r}, which is no SQLite file with LangGraph checkpoints, nor a DSN"
         raise Stop(ExitCode.USAGE, f"{what} (postgresql://…).")
@@ -241,7 +241,7 @@ def load_object(name: str, option: str) -> Any:
     path = Path(module_or_file)
     is_file = path.suffix == ".py"
     module, folder = (path.stem, path.resolve().parent) if is_file else (module_or_file, Path.cwd())
-    sys.path.insert(0, str(folder))  # `python file.py` and `python -m module` do the same.
+    sys.path.insert(0, str(folder))  # `python file.py` and `python -m module` add their folder.
     if not (module_or_file and variable):
         raise _refused(option, name, "it names no variable")
     try:

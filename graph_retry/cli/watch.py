@@ -29,9 +29,9 @@ def watch(
 ) -> None:
     """List each open review once, including the ones that are open at the start, until Ctrl-C.
 
-    The bell rings once for all new reviews. The command runs once for each review, with the review
-    as JSON on its standard input. If a later look fails, a warning is written, and the watch
-    continues.
+    The bell rings once for all new reviews. The command runs once for each review, and its standard
+    input is the review as JSON. If a later reading of the source fails, a warning is written, and
+    the watch continues.
 
     Raises:
         Stop: If the command cannot be run.
@@ -42,7 +42,7 @@ def watch(
         try:
             reviews = source.inbox(labels)
         except Exception as error:
-            if not looked:  # The source has never worked, so the error ends the command.
+            if not looked:  # A source that has never worked ends the command.
                 raise
             warn(f"{type(error).__name__}: {error}; looking again in {every:g} s.")
         else:

@@ -44,7 +44,7 @@ def _bound(port: int) -> socket.socket:
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind(("127.0.0.1", port))
-        bound.listen()  # A browser that connects before the server starts then waits.
+        bound.listen()  # An early browser waits until the server starts.
     except OSError as error:
         bound.close()
         what = f"port {port} cannot be used ({error.strerror}): name another with `--port`."

@@ -1,4 +1,4 @@
-"""Make the web app, with the handler of each address."""
+"""Make the web app, which has a handler for each address."""
 
 from __future__ import annotations
 
@@ -37,22 +37,22 @@ def create_app(
 ) -> Starlette:
     """Make an ASGI app with the pages on which people read and answer reviews.
 
-    A request is refused unless its sender is known: by `authorize`, by `token`, by Starlette's
-    `AuthenticationMiddleware` in the surrounding app, or by a link to one review.
+    A request is refused unless one of these identifies its sender: `authorize`, `token`, a link to
+    one review, or Starlette's `AuthenticationMiddleware` in the surrounding app.
 
     Args:
         source: The source of reviews, as in `list_reviews`: a compiled graph, a client of
             `langgraph_sdk`, or a checkpointer. A checkpointer's reviews can only be read.
-        authorize: Called with each request, sync or async. Returns the user's name, an `Access`
-            with the user's rights, or None for a user who may see nothing.
-        token: Gives access to anybody who opens the app with `?token=…`.
+        authorize: A sync or async function that is called with each request. It returns the user's
+            name, an `Access` with the user's rights, or None for a user who may see nothing.
+        token: A text that gives access to anybody who opens the app with `?token=…`.
         user: The name of the user who comes with the token. The ledger records it as `by`.
         read_only: Whether reviews can only be read.
         config: The config of the runs that answers start, as in `list_reviews`.
         context: LangGraph's `context` for these runs, as in `resume`.
         title: The heading of each page.
-        secret: Signs the forms. Give the same secret to all processes that serve the pages, and to
-            `graph_retry.notifications.Links`, so that the app accepts its links.
+        secret: The key that signs the forms. Give the same secret to all processes that serve the
+            pages, and to `graph_retry.notifications.Links`, whose links the app then accepts.
         max_body: Maximum bytes of a posted form.
 
     Example:

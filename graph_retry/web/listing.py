@@ -59,9 +59,9 @@ class Listing:
     """The reviews that fit a view, in its order.
 
     `found` is the number of reviews that fit the filters. `total` is the number of all reviews that
-    are not deferred. `alike` maps each `Row.alike` to the number of reviews that share it.
+    are not deferred. `alike` maps each `Row.alike` to the number of reviews with this value.
     `choices` has the values of each filter. `until` is the time at which the next deferred review
-    comes back; then the listing is outdated.
+    comes back, and the listing is outdated.
     """
 
     rows: list[Row]
@@ -83,7 +83,7 @@ class Listing:
 
 
 class Listings:
-    """A cache of the listings that people look at. A change of the rows empties it."""
+    """A cache of the listings that people look at. A change of the rows empties the cache."""
 
     def __init__(self, waiting: Waiting) -> None:
         self._waiting, self._version = waiting, -1

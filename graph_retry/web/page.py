@@ -126,7 +126,7 @@ class Site:
 
 
 def environment() -> Environment:
-    """Return the template environment. It escapes all values and makes invisible ones visible."""
+    """Return the template environment, which escapes values and shows invisible characters."""
     made = Environment(
         loader=FileSystemLoader(HERE / "templates"),
         autoescape=True,

@@ -17,10 +17,10 @@ _NUMBERS = re.compile(r"/\d+(?=/|$)")
 class Row:
     """An open review as a row of the inbox.
 
-    `key` names it in addresses, and `thread` names its thread there. `question` is equal for a
-    later review that asks the same question again. `labels` are texts such as `tenant: acme`.
-    `searched` is the text that a search looks through. `alike` is equal for reviews of one call
-    that failed in the same way and offer the same decisions.
+    `key` names the review in addresses, and `thread` names its thread in addresses. `question` is
+    equal for reviews that ask the same question again. `labels` are texts such as `tenant: acme`.
+    `searched` is the text in which a search looks. `alike` is equal for reviews of calls with one
+    name, whose attempts failed in the same way, and which offer the same decisions.
     """
 
     key: str

@@ -20,7 +20,7 @@ KEPT = 1_000
 """Number of sent forms whose outcomes are kept."""
 
 SOON_S = 1.5
-"""Seconds that a page waits for outcomes. After that it shows that the run takes longer."""
+"""Seconds that a page waits for outcomes, before the page shows that the run takes longer."""
 
 AT_ONCE = 4
 """Number of LangGraph threads that one form resumes at the same time."""
@@ -41,8 +41,8 @@ _DONE = {
 class Outcome:
     """The outcome of an answer, for the page.
 
-    `tone` is `good`, `bad` or `plain`. `problem` tells why an answer was refused. In this case the
-    page shows the form again, with the typed values. `following` are the thread's open reviews now.
+    `tone` is `good`, `bad` or `plain`. `problem` tells why an answer was refused. After a refusal,
+    the page shows the form with the typed values. `following` are the thread's open reviews now.
     """
 
     title: str
@@ -57,8 +57,8 @@ class Outcome:
 class Run:
     """The answers to the reviews of one thread.
 
-    `decisions` are by review id. `posted` are the fields of the form. `told` is the outcome, which
-    is None while the thread runs.
+    `decisions` maps review ids to decisions. `posted` has the fields of the form. `told` is the
+    outcome, which is None while the thread runs.
     """
 
     reviews: list[PendingReview]
@@ -91,7 +91,7 @@ class Runs:
     """Applies the answers of each form once.
 
     Each rendered form has a random name. A double click, a reload and a second press of the button
-    send the same name, so that a repeated form is recognized.
+    send the same name, which marks the form as repeated.
     """
 
     def __init__(self, waiting: Waiting, context: Any = None) -> None:
@@ -103,7 +103,7 @@ class Runs:
         return self._sent.get(name)
 
     def start(self, name: str, sent: Sent) -> None:
-        """Start to apply the answers of a form, to a few threads at a time."""
+        """Start to apply the answers of a form, for a few threads at a time."""
         self._sent[name] = sent
         for old in list(self._sent)[:-KEPT]:
             if all(run.told for run in self._sent[old].runs):
@@ -117,7 +117,7 @@ class Runs:
         sent.task = asyncio.gather(*map(in_turn, sent.runs))
 
     async def _apply(self, run: Run) -> Outcome:
-        """Resume the thread with the answers, and return the outcome; an error is an outcome."""
+        """Resume the thread with the answers, and return the outcome, which may be an error."""
         try:
             await self._waiting.answer(run.reviews[0], run.decisions, self._context)
         except AnswerRefused as refused:

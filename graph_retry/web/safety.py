@@ -52,7 +52,7 @@ class Access:
     may_decide: bool = True
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     key: str | None = field(default=None, kw_only=True)
-    """The key of the only review that the user may see, if the user came by a link to it."""
+    """The key of the only review that the user may see. Only a user of a review's link has one."""
 
     def sees(self, review: Review) -> bool:
         """Return whether the user may see a review."""
@@ -83,10 +83,10 @@ class Guard:
     """Identifies the sender of each request, and checks that a posted form comes from our pages.
 
     Args:
-        authorize: Identifies the sender. Without it, the surrounding app's authentication is used.
-        token: Gives access. It comes once in the address, and after that in a cookie.
+        authorize: Identifies the sender. If None, the surrounding app's authentication does it.
+        token: The text that gives access, first in an address and then in a cookie.
         user: The name of the user who comes with the token.
-        secret: Signs the forms. All processes that serve the same pages need the same secret.
+        secret: The key that signs the forms. All processes with the same pages need the same key.
     """
 
     def __init__(
@@ -159,7 +159,7 @@ class Guard:
         return there
 
     def follow(self, request: Request, response: Any, access: Access, keys: Iterable[str]) -> None:
-        """Let a user who came by a link also see reviews that ask the same question again."""
+        """Let the user of a review's link also see reviews that ask the same question again."""
         link = read_link(request.cookies.get(LINK_COOKIE, ""), self._secret)
         if access.key is None or link is None:
             return
@@ -188,7 +188,7 @@ class Guard:
             NotAllowedError: If the form comes from anywhere else.
         """
         cookie = request.cookies.get(FORM_COOKIE, "")
-        # Older browsers do not send this header. For these, the token alone decides.
+        # Older browsers do not send this header, and the token alone decides about their forms.
         is_ours = request.headers.get("sec-fetch-site", "same-origin") == "same-origin"
         token = self.form_token(cookie)
         if not (cookie and is_ours and hmac.compare_digest(str(given).encode(), token.encode())):
@@ -197,7 +197,7 @@ class Guard:
             )
 
     def _cookie(self, token: str) -> str:
-        # The cookie holds a hash, so that nobody can read the token in a browser.
+        # The cookie holds a hash, because nobody should be able to read the token in a browser.
         return hashlib.sha256(f"graph-retry:{token}".encode()).hexdigest()
 
 

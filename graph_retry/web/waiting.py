@@ -1,6 +1,6 @@
 """Keep the open reviews of a source as short rows in memory, because reading all threads is slow.
 
-A look reads the source once and brings the rows up to date. Each look runs in its own asyncio task.
+A look is one reading of the source that updates the rows. Each look runs in its own asyncio task.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ LISTED = 500
 """Number of rows of the table of open reviews that are listed at a time."""
 
 AGAIN = 25
-"""Number of known reviews that each look reads again, those with the oldest reading first."""
+"""Number of known reviews that a look reads again, from those whose reading is the oldest."""
 
 FRESH_S = 1.0
 """Seconds after a look in which no new look begins."""
@@ -53,15 +53,15 @@ T = TypeVar("T")
 
 
 class Waiting:
-    """The open reviews of a source: `rows` by key, those with the oldest reading first.
+    """The open reviews of a source. `rows` has them by key, and those read longest ago come first.
 
-    `version` grows whenever a row comes or goes. `is_whole` means that everything was read once.
+    `version` grows whenever a row comes or goes. `is_whole` means that every review was read once.
 
-    The first look reads everything, the newest reviews first. A later look at a database costs the
-    same, however many reviews wait. It lists the newest rows in the table of open reviews and a
-    further part of the older ones, in turn. Then it reads the threads of new rows. A look at a
-    server, or at a storage without this table, always reads everything. The pause before the next
-    look is as long as this look took. The page of one review always reads its thread.
+    The first look reads all reviews, the newest first. A later look at a database costs the same,
+    however many reviews wait. This look lists the newest rows in the table of open reviews, and the
+    next part of the older rows. Then it reads the threads of new rows. A look at a server, or at a
+    storage without this table, always reads all reviews. The pause after a look is as long as the
+    look was. The page of one review always reads the review's thread.
 
     Args:
         source: The source, as in `list_reviews`.
@@ -85,7 +85,7 @@ class Waiting:
         return saver_of(self.source) is not self.source
 
     def alike(self, key: str, access: Access) -> list[Row]:
-        """List the reviews that are like one review, which comes first; none if it is unknown."""
+        """List a review and then the reviews that are alike; an unknown review gives no list."""
         first = self.rows.get(key)
         rows = [row for row in self.rows.values() if first and row.alike == first.alike]
         seen = [row for row in rows if access.sees(row.review)]
@@ -96,7 +96,7 @@ class Waiting:
         return [row for row in self.rows.values() if row.thread == thread]
 
     async def refresh(self) -> None:
-        """Look at the source, unless the last look is recent. Do not wait for a long look."""
+        """Start a look, unless the last one is recent, and wait for it only a short time."""
         if self._looking is None or (self._looking.done() and time.monotonic() >= self._look_at):
             self._looking = asyncio.create_task(self._look())
         await asyncio.wait({self._looking}, timeout=NEWS_S if self.is_whole else FIRST_S)
@@ -104,7 +104,7 @@ class Waiting:
             self._looking.result()
 
     async def find(self, key: str, access: Access) -> list[PendingReview]:
-        """Return a review as it is now, then others of its thread; nothing if it is closed."""
+        """Read a review and then the others of its thread; a closed review gives an empty list."""
         await self.refresh()
         while not (key in self.rows or key in self._noted or self.is_whole):
             await self.refresh()
@@ -122,8 +122,8 @@ class Waiting:
     async def asked_again(self, key: str, access: Access) -> PendingReview | None:
         """Return the open review that asks the same question as a closed one, or None.
 
-        A question about the same attempt is asked again, as a new review, after somebody deferred
-        or assigned the first one, and after an answer was refused.
+        If somebody defers or assigns a review, or sends an answer that is refused, a new review
+        asks the same question about the same attempt.
         """
         before = self._over.get(key)
         if before is None or not access.sees(before.review):
@@ -132,7 +132,7 @@ class Waiting:
         return next((review for review in thread if question_of(review) == before.question), None)
 
     async def of_thread(self, review: PendingReview) -> list[PendingReview]:
-        """Read a thread's open reviews; from a checkpointer alone, only the given review."""
+        """Read a thread's open reviews. Without a graph, return only the given review."""
         if review.graph is None:
             return await self._read_one(key_of(review))
         shown = await self.drive(open_reviews, review.graph, review.config)
@@ -141,7 +141,7 @@ class Waiting:
         return found
 
     async def _read_one(self, key: str) -> list[PendingReview]:
-        """Read one review with its whole history; nothing if it is closed."""
+        """Read one review with its whole history. A closed review gives an empty list."""
         if key in self._noted:
             found = await self._read_noted([key])
         else:
@@ -179,7 +179,7 @@ class Waiting:
         began = time.monotonic()
         if not await self._list():
             found = [] if self.is_whole else await self._all(PAGE)
-            self._take(found)  # The first page is shown until all reviews are read.
+            self._take(found)  # People see the newest reviews while the others are read.
             self._take(found := await self._all())
             self._drop_all_but({key_of(review) for review in found}, [*self.rows])
         else:
@@ -197,7 +197,7 @@ class Waiting:
     async def _list(self) -> bool:
         """List the newest rows of the table, and the next part of the older rows.
 
-        After the last part, the older rows begin again. The first look lists all of them.
+        After the last part, the first part follows again. The first look lists all parts.
 
         Returns:
             Whether there is a table.
@@ -215,7 +215,7 @@ class Waiting:
         """List a part of the table, and drop the known reviews that it no longer has.
 
         Returns:
-            Whether there is a table, and where the next part begins, which is None after the last.
+            Whether there is a table, and the place of the next part, which is None after the last.
         """
         listed = await self.drive(noted_reviews, self.source, before, LISTED, self._base)
         if listed is None:

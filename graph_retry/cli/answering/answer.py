@@ -22,12 +22,12 @@ _ENDED = {
     "responded": "Finished with the output you gave.",
     "overruled": "Finished with the output as it is, flagged as overruled.",
 }
-"""The message about a call that a decision ended, by the `outcome` in the decision's row."""
+"""The message about a call that a decision ended. The key is the decision's `outcome`."""
 
 
 @dataclass
 class Desk:
-    """The console's dialog: it asks about reviews, and sends the answers in the name of `by`."""
+    """The dialog of the console, which asks about reviews and sends answers in the name of `by`."""
 
     source: Source
     screen: Screen
@@ -61,7 +61,7 @@ class Desk:
     def ask(self, thread_id: str, review_id: str | None) -> ExitCode:
         """Ask the person at the terminal about a thread's open reviews.
 
-        With `review_id`, only the reviews of its call are asked about, including later attempts.
+        A `review_id` limits the questions to the reviews of its call, including later attempts.
 
         Raises:
             Stop: If no review of the thread is open.
@@ -149,7 +149,7 @@ class Desk:
                 self.screen.say(f"Not understood: {problem}", "bad")
 
     def _explain(self, review: PendingReview, *, anew: bool = False) -> None:
-        """Print the offered decisions. The same explanations are printed in full only once."""
+        """Print the offered decisions. Equal explanations are printed in full only once."""
         offered = review.allowed_decisions
         text = ways(offered, review)
         if anew or text not in self._explained:

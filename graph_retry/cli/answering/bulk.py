@@ -35,8 +35,8 @@ def answer_from(
 ) -> ExitCode:
     """Print the review that each line of a file answers. With `apply`, send the answers.
 
-    A line is an object with `thread_id`, `review_id` and `decision`, such as a line of `inbox
-    --json` with a decision added. The answers to one thread are applied in one run.
+    A line is an object with `thread_id`, `review_id` and `decision`, for example a line of
+    `inbox --json` and an added decision. One run applies all answers to a thread.
 
     Raises:
         Stop: If a line cannot be read. Then no line is applied.
@@ -70,7 +70,7 @@ def answer_from(
 
 def _lines(file: Path) -> list[Line]:
     try:
-        # Some programs write a byte order mark at the beginning of a file.
+        # The file may begin with a byte order mark, which some programs write.
         text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise Stop(ExitCode.USAGE, f"the answers cannot be read: {error}.") from None

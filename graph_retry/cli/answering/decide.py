@@ -35,7 +35,7 @@ class UnreadableError(ValueError):
 def from_words(words: Sequence[str], shown: dict[str, Any]) -> Decision:
     """Return the decision in the arguments after the thread, such as `reject too dear`.
 
-    A text of `-` is read from standard input.
+    If the text of the decision is `-`, the text is read from standard input.
 
     Raises:
         Stop: If the words are not a decision.
@@ -80,10 +80,10 @@ def ways(offered: Sequence[str], review: Review) -> str:
 
 
 def completed(line: str, offered: Sequence[str]) -> str:
-    """Complete the first word of a typed line, if it is the beginning of one possible word only.
+    """Complete the first word of a typed line, if only one offered word begins with the typed one.
 
     Raises:
-        UnreadableError: If it is the beginning of several words.
+        UnreadableError: If several offered words begin with the typed one.
 
     Example:
         >>> completed("rej too dear", ["approve", "reject", "respond"])
@@ -116,7 +116,7 @@ def from_line(
     draft: Draft | None = None,
     offered: Sequence[str] = (*ROWS,),
 ) -> Decision:
-    """Return the decision in a typed line; a refusal lists the words in `offered`.
+    """Return the decision in a typed line. An error about the line lists the words in `offered`.
 
     `edit` opens the params in an editor. `edit` with the name of a text opens this text.
 
@@ -151,8 +151,8 @@ def from_line(
 def _edit(rest: str, shown: dict[str, Any], draft: Draft) -> dict[str, Any]:
     """Read the changes, or let a person make them in an editor, and return the changed fields.
 
-    A text that `rest` names is opened as plain text, and all params as JSON. If there is a draft of
-    the same, the editor opens the draft. The saved text becomes the draft.
+    If `rest` names a text, the editor opens this text. Otherwise the editor opens all params as
+    JSON. An earlier draft of the same content is opened instead. The saved text becomes the draft.
     """
     name = rest or (next(iter(shown)) if len(shown) == 1 else "")
     path = name if name.startswith("/") else pointer((name,))
@@ -185,8 +185,8 @@ def _changed(text: str, shown: dict[str, Any]) -> dict[str, Any]:
 def edited(shown: dict[str, Any], changes: Sequence[str]) -> dict[str, Any]:
     """Read `field=value` changes.
 
-    A value is read as JSON if it is JSON, otherwise as text. For a field that shows a text, each
-    value except `null` stays as typed.
+    A value that is JSON is read as JSON, and any other value is a text. If the field shows a text,
+    each value except `null` stays as typed.
 
     Raises:
         UnreadableError: If a change is not written as `field=value`.
@@ -249,7 +249,7 @@ def _value(text: str, before: Any) -> Any:
 
 
 def _output(given: str) -> dict[str, Any]:
-    """Read typed JSON, changes of fields, or the file with this name (`-` is standard input)."""
+    """Read an output from typed JSON, `field=value` changes, a file, or standard input (`-`)."""
     if not given:
         raise UnreadableError("An output is given as: respond FILE, or respond {…}.")
     if re.match(r"[^\W\d]\w*=", given):

@@ -28,7 +28,7 @@ from graph_retry.web.forms.ways import NotYetError, Way, ways_of
 from graph_retry.web.words import said
 
 _ASKED = {"until": "Until when", "to": "To whom", "choice": "Which one"}
-"""Labels of the values that are not objects."""
+"""Labels of the form values that are not objects."""
 
 _LATER = {
     "in an hour": 1,
@@ -38,17 +38,17 @@ _LATER = {
     "in 3 days": 72,
     "in a week": 168,
 }
-"""The choices for deferring a review, in hours from now, because these need no time zone."""
+"""The times to which a review can be deferred, in hours from now, which need no time zone."""
 
 Posted = Sequence[tuple[str, str]]
 
 
 @dataclass
 class Card:
-    """One review, with its ways to answer and the person's input.
+    """One review, with the ways to answer it and the person's input.
 
     `chosen` is the word of the chosen way. `problem` and `problem_lines` tell why an answer was
-    refused. `forms` has the fields by the key of a value, and `words` the messages by way.
+    refused. `forms` maps the key of a value to its fields, and `words` maps a way to its message.
     """
 
     review: PendingReview
@@ -66,22 +66,22 @@ class Card:
 
     @property
     def texts(self) -> tuple[str, str]:
-        """The model's text, and the text that was read, perhaps after a repair."""
+        """The model's text, and the text that was read, which a repair may have changed."""
         last: Any = _attempt_of(self.review) or {"raw": None, "repaired": None}
         raw = _written(last["raw"]) or self.review.raw_output or ""
         return raw, (last["repaired"] or {"text": raw})["text"]
 
     @property
     def was_repaired(self) -> bool:
-        """Whether the text that was read is no part of the model's own text."""
+        """Whether the model's own text does not contain the text that was read."""
         raw, read = self.texts
         return read not in raw
 
     @property
     def pieces(self) -> list[tuple[str, str]]:
-        """The model's text in pieces, each with the pointer of its error, or "" if it has none.
+        """The pieces of the model's text, each with the pointer of its error, or "" without one.
 
-        If the text was repaired, the repaired text is shown.
+        If the text was repaired, the pieces are those of the repaired text.
         """
         raw, read = self.texts
         if not read:
@@ -122,8 +122,8 @@ def make_card(
 ) -> Card:
     """Make the card of a review. `posted` are the fields of its form, if a person has sent it.
 
-    `problem` tells why the posted answer was refused. Each of its `issues` stands beside its field.
-    `posted_as` is the key of an earlier review whose form was sent, if it asked the same question.
+    `problem` tells why the posted answer was refused. Each of the `issues` is shown at its field.
+    `posted_as` is the key of an earlier review with the same question, if that form was sent.
     """
     card = Card(review, ways_of(review), problem=problem)
     mine = _under(posted_as or card.key, posted or ())
@@ -148,7 +148,7 @@ def make_card(
 
 
 def _tell_refusal(card: Card, told: Mapping[str, list[str]], placed: Collection[str]) -> None:
-    """Say at the top how many fields are marked, and what has no field to stand beside."""
+    """Write at the top the number of marked fields, and the problems that belong to no field."""
     count = sum(len(texts) for where, texts in told.items() if where in placed)
     if count:
         fields = "the field marked below" if count == 1 else f"the {count} fields marked below"
@@ -187,7 +187,7 @@ def decided(card: Card, posted: Posted) -> tuple[Way, dict[str, Any]]:
 
 
 def _under(start: str, posted: Posted) -> list[tuple[str, str]]:
-    """Return the posted fields whose names begin with a word and a dot, without this beginning."""
+    """Return the posted fields whose names begin with `start` and a dot, without this prefix."""
     start = f"{start}."
     return [(name.removeprefix(start), text) for name, text in posted if name.startswith(start)]
 
@@ -208,7 +208,7 @@ def _form(
 
 
 def _control(which: str, made: Field, value: Any) -> Field:
-    """Give the values `until`, `to` and `choice` their own label, and `until` its choices."""
+    """Give the fields `until`, `to` and `choice` their own labels, and `until` its choices."""
     made.label = made.label or _ASKED.get(which, "")
     if which == "until" and not isinstance(value, str):
         now = datetime.now(UTC)
@@ -262,7 +262,7 @@ def _typed(review: Review, which: str, within: Posted) -> Any:
 
 
 def _pressed(what: str, within: Posted) -> Iterator[str]:
-    """Yield the JSON Pointer at which a button was pressed that does `what`."""
+    """Yield the JSON Pointer of the pressed button, if the button does `what`."""
     for name, text in within:
         does, _, where = text.partition(":")
         if name == "do" and does == what:
@@ -276,7 +276,7 @@ def _written(raw: Any) -> str | None:
 
 
 def compared(old: Any, new: Any) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Return the changes between two JSON values, as a comparison of words for each pointer."""
+    """Return the changes between two JSON values: a pointer and a comparison of words for each."""
     return [(where, _pieces(before, after)) for where, before, after in changes(old, new)]
 
 
@@ -298,7 +298,7 @@ def _told(ledger: Ledger, number: int) -> dict[str, Any]:
     changed: list[tuple[str, list[tuple[str, str]]]] = []
     try:
         changed = [] if first else compared(ledger.params_at(number - 1), ledger.params_at(number))
-    except ValueError:  # The checkpoint with these params, or with those before, was deleted.
+    except ValueError:  # A checkpoint with the old or the new params was deleted.
         known = False
     else:
         known = True

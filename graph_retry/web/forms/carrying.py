@@ -1,9 +1,9 @@
 """Apply a person's changes in one review to other reviews that failed in the same way.
 
-A change is applied exactly or not at all. If the place in the other review has the same old value,
-it gets the person's new value. If it has another value, a number is replaced by the new number, and
-text that the person added at the beginning or end is added there as well. All other changes are
-refused, so that the person answers this review separately.
+A change is applied exactly or not at all. A place with the same old value gets the person's new
+value. At a place with a different old value, the new number replaces a number, and a text gets the
+words that the person added at the beginning or the end. All other changes are refused, and the
+person answers that review separately.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def carried(way: Way, decision: dict[str, Any], first: Review, other: Review) ->
     """Return a decision about `other` that makes the same change as `decision` about `first`.
 
     Raises:
-        NotYetError: If this is not possible; the message tells why.
+        NotYetError: If the same change is not possible. The message tells the reason.
     """
     if way.word not in other.allowed_decisions:
         raise NotYetError("This answer is not allowed here.")
@@ -74,7 +74,7 @@ def _value(was: Any, wanted: Any, present: Any) -> Any:
     """Return the new value of a place that holds `present`.
 
     Raises:
-        ValueError: If it is uncertain.
+        ValueError: If the new value is uncertain.
     """
     if is_same(present, was) or all(is_number(value) for value in (was, wanted, present)):
         return wanted

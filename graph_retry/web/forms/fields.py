@@ -1,8 +1,8 @@
 """Turn a JSON value into the fields of an HTML form, and a posted form back into a JSON value.
 
-The name of a control has its kind and its JSON Pointer, such as `number:/temperature`, so that the
-posted form can be read without its schema. A browser must send each value back unchanged. A text
-that a browser would alter is therefore shown as JSON.
+The name of a control has its kind and its JSON Pointer, such as `number:/temperature`. The posted
+form can therefore be read without its schema. A browser must send each value back unchanged, and
+a text that a browser would alter is shown as JSON.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from graph_retry.web.forms.schema import ROLES, blank, branch_of, role_of
 from graph_retry.web.words import said
 
 MAX_FIELDS = 400
-"""Maximum number of fields in a form. The values after these are shown as JSON."""
+"""Maximum number of fields in a form. Any further value is shown as JSON."""
 
 _ALTERED = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069"
@@ -48,7 +48,7 @@ _WHY = {
 
 @dataclass(frozen=True)
 class Unread:
-    """A typed text that is not a value of its field. The form shows it again, with the reason."""
+    """A typed text that is not a value of its field. The form shows the text again and says why."""
 
     kind: str
     text: str
@@ -59,9 +59,9 @@ class Unread:
 class Field:
     """A control of a form, or a group of controls.
 
-    `kind` is the kind of control, and `text` its content. `empty` is the effect of the tick box
+    `kind` is the kind of control, and `text` is its content. `empty` is the effect of the tick box
     beside the control: `null`, `absent`, or "" if the field must have a value. `is_empty` means
-    that the box is ticked. `role` is the key for the speaker, if the value is a chat message.
+    that the box is ticked. `role` is the key of a chat message that names the speaker.
     """
 
     kind: str
@@ -240,7 +240,7 @@ def _choices(found: Sequence[dict[str, Any]], value: Any) -> list[tuple[str, str
 def _gives_back(kind: str, value: Any) -> bool:
     """Return whether a control that nobody touches sends its value back exactly.
 
-    A text that is no number is shown where the number belongs, because it is refused there.
+    A number's control also shows a text that is not a number, because the form refuses this text.
     """
     if kind in ("object", "list"):
         return is_object(value) if kind == "object" else is_array(value)
@@ -264,7 +264,7 @@ def read_form(posted: Iterable[tuple[str, str]]) -> Any:
     """Read the value of a posted form. An unreadable field becomes an `Unread` in the value.
 
     Returns:
-        The value, or `ABSENT` if the form has no field for it, or the person left it out.
+        The value, or `ABSENT` if the form has no field, or if the person left the value out.
 
     Example:
         >>> read_form([("object:", ""), ("number:/n", "0.5"), ("list:/tags", ""),

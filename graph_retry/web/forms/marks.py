@@ -24,7 +24,7 @@ _DECODER = json.JSONDecoder()
 def span_of(text: str, place: str) -> tuple[int, int]:
     """Return the start and end of the value at a JSON Pointer in a JSON document.
 
-    If the value is missing, the object or list around it is meant.
+    The span of a missing value is that of the object or list which should contain the value.
 
     Raises:
         ValueError: If the text does not begin with a JSON document.
@@ -63,9 +63,9 @@ def _after(text: str, at: int) -> int:
 
 
 def marked(text: str, pointers: Sequence[str]) -> list[tuple[str, str]]:
-    """Cut a JSON text into pieces, each with the pointer of its fault, or "" if it is not faulty.
+    """Cut a JSON text into pieces, each with the pointer of its fault, or "" without a fault.
 
-    For a missing value, the object around it is marked. A text that is not JSON is one piece.
+    The object around a missing value is marked. A text that is not JSON is one piece.
 
     Example:
         >>> marked('{"a": 1, "b": "x"}', ["/b"])
@@ -91,7 +91,7 @@ def marked(text: str, pointers: Sequence[str]) -> list[tuple[str, str]]:
 def word_diff(before: str, after: str) -> list[tuple[str, str]]:
     """Compare two texts word by word; return pieces that are `same`, `gone`, `new` or `cut`.
 
-    A long equal part is replaced by a `cut` piece, which counts its words.
+    A `cut` piece replaces a long equal part, and tells the number of its words.
 
     Example:
         >>> word_diff("Read the bill.", "Read the whole bill.")

@@ -1,4 +1,4 @@
-"""Questions of a form to a JSON Schema: the branch that fits a value, and a new item's value."""
+"""Read a form's facts from a JSON Schema: the branch that fits a value, and a new item's value."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROLES = {
 
 
 def branch_of(found: Sequence[dict[str, Any]], value: Any) -> dict[str, Any]:
-    """Choose the branch of a union that fits a value, by its constants or else by its kind."""
+    """Choose the branch of a union that fits a value: by its constants, then by its kind."""
     kind = kind_of(value)
     fitting = [node for node in found if "type" not in node or kind in kinds(node)]
     if is_object(value):

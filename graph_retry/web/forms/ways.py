@@ -19,7 +19,7 @@ _ORDER = ("approve", "edit", "comment", "respond", "accept", "defer", "assign", 
 
 
 class NotYetError(ValueError):
-    """A form is not complete or not possible; `place` is the JSON Pointer of the wrong field."""
+    """A form is incomplete or wrong. `place` is the JSON Pointer of the wrong field."""
 
     def __init__(self, why: str, place: str | None = None) -> None:
         super().__init__(why)
@@ -30,11 +30,11 @@ class NotYetError(ValueError):
 class Way:
     """One way to answer.
 
-    `word` is the decision. `name` is the name of its words in `ways.html`, and `does` its effect in
-    the words of all clients. `needs` is the key of the value that its form asks for, such as
-    `params`, `output` or `until`, or "" if it has no form. `schema` describes this value. `words`
-    labels the box for a message, which is required if `must_say` is set. `is_dangerous` marks a way
-    that ends the call at once.
+    `word` is the decision. `name` is the key of the button's words in `ways.html`, and `does` is
+    the effect in the words of all clients. `needs` is the key of the value in the form, such as
+    `params`, `output` or `until`, or "" without a form. `schema` describes this value. `words` is
+    the label of the box for a message. `must_say` means that a message is required. `is_dangerous`
+    marks a way that ends the call at once.
     """
 
     word: str
@@ -48,7 +48,7 @@ class Way:
 
     @property
     def takes_output(self) -> bool:
-        """Whether this way takes an output, if it does not call the model again."""
+        """Whether this way ends the call with an output, unless the model is called again."""
         return self.word == "approve" or ROWS[self.word].outcome in ("responded", "overruled")
 
     def calls(self, review: Review) -> bool:

@@ -1,8 +1,8 @@
 """The pages that apply one answer to all reviews that failed in the same way.
 
 The first page previews the answer for each review. The person ticks previews and sends them. Each
-preview has a mark, a hash of its review and its decision. If a review has changed since the
-preview, its mark differs, and the review is left open.
+preview has a mark, which is a hash of its review and its decision. If a review has changed since
+its preview, the marks differ, and the review stays open.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ MOST = 25
 class Preview:
     """The effect that the first review's answer would have on one similar review.
 
-    `decision` is the adapted answer, or None if this is not possible, for the reason in `why`.
-    `asked` compares the old params with the new ones, if the model is called again. Otherwise
-    `output` is the output that is taken, `changed` compares it with the model's output, and
-    `doubts` lists its errors by its schema.
+    `decision` is the adapted answer. If no such answer is possible, `decision` is None, and `why`
+    is the reason. If the model is called again, `asked` compares the old params with the new ones.
+    Otherwise `output` is the call's new output, `changed` compares it with the model's output, and
+    `doubts` lists the errors that the schema finds in `output`.
     """
 
     review: PendingReview
@@ -165,7 +165,7 @@ def _preview(
 
 
 def _doubts(review: PendingReview, output: Any) -> list[str]:
-    """Return the errors of an output by its schema. The call's own validator runs only later."""
+    """Return the errors that the schema finds in an output. The call's validator runs later."""
     root = review.value["response_schema"]
     schema = {"$ref": "#/$defs/output", "$defs": root.get("$defs", {"output": {}})}
     issues = SchemaValidator(schema).check(output).issues

@@ -58,7 +58,7 @@ async def live(site: Site, request: Request, access: Access) -> Response:
     async def changes() -> AsyncIterator[str]:
         version, quiet = -1, 0.0
         while not await request.is_disconnected():
-            # The storage may be unreachable for a moment. If it stays so, the next page shows it.
+            # The storage may be unreachable for a moment. The next page shows a lasting failure.
             with suppress(Exception):
                 await site.waiting.refresh()
             quiet += _LIVE_S

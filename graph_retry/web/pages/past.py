@@ -28,7 +28,7 @@ MOST = 50_000
 
 @dataclass(frozen=True, slots=True)
 class PastCall:
-    """One call; `waited` are people's response times in seconds, `changed` the changed places."""
+    """One call. `waited` has people's response times in seconds, and `changed` their changes."""
 
     name: str
     thread: str

@@ -38,7 +38,7 @@ async def review(site: Site, request: Request, access: Access) -> Response:
 async def _asked_again(
     site: Site, request: Request, access: Access, review: PendingReview
 ) -> Response:
-    """Lead from a closed review to the one that asks the same question, with the typed values."""
+    """Lead from a closed review to the open one with the same question, and keep typed values."""
     page: Response = RedirectResponse(f"{root_of(request)}/r/{key_of(review)}", 303)
     if request.method == "POST":
         form, before = await site.form(request), request.path_params["key"]
@@ -52,7 +52,7 @@ async def _asked_again(
 async def _take(
     site: Site, request: Request, access: Access, found: list[PendingReview]
 ) -> Response:
-    """Handle a posted form: apply its button and show it again, or start the chosen answer."""
+    """Handle a posted form: start the chosen answer, or apply a button and show the form again."""
     form = await site.form(request)
     if not site.can_answer(access):
         raise NotAllowedError(403, "You can read this review, but not answer it.")
@@ -89,7 +89,7 @@ async def _take(
 
 
 async def outcome(site: Site, request: Request, access: Access) -> Response:
-    """Show the outcome of an answer. A refused answer is shown in its form again, as typed."""
+    """Show the outcome of an answer. For a refused answer, show its form with the typed values."""
     sent, key = site.runs.get(request.path_params["name"]), request.path_params["key"]
     runs = [run for run in sent.runs if key in map(key_of, run.reviews)] if sent else []
     if sent is None or not runs or not access.sees(runs[0].reviews[0]):
@@ -106,7 +106,7 @@ async def outcome(site: Site, request: Request, access: Access) -> Response:
     if told.problem:
         cards = _again(run, told.following, told.problem)
         page = review_page(site, request, access, cards, told.following)
-        # A link gives access to one review only. The same question is now asked by a new review.
+        # A link gives access to one review, but now a new review asks the same question.
         site.guard.follow(request, page, access, [card.key for card in cards])
         return page
     others = [] if access.key else listed(site, request, access).rows
