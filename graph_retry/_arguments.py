@@ -1,8 +1,8 @@
 """Check the arguments of public functions and classes by their declared types.
 
 The annotations are the only rule. `checked` applies them to each call of a function, and
-`check_options` to the options of a `TypedDict`. Names, kinds and values are all checked before the
-function runs, and one error says what is allowed and what came.
+`check_options` to the options of a `TypedDict`. Names, kinds and values are checked before the
+function runs. The error tells the allowed values and the given value.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Size = Annotated[int, Within(0)]
 Amount = Annotated[float, Within(0)]
 Seconds = Annotated[
     float,
-    Within(above=0, most=1_000_000_000),  # 31 years. A much later time cannot be computed.
+    Within(above=0, most=1_000_000_000),  # 31 years, because a much later time cannot be computed.
     "a number of seconds above 0 (at most 1_000_000_000)",
 ]
 Share = Annotated[float, Within(0, 1)]
@@ -46,7 +46,7 @@ Name = Annotated[str, Within(1)]
 class WrongArgumentError(TypeError, ValueError):
     """An argument has a wrong name, kind or value.
 
-    It is both a `TypeError` and a `ValueError`, because callers expect either.
+    The error is both a `TypeError` and a `ValueError`, because callers expect one or the other.
     """
 
 
@@ -119,7 +119,7 @@ def check_options(
         declared: The `TypedDict`.
         given: The options.
         also: Names of other arguments, which may be suggested for a misspelt option.
-        inside: The argument that holds the options; empty if each option is an argument.
+        inside: The argument that holds the options, or "" if each option is an argument.
 
     Raises:
         WrongArgumentError: If an option is missing, unknown, or does not fit its type.
@@ -150,9 +150,9 @@ def check_names(
 
 @cache
 def _shape(function: Callable[..., Any]) -> tuple[inspect.Signature, str, list[str]]:
-    """Return the signature, the name of `**options` and the other names that may be given by name.
+    """Return the signature, the name of `**options`, and the names of all other keyword arguments.
 
-    They are read at the first call, to keep the import fast.
+    The signature is read at the first call, because the import must be fast.
     """
     signature = inspect.signature(function)
     parameters = signature.parameters.values()
@@ -177,7 +177,7 @@ def check_argument(name: str, value: Any, kind: Any) -> None:
     """Raise if a value does not fit a declared type.
 
     Raises:
-        WrongArgumentError: If it does not.
+        WrongArgumentError: If the value does not fit the type.
     """
     wrong = misfit(value, kind, name)
     if wrong is not None:

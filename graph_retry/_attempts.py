@@ -1,7 +1,7 @@
 """The ledger's records: create a record, merge updates into the ledger, and read records back.
 
-In state, a record may lack keys (an older version wrote it) and holds only the changes of the
-params. The functions here return records with every key, and rebuild the params.
+A record in state may lack keys, because an older version wrote it. It holds only the changes of the
+params. The functions of this module return records with every key, and rebuild the params.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _NOT_KEPT = {
         "message": "the record is in a checkpoint that was deleted or is not shown",
     },
 }
-"""Default fields of a record whose checkpoint cannot be read. Another attempt followed it, so it
-counts as failed."""
+"""Default fields of a record whose checkpoint cannot be read. The record counts as failed, because
+another attempt followed."""
 
 _KEPT = {"number", "kept_in", "redacted"}
 """The keys of a stub: a record in state whose whole form is in an earlier checkpoint."""
@@ -33,12 +33,12 @@ _KEPT = {"number", "kept_in", "redacted"}
 _PLACES = 8
 """The number of stubs at the ledger's end that stay in state.
 
-Each names a checkpoint from which earlier records can be read. So earlier records are lost only if
-all of these checkpoints are deleted.
+Each stub names a checkpoint from which earlier records can be read. Earlier records are therefore
+lost only if all of these checkpoints are deleted.
 """
 
 _MOST_LISTED = 100_000
-"""The largest attempt number that is believed. This library never writes a larger one."""
+"""The largest valid number of an attempt. This library never writes a larger number."""
 
 
 def merge_attempts(
@@ -46,8 +46,8 @@ def merge_attempts(
 ) -> list[Attempt]:
     """Merge updates into the ledger, as LangGraph's reducer of the key `attempts`.
 
-    An update with a known `number` completes that record; any other update is appended. Of many
-    stubs, only the first and the last ones stay in state. `listed` restores the others.
+    An update with a known `number` completes the record of this number. Any other update is
+    appended. Only the first and the last stubs stay in state, and `listed` restores the others.
 
     Example:
         >>> merge_attempts([{"number": 1, "raw": None}], [{"number": 1, "status": "failed"}])
@@ -56,7 +56,7 @@ def merge_attempts(
     merged: dict[int, Any] = {attempt["number"]: attempt for attempt in ledger or []}
     for update in updates or []:
         number = update["number"]
-        # A stub replaces the whole record, so old fields must not be merged into it.
+        # A stub replaces the whole record, whose old fields must not be merged into the stub.
         known: Any = {} if update.get("kept_in") else merged.get(number, {})
         merged[number] = {**known, **update}
     return without_implied(list(merged.values()))
@@ -83,7 +83,7 @@ def listed(attempts: Sequence[Attempt]) -> list[Attempt]:
     for record in attempts:
         number = record.get("number") if is_object(record) else None
         if type(number) is not int or number > _MOST_LISTED:
-            return list(attempts)  # Copy it, because callers may change the result.
+            return list(attempts)  # Callers may change the result, which is therefore a copy.
     made: list[Attempt] = []
     for record in attempts:
         if made and record.get("kept_in"):
@@ -98,7 +98,7 @@ def check_version(attempts: Sequence[Attempt]) -> None:
     """Refuse a ledger that a newer version of this library wrote.
 
     Raises:
-        ReplayMismatch: If its schema version is not known here.
+        ReplayMismatch: If this version does not know the ledger's schema version.
 
     Example:
         >>> check_version([{"schema_version": 99}])
@@ -118,7 +118,7 @@ knows 1: upgrade graph-retry to continue this thread.
 
 
 def ledgers_in(values: Any) -> Iterator[tuple[str, list[Attempt]]]:
-    """Yield each state key whose value is a ledger, with that ledger. Users may rename the key."""
+    """Yield each state key whose value is a ledger, with the ledger. Users may rename the key."""
     for key, value in cast("dict[str, Any]", values if isinstance(values, dict) else {}).items():
         records = value if is_array(value) else []
         if records and isinstance(records[-1], dict) and "params_patch" in records[-1]:
@@ -131,7 +131,7 @@ def records_in(values: Any) -> list[Attempt]:
 
 
 def readable(attempts: Sequence[Attempt]) -> list[Attempt]:
-    """Return a ledger whose records have every key; keys unknown to an older version are blank.
+    """Return a ledger whose records have every key. A key that a record lacks gets its default.
 
     Raises:
         ReplayMismatch: If a newer version of this library wrote the list, or it is not a ledger.
@@ -174,7 +174,7 @@ def _params_of(attempts: Sequence[Attempt]) -> Iterator[Encoded | None]:
     first: Encoded | None = Encoded({}, {})
     params = first
     for position, attempt in enumerate(attempts):
-        # The patch of a stub starts from the first attempt's params, not from the previous ones.
+        # A stub's patch changes the first attempt's params, and not those of the previous attempt.
         params = _patched(first if attempt.get("kept_in") else params, attempt)
         first = params if position == 0 else first
         yield params
@@ -247,7 +247,7 @@ def tokens_of(attempt: Attempt) -> dict[str, int | None]:
     parts = {name: _count(usage.get(name)) for name in ("input_tokens", "output_tokens")}
     known = [count for count in parts.values() if count is not None]
     total = _count(usage.get("total_tokens"))
-    if known:  # Some servers report a total of 0 beside the parts.
+    if known:  # Some servers report the parts and a total of 0.
         total = max(total or 0, sum(known))
     return {**parts, "total_tokens": total}
 
@@ -285,8 +285,8 @@ def _blank() -> dict[str, Any]:
 def located(values: Mapping[str, Any], namespace: str) -> dict[str, Any]:
     """Return a call's state for use in a different namespace.
 
-    Stubs name a checkpoint without its namespace while they are in their own. Here they get
-    `namespace` added, so that their checkpoints are still found.
+    A stub in its own namespace names its checkpoint without a namespace. The returned stubs also
+    have `namespace`, because their checkpoints must be found from the other namespace.
     """
     moved = {
         key: without_implied(

@@ -1,7 +1,7 @@
 """Write logic once as a coroutine, and run it both in sync and in async code.
 
-The coroutine waits only by the functions below. Under `run_sync` they block, so the coroutine never
-suspends and needs no event loop. Under `run_async` they await.
+The coroutine waits only by the functions of this module. Under `run_sync` these functions block.
+The coroutine then never suspends, and needs no event loop. Under `run_async` they await.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ def run_sync(steps: Coroutine[Any, Any, T]) -> T:
 
 
 class SyncRun(Generic[T]):
-    """A sync run of a coroutine, for callers that start it with `steps.send(None)` in the block.
+    """A sync run of a coroutine, which the caller starts with `steps.send(None)` in the block.
 
-    `run_sync` would be one more frame in the tracebacks that a user sees.
+    `run_sync` is not used there, because it would add a frame to the tracebacks that a user sees.
     """
 
     result: T
@@ -166,7 +166,7 @@ async def sleep(seconds: float) -> None:
 
 
 def is_async(function: Callable[..., Any]) -> bool:
-    """Return whether a function is declared `async`. Any other may still return a coroutine."""
+    """Return whether a function is declared `async`. Another function may return a coroutine."""
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
         getattr(function, "__call__", None)  # noqa: B004
     )
@@ -184,8 +184,8 @@ async def call(
     Args:
         function: The function or runnable.
         *args: Its arguments.
-        timeout: Seconds. A sync function then runs in a separate thread. If it takes longer, it
-            goes on there, because a thread cannot be stopped, and its result is dropped.
+        timeout: Maximum seconds. With a timeout, a sync function runs in a separate thread. A late
+            function continues there, because a thread cannot be stopped. Its result is dropped.
         config: The config that LangChain and LangGraph see while the function runs.
         receiver: Takes the pieces of a returned stream, in the function's thread and context.
     """
@@ -194,7 +194,7 @@ async def call(
     def work() -> Any:
         try:
             result = context.run(target, *args)
-        except StopIteration as error:  # A future cannot hold it, and it would end our coroutine.
+        except StopIteration as error:  # A future cannot hold a `StopIteration`.
             raise RuntimeError(f"`{_name(target)}` raised StopIteration") from error
         return context.run(_taken, receiver, result)
 
@@ -243,17 +243,17 @@ def _context_with(config: RunnableConfig | None) -> contextvars.Context:
 
 
 def _taken(receiver: Receiver | None, result: Any) -> Any:
-    """Return a function's result. If it is a sync stream, `receiver` reads and joins it first."""
+    """Return a function's result. If the result is a sync stream, `receiver` first joins it."""
     if receiver is None or not isinstance(result, Iterator):
         return result  # pyright: ignore[reportUnknownVariableType]
     return drain(result, receiver)  # pyright: ignore[reportUnknownArgumentType]
 
 
 async def awaited(result: Any, function: Callable[..., Any]) -> Any:
-    """Return the result of a user's function; await it if it is a coroutine.
+    """Return the result of a user's function. If the result is a coroutine, await it.
 
     Raises:
-        AsyncUnderSyncError: If it is a coroutine, and the run is sync.
+        AsyncUnderSyncError: If the result is a coroutine, and the run is sync.
     """
     if is_sync() or not inspect.isawaitable(result):
         return _not_awaitable(result, function)
@@ -265,7 +265,7 @@ def _not_awaitable(result: Any, function: Callable[..., Any]) -> Any:
     if not inspect.isawaitable(result):
         return result
     if inspect.iscoroutine(result):
-        result.close()  # Without this, Python warns that the coroutine was never awaited.
+        result.close()  # Python warns of a coroutine that was neither awaited nor closed.
     raise _async_under_sync(function)
 
 
@@ -277,7 +277,7 @@ def _async_under_sync(function: Callable[..., Any]) -> AsyncUnderSyncError:
 
 
 def refuse_async(function: Callable[..., Any]) -> None:
-    """Raise for a declared async function in a sync run, before the first model call.
+    """Raise an error about an async function in a sync run, before the first model call.
 
     Raises:
         AsyncUnderSyncError: If the function is async and the run is sync.

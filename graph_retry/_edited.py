@@ -24,7 +24,7 @@ def edited_fields(shown: Mapping[str, Any], after: Mapping[str, Any]) -> dict[st
 
 
 def removed_field(shown: Any, after: Any, path: tuple[str, ...] = ()) -> str:
-    """Return the pointer of a removed field, or "", because an edit cannot remove a field.
+    """Return the JSON Pointer of a removed field, or "". An edit cannot remove a field.
 
     Example:
         >>> removed_field({"options": {"top": 1}}, {"options": {}})

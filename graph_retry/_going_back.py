@@ -1,4 +1,4 @@
-"""Read an answer that goes back to an earlier attempt, and find the position it continues from."""
+"""Read an answer that goes back to an earlier attempt, and find the position where it continues."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Fork(NamedTuple):
     params: The params of that attempt.
     again: Whether to make that attempt again, instead of deciding its review.
     reason: The reason for the next attempt, for the ledger.
-    problem: Why the answer must be refused; None if it can be applied.
+    problem: The reason why the answer must be refused; None if the answer can be applied.
     """
 
     answer: dict[str, Any]
@@ -41,7 +41,7 @@ class Fork(NamedTuple):
     problem: str | None
 
     def kept(self, decision: dict[str, Any]) -> list[Attempt]:
-        """Return the ledger after the answer: earlier attempts, with the decision on the last one.
+        """Return the attempts up to the answered one, which gets the decision.
 
         An attempt that is made again is removed from the ledger.
         """
@@ -52,15 +52,15 @@ class Fork(NamedTuple):
 
 
 def goes_back(answer: Any) -> bool:
-    """Return whether an answer may be about an earlier attempt: it has the key `rewind`."""
+    """Return whether an answer has the key `rewind`, and may be about an earlier attempt."""
     return is_object(answer) and REWIND in answer
 
 
 def fork_of(answer: Any, attempts: list[Attempt]) -> Fork | None:
-    """Read `{…, "rewind": {"attempt": 2, "again": true}}`; None for any other answer.
+    """Read `{…, "rewind": {"attempt": 2, "again": true}}`. Any other answer gives None.
 
-    If the ledger does not have the attempt, the result is None as well. The answer is then judged
-    for the open review, which ignores the key `rewind`.
+    An attempt that is not in the ledger also gives None. The answer is then judged as an answer to
+    the open review, which ignores the key `rewind`.
     """
     asked: Any = answer.get(REWIND) if is_object(answer) else None
     number: Any = asked.get("attempt") if is_object(asked) else None
@@ -89,10 +89,10 @@ def fork_of(answer: Any, attempts: list[Attempt]) -> Fork | None:
 
 
 def forked(loop: Loop, params: Encoded) -> Loop:
-    """Return the position from which an answer that goes back continues, with that attempt's types.
+    """Return the position from which an answer that goes back continues, with the attempt's types.
 
-    It has no suggestion. Its summary of records outside state is empty, because the whole ledger is
-    then in state.
+    The position has no suggestion. Its summary of records outside state is empty, because state
+    then has the whole ledger.
     """
     review = loop["review"]
     assert review is not None  # noqa: S101
@@ -109,7 +109,7 @@ def is_reopened(loop: Loop) -> bool:
 def reopened(state: Mapping[str, Any]) -> Loop:
     """Return the position of a finished call that is reopened for an answer that goes back.
 
-    Its review was never asked. If the answer does not fit, there is no question to ask again.
+    The review of this position was never asked. Therefore an invalid answer repeats no question.
     """
     review: OpenReview = {**fresh_review(str(uuid4())), "round": _NEVER_ASKED, "asked_at": now()}
     return {**loop_of(state), "next": "review", "review": review}

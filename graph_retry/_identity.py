@@ -1,12 +1,12 @@
-"""A call that begins, its identity, and the first params of a saved one.
+"""A call that begins, the identity of a call, and the first params of a saved call.
 
 A call is identified by its task, its name and its identity. The identity is a digest of its `key`
-or, without a key, of its encoded first params. Equal calls of one task are numbered. The call's
-namespace holds all of these, so one exact lookup finds a saved call, in whatever order calls start.
+or, without a key, of its encoded first params. Equal calls of one task are numbered. One exact
+lookup finds a saved call in any order of calls, because the call's namespace holds all of these.
 A call with different params is a different call.
 
-If a graph is interrupted before its first step, LangGraph has saved only its input, under the
-channel `START`. (Observed by killing processes there.)
+If a crash ends a graph before its first step, LangGraph has saved only the input of the graph,
+under the channel `START`. This was observed by killing processes at that point.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def identity_of(params: Encoded, key: str | None = None) -> str:
 def body_of(function: Any) -> tuple[CodeType | None, int]:
     """Return the code of a function and the id of the object whose method it is.
 
-    A lambda that is made again has the same code. The code of any other object is not known.
+    A lambda that is made again has the same code. An object that is no function has no code.
 
     Example:
         >>> body_of(lambda text: text.upper()) == body_of(lambda text: text.lower())
@@ -76,8 +76,8 @@ class Made:
     llm_call: The user's function.
     given: The input of the loop. The input from a function already holds encoded params.
     task_path: The path of nodes that leads to the task, without the task's id.
-    is_task: Whether the task is a retry node that LangGraph runs. The call is then the task's only
-        one, and can continue even if its input does not contain the params.
+    is_task: Whether the task is a retry node that LangGraph runs. Such a task has only one call.
+        The call can continue even if its input does not contain the params.
     """
 
     settings: Settings
@@ -91,8 +91,8 @@ class Made:
     def values(self) -> Mapping[str, Any] | None:
         """The input by state key; None if the input is `None` or a `Command`.
 
-        The state of the outer graph may still hold the `attempts` of an earlier call. If that call
-        ended `exhausted`, they are left out, because this call would continue after them.
+        The state of the outer graph may still hold the `attempts` of an earlier call. The attempts
+        of an `exhausted` call are left out, because this call would continue after them.
         """
         if self.given is None or isinstance(self.given, Command):
             return None
@@ -133,7 +133,7 @@ class Made:
         try:
             return self.codec.load(*self._as_given(self.values))
         except (TypeError, ValueError):
-            # A saved call uses its saved params. For a new call, the `call` step raises this error.
+            # A saved call uses its saved params. In a new call, the step `call` raises the error.
             if not self.is_task:
                 raise
             return None
@@ -149,9 +149,9 @@ class Made:
         return values.get(keys["params"]), types
 
     def first_state(self, waits: Loop | None = None) -> Any:
-        """Return the input for the first checkpoint: with encoded params and the call's identity.
+        """Return the input for the first checkpoint, with encoded params and the call's identity.
 
-        A later run uses the saved params. `waits` is the position of the call if it already waits.
+        A later run uses the saved params. `waits` is the position of a call that already waits.
         """
         if self.values is None or LOOP in self.values or self.params is None:
             return self.given

@@ -26,10 +26,10 @@ SHOWN_ISSUES = 20
 MAX_ISSUES = 100
 MESSAGE_CHARS = 500
 VALUE_CHARS = 200
-MAX_DEPTH = 200  # Pydantic's JSON parser and checkpointers fail soon after.
+MAX_DEPTH = 200  # Pydantic's JSON parser and checkpointers fail at a slightly greater depth.
 REFUSED = "the validator refused the value"
 ABSENT: Any = object()
-"""A marker for a missing value, for places where `None` would be a value."""
+"""A marker for a missing value, because `None` may be a value."""
 
 Path = tuple[int | str, ...]
 
@@ -55,7 +55,7 @@ def issue(
 
 
 def is_hopeless(error: Any) -> bool:
-    """Return whether an exception says, by its attribute `hopeless`, that no new call can help."""
+    """Return whether an exception's attribute `hopeless` tells that no new call can help."""
     return getattr(error, "hopeless", False) is True
 
 
@@ -75,7 +75,7 @@ def parts_of(path: str) -> list[str]:
 
 
 def top_of(one: Issue) -> str:
-    """Return the name of the field that an issue is about, or in; empty if it is about all.
+    """Return the name of the top-level field that has the issue, or "" for the whole value.
 
     Example:
         >>> top_of({"path": "/rows/0/a~1b", "message": "", "code": ""})
@@ -91,7 +91,7 @@ def cut(text: str, limit: int) -> str:
 
 
 def excerpt(text: str, limit: int) -> str:
-    """Shorten `text` to at most `limit` characters (60 or more). Both ends of the text stay.
+    """Cut out the middle of `text`, to at most `limit` characters (`limit` is 60 or more).
 
     Example:
         >>> excerpt("a" * 1000, 60)
@@ -110,9 +110,9 @@ direction, line separators and lone surrogates."""
 
 
 def literal(value: Any, limit: int = VALUE_CHARS) -> str:
-    """Write `value` as JSON, cut to `limit` characters. Only the needed part of it is encoded.
+    """Write `value` as JSON, cut to `limit` characters. Only the needed part is encoded.
 
-    Characters that would break the line or turn its direction are escaped.
+    Characters that would break the line or reverse its direction are escaped.
     """
     value = value[:limit] if isinstance(value, str) else value
     try:
@@ -166,8 +166,8 @@ def format_issues(issues: list[Issue]) -> str:
 def attempt(call: Callable[..., Any], *args: Any, root: Any = ABSENT) -> tuple[Any, list[Issue]]:
     """Call a user's function; return its result and no issues.
 
-    If it raises, return `ABSENT` and the error as issues. `root` is the checked value, if the
-    function checks the whole of it; then the paths of issues are exact.
+    If the function raises, return `ABSENT` and the error as issues. `root` is the value that the
+    function checks. With a `root`, the paths of issues are exact.
     """
     try:
         return call(*args), []
@@ -178,7 +178,7 @@ def attempt(call: Callable[..., Any], *args: Any, root: Any = ABSENT) -> tuple[A
 
 
 def wrap_error(error: Exception, root: Any = ABSENT) -> list[Issue]:
-    """Convert an exception to issues. A `ValidationError` (about `root`) has one for each error.
+    """Convert an exception to issues. Each error of a `ValidationError` (of `root`) is one issue.
 
     Example:
         >>> wrap_error(KeyError("age"))[0]["message"]
@@ -189,7 +189,7 @@ def wrap_error(error: Exception, root: Any = ABSENT) -> list[Issue]:
     group = cast("Any", error)
     if isinstance(error, ExceptionGroup):
         return [problem for one in group.exceptions for problem in wrap_error(one, root)]
-    # Importing `jsonschema` is slow. If it has not been imported, it cannot have raised the error.
+    # The import of `jsonschema` is slow. A module that was never imported cannot have raised this.
     jsonschema = sys.modules.get("jsonschema")
     if jsonschema and isinstance(error, jsonschema.ValidationError):
         return [schema_issue(error)]
@@ -201,12 +201,12 @@ def wrap_error(error: Exception, root: Any = ABSENT) -> list[Issue]:
 
 
 def schema_issue(error: Any) -> Issue:
-    """Convert an error of `jsonschema` to an issue; for `anyOf` and the like, the closest error."""
+    """Convert an error of `jsonschema` to an issue. Of an `anyOf`, take the closest inner error."""
     closest = sys.modules["jsonschema"].exceptions.best_match([error])
     path = [*closest.absolute_path]
     # An error has no keyword if the schema is `false`, or if custom code made the error.
     code = closest.validator if isinstance(closest.validator, str) else "schema"
-    # The message quotes the whole value, which may be long, so a short form replaces it.
+    # A short form replaces the message, because the message quotes the whole value.
     text = closest.message.replace(repr(closest.instance), literal(closest.instance, 80), 1)
     text += "" if closest is error else f" (the closest way to satisfy `{error.validator}`)"
     if code == "required":
@@ -241,7 +241,7 @@ def pydantic_issues(error: ValidationError, root: Any = ABSENT) -> list[Issue]:
 
 
 def _real_path(loc: Path, goal: Any, root: Any) -> Path:
-    """Return the parts of a pydantic location that are a path in `root`, which ends at `goal`."""
+    """Return the parts of a pydantic location that form a path in `root` to the value `goal`."""
     reached: dict[Path, Any] = {(): root}
     for part in loc:
         for path, node in list(reached.items()):
@@ -268,7 +268,7 @@ def as_json(value: Any) -> Any:
 
 
 def json_problem(value: Any, path: tuple[Any, ...] = ()) -> Issue | None:
-    """Return the first problem that keeps `value` from being plain JSON in graph state, or None.
+    """Return the first problem because of which graph state cannot hold `value` as JSON, or None.
 
     `path` is the path of `value`. An instance of a subclass (of `str`, for example) is a problem,
     because a checkpointer would return the base class.

@@ -96,9 +96,9 @@ def json_lines(path: str | Path, of: str) -> Iterator[tuple[str, Any]]:
     """Yield (place, value) for each line of a JSON Lines file; a place is `line 2 of data.jsonl`.
 
     Raises:
-        ValueError: If a line is not JSON. The message says what the file should hold (`of`).
+        ValueError: If a line is not JSON. The message names the content of such a file (`of`).
     """
-    # `utf-8-sig`, because some editors begin a file with a byte order mark.
+    # The encoding is `utf-8-sig`, because some editors begin a file with a byte order mark.
     with Path(path).open(encoding="utf-8-sig") as file:
         for number, line in enumerate(file, 1):
             place = f"line {number} of {path}"

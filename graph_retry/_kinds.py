@@ -1,7 +1,7 @@
-"""Whether a value fits a declared type, and the words for that type.
+"""Check whether a value fits a declared type, and describe the type in words.
 
-A value is taken as it is: nothing is converted, and `True` is no number. Of a container, the items
-are checked as well. Of a function, the number of its arguments is, and whether it may be async.
+No value is converted, and `True` is not a number. The items of a container are checked as well. A
+function must take the right number of arguments, and may be async only if its type allows that.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Within(NamedTuple):
 
 
 class Misfit(NamedTuple):
-    """A value that does not fit its type: its place, that type, a reason, a suggestion."""
+    """A value that does not fit its type: the value's place, the type, a reason, a suggestion."""
 
     place: str
     value: Any
@@ -67,7 +67,7 @@ class Misfit(NamedTuple):
 
 @cache
 def _parts(kind: Any) -> tuple[Any, tuple[Any, ...]]:
-    """Return a type's origin and arguments. Every call checks the same few types."""
+    """Return a type's origin and arguments. They are cached, because few types are checked."""
     return get_origin(kind), get_args(kind)
 
 
@@ -103,7 +103,7 @@ def _misfit_within(value: Any, kind: Any, place: str) -> Misfit | None:
 
 
 def _misfit_of_all(value: Any, kind: Any, place: str) -> Misfit | None:
-    """Return what does not fit any branch of a union: an item, if its container fits one."""
+    """Return the part of a value that fits no branch of a union, such as one item of a list."""
     wrong = list[Misfit]()
     for branch in _parts(kind)[1]:
         found = misfit(value, branch, place)
@@ -118,7 +118,7 @@ def _misfit_of_all(value: Any, kind: Any, place: str) -> Misfit | None:
 def _misfit_items(
     value: Any, origin: Any, args: tuple[Any, ...], place: str
 ) -> Iterator[Misfit | None]:
-    """Check the items of a container; an iterator is left alone, because reading it ends it."""
+    """Check the items of a container. An iterator is not read, because its items would be lost."""
     if not args or not isinstance(value, Collection):
         return
     if isinstance(value, Mapping):
@@ -148,7 +148,7 @@ def _is_a(value: Any, kind: Any) -> bool:
         return isinstance(value, Mapping)
     if kind in (Sequence, Iterable, Collection) and isinstance(value, str | bytes):
         return False
-    # A class has all methods of a protocol such as `Format`, but is no object of it.
+    # A class has all methods of a protocol such as `Format`, and is still not an object of it.
     return isinstance(value, kind) and (kind is type or not isinstance(value, type))
 
 
@@ -165,7 +165,7 @@ def _arguments_of(kind: Any) -> list[Any] | None:
 
 
 def _unlike(function: Any, arguments: list[Any], kind: Any) -> str | None:
-    """Say why a value is no function of these arguments; None if it is one."""
+    """Return the reason why a value is no function of these arguments; None if it is one."""
     if not callable(function):
         return ""
     if isinstance(function, type) or get_origin(function) is not None:
@@ -237,7 +237,7 @@ def _words_of_function(arguments: list[Any]) -> str:
 
 
 def _or(words: list[str]) -> str:
-    """Join words by commas and `or`, each of them once."""
+    """Join words by commas and `or`, and leave out repeated words."""
     *first, last = dict.fromkeys(words)
     comma = "," if any(" or " in each or ", " in each for each in words) else ""
     return f"{', '.join(first)}{comma} or {last}" if first else last

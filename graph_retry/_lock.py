@@ -1,8 +1,8 @@
 """The lock on a thread, which `resume` holds until the graph stops again.
 
-Within a process, the lock is a mutex. To keep other processes out, it also takes a file lock beside
-a SQLite database or an advisory lock in PostgreSQL. If the holder dies, the operating system or the
-database releases it.
+Within a process, the lock is a mutex. A second lock keeps other processes out: a file lock beside
+a SQLite database, or an advisory lock in PostgreSQL. If the holder dies, the operating system or
+the database releases this second lock.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _LOCK_TROUBLE = {
     errno.ENOENT: _MOVED,
     **dict.fromkeys((errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ELOOP), _IN_THE_WAY),
 }
-"""What a user can do if a lock file cannot be made, by error number."""
+"""The advice to a user if a lock file cannot be made, by error number."""
 
 
 class ThreadLock:
@@ -56,7 +56,7 @@ class ThreadLock:
         self._held = ExitStack()
 
     def __enter__(self) -> Self:
-        """Return the lock. The end of the block releases it, if it was acquired."""
+        """Return the lock. The end of the block releases an acquired lock."""
         return self
 
     def __exit__(self, *raised: object) -> None:
@@ -70,7 +70,7 @@ class ThreadLock:
         """
         if not self._mutex.acquire(blocking=False):
             return False
-        # If the outside lock is not acquired, the end of this block releases the mutex.
+        # The end of this block releases the mutex, unless the outside lock is acquired as well.
         with ExitStack() as taken:
             taken.callback(self._mutex.release)
             if self._outside is None:
@@ -98,13 +98,13 @@ def pauses() -> Iterator[float]:
 class _FileLock:
     """A lock by an empty file per thread, in a folder beside the database. The files stay there.
 
-    Folder and files get the database's group and permissions, so that every user of the database
-    can lock.
+    The folder and the files get the database's group and permissions, because every user of the
+    database must be able to lock.
     """
 
     def __init__(self, database: str, thread_id: str) -> None:
         self._database, self._folder = Path(database), Path(f"{database}.locks")
-        # A hash, because a thread id may contain characters that a file name must not have.
+        # The name is a hash, because a thread id may have characters that no file name can have.
         name = blake2s(thread_id.encode(), digest_size=16).hexdigest()
         self._path = self._folder / f"{name}.lock"
         self._lock: Any = None
@@ -129,8 +129,8 @@ class _FileLock:
         with suppress(Timeout):
             self._lock.acquire(blocking=False)
         if not isinstance(self._lock, FileLock):
-            # Without file locks, `filelock` turns it into a `SoftFileLock`. That stays locked if
-            # its holder dies.
+            # On a system without file locks, `filelock` makes a `SoftFileLock`, which stays locked
+            # after its holder has died.
             self._lock.release()
             raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
         return bool(self._lock.is_locked)
@@ -155,8 +155,8 @@ class _FileLock:
 class _AdvisoryLock:
     """A lock by PostgreSQL's advisory lock on a number.
 
-    It holds a separate connection, because a pool may have no free one. Advisory locks belong to
-    the whole database, so the name includes the schema, unless that is `public`.
+    The lock holds a separate connection, because a pool may have no free one. The name includes
+    any schema except `public`, because advisory locks belong to the whole database.
     """
 
     def __init__(self, connection: Any, thread_id: str) -> None:
@@ -173,7 +173,7 @@ class _AdvisoryLock:
 
 
 async def _outside_lock(saver: Any, thread_id: str) -> Any:
-    """Return the lock that excludes other processes; None if no other process has this storage."""
+    """Return the lock that excludes other processes; None if none of them can use this storage."""
     storage = storage_of(saver)
     if storage == "sqlite":
         files = await query(saver, "PRAGMA database_list")

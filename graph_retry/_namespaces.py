@@ -1,11 +1,11 @@
 """Parse and build checkpoint namespaces. No other module does this.
 
 LangGraph saves the outermost graph under the empty namespace, and a subgraph of one of its tasks
-under `node:task_id`. For each further level, `|node:task_id` is appended. If a task invokes several
-subgraphs, `|1`, `|2`, … is appended as well. Task ids are UUIDs. (Read in `langgraph.pregel._algo`
-and in the checkpoints of nested graphs.)
+under `node:task_id`. Each further level appends `|node:task_id`. If a task invokes several
+subgraphs, `|1`, `|2`, … is appended as well. Task ids are UUIDs. These facts were read in
+`langgraph.pregel._algo` and in the checkpoints of nested graphs.
 
-A function's call is no node. Therefore graph-retry appends a part of its own: `|name:identity`.
+The call of a function is not a node. Therefore graph-retry appends its own part, `|name:identity`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def outermost(namespace: str) -> Part:
 
 
 def around(namespace: str) -> str:
-    """Return the enclosing namespace: the given one without its last part."""
+    """Return the enclosing namespace, which is the given one without its last part."""
     return namespace.rpartition(_BETWEEN)[0]
 
 

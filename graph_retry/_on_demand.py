@@ -1,4 +1,4 @@
-"""Load a package's public names when a program first uses them, to keep the import fast.
+"""Load each public name of a package when a program first uses it, to keep the import fast.
 
 `import graph_retry` loads only the modules that every call uses. The hooks, and the functions
 that answer reviews, are loaded by programs that import them.
@@ -12,7 +12,7 @@ from typing import Any
 def on_demand(package: str, *modules: str) -> Callable[[str], Any]:
     """Return the `__getattr__` for a package whose public names are in modules not loaded yet.
 
-    A name in the package's `__all__` is searched in the modules, in order.
+    The modules are searched in order for a name of the package's `__all__`.
     """
 
     def load(name: str) -> Any:

@@ -1,11 +1,11 @@
-"""Regular expressions that are compiled at first use, so that importing the package is fast."""
+"""Regular expressions that are compiled at first use, because the import must be fast."""
 
 import re
 from typing import Any, cast
 
 
 class _Lazy:
-    """Acts as a compiled pattern, and compiles it when one of its methods is first used."""
+    """An object like a compiled pattern, which compiles the pattern at the first method call."""
 
     def __init__(self, source: str, flags: int) -> None:
         self._source, self._flags = source, flags

@@ -1,7 +1,7 @@
 """Replace base64 pictures and files in texts by short notes, and restore them.
 
-A note contains the hash of its picture. Therefore the picture can be restored wherever a person has
-moved the note.
+A note contains the hash of its picture. Therefore the picture can be restored even after a person
+has moved the note.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _KINDS = {
     "T2dnUw": "audio/ogg",
     "UEsDB": "application/zip",
 }
-"""Media types by the first characters of such a file in base64."""
+"""Media types of files, by the first characters of a file in base64."""
 
 _BEGIN = "|".join(map(re.escape, _KINDS))
 _ENCODED = lazy(

@@ -1,7 +1,7 @@
 """Quote texts of models and errors as data, in prompts and in the questions to people.
 
-A text that this library adds to a prompt stands between two marks (a frame), so that it can be
-removed later. A quoted text can neither contain a mark nor end its own quotation.
+A text that this library adds to a prompt is between two marks, called a frame, by which the library
+can later remove the text. A quoted text can neither contain a mark nor end its own quotation.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Frame(NamedTuple):
 
 FEEDBACK = Frame("[feedback on your last answer]", "[end of feedback]")
 COMMENT = Frame("[comment of a reviewer]", "[end of comment]")
-"""The frame of a person's comment, if the model gave no answer that feedback could quote."""
+"""The frame of a person's comment on an attempt without an answer that feedback could quote."""
 
 LESSONS = Frame("[lessons from earlier steps]", "[end of lessons]")
 CORRECTIONS = Frame("[corrections of earlier answers]", "[end of corrections]")
@@ -45,7 +45,7 @@ _HINTS = {
 
 
 def framed(frame: Frame, lines: Iterable[str]) -> str:
-    """Return a text of the lines, between the two marks of a frame."""
+    """Return the lines as one text between the two marks of a frame."""
     return "\n".join([frame.begin, *lines, frame.end])
 
 
@@ -61,14 +61,14 @@ def unframed(frame: Frame, text: str) -> str:
 
 
 def tame(text: str) -> str:
-    """Remove all frame marks from a text, so that it cannot end its frame; escape surrogates."""
+    """Remove all frame marks from a text, which could end its frame, and escape surrogates."""
     for mark in (*FEEDBACK, *COMMENT, *LESSONS, *CORRECTIONS):
         text = text.replace(mark, "[…]")
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 def fenced(text: str) -> str:
-    """Fence a text with more backticks than it contains, so that it cannot end its quotation.
+    """Fence a text with more backticks than the text has, because no text may end its quotation.
 
     Example:
         >>> print(fenced("```json"))
@@ -82,7 +82,7 @@ def fenced(text: str) -> str:
 
 
 def issue_line(issue: Issue, *, received: bool = True) -> str:
-    """Write an issue as one line with a hint. `received=False` leaves out the model's value."""
+    """Write an issue as one line with a hint, and without the model's value if not `received`."""
     details = [f"expected: {issue['expected']}"] if issue["expected"] else []
     if received and issue["received"]:
         details.append(f"received: {issue['received']}")

@@ -17,8 +17,8 @@ Redact = Callable[[str], str]
 def redacted(value: Any, redact: Redact | None, names: Collection[str] = ()) -> Any:
     """Return a JSON value with all texts and keys redacted. Numbers are not redacted.
 
-    `names` are the keys that a type declares; these are not redacted either. An object keeps the
-    number and the order of its keys.
+    A key in `names`, which a type declares, is not redacted. An object keeps the number and the
+    order of its keys.
 
     Example:
         >>> redacted({"to": ["Ada", 1], "Ada": 2}, lambda text: "***", names=("to",))
@@ -37,7 +37,7 @@ def redacted(value: Any, redact: Redact | None, names: Collection[str] = ()) -> 
 
 
 def _redacted_text(text: str, redact: Redact) -> str:
-    """Redact a text. If escapes (such as `%C3%BC`) hide private parts, resolve them first."""
+    """Redact a text. Resolve the escapes that hide private parts, such as `%C3%BC`."""
     shown = _checked(redact(text))
     for json_too in (False, True):
         plain = _unescaped(text, json_too=json_too)
@@ -63,7 +63,7 @@ _CONTROL = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 def _unescaped(text: str, *, json_too: bool) -> str:
-    """Resolve the escapes in a text. Those that JSON requires stay, unless `json_too` is set."""
+    """Resolve the escapes in a text. Without `json_too`, the escapes that JSON requires stay."""
 
     def plain(match: re.Match[str]) -> str:
         escape = match[0]
@@ -87,7 +87,7 @@ def _read_bytes(encoded: bytes) -> str:
 
 
 def _redacted_keys(keys: Collection[str], redact: Redact, names: Collection[str]) -> list[str]:
-    """Redact an object's keys. If two keys become equal, they are numbered (`***`, `*** #2`)."""
+    """Redact an object's keys. Keys that become equal are numbered, as in `***` and `*** #2`."""
     shown: list[str] = []
     like = Counter(name.partition(" #")[0] for name in names)
     for key in keys:
@@ -139,9 +139,9 @@ def redacted_issue(issue: Issue, redact: Redact | None, names: Collection[str] =
 def redacted_fields(
     record: Mapping[str, Any], redact: Redact | None, names: Collection[str] = ()
 ) -> dict[str, Any]:
-    """Return an update for a record in which all texts of its result are redacted.
+    """Return an update for a record in which all texts of the record's result are redacted.
 
-    It is empty without a redactor.
+    Without a redactor, the update is empty.
     """
     if redact is None:
         return {}
@@ -173,7 +173,7 @@ def shown_record(record: Attempt) -> Attempt:
     shown = record.get("params_shown")
     patch: Any = [{"op": "replace", "path": "", "value": shown}]
     known: Any = {"params_patch": patch if shown is not None else None, "params_types": {}}
-    # A record that this function returned before has redacted params in its patch already.
+    # The patch of a record from an earlier call of this function already has redacted params.
     if "params_shown" in record and shown is None:
         known = {}
     if record.get("status") == "running":

@@ -1,9 +1,9 @@
-"""Send reminders and escalations about a waiting review; each is a stage, and is sent once.
+"""Send reminders and escalations about a waiting review. Each is a stage, which is sent once.
 
-The names of sent stages are saved in the review's thread, in a separate namespace, so that they are
-deleted with the thread. While messages are sent, the thread's lock keeps other sweeps out. A stage
-is saved after its message was sent. Therefore the next sweep repeats a message that failed, and a
-crash repeats at most one message.
+A separate namespace of the review's thread has the names of the sent stages, which are deleted with
+the thread. While messages are sent, the thread's lock keeps other sweeps out. A stage is saved
+after its message was sent. Therefore the next sweep repeats a message that failed, and a crash
+repeats at most one message.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def stages_of(
 async def remind(
     saver: BaseCheckpointSaver[Any], review: PendingReview, stages: Iterable[Stage]
 ) -> None:
-    """Send a review's due stages that were not sent yet, unless another process does it now."""
+    """Send the due stages of a review that were not sent, unless another process is sending."""
     asked_at, thread_id = review.asked_at, review.thread_id
     if asked_at is None or thread_id is None or not is_expired(review.deferred_until or asked_at):
         return
@@ -81,7 +81,7 @@ async def remind(
         saved = await newest_checkpoint(saver, thread_id, namespace)
         if saved is None or not waits_for(saved, review.review_id):
             return
-        # The key stays the same if the question is deferred, assigned or asked again.
+        # The key stays the same after the question is deferred, assigned or asked again.
         key = digest(namespace, asked_at)
         note: Any = await read_checkpoint(saver, place_of(thread_id, TOLD, key))
         told: list[str] = list(note.metadata.get(TOLD, ())) if note else []
@@ -95,7 +95,7 @@ async def remind(
 async def _write(
     saver: BaseCheckpointSaver[Any], place: RunnableConfig, key: str, told: list[str]
 ) -> None:
-    """Replace the checkpoint that lists the sent stages in its metadata; it has no state."""
+    """Replace the checkpoint whose metadata lists the sent stages, and which has no state."""
     checkpoint: Checkpoint = {**empty_checkpoint(), "id": key}
     noted = cast("CheckpointMetadata", {TOLD: told})
     await sync_or_async(saver.put, saver.aput, place, checkpoint, noted, {})

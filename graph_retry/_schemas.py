@@ -1,8 +1,8 @@
-"""Resolve a JSON Schema into alternatives: plain schemas, without references or `anyOf` and so on.
+"""Resolve a JSON Schema into alternatives, which are schemas without references or `anyOf`.
 
-Each value that fits a schema fits at least one of its alternatives. The reverse does not hold,
-because keywords such as `not` and `if` are ignored: the alternatives may allow too much, never too
-little.
+Each value that fits a schema fits at least one of its alternatives. A value that fits an
+alternative may still not fit the schema, because keywords such as `not` and `if` are ignored. The
+alternatives may therefore allow more than the schema, but never less.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ _MAX_DEPTH = 50
 _MAX_STEPS = 1_000
 """Limits of resolving one schema, because a schema may refer to itself.
 
-Beyond them, the result allows anything.
+Beyond these limits, the result allows any value.
 """
 
 _MAX_COMBINED = 200
-"""The most alternatives of one schema. A combination that would produce more is ignored."""
+"""Maximum number of alternatives. A combination of schemas that would make more is ignored."""
 
 _NAMES: dict[Any, str] = {
     bool: "boolean",
@@ -82,7 +82,7 @@ def kinds(alternative: dict[str, Any]) -> frozenset[str]:
 
 
 def member(alternative: dict[str, Any], key: str) -> Any:
-    """Return the schema of an object's member `key`; None if the alternative does not say."""
+    """Return the schema of an object's member `key`; None if the alternative has no such schema."""
     named = alternative.get("properties")
     if is_object(named) and key in named:
         return named[key]
@@ -91,9 +91,9 @@ def member(alternative: dict[str, Any], key: str) -> Any:
 
 
 def element(alternative: dict[str, Any], index: int, root: Any) -> Any:
-    """Return the schema of a list's element; None if the alternative does not say.
+    """Return the schema of a list's element; None if the alternative has no such schema.
 
-    `prefixItems` counts only if `root` uses draft 2020-12, because older drafts do not have it.
+    `prefixItems` has an effect only if `root` uses draft 2020-12, which introduced the keyword.
     """
     items = alternative.get("items")
     draft = root.get("$schema", "2020-12") if is_object(root) else "2020-12"
@@ -104,7 +104,7 @@ def element(alternative: dict[str, Any], index: int, root: Any) -> Any:
 
 
 def has_own_base(node: Any) -> bool:
-    """Return whether a schema has an id, so that references in it do not refer to the root."""
+    """Return whether a schema has an id. References in such a schema do not refer to the root."""
     return is_object(node) and any(isinstance(node.get(name), str) for name in ("$id", "id"))
 
 
@@ -140,9 +140,9 @@ class _Walk:
 
 
 def _demands(node: dict[str, Any]) -> Iterable[list[Any]]:
-    """Yield the lists in `allOf`, `anyOf` and `oneOf`: a value must fit one schema of each list.
+    """Yield lists of schemas. A value must fit at least one schema of each list.
 
-    Each schema of an `allOf` is a list by itself.
+    An `anyOf` or `oneOf` gives one list. An `allOf` gives a list of one schema for each member.
     """
     for name in _COMBINING:
         listed = node.get(name)
@@ -153,7 +153,7 @@ def _demands(node: dict[str, Any]) -> Iterable[list[Any]]:
 def _both(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
     """Merge two schemas that a value must both fit.
 
-    `properties` and `required` are combined. If both set another keyword, `other` wins.
+    `properties` and `required` are combined. Any other keyword of both is taken from `other`.
     """
     joined = {**one, **other}
     if is_object(one.get("properties")) and is_object(other.get("properties")):

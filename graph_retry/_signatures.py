@@ -24,8 +24,8 @@ ResultT = TypeVar("ResultT")
 class AttemptContext:
     """Facts about the attempt for an `llm_call` with a second argument named `context`.
 
-    `attempt` is 1-based. `idempotency_key` is the same when a crash makes the same call run again,
-    and differs for every other call: pass it to a provider that deduplicates requests.
+    `attempt` is 1-based. `idempotency_key` stays the same if a crash makes this model call run
+    again, and no other model call has it. Pass the key to a provider that deduplicates requests.
     `deadline` is the `time.monotonic()` at which the call's `timeout` ends, if it has one.
     """
 
@@ -34,7 +34,7 @@ class AttemptContext:
     deadline: float | None = None
 
 
-# A union instead of protocols, because mypy infers no result type from a union of protocols.
+# The type has no protocols, because mypy infers no result type from a union of protocols.
 LLMCall = (
     Callable[[ParamsT], ResultT]
     | Callable[[ParamsT, AttemptContext], ResultT]
@@ -42,17 +42,17 @@ LLMCall = (
 )
 """A model call: a function (sync or async), or a LangChain runnable such as a chat model.
 
-It is called with a copy of the params. A function also gets an `AttemptContext` if its second
-parameter has that annotation or the name `context`. It returns text, a LangChain message, a
-`Completion` or any other value. If it raises, the attempt has failed.
+A model call gets a copy of the params. A function also gets an `AttemptContext` if its second
+parameter has that annotation or the name `context`. The result is a text, a LangChain message, a
+`Completion` or any other value. If the model call raises an error, the attempt has failed.
 """
 
 
 class Alternatives(Generic[ParamsT]):
     """Several params that a hook returns, for a person to choose from.
 
-    A review shows all of them, and `approve(choice=2)` chooses the second. The first are the hook's
-    suggestion, and an automatic retry uses them.
+    A review shows all of these params, and `approve(choice=2)` chooses the second. The first params
+    are the hook's suggestion, and an automatic retry uses the suggestion.
 
     Example:
         >>> len(Alternatives([{"model": "large"}, {"model": "small", "temperature": 0.0}]).params)
@@ -105,8 +105,8 @@ class HookTraits(Protocol):
     new_means: bool
     """Whether the hook switches to different means, such as a larger model (default False).
 
-    Its params are then tried even after two equal failures, when other hooks must leave the
-    decision to a person."""
+    The params of such a hook are tried even after two equal failures. Other hooks must then leave
+    the decision to a person."""
 
     field: str | None
     """The params field to which feedback and a person's comments are added (default: `messages` or
@@ -128,7 +128,7 @@ OnRetry = Hook[ParamsT] | Sequence[Hook[ParamsT]] | None
 
 
 def name_of(function: Callable[..., Any] | Runnable[Any, Any], default: str) -> str:
-    """Return a name for messages, such as `extract` or `ChatModel.invoke`; `default` for a lambda.
+    """Return a name for messages, such as `extract` or `ChatModel.invoke`. A lambda has `default`.
 
     Example:
         >>> name_of("".join, "llm_call")
@@ -197,9 +197,8 @@ def _takes_context(llm_call: Callable[..., Any] | Runnable[Any, Any]) -> bool:
 def declared_params(llm_call: Callable[..., Any] | Runnable[Any, Any]) -> type[Any] | None:
     """Return the pydantic model or dataclass by which a function annotates its params, or None.
 
-    The result is None for a decorated function, because a decorator (such as pydantic's
-    `validate_call`) may convert the argument. It is also None if the annotation cannot be
-    evaluated.
+    A decorated function gives None, because a decorator such as pydantic's `validate_call` may
+    convert the argument. An annotation that cannot be evaluated also gives None.
 
     Example:
         >>> def ask(params: AttemptContext) -> str: ...

@@ -22,29 +22,29 @@ ANSWER = "retry_answer"
 REVIEWED = "retry_output"
 """The state key of a result that is not yet the call's output, as `{"value": …}`.
 
-It is a result that the step `validate` has not judged yet, a valid output that waits for an
-approval, or an invalid one that `accept` may take. It is not an output key of the graph, so nobody
-can mistake it for the call's output.
+The result may be one that the step `validate` has not judged, a valid output that waits for an
+approval, or an invalid output that `accept` may take. The key is not an output key of the graph,
+because nobody must mistake the result for the call's output.
 """
 
 
 class OpenReview(TypedDict):
     """The open question about an attempt. Times are ISO 8601 in UTC.
 
-    round: The number of this question about the attempt. It is 1, and grows if the question is
-        asked again.
+    round: The number of this question about the attempt. The first is 1. The number grows whenever
+        the question is asked again.
     suggested: The suggested params, as a JSON view.
     suggested_types: The Python types of the suggested params.
     suggested_by: The author of the suggested params, such as `hook:NAME`.
     agents: The automatic reviewers that did not decide, each as `by`, `decision` and `problem`.
-        None until they were asked.
-    note: Why automation stopped.
-    problem: Why the last answer was refused.
-    answer_issues: Why, by field of the params or output of that answer.
+        None means that no reviewer was asked yet.
+    note: The reason why automation stopped.
+    problem: The reason why the last answer was refused.
+    answer_issues: The problems of the last answer, by field of its params or output.
     noted: Fields of the question that earlier decisions set, such as the time of a `defer`.
     before: The earlier decisions, which left the review open.
-    asked_at: When the question was first asked.
-    expires_at: When the review expires; None if it never does.
+    asked_at: The time at which the question was first asked.
+    expires_at: The time at which the review expires; None if it never expires.
     """
 
     review_id: str
@@ -67,21 +67,21 @@ class Loop(TypedDict):
 
     next: The step to run next.
     types: The Python types of the params in state.
-    author: Who made these params, as the ledger names authors.
-    reason: Why the params were made.
+    author: The author of these params, as the ledger names authors.
+    reason: The reason why the params were made.
     automatic: The number of automatic revisions since a reviewer last decided.
-    output_types: The Python types of the output, if it was not validated.
+    output_types: The Python types of an output that was not validated.
     review: The open question; None if nobody is asked.
     fork: The id of the review at which somebody last went back to an earlier attempt.
     identity: The identity of the call; see `_identity.py`.
     given: The call's original params, if lessons changed them before attempt 1.
     origin: A part of idempotency keys, for calls that share a namespace.
     task_path: The path of nodes that leads to the task of the call, without task ids.
-    note: A sentence for reviewers: this call may be meant to continue a waiting call.
+    note: A warning for reviewers that this call may be meant to continue a waiting call.
     seen: The ids of decisions about attempts whose whole records are not in state.
     spent: The budget that these attempts have used.
     continues: The namespace of the call before a fork, if this call continues it.
-    stopped: Why the call ended as `exhausted`, and what helps.
+    stopped: The reason why the call ended as `exhausted`, and the remedy.
     """
 
     next: str
@@ -129,7 +129,7 @@ def fresh_loop() -> Loop:
 def review_id_of(attempt_key: str, round_: int) -> str:
     """Return the id of a question about an attempt; `attempt_key` is its idempotency key.
 
-    If the question is asked again, `round_` grows, so the id changes.
+    `round_` grows, and the id changes, whenever the question is asked again.
     """
     return digest(attempt_key, round_)
 
@@ -173,7 +173,7 @@ def schemas(
 ) -> tuple[type[Any], type[Any], type[Any], type[Any]]:
     """Return four schemas: state, input, output, and the input without the loop's own key.
 
-    They are TypedDicts made at run time, because users may rename the keys.
+    The schemas are TypedDicts that are made at run time, because users may rename the keys.
 
     Args:
         keys: The names of the state keys.

@@ -1,4 +1,4 @@
-"""Read a model's stream piece by piece, and always close it, even if it is not read to its end."""
+"""Read a model's stream piece by piece, and always close the stream, even before its end."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def joined(texts: Iterable[str]) -> str:
 
 
 def without_half(text: str) -> str:
-    """Remove half a character (a high surrogate) at the end; its other half may still come."""
+    """Remove half a character (a high surrogate) at the end, whose other half may still come."""
     return text[:-1] if "\ud800" <= text[-1:] <= "\udbff" else text
 
 
@@ -40,7 +40,7 @@ class Receiver(Protocol):
 
 
 def drain(stream: Iterator[Any], receiver: Receiver) -> Any:
-    """Pass a stream's pieces to `receiver` until it stops or the stream ends; return its result."""
+    """Pass a stream's pieces to `receiver`, until either of the two stops; return its result."""
     try:
         for piece in stream:
             if receiver.take(piece):
@@ -54,7 +54,7 @@ def drain(stream: Iterator[Any], receiver: Receiver) -> Any:
 
 
 async def adrain(stream: AsyncIterator[Any], receiver: Receiver) -> Any:
-    """Do what `drain` does with an async stream."""
+    """Pass an async stream's pieces to `receiver`, as `drain` does for a sync stream."""
     try:
         async for piece in stream:
             if receiver.take(piece):
@@ -70,7 +70,7 @@ async def adrain(stream: AsyncIterator[Any], receiver: Receiver) -> Any:
 
 @contextmanager
 def _errors_logged() -> Generator[None]:
-    """Log an error of closing a stream instead of raising it, because the output has arrived."""
+    """Log any error that occurs while a stream is closed, because the output has arrived."""
     try:
         yield
     except GraphBubbleUp:

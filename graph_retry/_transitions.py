@@ -21,8 +21,8 @@ def after_failure(
 ) -> Automatic:
     """Choose the step after a failed attempt.
 
-    A retry needs changed params and a remaining automatic attempt, and nothing may have stopped
-    automation. Otherwise a reviewer is asked. If nobody may be asked, the call gives up.
+    An automatic retry needs changed params and a remaining automatic attempt. It is not allowed
+    after automation has stopped. Without a retry, a reviewer is asked, or the call gives up.
 
     Example:
         >>> rules = dict(stopped=False, auto_retries=1, review=True)
@@ -53,16 +53,16 @@ def why_no_call(
 
     Args:
         attempts: The ledger so far.
-        author: Who wants to call, as the ledger names authors.
+        author: The author of the next params, as the ledger names authors.
         sent: The number of these attempts that were made with the same params. A hook may never
             repeat params. An automatic reviewer may repeat them once, because the failure may have
             been an accident.
-        max_attempts: The most attempts. The last one is reserved for a person.
-        person: Whether a person may be asked. If not, automation may use all attempts, and may
-            try changed params even after two equal failures.
-        spent: The budget or limit that is used up, in words; None if none is.
-        new_means: Whether a hook switches to different means, such as a larger model. Then it may
-            try even after two equal failures.
+        max_attempts: Maximum number of attempts. The last attempt is reserved for a person.
+        person: Whether a person may be asked. Without a person, automation may use all attempts,
+            and may try changed params even after two equal failures.
+        spent: The budget or limit that is used up, in words; None if nothing is used up.
+        new_means: Whether a hook switches to different means, such as a larger model. Such a hook
+            may try even after two equal failures.
 
     Example:
         >>> failed = {"number": 1, "author": "caller", "failure": {"type": "E"}, "issues": []}
@@ -131,7 +131,7 @@ WITH_OUTPUT = ("succeeded", "overruled")
 def next_step(settings: Settings, state: Mapping[str, Any]) -> str:
     """Return the node of the step that follows in a state.
 
-    If a call that must raise ended without an output, `give_up` follows, which raises its error.
+    If the call ended without an output and must raise an error, `give_up` follows, and raises it.
     """
     following, status = loop_of(state)["next"], state.get(settings.keys["status"])
     if following != "end":
@@ -142,7 +142,7 @@ def next_step(settings: Settings, state: Mapping[str, Any]) -> str:
 def next_after_edit(settings: Settings, state: Mapping[str, Any]) -> str:
     """Return the step that follows a state that somebody has edited, for example in Studio.
 
-    If the params of an open question were edited, the edit requests the next attempt.
+    An edit of the params of an open question requests the next attempt.
     """
     following, keys = next_step(settings, state), settings.keys
     if following == "review" and state.get(ANSWER) is None:

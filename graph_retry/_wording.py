@@ -81,7 +81,7 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
 
 
 def since(moment: str) -> float:
-    """Return the seconds since a moment; below zero before it."""
+    """Return the seconds since a moment, which are negative for a future moment."""
     return (datetime.now(UTC) - datetime.fromisoformat(moment)).total_seconds()
 
 
@@ -98,7 +98,7 @@ def in_words(seconds: float) -> str:
 
 
 def did_you_mean(name: str, known: tuple[str, ...]) -> str:
-    """Return a sentence that suggests the known name for a misspelt one; empty if none is close.
+    """Return a sentence that suggests a known name for a misspelt one, or "" if none is close.
 
     Example:
         >>> did_you_mean("temprature", ("temperature", "model"))
@@ -119,7 +119,7 @@ def closest(name: str, known: tuple[str, ...]) -> str | None:
 
 
 def near_miss(name: str, known: Collection[str], sent: Collection[str]) -> str | None:
-    """Return the known name that a new one is probably meant to be, unless both are sent.
+    """Return the known name that a new name probably misspells; None if both names are sent.
 
     Example:
         >>> near_miss("modle", ["model"], sent=["modle"])
