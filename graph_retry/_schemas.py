@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 from urllib.parse import unquote
 
+from graph_retry._issues import json_problem
 from graph_retry._json import is_array, is_object
 
 _COMBINING = ("allOf", "anyOf", "oneOf")
@@ -101,6 +102,30 @@ def element(alternative: dict[str, Any], index: int, root: Any) -> Any:
     if is_array(items):
         first, items = items, alternative.get("additionalItems")
     return first[index] if is_array(first) and index < len(first) else items
+
+
+def storable(node: Any) -> Any:
+    """Return a schema without the keywords whose values are no plain JSON in graph state.
+
+    An example is a limit beyond 64 bits. The result may allow too much, never too little.
+
+    Example:
+        >>> storable({"properties": {"n": {"type": "integer", "maximum": 2**64}}})
+        {'properties': {'n': {'type': 'integer'}}}
+    """
+    if not is_object(node):
+        return node
+    kept: dict[str, Any] = {}
+    for word, value in node.items():
+        if word in ("properties", "patternProperties", "$defs") and is_object(value):
+            kept[word] = {name: storable(part) for name, part in value.items()}
+        elif word in ("allOf", "anyOf", "prefixItems") and is_array(value):
+            kept[word] = [storable(part) for part in value]
+        elif word in ("items", "additionalProperties") and is_object(value):
+            kept[word] = storable(value)
+        elif not json_problem(value, (word,)):
+            kept[word] = value
+    return kept
 
 
 def has_own_base(node: Any) -> bool:

@@ -23,6 +23,7 @@ from graph_retry._params.fields import hidden_fields
 from graph_retry._params.params_type import describe_type, inferred_schema
 from graph_retry._params.patch import Encoded, changes
 from graph_retry._params.tagged_json import (
+    NO_BASE64,
     VALIDATOR_ERRORS,
     Writer,
     class_label,
@@ -226,7 +227,8 @@ class ParamsCodec(Generic[ParamsT]):
         """Build new params from a view.
 
         After an edit, a tag may no longer fit its value. With a declared params type, such a tag is
-        ignored, and the type reads the JSON instead.
+        ignored, and the type reads the JSON instead. Only a text in place of base64 is refused,
+        because the type would take the text itself for the bytes.
 
         Raises:
             ParamsInvalid: The view does not fit the params type.
@@ -239,8 +241,9 @@ class ParamsCodec(Generic[ParamsT]):
             return cast("ParamsT", known.copy)
         problems: list[Issue] = []
         data = restore(view, types, problems)
-        if problems and self._type.schema is None:
-            raise ParamsInvalid(problems)
+        untyped = self._type.schema is None
+        if refused := [one for one in problems if untyped or one["code"] == NO_BASE64]:
+            raise ParamsInvalid(refused)
         try:
             built = validate(self._type.adapter, data, plain=not types)
         except ValidationError as error:

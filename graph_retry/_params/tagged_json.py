@@ -45,6 +45,9 @@ TYPES: dict[str, type] = {
     "path": type(Path()),
 }
 _TAGS = {kind: tag for tag, kind in TYPES.items()}
+NO_BASE64 = "no_base64"
+"""The code of an issue: a text stands in place of bytes that are shown as base64."""
+
 _MAX_DEPTH = 100
 _exact_type: Callable[[object], type[Any]] = type
 
@@ -249,7 +252,10 @@ def restore(
                 holder[key] = _revived(tag, holder[key], type_of)
             except (*VALIDATOR_ERRORS, PydanticUserError):
                 why, came = f"does not read as {quoted_with_article(tag)}", describe(holder[key])
-                problems.append(issue(at[1:], why, "type_tag", tag, came))
+                code = "type_tag"
+                if tag == "base64" and isinstance(holder[key], str):
+                    code, why = NO_BASE64, "is not base64, as which the bytes are shown"
+                problems.append(issue(at[1:], why, code, tag, came))
     return whole[""]
 
 

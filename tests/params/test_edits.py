@@ -94,6 +94,10 @@ REFUSED: list[tuple[Any, Any, dict[str, str], list[str]]] = [
     (dict, {"d": "2026-01-01T00:00:00"}, {"/d": "datetime[No/Where]"}, ["/d"]),
     (dict, {"d": "2026-01-01T00:00:00"}, {"/d": "datetime[../../etc/passwd]"}, ["/d"]),
     (Loose, {"f": {"name": "x", "radius": 2}}, {}, ["/f/radius"]),
+    (Loose, {"d": "/w="}, {"/d": "base64"}, ["/d"]),
+    (Loose, {"d": " /w== "}, {"/d": "base64"}, ["/d"]),
+    (Loose, {"e": ["/w==", "texts"]}, {"/e/-": "base64"}, ["/e/1"]),
+    (dict, {"d": "/w="}, {"/d": "base64"}, ["/d"]),
 ]  # fmt: skip
 
 
@@ -138,7 +142,9 @@ EDITED: list[tuple[Any, Any, Any, Any]] = [
      {"base": [{"type": "human", "content": "a"}, {"type": "human", "content": "b"}]},
      Chat(base=[HumanMessage("a"), HumanMessage("b")])),
     (Loose, Loose(b=datetime(2026, 1, 1)), {"b": "soon"}, Loose(b="soon")),  # noqa: DTZ001
-    (Loose, Loose(d=b"\xff"), {"d": "not base64!"}, Loose(d=b"not base64!")),
+    (Loose, Loose(d=b"\xff"), {"d": "/v8="}, Loose(d=b"\xfe\xff")),
+    (Loose, Loose(d=b"/w=="), {"d": "/w="}, Loose(d=b"/w=")),
+    (Loose, Loose(a=b"\xff"), {"a": 5}, Loose(a=5)),
     (Loose, Loose(a=(1, 2)), {"a": "text"}, Loose(a="text")),
 ]  # fmt: skip
 

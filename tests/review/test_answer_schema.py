@@ -3,15 +3,19 @@
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import pytest
 from jsonschema import Draft202012Validator
-from pydantic import BaseModel
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.func import entrypoint
+from pydantic import BaseModel, Field
 
+from graph_retry import AnswerRefused, edit, pending_reviews, resume, retry_llm_call
 from graph_retry._params.patch import Encoded
 from graph_retry._review.clients.payload import response_schema
 from graph_retry._review.review import Question
+from tests.loops import thread
 from tests.review.questions import Params, question
 
 RECORDED = json.loads(Path(__file__).with_name("recorded_answers.json").read_text("utf-8"))
@@ -144,3 +148,39 @@ def test_the_schema_of_params_is_that_of_their_type() -> None:
     params = response_schema(question())["$defs"]["params"]
     assert params["properties"].keys() == Params.model_fields.keys()
     assert "required" not in params
+
+
+class Wide(BaseModel):
+    """Has limits and defaults that a checkpoint cannot hold."""
+
+    prompt: str = "q"
+    id: Annotated[int, Field(lt=2**64)] = 0
+    ids: list[Annotated[int, Field(ge=-(2**70))] | None] = [2**64]
+    ratio: Annotated[float, Field(le=1)] = float("-inf")
+    kind: Literal[1, 2**65] = 1
+    code: Annotated[str, Field(pattern="^[^\0]*$")] = ""
+
+
+def test_limits_beyond_64_bits_reach_a_person() -> None:
+    """The question leaves out what graph state cannot hold; the validation has every limit."""
+    saver = InMemorySaver()
+    answers = iter(["none", f'{{"id": {2**64}}}', '{"id": 5}'])
+
+    @entrypoint(checkpointer=saver)
+    def graph(_: str) -> int:
+        return retry_llm_call(lambda _: next(answers), Wide(), output=Wide).id
+
+    asked = graph.invoke("x", thread())["__interrupt__"][0].value
+    shown = asked["response_schema"]["$defs"]
+    for fields in (shown["params"]["properties"], shown["output"]["properties"]):
+        assert fields["id"] == {"default": 0, "title": "Id", "type": "integer"}
+        assert fields["ids"]["items"] == {"anyOf": [{"type": "integer"}, {"type": "null"}]}
+        assert fields["ratio"] == {"maximum": 1, "title": "Ratio", "type": "number"}
+        assert "enum" not in fields["kind"]
+        assert fields["code"]["pattern"] == "^[^\0]*$"
+    json.dumps(shown, allow_nan=False)
+    with pytest.raises(AnswerRefused, match="less than 18446744073709551616"):
+        resume(graph, thread(), edit(id=2**64))
+    resume(graph, thread(), edit(id=2**64 - 1))
+    assert pending_reviews(graph, thread())[0].issues[0]["path"] == "/id"
+    assert resume(graph, thread(), edit(prompt="z")) == 5

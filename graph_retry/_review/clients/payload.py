@@ -11,6 +11,8 @@ import re
 from dataclasses import replace
 from typing import Any, cast
 
+from pydantic_core import to_jsonable_python
+
 from graph_retry._issues import SHOWN_ISSUES, cut, excerpt, issue
 from graph_retry._quoting import one_line
 from graph_retry._redact import property_names, redacted, redacted_issue
@@ -19,6 +21,7 @@ from graph_retry._review.clients.table import CLIENTS, Form
 from graph_retry._review.decisions import ROWS, offered
 from graph_retry._review.forms.shown import form_args
 from graph_retry._review.review import SHOWN, Question, in_value
+from graph_retry._schemas import storable
 from graph_retry.records import INTERVENTION
 
 MAX_SCHEMA = 100_000
@@ -178,7 +181,8 @@ def _params_schema(question: Question) -> dict[str, Any]:
 
 def _placed(schema: dict[str, Any], name: str) -> dict[str, Any]:
     """Copy a schema to `#/$defs/{name}`, and change its local references to fit this place."""
-    text = json.dumps({key: part for key, part in schema.items() if key != "$schema"}, default=str)
+    plain = storable(to_jsonable_python(schema, fallback=str, bytes_mode="base64"))
+    text = json.dumps({key: part for key, part in plain.items() if key != "$schema"})
     if len(text) > MAX_SCHEMA:
         return {}
     if "$id" not in schema:  # References in a schema with an `$id` do not depend on its place.
