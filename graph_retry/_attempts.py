@@ -1,7 +1,7 @@
 """The ledger's records: create a record, merge updates into the ledger, and read records back.
 
-A record in state may lack keys, because an older version wrote it. It holds only the changes of the
-params. The functions of this module return records with every key, and rebuild the params.
+An older version may have written a record in state without some keys. A record holds only the
+changes of the params. This module returns records with every key, and rebuilds the params.
 """
 
 from __future__ import annotations

@@ -91,8 +91,8 @@ class Made:
     def values(self) -> Mapping[str, Any] | None:
         """The input by state key; None if the input is `None` or a `Command`.
 
-        The state of the outer graph may still hold the `attempts` of an earlier call. The attempts
-        of an `exhausted` call are left out, because this call would continue after them.
+        The state of the outer graph may still hold the `attempts` of an earlier call. If that call
+        was `exhausted`, its attempts are left out, because the new call must begin at attempt 1.
         """
         if self.given is None or isinstance(self.given, Command):
             return None

@@ -67,7 +67,7 @@ class Misfit(NamedTuple):
 
 @cache
 def _parts(kind: Any) -> tuple[Any, tuple[Any, ...]]:
-    """Return a type's origin and arguments. They are cached, because few types are checked."""
+    """Return a type's origin and arguments. A cache helps, because calls check few types."""
     return get_origin(kind), get_args(kind)
 
 
@@ -103,7 +103,7 @@ def _misfit_within(value: Any, kind: Any, place: str) -> Misfit | None:
 
 
 def _misfit_of_all(value: Any, kind: Any, place: str) -> Misfit | None:
-    """Return the part of a value that fits no branch of a union, such as one item of a list."""
+    """Return the part of a value that fits no branch of a union, for example one item of a list."""
     wrong = list[Misfit]()
     for branch in _parts(kind)[1]:
         found = misfit(value, branch, place)

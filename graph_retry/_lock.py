@@ -70,7 +70,7 @@ class ThreadLock:
         """
         if not self._mutex.acquire(blocking=False):
             return False
-        # The end of this block releases the mutex, unless the outside lock is acquired as well.
+        # If the outside lock is refused or raises an error, the end of the block frees the mutex.
         with ExitStack() as taken:
             taken.callback(self._mutex.release)
             if self._outside is None:

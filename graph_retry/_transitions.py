@@ -21,8 +21,8 @@ def after_failure(
 ) -> Automatic:
     """Choose the step after a failed attempt.
 
-    An automatic retry needs changed params and a remaining automatic attempt. It is not allowed
-    after automation has stopped. Without a retry, a reviewer is asked, or the call gives up.
+    An automatic retry needs changed params and a remaining automatic attempt. Automation that has
+    stopped makes no retry. Without a retry, a reviewer is asked, or the call gives up.
 
     Example:
         >>> rules = dict(stopped=False, auto_retries=1, review=True)

@@ -242,7 +242,7 @@ CLIENTS = (
 
 
 def channel_of(answer: Any) -> str:
-    """Return the channel of the client that sends answers of this shape, or `api` if none does.
+    """Return the channel of the client with answers of this shape, or `api` for any other shape.
 
     Example:
         >>> channel_of([{"type": "accept", "args": None}]), channel_of("approve")

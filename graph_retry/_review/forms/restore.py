@@ -37,9 +37,9 @@ class Field(NamedTuple):
     """One field of a typed value, for which an answer may send a new value.
 
     `name` is a path such as `user.age`, or empty for all params. `node` is the field's schema,
-    within the schema `root`. `shown` is the value that the reviewer saw, and `original` is the
-    value in state. `from_form` means that values were sent by text boxes. `is_open` means that no
-    type declares the fields, and that objects may get new ones. `path` leads to the sent value.
+    within the schema `root`. `shown` is the value that the reviewer saw, and `original` is the real
+    value. `from_form` means that text boxes sent the values. `is_open` means that no type declares
+    the fields, and that objects may get new ones. `path` leads to the sent value.
     """
 
     name: str

@@ -127,10 +127,10 @@ def _items(value: list[Any], shown: list[Any], original: list[Any]) -> list[Any]
 
 
 def hidden_in(value: Any, shown: Any, original: Any) -> str | None:
-    """Return the problem with a placeholder such as `***`, which must never reach the model.
+    """Return the problem with a placeholder such as `***` that would reach the model, or None.
 
-    The result is None if each text with a placeholder is an original. The problem is the end of a
-    sentence that begins with the field's name.
+    A placeholder in an original text is no problem. The problem is the end of a sentence that
+    begins with the field's name.
     """
     before, after = list(_leaves(original, str)), list(_leaves(shown, str))
     pairs = ((set(old.split()), new) for old, new in zip(before, after, strict=True) if old != new)
