@@ -113,7 +113,8 @@ class AnswerRefused(GraphRetryError):
 
     The thread still waits. Its question is asked again, and `review_ids` are the new ids. `issues`
     has an entry for each wrong field. The paths are JSON Pointers into the params or the output
-    that was sent.
+    that was sent. `reasons` has the reason for each refused answer, by the id of the review that it
+    answered. The other answers of the same `resume` were taken.
 
     Example:
         >>> raise AnswerRefused('`n` expects a number, not "many".', review_ids=["3f92"])
@@ -129,10 +130,12 @@ class AnswerRefused(GraphRetryError):
         *,
         review_ids: list[str] | None = None,
         issues: list[Issue] | None = None,
+        reasons: dict[str, str] | None = None,
     ) -> None:
         super().__init__(message, attempts)
         self.review_ids: list[str] = review_ids or []
         self.issues: list[Issue] = issues or []
+        self.reasons: dict[str, str] = reasons or {}
 
 
 class StaleDecision(GraphRetryError):

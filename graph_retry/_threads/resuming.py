@@ -128,7 +128,7 @@ class HeldThread:
         asked_now = [each for each in open_now if each["review_id"] not in self.open_before]
         new = {namespace_in(each): each for each in asked_now}
         problems, told = list[str](), {"review_ids": list[Any](), "issues": list[Any]()}
-        applied: list[str] = []
+        reasons, applied = dict[str, str](), list[str]()
         for asked, _ in self.chosen:
             # A server lists only the shown questions. The checkpoints of a local call show all.
             again = new.get(asked.namespace) or await self._question_now(asked.namespace)
@@ -143,11 +143,12 @@ class HeldThread:
             if problem:
                 told_whose = f"The answer to {whose}: " if len(self.chosen) > 1 else ""
                 problems.append(f"{told_whose}{problem}")
+                reasons[asked.review_id] = problem
             elif again is not _ANSWER_KEPT:
                 applied.append(whose)
         if problems:
             problems += [f"Applied: the answer to {', '.join(applied)}."] if applied else []
-            raise AnswerRefused("\n".join(dict.fromkeys(problems)), **told)
+            raise AnswerRefused("\n".join(dict.fromkeys(problems)), **told, reasons=reasons)
 
     async def _question_now(self, namespace: str) -> dict[str, Any] | None:
         """Return the question that a call asks now, read from its checkpoint (not on a server)."""

@@ -94,6 +94,15 @@ fan = StateGraph(State).add_node("ask", lambda state: ask(state) and {})
 fan = fan.add_conditional_edges("__start__", fan_out, ["ask"])
 
 
+shared = StateGraph(State).add_conditional_edges("__start__", fan_out, ["ask"])
+shared = shared.add_node(
+    "ask",
+    create_retry_node(
+        model, Params, output=Number, name="count", allowed_decisions=("assign", "approve")
+    ),
+)
+
+
 class Person(BaseModel):
     """An output with two fields."""
 

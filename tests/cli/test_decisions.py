@@ -64,6 +64,10 @@ def test_a_change_that_cannot_be_read_is_refused(changes):
         ('respond {"a": 1}', respond('{"a": 1}')),
         ("respond [1, 2]", respond("[1, 2]")),
         ("respond {file}", respond("from a file")),
+        ("respond 7", respond(7)),
+        ("respond -1.5", respond(-1.5)),
+        ("respond true", respond(output=True)),
+        ("respond null", respond(None)),
     ],
 )
 def test_a_typed_line_is_read(tmp_path, line, decision):
@@ -88,6 +92,7 @@ def test_a_typed_line_is_read(tmp_path, line, decision):
         ("model=large n=2", "To change params: edit model=large n=2"),
         ("respond", "respond FILE"),
         ("respond /no/such/file", "cannot be read"),
+        ("respond seven", "the name of a file, - for standard input, or JSON"),
     ],
 )
 def test_a_typed_line_that_decides_nothing_is_explained(line, told):

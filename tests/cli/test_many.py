@@ -100,12 +100,27 @@ def test_the_answers_of_a_fan_out_are_applied_in_one_run(sqlite, run, calls, tmp
     file = tmp_path / "answers.jsonl"
     file.write_text(lines[0], encoding="utf-8-sig")  # as editors on Windows write it
     assert run("answer", *where(sqlite, "fan"), "--file", file)[0] == 0
-    file.write_text(lines[0].replace('"type": "edit"', '"type": "accept"'))
+    file.write_text(lines_of(run, sqlite, "fan", lambda _: {"type": "accept"})[0])
     code, out, _ = run("answer", *where(sqlite, "fan"), "--file", file)
     assert (code, "result: not offered; can be: approve, edit" in out) == (4, True)
     file.write_text("\n".join(lines))
     code, out, _ = run("answer", *where(sqlite, "fan"), "--file", file, "--apply")
     assert (code, calls(), out.count("result: answered")) == (0, 6, 3)
+
+
+def test_each_answer_of_a_thread_has_its_own_result(sqlite, run, calls, tmp_path):
+    """One is applied and two are asked again, each line with its own reason."""
+    sqlite.begin("fan")
+    wrong = {"a": {"n": 2}, "b": {"m": 2}, "c": {"n": "many"}}
+    decide = lambda each: {"type": "edit", "params": wrong[each["params"]["note"]]}  # noqa: E731
+    lines = lines_of(run, sqlite, "fan", decide)
+    file = tmp_path / "answers.jsonl"
+    file.write_text("\n".join(sorted(lines, key=lambda line: json.loads(line)["params"]["note"])))
+    code, out, _ = run("answer", *where(sqlite, "fan"), "--file", file, "--apply")
+    results = [row.partition("result: ")[2] for row in out.splitlines() if "result: " in row]
+    assert (code, calls(), results[0]) == (5, 4, "answered")
+    assert results[1].startswith('asked again: There is no field "m"')
+    assert results[2].startswith("asked again: `n` expects")
 
 
 @pytest.mark.parametrize(
@@ -114,7 +129,12 @@ def test_the_answers_of_a_fan_out_are_applied_in_one_run(sqlite, run, calls, tmp
         ("{", "line 1 of"),
         ("[]", "`thread_id` is missing"),
         ('{"thread_id": "1", "review_id": "r"}', "`decision` is missing"),
-        ('{"thread_id": "1", "review_id": "r", "decision": "maybe"}', "needs a `type`: approve"),
+        ('{"thread_id": "1", "review_id": "r", "decision": "maybe"}', '"maybe" is neither'),
+        ('{"thread_id": "1", "review_id": "r", "decision": "approve"}', "needs a `type`: approve"),
+        ('{"thread_id": "1", "review_id": "r", "decision": {"type": "frobnicate"}}',
+            'type "frobnicate" is no decision. Answer '),
+        ('{"thread_id": "1", "review_id": "r", "decision": {"type": "assign"}}',
+            "To assign takes `to`"),
         ('{"thread_id": "1", "review_id": "r", "decision": {"type": "approve"}}\n' * 2,
             "line 2 of .* line 1 answers the same review"),
     ],

@@ -184,6 +184,16 @@ def test_one_of_several_reviews_is_named(sqlite, run, calls):
     assert f"1 more on this thread: {first}" in out
 
 
+def test_an_assigned_review_is_not_one_of_the_others(sqlite, run, calls):
+    """It is asked again; the count and the list are of the other reviews."""
+    first, *others = sqlite.begin("shared")
+    code, out, _ = run(*answer(sqlite, "assign", "bob", "--review", first, graph="shared"))
+    assert (code, calls()) == (0, 3)
+    listed = next(line for line in out.splitlines() if "more on this thread" in line)
+    told = [f"{each} (count, attempt 1)" for each in others]
+    assert listed == f"2 more on this thread: {', '.join(told)}."
+
+
 def test_a_graph_is_loaded_from_a_file(sqlite, run, tmp_path, monkeypatch):
     """A file beside which its own modules lie is loaded as Python runs it."""
     sqlite.begin()

@@ -62,6 +62,7 @@ def test_of_several_answers_the_refused_ones_are_told(mode):
         f"The answer to {second!r} (`count`): {left[told.review_ids[0]]}\n"
         f"Applied: the answer to {first!r} (`count`)."
     )
+    assert told.reasons == {second: left[told.review_ids[0]]}
     assert left[third] is None
     assert len(model.calls) == 4
 

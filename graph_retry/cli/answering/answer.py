@@ -179,8 +179,8 @@ class Desk:
             self.screen.say(_ENDED[ended], "good")
         else:
             self._show_end(thread_id, review, result)
-        if more := len(others) - bool(again):
-            self.screen.say(f"{more} more on this thread: {_listed(others)}.")
+        if more := [other for other in others if other is not again]:
+            self.screen.say(f"{len(more)} more on this thread: {_listed(more)}.")
         elif not again and (other := self.source.other_question(thread_id)):
             self.screen.say(f"The thread waits for {other}.")
         return ExitCode.DONE

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from graph_retry._json import NotJsonError, is_object, read_json
-from graph_retry._review.answers import Decision
+from graph_retry._review.answers import Decision, Refused
 from graph_retry._review.decisions import ROWS
+from graph_retry._review.judge import interpret
 from graph_retry._wording import counted
 from graph_retry.answering import PendingReview
 from graph_retry.cli.exits import ExitCode, Stop
@@ -52,10 +53,7 @@ def answer_from(
             threads[line.thread_id].append(line)
     with screen.progress("threads", len(threads)) as advance:
         for thread_id, answers in threads.items() if apply else ():
-            failed, result = _applied(source, thread_id, answers, by)
-            code = max(code, failed)
-            for line in answers:
-                line.result = result
+            code = max(code, _apply(source, thread_id, answers, by))
             advance()
     rows = [
         (str(line.number), line.thread_id, line.review_id[:8], line.decision["type"], line.result)
@@ -93,6 +91,10 @@ def _line(number: int, given: Any) -> Line:
     if missing := [key for key in keys if not is_object(given) or key not in given]:
         raise NotJsonError(f"`{missing[0]}` is missing; a line has {', '.join(keys)}")
     thread_id, review_id, decision = (given[key] for key in keys)
+    try:
+        interpret(decision)
+    except Refused as refused:
+        raise NotJsonError(refused.problem.removesuffix(".")) from None
     if not is_object(decision) or decision.get("type") not in ROWS:
         raise NotJsonError(f"the decision needs a `type`: {', '.join(ROWS)}")
     known: Any = decision
@@ -107,16 +109,22 @@ def _why_not(line: Line, review: PendingReview | None) -> str:
     return ""
 
 
-def _applied(
-    source: Source, thread_id: str, lines: list[Line], by: str | None
-) -> tuple[ExitCode, str]:
-    """Answer reviews of one thread. An error becomes a result, so that other threads continue."""
+def _apply(source: Source, thread_id: str, lines: list[Line], by: str | None) -> ExitCode:
+    """Answer reviews of one thread, and note the result of each line.
+
+    An error becomes a result, so that other threads continue.
+    """
+    reasons: dict[str, str] = {}
+    code, result = ExitCode.DONE, "answered"
     try:
         source.answer(thread_id, {line.review_id: line.decision for line in lines}, by)
     except AnswerRefused as refused:
-        return ExitCode.ASKED_AGAIN, f"asked again: {refused.message}"
+        code, reasons = ExitCode.ASKED_AGAIN, refused.reasons
     except StaleDecision as stale:
-        return ExitCode.STALE, f"not open: {stale.message}"
+        code, result = ExitCode.STALE, f"not open: {stale.message}"
     except Exception as error:  # noqa: BLE001 - of the graph or the server
-        return ExitCode.FAILED, f"{type(error).__name__}: {error}"
-    return ExitCode.DONE, "answered"
+        code, result = ExitCode.FAILED, f"{type(error).__name__}: {error}"
+    for line in lines:
+        why = reasons.get(line.review_id)
+        line.result = result if why is None else f"asked again: {why}"
+    return code

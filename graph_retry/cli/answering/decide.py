@@ -249,15 +249,21 @@ def _value(text: str, before: Any) -> Any:
 
 
 def _output(given: str) -> dict[str, Any]:
-    """Read an output from typed JSON, `field=value` changes, a file, or standard input (`-`)."""
+    """Read an output from typed JSON, `field=value` changes, a file, or standard input (`-`).
+
+    A number, `true`, `false` and `null` are JSON, even if a file has this name.
+    """
     if not given:
         raise UnreadableError("An output is given as: respond FILE, or respond {…}.")
     if re.match(r"[^\W\d]\w*=", given):
         return {"changes": _changed(given, {})}
     if given[0] in '{["':
         return {"output": given}
+    with suppress(NotJsonError):
+        return {"output": read_json(given)}
     try:
         text = sys.stdin.read() if given == "-" else Path(given).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UnreadableError(f"the output cannot be read: {error}.") from None
+        how = "respond takes the name of a file, - for standard input, or JSON"
+        raise UnreadableError(f"{how}; the output cannot be read: {error}.") from None
     return {"output": text.removesuffix("\n")}
