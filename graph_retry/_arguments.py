@@ -80,7 +80,9 @@ def _checking(function: Callable[..., Any], annotated: Any) -> Callable[..., Any
         kinds = hints_of(annotated)
         declared = get_args(kinds[rest])[0] if get_origin(kinds.get(rest)) is Unpack else None
         if not rest or declared:
-            check_names(given, [*own, *(hints_of(declared) if declared else ())])
+            # Only `self`, which a caller cannot give, has no declared type.
+            known = [name for name in own if name in kinds]
+            check_names(given, [*known, *(hints_of(declared) if declared else ())])
         try:
             bound = signature.bind_partial(*args, **given).arguments
         except TypeError:  # The call itself raises the same error, and names its function.

@@ -203,26 +203,28 @@ _PLAIN: dict[Any, str] = {
 }
 
 
-def _words(kind: Any) -> str:
-    """Describe a type, as in `a list of texts`."""
+def _words(kind: Any, size: str = "") -> str:
+    """Describe a type, as in `a list of texts`. `size` says what is wanted of its size."""
     origin, args = get_origin(kind), get_args(kind)
     if origin is Annotated:
         told = next((each for each in args[1:] if isinstance(each, str)), None)
         within = next((str(each) for each in args[1:] if isinstance(each, Within)), "")
         of_size = within if args[0] in (int, float) else " that is not empty"
-        return told or _words(args[0]) + (of_size if within else "")
+        return told or _words(args[0], of_size if within else "")
     if origin in (Union, types.UnionType, Literal):
-        return _or([repr(each) if origin is Literal else _words(each) for each in args])
+        return _or([repr(each) if origin is Literal else _words(each) for each in args]) + size
     if (arguments := _arguments_of(kind)) is not None:
         return _words_of_function(arguments)
     plain = _PLAIN.get(origin or kind)
     is_open = not args or args[-1] is Any or isinstance(args[-1], TypeVar)
     if plain not in ("a dict", "a list") or is_open:
-        return plain or quoted_with_article((origin or kind).__name__)
+        return (plain or quoted_with_article((origin or kind).__name__)) + size
     item = _words(args[-1])
     by = " by name" if plain == "a dict" and args[0] is str else ""
     is_plain = item in _PLAIN.values()
-    return f"{plain} of {item.removeprefix('a ')}s{by}" if is_plain else f"{plain}{by}, each {item}"
+    if is_plain:
+        return f"{plain} of {item.removeprefix('a ')}s{by}{size}"
+    return f"{plain}{by}{size}, each {item}"
 
 
 def _words_of_function(arguments: list[Any]) -> str:

@@ -37,6 +37,7 @@ from graph_retry._agents.request import (
     requested,
 )
 from graph_retry._agents.tool_call import (
+    Args,
     ToolArgs,
     of_attempt,
     result_of,
@@ -294,7 +295,7 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
         if call["id"]:
             options["key"] = call["id"]
         args = dict(call["args"])
-        codec = ToolArgs(request.tool, args) if request.tool else None
+        codec = ToolArgs(request.tool, args) if request.tool else Args()
         return Call(use, args, None, None, options, codec)
 
     def _rejection(

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
+from types import UnionType
 from typing import Annotated, Any, TypeVar, Unpack, overload
 
 from langchain_core.runnables import RunnableConfig
@@ -78,7 +79,7 @@ def retry_llm_call(
     params: ParamsT,
     on_retry: OnRetry[ParamsT] = None,
     *,
-    output: Mapping[str, Any] | Callable[[Any], Any],
+    output: Mapping[str, Any] | Callable[[Any], Any] | UnionType,
     **options: Unpack[RetryOptions],
 ) -> Any: ...
 def retry_llm_call(
@@ -172,7 +173,7 @@ async def aretry_llm_call(
     params: ParamsT,
     on_retry: OnRetry[ParamsT] = None,
     *,
-    output: Mapping[str, Any] | Callable[[Any], Any],
+    output: Mapping[str, Any] | Callable[[Any], Any] | UnionType,
     **options: Unpack[RetryOptions],
 ) -> Any: ...
 async def aretry_llm_call(

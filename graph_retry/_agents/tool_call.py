@@ -23,7 +23,6 @@ from graph_retry._json import is_object
 from graph_retry._output.build import build_validator
 from graph_retry._params.codec import ParamsCodec, ParamsInvalid
 from graph_retry._params.patch import Encoded
-from graph_retry._review.decisions import BY_DEFAULT
 from graph_retry.options import RetryOptions
 from graph_retry.records import Issue
 
@@ -33,12 +32,9 @@ _OF_MODELS = ("feedback", "lessons", "repair", "strict", "locked", "name", "auto
 def tool_options(options: RetryOptions) -> RetryOptions:
     """Return the options that also apply to tool calls.
 
-    `comment` is not allowed, because a tool's arguments have no place for a message to the model.
     `review="always"` applies only to the model's valid answers, and not to the results of tools.
     """
     kept: Any = {name: value for name, value in options.items() if name not in _OF_MODELS}
-    allowed = options.get("allowed_decisions", BY_DEFAULT)
-    kept["allowed_decisions"] = [kind for kind in allowed if kind != "comment"] or ["reject"]
     if kept.get("review") == "always":
         kept["review"] = True
     return cast("RetryOptions", kept)
@@ -87,12 +83,25 @@ def of_attempt(request: ToolCallRequest, args: dict[str, Any]) -> ToolCallReques
     return request.override(tool_call={**request.tool_call, "args": args}, tool=tool)
 
 
-class ToolArgs(ParamsCodec[dict[str, Any]]):
-    """The arguments of a tool call as params; an edit must be valid for the tool."""
+class Args(ParamsCodec[dict[str, Any]]):
+    """The arguments of a tool call as params. They have no place for a message to the model."""
+
+    def __init__(self) -> None:
+        """Make the codec of a tool without a known schema."""
+        super().__init__(dict)
+
+    @property
+    def why_no_comment(self) -> str:
+        """The reason why a comment on a tool call is refused, also if it has a prompt."""
+        return "a tool reads only its arguments"
+
+
+class ToolArgs(Args):
+    """The arguments of a tool call with a known schema; an edit must be valid for the tool."""
 
     def __init__(self, tool: BaseTool, args: dict[str, Any]) -> None:
         """Keep the tool and the model's arguments, which are not validated here."""
-        super().__init__(dict)
+        super().__init__()
         self._tool, self._given = tool, args
         schema: Any = tool.tool_call_schema
         self._schema: Any = schema if is_object(schema) else schema.model_json_schema()

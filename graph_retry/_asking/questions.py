@@ -170,7 +170,7 @@ def _commenting(
 ) -> Callable[[str], Encoded] | None:
     """Return a function that adds a comment to the params; None if no field can hold it."""
     field = getattr(plan.settings.feedback, "field", None)
-    name = comment_field(shown.view, field, is_bare=plan.codec.is_bare)
+    name = comment_field(shown.view, field, plan.codec)
     if name is None or name in plan.settings.locked:
         return None
 

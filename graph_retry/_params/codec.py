@@ -170,6 +170,11 @@ class ParamsCodec(Generic[ParamsT]):
         """Whether the params are a single value, which the view shows as `{"value": …}`."""
         return self._type.form == "bare"
 
+    @property
+    def why_no_comment(self) -> str | None:
+        """The reason why these params never hold a comment to the model; None if they may."""
+        return None
+
     def schema(self, view: dict[str, Any] | None = None) -> dict[str, Any]:
         """Return the JSON Schema of the view. For untyped params, it is inferred from `view`.
 

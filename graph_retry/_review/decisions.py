@@ -287,7 +287,8 @@ ROWS: dict[str, Row] = {
         message="needed",
         calls=(True, True),
         missing=lambda question: (
-            "the params have no prompt or messages that a comment may be put into"
+            question.codec.why_no_comment
+            or "the params have no prompt or messages that a comment may be put into"
             if question.with_comment is None
             else None
         ),

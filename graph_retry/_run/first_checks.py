@@ -107,7 +107,7 @@ def _check_default(plan: Plan[Any], view: Mapping[str, Any]) -> None:
                 )
     if default["type"] == "comment":
         field = getattr(settings.feedback, "field", None)
-        place = comment_field(view, field, is_bare=plan.codec.is_bare)
+        place = comment_field(view, field, plan.codec)
         if place is None or place in settings.locked:
             raise ValueError(
                 "`default_decision` is a comment, but the params have no prompt or messages that "

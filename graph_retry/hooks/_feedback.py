@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from graph_retry._arguments import Count, checked
 from graph_retry._issues import cut
+from graph_retry._params.codec import ParamsCodec
 from graph_retry._quoting import COMMENT, FEEDBACK, fenced, framed, issue_line, tame, unframed
 from graph_retry.errors import AttemptFailed
 from graph_retry.hooks._prompt import Prompt, content_of, plain_text, prompt_field, turns
@@ -124,9 +125,13 @@ def feedback_text(
     return _text(error, _ASK, quoted=_QUOTED[strategy], issues=20, with_schema=schema)
 
 
-def comment_field(view: Mapping[str, Any], field: str | None, *, is_bare: bool) -> str | None:
+def comment_field(
+    view: Mapping[str, Any], field: str | None, codec: ParamsCodec[Any]
+) -> str | None:
     """Return the field of the params to which a person's comment can be added, or None."""
-    if is_bare:
+    if codec.why_no_comment is not None:
+        return None
+    if codec.is_bare:
         return "value" if isinstance(view.get("value"), str) else None
     return prompt_field(view, field)
 

@@ -21,6 +21,7 @@ from graph_retry import (
     resume,
     retry_llm_call,
 )
+from graph_retry.agents import RetryMiddleware
 from graph_retry.hooks import escalate, feedback, raise_limit
 
 CONFIG: Any = {"configurable": {"thread_id": "1"}}
@@ -181,6 +182,11 @@ def test_params_that_do_not_fit_say_what_came(given, words):
         (lambda: create_retry_node(write, dict, max_attempt=3), "Did you mean `max_attempts`?"),
         (lambda: create_retry_node(write, dict, ouput=Letter), "Did you mean `output`?"),
         (lambda: create_retry_node(write, dict, zzz=3), "Known are repair, format, strict"),
+        (lambda: RetryMiddleware(zzz=3), "unknown argument `zzz`. Known are on_retry, tools"),
+        (
+            lambda: create_retry_node(write, dict, allowed_decisions="approve"),
+            "`allowed_decisions`: give a list that is not empty, each 'approve', 'edit'",
+        ),
     ],
 )
 def test_what_is_taken_for_something_else_is_named(make, words):

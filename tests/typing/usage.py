@@ -88,6 +88,9 @@ def sync_usages() -> None:
     assert_type(retry_llm_call(ask, P(prompt=""), revise, output=Person, auto_retries=2), Person)
     assert_type(retry_llm_call(ask, P(prompt=""), [revise], output=list[Person]), list[Person])
     assert_type(retry_llm_call(ask, P(prompt=""), output={"type": "object"}), Any)
+    union: Person | P = retry_llm_call(ask, P(prompt=""), output=Person | P)
+    optional: Person | None = retry_llm_call(ask, P(prompt=""), output=Person | None)
+    _ = (union, optional)
     assert_type(retry_llm_call(lambda _: 3, None), int)
     retry_llm_call(lambda params: params.prompt, P(prompt=""))
     assert_type(retry_llm_call(Client().ask, P(prompt=""), Client().revise), str)
@@ -130,6 +133,8 @@ async def async_usages() -> None:
     assert_type(await aretry_llm_call(ask, P(prompt="")), str)
     assert_type(await aretry_llm_call(Client(), P(prompt="")), str)
     assert_type(await aretry_llm_call(aask, P(prompt=""), [revise, arevise]), Completion)
+    union: Person | P = await aretry_llm_call(aask, P(prompt=""), output=Person | P)
+    _ = union
     calls: list[Awaitable[Person]] = [aretry_llm_call(aask, P(prompt=""), output=Person)]
     assert_type(await gather_calls(*calls), list[Person])
     either = await aretry_llm_call(aask, P(prompt=""), output=Person, allowed_decisions=["accept"])
@@ -146,6 +151,7 @@ def answers(graph: Any) -> None:
 def refused_usages() -> None:
     """Check that mistakes are found."""
     retry_llm_call(ask, P(prompt=""), max_attemps=3)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+    retry_llm_call(ask, P(prompt=""), output=3)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]
     retry_llm_call(ask, P(prompt=""), ask)  # type: ignore[arg-type]  # pyright: ignore[reportCallIssue, reportArgumentType]
     create_retry_node(ask, P, max_attempts="3")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     resume(None, {}, approve)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
