@@ -166,7 +166,7 @@ async def sleep(seconds: float) -> None:
 
 
 def is_async(function: Callable[..., Any]) -> bool:
-    """Return whether a function is declared `async`. Another function may return a coroutine."""
+    """Return whether a function, or the `__call__` of an object, is declared with `async def`."""
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
         getattr(function, "__call__", None)  # noqa: B004
     )

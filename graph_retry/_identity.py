@@ -133,7 +133,7 @@ class Made:
         try:
             return self.codec.load(*self._as_given(self.values))
         except (TypeError, ValueError):
-            # A saved call uses its saved params. In a new call, the step `call` raises the error.
+            # A saved call uses its saved params. A new call raises the error in its step `call`.
             if not self.is_task:
                 raise
             return None

@@ -131,7 +131,7 @@ def property_names(schema: Any) -> frozenset[str]:
 
 
 def redacted_issue(issue: Issue, redact: Redact | None, names: Collection[str] = ()) -> Issue:
-    """Return an issue with its texts redacted, and the keys in its path that no type declares."""
+    """Redact an issue: its texts, and those keys of its path that no type declares."""
     texts = {key: redacted(issue[key], redact) for key in ("message", "expected", "received")}
     return cast("Issue", {**issue, **texts, "path": redacted_path(issue["path"], redact, names)})
 

@@ -166,7 +166,7 @@ async def tell_ended_by_input(saver: BaseCheckpointSaver[Any], thread_id: str | 
 
 
 def tell_ended(review_id: str, name: str, thread_id: str | None) -> None:
-    """Warn, once in a process, of an open review that a new input of its thread ended."""
+    """Warn that a thread's new input has ended an open review; once for each review."""
     if review_id not in _told and len(_told) < _MAX_TOLD:
         _told.add(review_id)
         _LOG.warning(

@@ -159,7 +159,7 @@ def _failure(kind: FailureKind, type_: str, message: str) -> Failure:
 
 
 def store(value: Any) -> Encoded | None:
-    """Return `{"value": JSON}` with the value's Python types; None if it has no JSON form.
+    """Encode a value as `{"value": JSON}`, together with its Python types; None if JSON cannot.
 
     A LangChain message is not converted, because LangGraph's serializer can store it.
     """

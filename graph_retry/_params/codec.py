@@ -217,7 +217,7 @@ class ParamsCodec(Generic[ParamsT]):
             if all(type(a) is int and type(b) is float and a == b for _, a, b in changed):
                 # An `int` in a `float` field is allowed (PEP 484), and becomes a `float`.
                 return self._verified(again, owner)
-            path = changed[0][0].removesuffix("/-")  # `-` is every element, so name the list.
+            path = changed[0][0].removesuffix("/-")  # A path ending with `-` means the whole list.
             why = (
                 "would come back changed from graph state: declare the type that it really has, "
                 "with a validation that leaves it as it is, pass plain values, or capture it in "

@@ -49,7 +49,7 @@ class LoopRun:
     identity: The identity of the call in its task; None if it is the task's only call.
     task_path: The path of nodes that leads to the task, without the task's id.
     past: The state of the call before a fork, if this run continues from that state.
-    note: A warning for reviewers that this new call may be meant to continue a waiting call.
+    note: A warning for reviewers: a call that waits may be the same call with other params.
     is_task: Whether LangGraph itself runs the loop, as a node of a graph.
     saver: The checkpointer of the run.
     answered: The reviews that were answered in this run, as rows of the open-reviews table.

@@ -199,7 +199,7 @@ def _unmasked(text: str, at: int, stop: int, mask: Mask, complete: bool | None) 
 def _broken(text: str, start: int, end: int, complete: bool | None) -> Document:
     """Read a document that is not strict JSON; its opening brace may be missing.
 
-    A short piece is tried before longer ones, because a long text may hold many short documents.
+    A short piece is tried first, because a reading costs as much as the piece is long.
     """
     size = PIECE
     while start + size < end:

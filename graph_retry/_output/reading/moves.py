@@ -61,7 +61,7 @@ class Moves(Search):
         self.jumps = 2 * len(text) + 2000  # This number limits the work of failing short cuts.
 
     def first(self) -> Node:
-        """Return the first reader: at a bracket, or at a key whose opening brace is missing."""
+        """Return the reader at the start: at a bracket, or at a key without an opening brace."""
         if self.text[:1] in _OPENING or not lexis.OPENING_KEY.match(self.text):
             return self.node
         self.go(0, "k", self.frame(None, "o", -1), "{", "missing_opener")
@@ -339,7 +339,7 @@ class Moves(Search):
                 # A missing bracket has no indentation to compare with.
                 self.extra, to = 0, (to[0], self.frame(stack, to[1].kind, -1), to[2])
             if mark in _INSERTED and not in_comment and (to[0] != "z" or is_last):
-                self.go(at, *to, _INSERTED[mark])  # No mark may end the document before data.
+                self.go(at, *to, _INSERTED[mark])  # The document ends only where no data follows.
             if is_lone and (to[0] != "z" or is_last_but_one):
                 row = "mismatched" if mark in "]}" and char in "]}" else "replaced"
                 self.go(at + 1, *to, row)

@@ -47,8 +47,9 @@ Posted = Sequence[tuple[str, str]]
 class Card:
     """One review, with the ways to answer it and the person's input.
 
-    `chosen` is the word of the chosen way. `problem` and `problem_lines` tell why an answer was
-    refused. `forms` maps the key of a value to its fields, and `words` maps a way to its message.
+    `chosen` is the name of the chosen way to answer. `problem` and `problem_lines` tell why an
+    answer was refused. `forms` has the fields of each value that may be edited (`params`,
+    `output`), by its name. `words` has the message that was typed for each way to answer.
     """
 
     review: PendingReview
