@@ -195,12 +195,18 @@ async def call(
         try:
             result = context.run(target, *args)
         except StopIteration as error:  # A future cannot hold a `StopIteration`.
-            raise RuntimeError(f"`{_name(target)}` raised StopIteration") from error
+            raise _stopped(target) from error
         return context.run(_taken, receiver, result)
 
     if is_sync():
-        in_thread = timeout is not None and not is_async(target)
-        result = _in_thread(work).result(timeout) if in_thread else work()
+        if timeout is None or is_async(target):
+            try:  # As in `work`, but with one frame fewer in the tracebacks of the function.
+                result = context.run(target, *args)
+            except StopIteration as error:
+                raise _stopped(target) from error
+            result = context.run(_taken, receiver, result)
+        else:
+            result = _in_thread(work).result(timeout)
         if receiver is not None and isinstance(result, AsyncIterator):
             raise _async_under_sync(target)
         return _not_awaitable(result, target)
@@ -224,6 +230,10 @@ async def call(
         if receiver is not None and isinstance(result, Iterator):
             return await asyncio.to_thread(context.run, _taken, receiver, result)
         return result
+
+
+def _stopped(target: Any) -> RuntimeError:
+    return RuntimeError(f"`{_name(target)}` raised StopIteration")
 
 
 def _target(function: Callable[..., Any] | Runnable[Any, Any]) -> Any:
