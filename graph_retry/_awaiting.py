@@ -207,9 +207,7 @@ async def call(
             result = context.run(_taken, receiver, result)
         else:
             result = _in_thread(work).result(timeout)
-        if receiver is not None and isinstance(result, AsyncIterator):
-            raise _async_under_sync(target)
-        return _not_awaitable(result, target)
+        return _not_awaitable(result, target, receiver)
     async with asyncio.timeout(timeout):
         if is_async(target):
             result = work()
@@ -270,9 +268,12 @@ async def awaited(result: Any, function: Callable[..., Any]) -> Any:
     return await result
 
 
-def _not_awaitable(result: Any, function: Callable[..., Any]) -> Any:
-    """Return a function's result, or raise if it is an awaitable."""
-    if not inspect.isawaitable(result):
+def _not_awaitable(
+    result: Any, function: Callable[..., Any], receiver: Receiver | None = None
+) -> Any:
+    """Return a function's result, or raise if it is an awaitable or a received async stream."""
+    is_stream = receiver is not None and isinstance(cast("object", result), AsyncIterator)
+    if not is_stream and not inspect.isawaitable(result):
         return result
     if inspect.iscoroutine(result):
         result.close()  # Python warns of a coroutine that was neither awaited nor closed.
