@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -34,11 +33,6 @@ from graph_retry._state import ANSWER, REVIEWED, Loop
 from graph_retry._wording import counted
 from graph_retry.errors import InterventionRequired
 from graph_retry.records import Attempt
-
-_LOG = logging.getLogger("graph_retry")
-_MAX_WARNED = 1_000
-_warned: set[str] = set()
-"""The ids of ended reviews that a warning has named, so that each is named once per process."""
 
 OUTSIDE = (
     "this call is not made in a LangGraph run, which alone can pause: make it in a node of a graph "

@@ -147,9 +147,8 @@ class Runs:
                 self._waiting.drop(key_of(review))
         if outcome.problem:
             calls = {review.namespace for review in run.reviews}
-            if not calls & {
-                review.namespace for review in outcome.following
-            }:  # Somebody else has answered the review meanwhile.
+            if calls.isdisjoint(review.namespace for review in outcome.following):
+                # Somebody else has answered the review meanwhile.
                 return Outcome("This review is closed.", outcome.problem, "plain")
         return outcome
 
