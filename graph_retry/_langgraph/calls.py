@@ -32,7 +32,6 @@ from graph_retry._langgraph.open_reviews import has_table, waiting_in
 from graph_retry._langgraph.run_config import (
     may_be_resumed,
     node_attempt,
-    saver_in,
     saves_later,
     scratchpad_in,
 )
@@ -110,13 +109,15 @@ _lock = threading.Lock()
 _executions: WeakKeyDictionary[Any, dict[int, _Execution]] = WeakKeyDictionary()
 
 
-async def find_slot(made: Made, configurable: Mapping[str, Any]) -> Slot | None:
+async def find_slot(
+    made: Made, configurable: Mapping[str, Any], saver: BaseCheckpointSaver[Any] | None
+) -> Slot | None:
     """Return the slot of a call's state, or None if LangGraph itself has to choose its namespace.
 
     Raises:
         ValueError: If the key of the call also names a call with other params.
     """
-    saver, scratchpad = saver_in(configurable), scratchpad_in(configurable)
+    scratchpad = scratchpad_in(configurable)
     if saver is None or scratchpad is None:
         return None
     # Sync calls of one node may begin in several threads at once. The lock keeps them in order.
@@ -205,7 +206,8 @@ def _begun(made: Made, execution: _Execution, task: str) -> str:
             name,
         )
     bodies.add(body)
-    own = call_namespace_of(task, name, identity, execution.begun[namespace])
+    number = execution.begun[namespace]
+    own = call_namespace_of(task, name, identity, number) if number else namespace
     execution.begun.update({namespace, own})
     return own
 

@@ -21,7 +21,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import var_child_runnable_config
 from langgraph.channels.base import BaseChannel
 from langgraph.checkpoint.base import BaseCheckpointSaver
-from langgraph.config import get_config, get_stream_writer
+from langgraph.config import get_config
 from langgraph.runtime import Runtime
 from langgraph.types import StreamWriter
 
@@ -35,12 +35,7 @@ def call_namespace() -> str:
 
 def namespace_in(config: RunnableConfig) -> str:
     """Return the checkpoint namespace of a call, from the config of one of its steps."""
-    return around(task_namespace_in(config.get("configurable", {})))
-
-
-def task_namespace_in(configurable: Mapping[str, Any]) -> str:
-    """Return the namespace of the task that is running; empty outside any graph."""
-    return str(configurable.get("checkpoint_ns", ""))
+    return around(str(config.get("configurable", {}).get("checkpoint_ns", "")))
 
 
 def current_thread() -> str | None:
@@ -93,10 +88,6 @@ def _key(configurable: Mapping[str, Any], *known: str | type[Any]) -> str:
     return ""
 
 
-def _changed(configurable: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
-    return {**configurable, key: value} if key in configurable else dict(configurable)
-
-
 def state_keys_around(configurable: Mapping[str, Any]) -> Collection[str] | None:
     """Return the state keys of the graph that runs this task; None if they are not found."""
     for value in configurable.values():
@@ -118,21 +109,18 @@ def inside(configurable: Mapping[str, Any], namespace: str | None) -> dict[str, 
     count to the namespace. The replay position is removed, because the namespace belongs to one
     task of one checkpoint. Its newest checkpoint is right even in a run from an old checkpoint.
     """
-    key = _key(configurable, *_STREAM)
     inner = dict(configurable)
-    if key:
-        inner[key] = copy(configurable[key])
-        inner[key].modes = configurable[key].modes - {"values"}
+    if key := _key(inner, *_STREAM):
+        inner[key] = copy(inner[key])
+        inner[key].modes = inner[key].modes - {"values"}
     if namespace is None:
         return inner
-    inner = _with_scratchpad(inner, subgraph_counter=lambda: 0)
-    inner = _changed(inner, _key(inner, *_REPLAY), None)
-    return {**inner, "checkpoint_ns": namespace}
-
-
-def _with_scratchpad(configurable: Mapping[str, Any], **changed: Any) -> dict[str, Any]:
-    key = _key(configurable, *_SCRATCHPAD)
-    return _changed(configurable, key, replace(configurable[key], **changed) if key else None)
+    if key := _key(inner, *_SCRATCHPAD):
+        inner[key] = replace(inner[key], subgraph_counter=lambda: 0)
+    if key := _key(inner, *_REPLAY):
+        inner[key] = None
+    inner["checkpoint_ns"] = namespace
+    return inner
 
 
 def has_answer(configurable: Mapping[str, Any]) -> bool:
@@ -147,9 +135,10 @@ def has_answer(configurable: Mapping[str, Any]) -> bool:
 def plain_answer_hidden() -> Generator[None, None, None]:
     """Hide a plain answer (one without an interrupt id), so that an `interrupt` inside pauses."""
     config = get_config()
-    here = config.get("configurable", {})
-    configurable = _with_scratchpad(here, get_null_resume=lambda _=False: None)
-    hidden = cast("RunnableConfig", {**config, "configurable": configurable})
+    here = dict(config.get("configurable", {}))
+    if key := _key(here, *_SCRATCHPAD):
+        here[key] = replace(here[key], get_null_resume=lambda _=False: None)
+    hidden = cast("RunnableConfig", {**config, "configurable": here})
     token = var_child_runnable_config.set(hidden)
     try:
         yield
@@ -203,7 +192,9 @@ def _runtime_in(configurable: Mapping[str, Any]) -> Runtime[Any] | None:
     return configurable.get(_key(configurable, Runtime))
 
 
-def seen_from(caller: RunnableConfig | None, inner: RunnableConfig) -> RunnableConfig:
+def seen_from(
+    caller: RunnableConfig | None, write: StreamWriter | None, inner: RunnableConfig
+) -> RunnableConfig:
     """Return a step's config with the stream, writer and metadata of the node that made the call.
 
     Streams then show the tokens and custom events of the user's function under that node. The step
@@ -212,24 +203,22 @@ def seen_from(caller: RunnableConfig | None, inner: RunnableConfig) -> RunnableC
     if caller is None:
         return inner
     outer, configurable = caller.get("configurable", {}), dict(inner.get("configurable", {}))
-    stream, runtime = _key(configurable, *_STREAM), _key(configurable, Runtime)
-    configurable = _changed(configurable, stream, outer.get(stream, configurable.get(stream)))
-    if runtime and (theirs := _runtime_in(outer)) is not None:
-        writer = _writer(caller, theirs)
-        configurable[runtime] = configurable[runtime].override(stream_writer=writer)
+    if (stream := _key(configurable, *_STREAM)) in outer:
+        configurable[stream] = outer[stream]
+    if write is not None and (runtime := _key(configurable, Runtime)):
+        configurable[runtime] = configurable[runtime].override(stream_writer=write)
     metadata = {**inner.get("metadata", {}), **caller.get("metadata", {})}
     return {**inner, "metadata": metadata, "configurable": configurable}
 
 
-def writer_of(caller: RunnableConfig | None) -> StreamWriter:
-    """Return the function that writes custom events in the name of the node that made the call."""
-    if caller is None or (theirs := _runtime_in(caller.get("configurable", {}))) is None:
-        return get_stream_writer()
-    return _writer(caller, theirs)
+def writer_of(caller: RunnableConfig) -> StreamWriter | None:
+    """Return the function that writes custom events in the name of the node that makes a call.
 
-
-def _writer(caller: RunnableConfig, outer: Runtime[Any]) -> StreamWriter:
-    """Return a stream writer for the caller. LangGraph's writer reads its node from the context."""
+    LangGraph's own writer reads the node's name from the context. None if the node has no writer.
+    """
+    outer = _runtime_in(caller.get("configurable", {}))
+    if outer is None:
+        return None
 
     def write(event: Any) -> None:
         token = var_child_runnable_config.set(caller)

@@ -77,7 +77,7 @@ async def call_step(given: StepInput) -> dict[str, Any]:
                 plan.llm_call,
                 *plan.arguments(copy, _context(settings, record)),
                 timeout=settings.timeout,
-                config=seen_from(run.caller, given.config),
+                config=seen_from(run.caller, run.write, given.config),
                 receiver=reception,
             )
             if plan.validator is not None:
@@ -229,7 +229,7 @@ def _new_record(
     # began distinguishes their idempotency keys. It stays the same if a crash repeats the call.
     if execution is not None and not namespace:
         loop["origin"] = loop["origin"] or execution.checkpoint_id
-    begun = [given.thread, namespace, len(attempts) + 1, params.view, params.types]
+    begun = [given.run.thread, namespace, len(attempts) + 1, params.view, params.types]
     record = open_attempt(
         attempts,
         params,

@@ -141,7 +141,7 @@ async def _call_again(given: Reading, question: Question) -> Accepted:
             '"edit", "params": {…}} to change them.'
         )
     is_retry = kind == "edit" and "params" not in decision
-    is_approval = not changes and not is_retry and why_not_offered(question)["approve"] is None
+    is_approval = not changes and not is_retry and "approve" in given.offered
     if is_approval and question.failure is None:
         return Accepted(approve(), End("succeeded"))
     # Unchanged params are validated as well, because their type may have changed since the pause.
@@ -366,15 +366,14 @@ def form_of(kind: str, params: str = "{…}", output: str = "…") -> str:
 
 def why_not_offered(question: Question) -> dict[str, str | None]:
     """Return for each decision the reason why the question does not offer it, or None."""
-
-    def why(kind: str, row: Row) -> str | None:
+    reasons: dict[str, str | None] = {}
+    for kind, row in ROWS.items():
         if question.used_up and row.calls[question.failure is None]:
-            return "no attempt is left"
-        if question.allowed is not None and kind not in question.allowed:
-            return "the option `allowed_decisions` leaves it out"
-        return row.missing(question)
-
-    reasons = {kind: why(kind, row) for kind, row in ROWS.items()}
+            reasons[kind] = "no attempt is left"
+        elif question.allowed is not None and kind not in question.allowed:
+            reasons[kind] = "the option `allowed_decisions` leaves it out"
+        else:
+            reasons[kind] = row.missing(question)
     # If no decision could end the review, the thread could never continue.
     ends = any(reason is None and not ROWS[kind].waits for kind, reason in reasons.items())
     return reasons if ends else {**reasons, "reject": None}

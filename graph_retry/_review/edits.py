@@ -42,7 +42,8 @@ def changes_of(given: Reading, question: Question) -> dict[str, Any]:
         Refused: If a field is unknown, locked or unreadable. The text names all such fields.
     """
     codec, original, issues = question.codec, question.shown, list[Issue]()
-    shown = redacted(original, question.redact, codec.names)
+    is_private = question.redact is not None
+    shown = redacted(original, question.redact, codec.names) if is_private else original
     schema, names = codec.schema(original), names_behind(shown, original)
     params = Field("", schema, schema, shown, original, given.from_form, codec.fields is None)
     node = {**schema, "additionalProperties": codec.fields is None}
@@ -63,7 +64,7 @@ def changes_of(given: Reading, question: Question) -> dict[str, Any]:
         if name in question.locked:
             problem = f"`{name}` is locked: leave it as it is shown."
             issues.append(issue((label,), problem, "unreadable"))
-        if hidden := hidden_in(new[name], shown, original):
+        if is_private and (hidden := hidden_in(new[name], shown, original)):
             issues.append(issue((label,), f"`{name}` {hidden}", "unreadable"))
     if issues:
         problem = "\n".join(one["message"] for one in issues)

@@ -26,7 +26,6 @@ from graph_retry._review.decisions import (
     WORDS,
     Accepted,
     form_of,
-    offered,
     spelled,
     why_not_offered,
 )
@@ -64,11 +63,12 @@ async def judge(answer: Any, question: Question) -> Accepted | Refused:
         '`temperature` expects a number, not "warm".'
     """
     try:
-        reading = interpret(answer, of_valid=question.failure is None, offered=offered(question))
+        closed = why_not_offered(question)
+        offered = [kind for kind, why in closed.items() if why is None]
+        reading = interpret(answer, of_valid=question.failure is None, offered=offered)
         _check_binding(reading, question)
         kind = reading.decision["type"]
-        why = why_not_offered(question)[kind]
-        if why is not None:
+        if (why := closed[kind]) is not None:
             allowed = ", ".join(reading.offered)
             raise Refused(f"{kind.capitalize()} is not allowed here: {why}. Allowed are {allowed}.")
         verdict = await ROWS[kind].decide(reading, question)

@@ -40,19 +40,16 @@ Smaller records stay in state, because to store them again costs less than to re
 async def with_whole_ledger(
     key: str, before: list[Attempt], update: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return a step's update. If the update ends the call, replace its stubs by whole records.
+    """Return the update that ends a call, with whole records in place of its stubs.
 
     The final state and the errors then hold the whole ledger, under the state key `key`.
     """
-    loop: Any = update.get(LOOP) or {}
-    if loop.get("next") != "end":
-        return update
     written = update.get(key)
     anew = isinstance(written, Overwrite)
     given: Any = written.value if isinstance(written, Overwrite) else written
     after = merge_attempts(None if anew else before, given)
     # The whole ledger is in state again, so the position no longer has to summarize it.
-    update = {**update, LOOP: {**loop, "seen": [], "spent": None}}
+    update = {**update, LOOP: {**update[LOOP], "seen": [], "spent": None}}
     if not any(record.get("kept_in") for record in after):
         return update
     # The update needs `Overwrite`, because the reducer would merge these records into the stubs.

@@ -26,7 +26,7 @@ from graph_retry._langgraph.calls import Slot, find_slot
 from graph_retry._langgraph.checkpoints import PLACE, newest_checkpoint, values_of
 from graph_retry._langgraph.fork import task_path
 from graph_retry._langgraph.open_reviews import delete_answered, make_table
-from graph_retry._langgraph.run_config import inside, saver_in, scratchpad_in, task_namespace_in
+from graph_retry._langgraph.run_config import inside, saver_in, scratchpad_in, writer_of
 from graph_retry._langgraph.shown import tell_ended, tell_ended_by_input
 from graph_retry._run.plan import Plan
 from graph_retry._run.step import RUN, LoopRun
@@ -157,11 +157,12 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         # function forms make a plan for each run.
         if self.plan is not None:
             plan = replace(self.plan, codec=self.plan.codec.for_one_run())
-        saver = saver_in(configurable) or self._own_saver
+        inherited = saver_in(configurable)
+        saver = inherited or self._own_saver
         # LangGraph refuses `durability` together with `checkpoint_during`, its deprecated form.
         if saver is not None and "checkpoint_during" not in options:
             options["durability"] = options.get("durability") or "sync"
-        is_nested = bool(task_namespace_in(configurable))
+        task = str(configurable.get("checkpoint_ns", ""))  # Empty outside any graph.
         is_task = self.plan is not None and scratchpad_in(given) is not None
         made = Made(
             settings=plan.settings,
@@ -169,12 +170,11 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
             llm_call=plan.llm_call,
             given=input,
             task_path=task_path(caller),
-            is_task=is_task or not is_nested,
+            is_task=is_task or not task,
         )
-        run = LoopRun(plan, caller if is_nested else None, is_task=is_task, saver=saver)
         waits: Loop | None = None
         slot: Slot | None = None
-        if not is_nested:
+        if not task:
             waits = await self._waiting(configurable)
             # A new input of the thread ends its open review, which nobody can answer any more.
             if waits and waits["review"] and made.values is not None:
@@ -182,18 +182,23 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
                 tell_ended(*place, str(configurable["thread_id"]))
         elif saver is not None:
             await make_table(saver)
-            slot = await find_slot(made, configurable)
+            slot = await find_slot(made, configurable, inherited)
             # If the call has a different namespace than its task, the task makes several calls.
-            if is_task and slot and slot.namespace != task_namespace_in(configurable):
+            if is_task and slot and slot.namespace != task:
                 made = replace(made, is_task=False)
-            run = replace(
-                run,
-                identity=None if made.is_task else made.identity,
-                task_path=made.task_path,
-                past=slot.past if slot else None,
-                note=slot.note if slot else None,
-                is_task=made.is_task,
-            )
+        thread_id = configurable.get("thread_id")
+        run = LoopRun(
+            plan,
+            caller=caller if task else None,
+            write=writer_of(caller) if task else None,
+            thread=None if thread_id is None else str(thread_id),
+            identity=None if made.is_task else made.identity,
+            task_path=made.task_path if task else None,
+            past=slot.past if slot else None,
+            note=slot.note if slot else None,
+            is_task=made.is_task,
+            saver=saver,
+        )
         # If the namespace has a checkpoint, LangGraph continues from it and needs no first state.
         if not (slot and slot.is_saved):
             input = made.first_state(waits)

@@ -9,7 +9,8 @@ from typing import Any, Protocol, TypeVar
 
 from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
-from langgraph.types import Command, Overwrite
+from langgraph.config import get_stream_writer
+from langgraph.types import Command, Overwrite, StreamWriter
 
 from graph_retry._attempts import readable
 from graph_retry._awaiting import SyncRun, is_sync, run_async, run_sync
@@ -18,7 +19,6 @@ from graph_retry._langgraph.run_config import (
     current_saver,
     namespace_in,
     thread_in_logs,
-    writer_of,
 )
 from graph_retry._output.build import SchemaOfParams
 from graph_retry._params.patch import Encoded
@@ -46,6 +46,8 @@ class LoopRun:
     """One run of the loop, from its start or its resumption to its end or its next interrupt.
 
     caller: The config of the node that made the call; None outside any graph.
+    write: Writes custom events in the name of that node; None if each step has its own writer.
+    thread: The id of the thread; None outside any thread.
     identity: The identity of the call in its task; None if it is the task's only call.
     task_path: The path of nodes that leads to the task, without the task's id.
     past: The state of the call before a fork, if this run continues from that state.
@@ -57,6 +59,8 @@ class LoopRun:
 
     plan: Plan[Any]
     caller: RunnableConfig | None = None
+    write: StreamWriter | None = None
+    thread: str | None = None
     identity: str | None = None
     task_path: str | None = None
     past: dict[str, Any] | None = None
@@ -73,7 +77,8 @@ class LoopRun:
         `subgraphs=True`.
         """
         about = {"event": event, "name": self.plan.settings.name, "attempt": attempt}
-        writer_of(self.caller)({"type": "graph_retry", **about, **details})
+        write = self.write or get_stream_writer()
+        write({"type": "graph_retry", **about, **details})
 
 
 @dataclass(frozen=True)
@@ -96,10 +101,9 @@ class StepInput:
         return Encoded(self.state[self.plan.settings.keys["params"]], self.loop["types"])
 
     @property
-    def thread(self) -> str | None:
-        """The id of the thread, or None."""
-        thread_id = self.config.get("configurable", {}).get("thread_id")
-        return None if thread_id is None else str(thread_id)
+    def ledger_key(self) -> str:
+        """The state key of the ledger."""
+        return self.plan.settings.keys["attempts"]
 
     @property
     def namespace(self) -> str:
@@ -136,21 +140,32 @@ class Step(Runnable[Any, Any]):
         given = _begun(input, config)
         with SyncRun(steps := self._step(given)) as run:
             steps.send(None)
-        return run_sync(self._ended(given, run.result))
+        update = run.result
+        if _ends(update):
+            update = run_sync(with_whole_ledger(given.ledger_key, given.attempts, update))
+        return self._ended(given, update)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: ARG002
         """Run the step on a state, on the event loop."""
         given = _begun(input, config)
-        return await run_async(self._ended(given, await run_async(self._step(given))))
+        update = await run_async(self._step(given))
+        if _ends(update):
+            update = await with_whole_ledger(given.ledger_key, given.attempts, update)
+        return self._ended(given, update)
 
-    async def _ended(self, given: StepInput, update: dict[str, Any]) -> Any:
+    def _ended(self, given: StepInput, update: dict[str, Any]) -> Any:
         if LOOP in update:
             _note_review(given, update)
-        settings = given.plan.settings
-        update = await with_whole_ledger(settings.keys["attempts"], given.attempts, update)
         if not self._chooses_next:
             return update
-        return Command(update=update, goto=next_step(settings, {**given.state, **update}))
+        following = next_step(given.plan.settings, {**given.state, **update})
+        return Command(update=update, goto=following)
+
+
+def _ends(update: Mapping[str, Any]) -> bool:
+    """Return whether a step's update ends the call."""
+    loop: Any = update.get(LOOP) or {}
+    return bool(loop.get("next") == "end")
 
 
 def _begun(state: Mapping[str, Any], config: RunnableConfig | None) -> StepInput:
@@ -160,7 +175,7 @@ def _begun(state: Mapping[str, Any], config: RunnableConfig | None) -> StepInput
     kind = None if validator is None else "text" if validator.wants_text else "json"
     # Before the first step, this opens the span of the run.
     given.run.trace.begin(
-        given.plan.settings, given.attempts, thread=given.thread, output_type=kind
+        given.plan.settings, given.attempts, thread=given.run.thread, output_type=kind
     )
     return given
 
@@ -174,7 +189,7 @@ def _note_review(given: StepInput, update: Mapping[str, Any]) -> None:
     last: Any = records[-1] if records else {}
     number = last.get("number", len(given.attempts))
     if before is not None and after is None:
-        here = (given.thread, given.namespace, before["review_id"], before["asked_at"])
+        here = (given.run.thread, given.namespace, before["review_id"], before["asked_at"])
         given.run.answered.append(row_of(*here))
         if (decision := last.get("decision")) is not None:
             reviewed: Any = {**(given.attempts[-1] if given.attempts else {}), **last}
