@@ -180,6 +180,7 @@ async def _run_answered(graph: Any, config: RunnableConfig, context: Any) -> Non
     thread_id = thread_of(config)
     with ThreadLock(saver_of(graph), thread_id) as lock:
         is_held = await lock.try_acquire()
-        if not is_held or not any((await read_shown(graph, config)).left_answered()):
+        asked = (await read_shown(graph, config)).asked() if is_held else []
+        if not any(each.unapplied is not None for each in asked):
             raise StaleDecision(f"somebody else has continued thread {thread_id!r}.")
         await invoke(graph, None, config, durability="sync", context=context)

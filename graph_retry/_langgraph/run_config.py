@@ -38,6 +38,11 @@ def namespace_in(config: RunnableConfig) -> str:
     return around(str(config.get("configurable", {}).get("checkpoint_ns", "")))
 
 
+def task_namespace_in(configurable: Mapping[str, Any]) -> str:
+    """Return the namespace of the task that is running; empty outside any graph."""
+    return str(configurable.get("checkpoint_ns", ""))
+
+
 def current_thread() -> str | None:
     """Return the id of the thread whose step is running, or None."""
     thread_id = get_config().get("configurable", {}).get("thread_id")

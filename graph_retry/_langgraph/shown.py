@@ -211,5 +211,5 @@ def shown_at(thread: CheckpointTuple | None) -> Iterator[tuple[Interrupt, dict[s
         if channel == INTERRUPT:
             for question, asked in interventions(questions):
                 first = outermost(namespace_in(asked))
-                if not first.is_task or first.id == task:
+                if first.id in ("", task):
                     yield question, asked

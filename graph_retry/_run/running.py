@@ -26,7 +26,13 @@ from graph_retry._langgraph.calls import Slot, find_slot
 from graph_retry._langgraph.checkpoints import PLACE, newest_checkpoint, values_of
 from graph_retry._langgraph.fork import task_path
 from graph_retry._langgraph.open_reviews import delete_answered, make_table
-from graph_retry._langgraph.run_config import inside, saver_in, scratchpad_in, writer_of
+from graph_retry._langgraph.run_config import (
+    inside,
+    saver_in,
+    scratchpad_in,
+    task_namespace_in,
+    writer_of,
+)
 from graph_retry._langgraph.shown import tell_ended, tell_ended_by_input
 from graph_retry._run.plan import Plan
 from graph_retry._run.step import RUN, LoopRun
@@ -162,7 +168,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         # LangGraph refuses `durability` together with `checkpoint_during`, its deprecated form.
         if saver is not None and "checkpoint_during" not in options:
             options["durability"] = options.get("durability") or "sync"
-        task = str(configurable.get("checkpoint_ns", ""))  # Empty outside any graph.
+        task = task_namespace_in(configurable)
         is_task = self.plan is not None and scratchpad_in(given) is not None
         made = Made(
             settings=plan.settings,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
@@ -153,11 +152,10 @@ class Finder:
 
     def _shown(self, thread_id: str, thread: ThreadView) -> list[PendingReview]:
         config = on_thread(self.base, thread_id)
-        questions = chain(thread.open_questions(), thread.left_answered())
         return [
             review_of(asked, self.graph, config)
-            for asked in questions
-            if self.is_ours(asked.namespace)
+            for asked in thread.asked()
+            if (asked.is_open or asked.unapplied is not None) and self.is_ours(asked.namespace)
         ]
 
     def _wanted(self, shown: list[PendingReview]) -> list[PendingReview]:

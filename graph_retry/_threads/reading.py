@@ -44,7 +44,8 @@ async def open_questions(graph: Any, config: RunnableConfig) -> list[Asked]:
     if saver_of(graph) is not None:
         # A saver does not know the order of the branches of a `Send`.
         shown = (await get_state(graph, place_of(thread_of(config), ""))).interrupts
-    return list((await read_shown(graph, config, shown)).open_questions())
+    view = await read_shown(graph, config, shown)
+    return [asked for asked in view.asked() if asked.is_open]
 
 
 async def read_shown(

@@ -230,7 +230,7 @@ async def take_thread(
             # a closed review fails at once and does not wait.
             asks = decision is not None or answers is not None
             view = await read_shown(graph, config) if asks else ThreadView()
-            questions = list(view.open_questions())
+            questions = [asked for asked in view.asked() if asked.is_open]
             closed = partial(why_closed, graph, config, None if is_held else lock)
             # The decision is for the review that is open now. Another may open during the wait.
             if decision is not None:

@@ -7,9 +7,8 @@ checkpoints. For open questions, the newest checkpoint of each call that asked i
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.types import Interrupt
@@ -33,28 +32,29 @@ from graph_retry._namespaces import outermost
 from graph_retry._state import LOOP, is_open
 
 
-@dataclass(frozen=True)
-class Asked:
-    """A question that a thread shows, with the newest checkpoint of the call that asks it."""
+class Asked(NamedTuple):
+    """A question that a thread shows, with the newest checkpoint of the call that asks it.
+
+    `value` is the value of the interrupt. `name` and `namespace` are those of the call.
+    """
 
     interrupt_id: str
+    review_id: str
+    name: str
+    namespace: str
     value: dict[str, Any]
     call: CheckpointTuple
 
     @property
-    def review_id(self) -> str:
-        """The id of the review."""
-        return str(self.value["review_id"])
+    def is_open(self) -> bool:
+        """Whether the question can be answered.
 
-    @property
-    def name(self) -> str:
-        """The name of the call."""
-        return str(self.value["function_name"])
-
-    @property
-    def namespace(self) -> str:
-        """The namespace of the call's state."""
-        return namespace_in(self.value)
+        LangGraph shows a question until its node ends. A shown question cannot be answered if its
+        answer is already saved, or if a crashed run has continued the call.
+        """
+        values = values_of(self.call)
+        may_wait = LOOP not in values or is_open(values, self.review_id)
+        return may_wait and not is_answered(self.call)
 
     @property
     def unapplied(self) -> dict[str, Any] | None:
@@ -108,32 +108,17 @@ class ThreadView:
             by_review.setdefault(value["review_id"], (interrupt, value))
         return list(by_review.values())
 
-    def open_questions(self) -> Iterator[Asked]:
-        """Yield the questions that can be answered.
-
-        LangGraph shows a question until its node ends. A shown question is left out if its answer
-        is already saved, or if a crashed run has continued the call.
-        """
-        for asked in self._asked():
-            values = values_of(asked.call)
-            may_wait = LOOP not in values or is_open(values, asked.review_id)
-            if may_wait and not is_answered(asked.call):
-                yield asked
-
-    def left_answered(self) -> Iterator[Asked]:
-        """Yield the questions whose answers `resume` has saved, and no run has applied yet."""
-        for asked in self._asked():
-            if asked.unapplied is not None:
-                yield asked
-
-    def _asked(self) -> Iterator[Asked]:
-        """Yield each question that its call asked at the call's newest checkpoint."""
+    def asked(self) -> list[Asked]:
+        """List the questions that their calls asked at the calls' newest checkpoints."""
+        found: list[Asked] = []
         for interrupt, value in self.questions:
-            call = self.newest.get(namespace_in(value))
-            if call is not None:
-                asked_at, newest = value.get("checkpoint_id"), call.checkpoint["id"]
-                if asked_at == newest or not (asked_at and newest):
-                    yield Asked(interrupt.id, value, call)
+            namespace, asked_at = namespace_in(value), value.get("checkpoint_id")
+            call = self.newest.get(namespace)
+            newest = "" if call is None else call.checkpoint["id"]
+            if call is not None and (asked_at == newest or not (asked_at and newest)):
+                whose = value["review_id"], value["function_name"], namespace
+                found.append(Asked(interrupt.id, *whose, value, call))
+        return found
 
     def values(self, namespace: str) -> dict[str, Any]:
         """Return the newest state of a namespace; empty if no checkpoint of it was added."""
