@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import functools
 import inspect
 import threading
 import time
@@ -89,18 +88,6 @@ class SyncRun(Generic[T]):
 
 _ASYNC_ONLY = ("Synchronous calls to Async", "No synchronous function provided")
 """The first words of errors by which async savers and async nodes refuse a sync call."""
-
-
-def with_async_twin(function: Callable[P, T]) -> Callable[P, T]:
-    """Decorate a sync function, so that its error for an async-only graph names its async twin."""
-    twin = f"a{function.__name__}"
-
-    @functools.wraps(function)
-    def named(*args: P.args, **kwargs: P.kwargs) -> T:
-        with naming_twin(twin):
-            return function(*args, **kwargs)
-
-    return named
 
 
 def is_async_only(error: Exception) -> bool:

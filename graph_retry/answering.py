@@ -11,11 +11,10 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Durability
 
-from graph_retry._arguments import checked
-from graph_retry._awaiting import run_async, run_sync, with_async_twin
 from graph_retry._review.answers import Answer
 from graph_retry._threads.resuming import resuming
 from graph_retry._threads.reviews import PendingReview, open_reviews, whole_reviews
+from graph_retry._twins import async_twin, in_sync
 
 __all__ = [
     "PendingReview",
@@ -26,9 +25,8 @@ __all__ = [
 ]
 
 
-@checked
-@with_async_twin
-def pending_reviews(graph: Any, config: RunnableConfig) -> list[PendingReview]:
+@in_sync
+async def pending_reviews(graph: Any, config: RunnableConfig) -> list[PendingReview]:
     """List the reviews for which a thread waits, in the order of LangGraph's tasks.
 
     `graph` is a compiled graph or a `RemoteGraph`.
@@ -49,33 +47,14 @@ def pending_reviews(graph: Any, config: RunnableConfig) -> list[PendingReview]:
         >>> [(review.function_name, review.attempt) for review in pending_reviews(graph, config)]
         [('count', 1)]
     """
-    return run_sync(_pending(graph, config))
-
-
-@checked
-async def apending_reviews(graph: Any, config: RunnableConfig) -> list[PendingReview]:
-    """Do what `pending_reviews` does, from async code; see `aresume` for an example.
-
-    Example:
-        >>> import asyncio
-        >>> from langgraph.checkpoint.memory import InMemorySaver
-        >>> from langgraph.func import entrypoint
-        >>> @entrypoint(checkpointer=InMemorySaver())
-        ... async def idle(given):
-        ...     return given
-        >>> asyncio.run(apending_reviews(idle, {"configurable": {"thread_id": "1"}}))
-        []
-    """
-    return await run_async(_pending(graph, config))
-
-
-async def _pending(graph: Any, config: RunnableConfig) -> list[PendingReview]:
     return await whole_reviews(graph, await open_reviews(graph, config))
 
 
-@checked
-@with_async_twin
-def resume(
+apending_reviews = async_twin(pending_reviews)
+
+
+@in_sync
+async def resume(
     graph: Any,
     config: RunnableConfig,
     decision: Answer = None,
@@ -135,45 +114,9 @@ def resume(
         >>> resume(graph, config, edit(prompt="3"))["output"]
         3
     """
-    return run_sync(
-        resuming(
-            graph, config, decision, answers, durability=durability, wait=wait, context=context
-        )
+    return await resuming(
+        graph, config, decision, answers, durability=durability, wait=wait, context=context
     )
 
 
-@checked
-async def aresume(
-    graph: Any,
-    config: RunnableConfig,
-    decision: Answer = None,
-    *,
-    answers: Mapping[str, Answer] | None = None,
-    context: Any = None,
-    durability: Durability | None = None,
-    wait: float = 600.0,
-) -> Any:
-    """Do what `resume` does, from async code.
-
-    Example:
-        >>> import asyncio
-        >>> from graph_retry import aretry_llm_call, edit
-        >>> from langgraph.checkpoint.memory import InMemorySaver
-        >>> from langgraph.func import entrypoint
-        >>> @entrypoint(checkpointer=InMemorySaver())
-        ... async def count(prompt):
-        ...     return await aretry_llm_call(lambda given: given, prompt, output=int)
-        >>> async def review():
-        ...     config = {"configurable": {"thread_id": "1"}}
-        ...     await count.ainvoke("many", config)
-        ...     print([review.attempt for review in await apending_reviews(count, config)])
-        ...     return await aresume(count, config, edit(value="3"))
-        >>> asyncio.run(review())
-        [1]
-        3
-    """
-    return await run_async(
-        resuming(
-            graph, config, decision, answers, durability=durability, wait=wait, context=context
-        )
-    )
+aresume = async_twin(resume)

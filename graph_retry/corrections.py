@@ -22,13 +22,13 @@ from typing import Any, Literal, Unpack, cast
 from typing_extensions import TypedDict
 
 from graph_retry._arguments import checked
-from graph_retry._awaiting import run_async, run_sync
 from graph_retry._corrections.files import Exported, Writer, import_corrections
 from graph_retry._corrections.record import Correction, How, content_key, corrections_in
 from graph_retry._corrections.renderings import Format, ToMessages
 from graph_retry._json import is_object
 from graph_retry._review.deadline import utc
 from graph_retry._threads.graphs import saver_of
+from graph_retry._twins import async_twin, in_sync
 from graph_retry.history import (
     LedgerSource,
     arun_steps,
@@ -184,8 +184,8 @@ def _moment(name: Literal["since", "until"], selection: Selection) -> str | None
     return known[0]
 
 
-@checked
-def export(
+@in_sync
+async def export(
     source: LedgerSource,
     path: str | Path,
     format: Format = "rows",
@@ -228,28 +228,11 @@ def export(
         ...     export([Ledger([])], os.path.join(folder, "data.jsonl"), "openai").left_out
         Counter()
     """
-    writer = Writer(path, format, split, redact, messages)
-    return run_sync(_written(source, writer, _Sieve(selection)))
-
-
-@checked
-async def aexport(
-    source: LedgerSource,
-    path: str | Path,
-    format: Format = "rows",
-    *,
-    split: Mapping[str, float] | None = None,
-    redact: Callable[[str], str] | None = None,
-    messages: ToMessages | None = None,
-    **selection: Unpack[Selection],
-) -> Exported:
-    """Do what `export` does, from async code."""
-    writer = Writer(path, format, split, redact, messages)
-    return await run_async(_written(source, writer, _Sieve(selection)))
-
-
-async def _written(source: LedgerSource, writer: Writer, sieve: _Sieve) -> Exported:
+    writer, sieve = Writer(path, format, split, redact, messages), _Sieve(selection)
     with writer:
         async for row in _rows(source, sieve):
             writer.add(row)
     return writer.result(sieve.left_out)
+
+
+aexport = async_twin(export)

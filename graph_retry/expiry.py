@@ -10,15 +10,15 @@ from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 
-from graph_retry._arguments import Seconds, checked
-from graph_retry._awaiting import run_async, run_sync, with_async_twin
+from graph_retry._arguments import Seconds
 from graph_retry._json import is_object
 from graph_retry._lock import ThreadLock
-from graph_retry._reminders import Stage, remind, stages_of
+from graph_retry._reminders import remind, stages_of
 from graph_retry._review.deadline import EXPIRE, is_expired
 from graph_retry._threads.graphs import invoke, saver_of, thread_of
 from graph_retry._threads.reading import open_questions, read_shown
 from graph_retry._threads.resuming import resuming
+from graph_retry._twins import async_twin, in_sync
 from graph_retry._wording import counted
 from graph_retry.answering import PendingReview
 from graph_retry.errors import CallCancelled, StaleDecision
@@ -27,9 +27,8 @@ from graph_retry.inbox import find_all
 __all__ = ["aexpire_reviews", "expire_reviews"]
 
 
-@checked
-@with_async_twin
-def expire_reviews(
+@in_sync
+async def expire_reviews(
     source: Any,
     *,
     config: RunnableConfig | None = None,
@@ -90,27 +89,6 @@ def expire_reviews(
         0
     """
     stages = stages_of(notify, remind_after, escalate_to)
-    return run_sync(_expire(source, config, context, stages))
-
-
-@checked
-async def aexpire_reviews(
-    source: Any,
-    *,
-    config: RunnableConfig | None = None,
-    context: Any = None,
-    notify: Callable[[PendingReview], Any] | None = None,
-    remind_after: Seconds | Collection[Seconds] | None = None,
-    escalate_to: Mapping[Seconds, Callable[[PendingReview], Any]] | None = None,
-) -> list[PendingReview]:
-    """Do what `expire_reviews` does, from async code."""
-    stages = stages_of(notify, remind_after, escalate_to)
-    return await run_async(_expire(source, config, context, stages))
-
-
-async def _expire(
-    source: Any, config: RunnableConfig | None, context: Any, stages: list[Stage]
-) -> list[PendingReview]:
     saver = saver_of(source)
     if stages and saver is None:
         raise TypeError(
@@ -147,6 +125,9 @@ async def _expire(
         what = "could not be ended, or its people not be told"
         raise ExceptionGroup(f"{counted(len(errors), 'thread')} {what}", errors)
     return ended
+
+
+aexpire_reviews = async_twin(expire_reviews)
 
 
 def _is_answered(review: PendingReview) -> bool:

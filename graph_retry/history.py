@@ -16,7 +16,7 @@ from pydantic_core import to_jsonable_python
 
 from graph_retry._arguments import checked
 from graph_retry._attempts import check_version
-from graph_retry._awaiting import is_sync, run_async, run_sync, with_async_twin
+from graph_retry._awaiting import is_sync, run_async, run_sync
 from graph_retry._json import is_array, is_object, json_lines
 from graph_retry._threads.graphs import (
     check_compiled,
@@ -28,6 +28,7 @@ from graph_retry._threads.graphs import (
 )
 from graph_retry._threads.ledgers import read_ledgers, whole_ledgers
 from graph_retry._threads.server.listing import places_on
+from graph_retry._twins import async_twin, in_sync
 from graph_retry.ledger import Ledger
 from graph_retry.records import SCHEMA_VERSION, Attempt
 
@@ -50,8 +51,8 @@ LedgerSource = Any
 _FIELDS = Attempt.__required_keys__ - {"name", "kept_in"}  # Old exports lack these two keys.
 
 
-@with_async_twin
-def attempts_of(graph: Any, config: RunnableConfig) -> list[Ledger]:
+@in_sync
+async def attempts_of(graph: Any, config: RunnableConfig) -> list[Ledger]:
     """Read the ledgers of a thread: live, paused, finished or cancelled, oldest call first.
 
     `graph` may be a compiled graph, a `RemoteGraph` or a checkpointer. The ledgers include calls of
@@ -80,12 +81,10 @@ def attempts_of(graph: Any, config: RunnableConfig) -> list[Ledger]:
         >>> [attempt["author"] for attempt in ledger.attempts], ledger.params_diff(2)
         (['caller', 'human'], [{'path': '/value', 'before': 'many', 'after': '3'}])
     """
-    return run_sync(thread_ledgers(graph, config))
+    return await thread_ledgers(graph, config)
 
 
-async def aattempts_of(graph: Any, config: RunnableConfig) -> list[Ledger]:
-    """Do what `attempts_of` does, from async code."""
-    return await run_async(thread_ledgers(graph, config))
+aattempts_of = async_twin(attempts_of)
 
 
 async def thread_ledgers(graph: Any, config: RunnableConfig) -> list[Ledger]:
@@ -104,7 +103,7 @@ async def thread_ledgers(graph: Any, config: RunnableConfig) -> list[Ledger]:
                 f"the server does not show the attempts of calls that were made "
                 f"({', '.join(hidden)}): give the state of the outermost graph the key `attempts` "
                 "(nothing needs to write it), or read them where the checkpointer is.",
-                stacklevel=5 if is_sync() else 4,  # A sync call has one more stack frame.
+                stacklevel=6,
             )
     shown = [ledger for ledger in calls if ledger.attempts]
     return [replace(ledger, thread=thread) for ledger in await whole_ledgers(graph, thread, shown)]

@@ -7,8 +7,7 @@ from typing import Annotated, Any
 
 from langchain_core.runnables import RunnableConfig
 
-from graph_retry._arguments import Size, checked
-from graph_retry._awaiting import run_async, run_sync, with_async_twin
+from graph_retry._arguments import Size
 from graph_retry._langgraph.open_reviews import Row, has_table, open_rows
 from graph_retry._review.answers import assign, defer
 from graph_retry._review.deadline import is_expired
@@ -16,6 +15,7 @@ from graph_retry._threads.graphs import check_placeless, is_client, is_local, sa
 from graph_retry._threads.listing import Finder, list_saved_reviews
 from graph_retry._threads.reviews import PendingReview, key_of, whole_reviews
 from graph_retry._threads.server.listing import list_remote_reviews
+from graph_retry._twins import async_twin, in_sync
 
 __all__ = ["alist_reviews", "assign", "defer", "list_reviews"]
 
@@ -23,9 +23,8 @@ __all__ = ["alist_reviews", "assign", "defer", "list_reviews"]
 _Last = Annotated[PendingReview, "the last review of the page before"]
 
 
-@checked
-@with_async_twin
-def list_reviews(
+@in_sync
+async def list_reviews(
     source: Any,
     *,
     limit: Size | None = None,
@@ -62,29 +61,6 @@ def list_reviews(
         >>> [(review.thread_id, review.attempt) for review in list_reviews(count)]
         [('bob', 1), ('ada', 1)]
     """
-    return run_sync(_listed(source, limit, before, config, labels))
-
-
-@checked
-async def alist_reviews(
-    source: Any,
-    *,
-    limit: Size | None = None,
-    before: _Last | None = None,
-    config: RunnableConfig | None = None,
-    labels: Mapping[str, str] | None = None,
-) -> list[PendingReview]:
-    """Do what `list_reviews` does, from async code."""
-    return await run_async(_listed(source, limit, before, config, labels))
-
-
-async def _listed(
-    source: Any,
-    limit: int | None,
-    before: PendingReview | None,
-    config: RunnableConfig | None,
-    labels: Mapping[str, str] | None,
-) -> list[PendingReview]:
     wanted, listed = (labels or {}).items(), list[PendingReview]()
     while True:
         page = await find_all(source, None if labels else limit, before, config)
@@ -98,6 +74,9 @@ async def _listed(
             break
         before = page[-1]
     return await whole_reviews(source, listed[:limit])
+
+
+alist_reviews = async_twin(list_reviews)
 
 
 async def find_all(

@@ -7,10 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, Unpack, cast
 
-from graph_retry._arguments import checked
 from graph_retry._asking.hooks import propose
 from graph_retry._attempts import params_at, readable
-from graph_retry._awaiting import run_async, run_sync
 from graph_retry._loop.check import read_raw, validate_attempt
 from graph_retry._loop.revise import hooks_may_help
 from graph_retry._output.failures import announced, failure_of
@@ -20,6 +18,7 @@ from graph_retry._run.plan import Plan, make_plan
 from graph_retry._run.receiving import stopped_again
 from graph_retry._run.step import in_place
 from graph_retry._signatures import OnRetry
+from graph_retry._twins import async_twin, in_sync
 from graph_retry.errors import ReplayMismatch
 from graph_retry.options import RetryOptions, settle
 from graph_retry.records import Attempt, Failure
@@ -63,8 +62,8 @@ class ReplayOptions(RetryOptions, total=False):
     check: bool
 
 
-@checked
-def replay(
+@in_sync
+async def replay(
     attempts: Sequence[Attempt],
     on_retry: OnRetry[Any] = None,
     **options: Unpack[ReplayOptions],
@@ -88,36 +87,10 @@ def replay(
         >>> now.output, now.differs[0]
         ({'n': 1}, ('status', 'failed', 'succeeded'))
     """
-    return run_sync(_replay(list(attempts), on_retry, {**options}))
-
-
-@checked
-async def areplay(
-    attempts: Sequence[Attempt],
-    on_retry: OnRetry[Any] = None,
-    **options: Unpack[ReplayOptions],
-) -> list[Replayed]:
-    """Do what `replay` does, with hooks that may be async.
-
-    Example:
-        >>> import asyncio
-        >>> asyncio.run(areplay([], output=int))
-        []
-    """
-    return await run_async(_replay(list(attempts), on_retry, {**options}))
-
-
-def _no_model(_params: Any) -> NoReturn:
-    raise AssertionError("a replay calls no model")
-
-
-async def _replay(
-    ledger: list[Attempt], on_retry: OnRetry[Any], options: dict[str, Any]
-) -> list[Replayed]:
-    ledger = readable(ledger)
-    output, check = options.pop("output", None), options.pop("check", False)
-    codec = ParamsCodec[Any](options.pop("params_type", dict))
-    settings = settle("replay", "node", cast("RetryOptions", options))
+    ledger, given = readable(list(attempts)), cast("dict[str, Any]", options)
+    output, check = given.pop("output", None), given.pop("check", False)
+    codec = ParamsCodec[Any](given.pop("params_type", dict))
+    settings = settle("replay", "node", cast("RetryOptions", given))
     plan = make_plan(_no_model, codec, on_retry, output, settings)
     replayed: list[Replayed] = []
     for index, record in enumerate(ledger):
@@ -159,6 +132,13 @@ async def _replay(
             )
         replayed.append(result)
     return replayed
+
+
+areplay = async_twin(replay)
+
+
+def _no_model(_params: Any) -> NoReturn:
+    raise AssertionError("a replay calls no model")
 
 
 def _is_automatic(author: str) -> bool:

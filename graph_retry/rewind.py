@@ -18,8 +18,6 @@ from langgraph.types import StateSnapshot
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 from typing_extensions import TypedDict
 
-from graph_retry._arguments import checked
-from graph_retry._awaiting import run_async, run_sync, with_async_twin
 from graph_retry._going_back import REFUSED, REWIND, reopened
 from graph_retry._issues import issue, json_problem
 from graph_retry._json import is_object
@@ -46,6 +44,7 @@ from graph_retry._threads.ledgers import read_ledgers
 from graph_retry._threads.reading import open_questions
 from graph_retry._threads.resuming import resuming
 from graph_retry._threads.server.runs import RemoteRuns
+from graph_retry._twins import async_twin, in_sync
 from graph_retry.errors import AnswerRefused
 from graph_retry.ledger import Ledger
 from graph_retry.records import Issue
@@ -76,9 +75,8 @@ class Change(TypedDict):
     reason: NotRequired[str]
 
 
-@checked
-@with_async_twin
-def rewind(
+@in_sync
+async def rewind(
     graph: Any,
     config: RunnableConfig,
     ledger: _OfCall | None = None,
@@ -113,25 +111,6 @@ def rewind(
         >>> rewind(count, config, attempt=1, params="3")
         3
     """
-    return run_sync(_rewind(graph, config, ledger, context, change))
-
-
-@checked
-async def arewind(
-    graph: Any,
-    config: RunnableConfig,
-    ledger: _OfCall | None = None,
-    *,
-    context: Any = None,
-    **change: Unpack[Change],
-) -> Any:
-    """Do what `rewind` does, from async code."""
-    return await run_async(_rewind(graph, config, ledger, context, change))
-
-
-async def _rewind(
-    graph: Any, config: RunnableConfig, ledger: Ledger | None, context: Any, change: Change
-) -> Any:
     check_compiled(graph)
     answer = _answer(change)
     thread_of(config)
@@ -161,6 +140,9 @@ async def _rewind(
         if ledger.attempts:
             ledger.at(change["attempt"])
     return await _go_back(graph, config, ledger, answer, context)
+
+
+arewind = async_twin(rewind)
 
 
 def _answer(change: Change) -> dict[str, Any]:

@@ -8,9 +8,7 @@ from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 
-from graph_retry._arguments import checked
 from graph_retry._attempts import records_in
-from graph_retry._awaiting import run_async, run_sync, with_async_twin
 from graph_retry._langgraph.checkpoints import values_of
 from graph_retry._langgraph.kept import whole
 from graph_retry._langgraph.open_reviews import Row, row_of
@@ -22,6 +20,7 @@ from graph_retry._threads.graphs import check_compiled, thread_of
 from graph_retry._threads.reading import open_questions, reader_of
 from graph_retry._threads.resuming import resuming
 from graph_retry._threads.view import Asked
+from graph_retry._twins import async_twin, in_sync
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,20 +71,13 @@ class PendingReview(Review):
         shown = {name: getattr(self, name) for name in IN_JSON}
         return {**shown, "allowed_decisions": self.allowed_decisions}
 
-    @checked
-    @with_async_twin
-    def answer(self, decision: Answer, *, context: Any = None) -> Any:
+    @in_sync
+    async def answer(self, decision: Answer, *, context: Any = None) -> Any:
         """Answer this review and continue the thread; see `resume`."""
-        return run_sync(self._answered(decision, context))
-
-    @checked
-    async def aanswer(self, decision: Answer, *, context: Any = None) -> Any:
-        """Answer this review and continue the thread, from async code; see `aresume`."""
-        return await run_async(self._answered(decision, context))
-
-    async def _answered(self, decision: Answer, context: Any) -> Any:
         answers = {self.review_id: decision}
         return await resuming(self.graph, self.config, answers=answers, context=context)
+
+    aanswer = async_twin(answer)
 
 
 async def open_reviews(graph: Any, config: RunnableConfig) -> list[PendingReview]:

@@ -42,7 +42,7 @@ MISTAKES = [
         "`wait`: give a number; not '1'",
     ),
     (lambda graph: attempts_of(graph, {}), ValueError, "`config` names no thread: pass"),
-    (lambda graph: attempts_of(thread(), graph), TypeError, "`config` is <"),
+    (lambda graph: attempts_of(thread(), graph), TypeError, "`config`: give a config"),
     (lambda graph: attempts_of(graph.builder, thread()), TypeError, "`graph` is a `StateGraph`"),
     (lambda graph: resume(graph.builder, thread(), approve()), TypeError, "a `StateGraph`: pass"),
     (lambda graph: rewind(graph, {}, attempt=1), ValueError, "`config` names no thread: pass"),
