@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from typing_extensions import TypeIs
 
@@ -108,6 +109,24 @@ def json_lines(path: str | Path, of: str) -> Iterator[tuple[str, Any]]:
                 except ValueError as error:
                     told = f"{place} is no JSON ({error}): pass a file of {of}."
                     raise ValueError(told) from None
+
+
+@contextmanager
+def replacing(path: str | Path) -> Generator[IO[str], None, None]:
+    """Open a text file that replaces `path` only when the block has ended without an error."""
+    path = Path(path)
+    if path.exists() and not path.is_file():  # A pipe or device, such as `/dev/stdout`.
+        with path.open("w", encoding="utf-8", newline="\n") as file:
+            yield file
+        return
+    path = path.resolve()
+    unfinished = path.with_name(f"{path.name}.unfinished")
+    try:
+        with unfinished.open("w", encoding="utf-8", newline="\n") as file:
+            yield file
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 def with_texts(value: Any, change: Callable[[str], str]) -> Any:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, cast
 
+from graph_retry._awaiting import passed_as
 from graph_retry._json import is_array, is_object
 from graph_retry._patterns import lazy
 from graph_retry.records import Attempt, Issue
@@ -38,16 +39,18 @@ def redacted(value: Any, redact: Redact | None, names: Collection[str] = ()) -> 
 
 def _redacted_text(text: str, redact: Redact) -> str:
     """Redact a text. Resolve the escapes that hide private parts, such as `%C3%BC`."""
-    shown = _checked(redact(text))
+    shown = _shown(text, redact)
     for json_too in (False, True):
         plain = _unescaped(text, json_too=json_too)
-        again = shown if plain == text else _checked(redact(plain))
+        again = shown if plain == text else _shown(plain, redact)
         if again != _unescaped(shown, json_too=json_too):
             shown = again
     return shown
 
 
-def _checked(shown: Any) -> str:
+def _shown(text: str, redact: Redact) -> str:
+    with passed_as("redact"):
+        shown: Any = redact(text)
     if not isinstance(shown, str):
         raise TypeError(f"`redact` returned a `{type(shown).__name__}` for a text: return a text.")
     return shown

@@ -20,7 +20,7 @@ from langgraph.checkpoint.base import (
     empty_checkpoint,
 )
 
-from graph_retry._awaiting import call, sync_or_async
+from graph_retry._awaiting import call, passed_as, sync_or_async
 from graph_retry._json import digest, is_number
 from graph_retry._langgraph.checkpoints import (
     newest_checkpoint,
@@ -38,11 +38,19 @@ TOLD = "graph-retry:told"
 
 @dataclass(frozen=True)
 class Stage:
-    """A function to call if a review still waits `seconds` after its question was asked."""
+    """A function to call if a review still waits `seconds` after its question was asked.
 
-    name: str
+    option: The option of the sweep as which the function was passed.
+    """
+
+    option: str
     seconds: float
     tell: Callable[[Any], Any]
+
+    @property
+    def name(self) -> str:
+        """The name under which the stage is saved when it was sent, such as `remind 3600`."""
+        return f"{'remind' if self.option == 'notify' else 'escalate'} {self.seconds}"
 
 
 def stages_of(
@@ -59,8 +67,8 @@ def stages_of(
         raise ValueError("`remind_after` and `notify` belong together: give both, or neither.")
     given: Any = remind_after or ()
     times: list[Any] = [given] if is_number(given) else list(given)
-    stages = [Stage(f"remind {seconds}", seconds, notify) for seconds in times if notify]
-    stages += [Stage(f"escalate {at}", at, tell) for at, tell in (escalate_to or {}).items()]
+    stages = [Stage("notify", seconds, notify) for seconds in times if notify]
+    stages += [Stage("escalate_to", at, tell) for at, tell in (escalate_to or {}).items()]
     return sorted(stages, key=lambda stage: stage.seconds)
 
 
@@ -87,7 +95,8 @@ async def remind(
         told: list[str] = list(note.metadata.get(TOLD, ())) if note else []
         for stage in due:
             if stage.name not in told:
-                await call(stage.tell, review)
+                with passed_as(stage.option):
+                    await call(stage.tell, review)
                 told.append(stage.name)
                 await _write(saver, place_of(thread_id, TOLD), key, told)
 

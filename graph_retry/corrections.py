@@ -22,6 +22,7 @@ from typing import Any, Literal, Unpack, cast
 from typing_extensions import TypedDict
 
 from graph_retry._arguments import checked
+from graph_retry._awaiting import passed_as
 from graph_retry._corrections.files import Exported, Writer, import_corrections
 from graph_retry._corrections.record import Correction, How, content_key, corrections_in
 from graph_retry._corrections.renderings import Format, ToMessages
@@ -169,8 +170,12 @@ class _Sieve:
             and wanted.get("labels", {}).items() <= row["labels"].items()
             and (self._since is None or (at is not None and self._since <= at))
             and (self._until is None or (at is not None and at < self._until))
-            and wanted.get("where", bool)(row)
+            and self._fits(row)
         )
+
+    def _fits(self, row: Correction) -> bool:
+        with passed_as("where"):
+            return bool(self._selection.get("where", bool)(row))
 
 
 def _moment(name: Literal["since", "until"], selection: Selection) -> str | None:

@@ -18,6 +18,7 @@ from pydantic_core import to_jsonable_python
 
 from graph_retry._arguments import Count, checked
 from graph_retry._attempts import params_at
+from graph_retry._awaiting import passed_as
 from graph_retry._corrections.evaluation import (
     Compare,
     Ended,
@@ -216,18 +217,20 @@ class _Run:
             return None
         params = self._codec.decode(*encoded)
         if self._change is not None:
-            params = self._change(params)
+            with passed_as("change"):
+                params = self._change(params)
         asked = self._codec.encode(params, owner="the params that `change` returned")
         made = digest(first["idempotency_key"], first["started_at"], *asked)
         return _Case(made, ledger, params)
 
     def _is_wanted(self, ledger: Ledger) -> bool:
         labels = ledger.attempts[0].get("labels", {})
-        return (
-            (self._calls is None or ledger.name in self._calls)
-            and self._labels.items() <= labels.items()
-            and (self._where is None or bool(self._where(ledger)))
-        )
+        with passed_as("where"):
+            return (
+                (self._calls is None or ledger.name in self._calls)
+                and self._labels.items() <= labels.items()
+                and (self._where is None or bool(self._where(ledger)))
+            )
 
     async def _judge(self, case: _Case) -> None:
         """Repeat a call, compare its output, and save the result."""
@@ -282,7 +285,8 @@ class _Run:
                 file.write(json.dumps(judged) + "\n")
         self.evaluation.results.append(judged)
         if self._progress is not None:
-            self._progress(self.evaluation)
+            with passed_as("progress"):
+                self._progress(self.evaluation)
 
     def _read(self) -> dict[str, Judged]:
         """Read the results of an earlier run from `path`; remove an incomplete last line."""

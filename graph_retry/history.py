@@ -16,8 +16,8 @@ from pydantic_core import to_jsonable_python
 
 from graph_retry._arguments import checked
 from graph_retry._attempts import check_version
-from graph_retry._awaiting import is_sync, run_async, run_sync
-from graph_retry._json import is_array, is_object, json_lines
+from graph_retry._awaiting import is_sync, passed_as, run_async, run_sync
+from graph_retry._json import is_array, is_object, json_lines, replacing
 from graph_retry._threads.graphs import (
     check_compiled,
     get_state,
@@ -249,9 +249,14 @@ def export_ledgers(
         >>> again.at(1)["raw"], again.params_at(1)
         ({'text': 'no'}, {})
     """
-    with Path(path).open("w", encoding="utf-8", newline="\n") as file:
+    with replacing(path) as file:
         for ledger in ledgers:
             attempts = copy.deepcopy(ledger.attempts)
+            if redact is not None:
+                with passed_as("redact"):
+                    attempts = list(map(redact, attempts))
+                if problem := _problem_in(attempts):
+                    raise ValueError(f"`redact` returned {problem}: return all fields.")
             line = {
                 "graph_retry_ledger": SCHEMA_VERSION,
                 "namespace": ledger.namespace,
@@ -259,7 +264,7 @@ def export_ledgers(
                 "current": ledger.current,
                 "waits": ledger.waits,
                 "ended_by": ledger.ended_by,
-                "attempts": attempts if redact is None else list(map(redact, attempts)),
+                "attempts": attempts,
             }
             file.write(json.dumps(line, default=to_jsonable_python) + "\n")
 
@@ -288,15 +293,23 @@ def _exported_in(path: str | Path) -> Iterator[Ledger]:
         yield _exported(entry, place)
 
 
+def _problem_in(attempts: list[Any]) -> str | None:
+    """Describe the first value in a list that is not a whole attempt; None if all are."""
+    for attempt in attempts:
+        if not is_object(attempt):
+            return f"{attempt!r:.80} for an attempt"
+        if missing := sorted(_FIELDS - attempt.keys()):
+            return f"an attempt without `{missing[0]}`"
+    return None
+
+
 def _exported(entry: Any, place: str) -> Ledger:
     version: Any = entry.get("graph_retry_ledger") if is_object(entry) else None
     if type(version) is not int or not is_array(entry.get("attempts")):
         raise ValueError(f"{place} is no exported ledger: pass a file of `export_ledgers`.")
     check_version([cast("Attempt", {"schema_version": version})])
-    for attempt in entry["attempts"]:
-        missing = sorted(_FIELDS - attempt.keys()) if is_object(attempt) else ["everything"]
-        if missing:
-            raise ValueError(f"{place} has an attempt without `{missing[0]}`: export it again.")
+    if problem := _problem_in(entry["attempts"]):
+        raise ValueError(f"{place} has {problem}: export it again.")
     waits: bool | None = entry.get("waits")
     place, thread = str(entry.get("namespace", "")), str(entry.get("thread", ""))
     current = entry.get("current") is not False  # Old exports lack this key.

@@ -11,7 +11,7 @@ from graph_retry._asking.hooks import propose
 from graph_retry._attempts import params_at, readable
 from graph_retry._loop.check import read_raw, validate_attempt
 from graph_retry._loop.revise import hooks_may_help
-from graph_retry._output.failures import announced, failure_of
+from graph_retry._output.failures import announced, classified
 from graph_retry._params.codec import ParamsCodec
 from graph_retry._params.patch import Encoded
 from graph_retry._run.plan import Plan, make_plan
@@ -180,8 +180,8 @@ def _failure_of_call(record: Attempt, plan: Plan[Any]) -> Failure | None:
         if failure is None:
             return None
         raised = type(failure["type"], (Exception,), {})(failure["message"])
-        kind = plan.settings.classify(raised)
-        return {**failure, "kind": failure_of(raised, kind)["kind"]} if kind else failure
+        kind = classified(raised, plan.settings.classify)
+        return {**failure, "kind": kind} if kind else failure
     if validator is None:  # `permanent` marks a result that could not be saved.
         return failure if failure and failure["kind"] == "permanent" else None
     if "type" in raw:

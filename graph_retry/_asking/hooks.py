@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from graph_retry._awaiting import call
+from graph_retry._awaiting import call, passed_as
 from graph_retry._params.patch import Encoded
 from graph_retry._run.plan import Plan
 from graph_retry._run.step import Once, as_task
@@ -84,7 +84,8 @@ async def _asked(
 
     async def ask() -> list[Any] | None:
         copy = plan.codec.decode(params.view, params.types)
-        revised = await call(hook, error_of(plan, attempts), number, copy)
+        with passed_as("on_retry" if role == "hook" else role):
+            revised = await call(hook, error_of(plan, attempts), number, copy)
         if plan.codec.changed_in_place(params, copy):
             raise TypeError(
                 f"hook `{name}` changed its params in place: return a new object instead "

@@ -9,6 +9,7 @@ from typing import Any, Literal, cast
 
 from typing_extensions import TypedDict
 
+from graph_retry._awaiting import passed_as
 from graph_retry._json import digest, is_number, is_object
 from graph_retry.metrics import known_sum
 from graph_retry.records import Failure
@@ -132,7 +133,8 @@ class Evaluation:
 def agreement_of(compare: Compare, value: Any, expected: Any) -> float:
     """Compare an output with the expected one; return the agreement from 0 to 1."""
     if callable(compare):
-        given = compare(value, expected)
+        with passed_as("compare"):
+            given = compare(value, expected)
         if not (isinstance(given, bool) or is_number(cast("Any", given))) or not 0 <= given <= 1:
             raise ValueError(f"`compare` returned {given!r:.80}: return a number from 0 to 1.")
         return float(given)

@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from types import TracebackType
 from typing import IO, Any, Self, cast
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
@@ -19,7 +20,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
 from graph_retry._arguments import checked
 from graph_retry._corrections.record import Correction, redacted_row
 from graph_retry._corrections.renderings import FORMATS, Format, LeftOut, ToMessages
-from graph_retry._json import digest, is_number, is_object, json_lines
+from graph_retry._json import digest, is_number, is_object, json_lines, replacing
 from graph_retry._wording import did_you_mean
 
 _NEEDED = ("params", "value")
@@ -58,21 +59,19 @@ class Writer:
 
     def __enter__(self) -> Self:
         for part, path in self._paths.items():
-            file = _unfinished(path).open("w", encoding="utf-8", newline="\n")
-            self._files[part] = self._stack.enter_context(file)
+            file = self._files[part] = self._stack.enter_context(replacing(path))
             file.write(self._kind.head)
         return self
 
-    def __exit__(self, kind: object, *_: object) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         for part, file in self._files.items():
             file.write(self._kind.end if self._written[part] or self._kind.head else "")
-        self._stack.close()
-        # The files get their names at the end, because a failed export must leave no file.
-        for path in self._paths.values():
-            if kind is None:
-                _unfinished(path).replace(path)
-            else:
-                _unfinished(path).unlink()
+        self._stack.__exit__(kind, error, trace)
 
     def add(self, row: Correction) -> None:
         """Write a row to the file of its part. If the format cannot hold the row, count it."""
@@ -91,10 +90,6 @@ class Writer:
         """Return the summary of the export."""
         written = {str(path): self._written[part] for part, path in self._paths.items()}
         return Exported(written, left_out + self._left_out)
-
-
-def _unfinished(path: Path) -> Path:
-    return path.with_name(f"{path.name}.unfinished")
 
 
 def _checked_path(path: Path, format: Format) -> Path:

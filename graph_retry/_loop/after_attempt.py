@@ -8,7 +8,7 @@ from langgraph.types import Overwrite
 
 from graph_retry._asking.hooks import Proposal
 from graph_retry._asking.questions import read_value
-from graph_retry._awaiting import call
+from graph_retry._awaiting import call, passed_as
 from graph_retry._redact import shown_record
 from graph_retry._review.deadline import after, now
 from graph_retry._run.plan import Plan
@@ -95,7 +95,8 @@ async def _is_reviewed(settings: Settings, record: Attempt) -> bool:
         return rule == "always"
 
     async def ask() -> bool | GateVerdict:
-        return await verdict_of(rule, record)
+        with passed_as("review"):
+            return await verdict_of(rule, record)
 
     said = await as_task(f"{settings.name}:review#{record['number']}", ask)
     if isinstance(said, bool):
@@ -118,7 +119,8 @@ async def finished(given: StepInput, record: Attempt) -> dict[str, Any]:
         listener = name_of(on_attempt, "on_attempt")
 
         async def report() -> None:
-            await call(on_attempt, shown_record(record))
+            with passed_as("on_attempt"):
+                await call(on_attempt, shown_record(record))
 
         await as_task(f"{name}:{listener}#{record['number']}", report)
     if settings.lessons is None:

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from graph_retry._asking.questions import read_value
 from graph_retry._attempts import params_at, parsed_value
+from graph_retry._awaiting import passed_as
 from graph_retry._issues import issue, json_problem
 from graph_retry._loop.after_attempt import succeeded
 from graph_retry._output.build import (
@@ -204,7 +205,8 @@ def _read(
         parsed = read_as(written, text, level, schema=schema, complete=complete)
     if function is None:
         return parsed
-    changed = cast("object", function(parsed.text))
+    with passed_as("repair"):
+        changed = cast("object", function(parsed.text))
     if not isinstance(changed, str):
         came = quoted_with_article(type(changed).__name__)
         raise TypeError(f"`repair` returned {came} for a text: return a text, changed or not.")

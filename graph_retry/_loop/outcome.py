@@ -20,7 +20,7 @@ from graph_retry._issues import attempt, format_issues, json_problem
 from graph_retry._langgraph.run_config import current_saver
 from graph_retry._output.build import wrap_error
 from graph_retry._output.completion import read_result, said_in
-from graph_retry._output.failures import announced, failure_of
+from graph_retry._output.failures import announced, classified, failure_of
 from graph_retry._output.mistakes import place_of, place_of_bug, tell, tell_bug
 from graph_retry._output.providers.langchain import mean_logprob
 from graph_retry._output.validator import Validator
@@ -72,7 +72,7 @@ def outcome_of_error(plan: Plan[Any], record: Attempt, error: Exception) -> Outc
 def _failure_of(error: Exception, settings: Settings) -> Failure:
     if isinstance(error, TimeoutError) and not str(error) and settings.timeout is not None:
         error = TimeoutError(f"no result within {settings.timeout:g} s")
-    return failure_of(error, settings.classify(error))
+    return failure_of(error, classified(error, settings.classify))
 
 
 def outcome_of_result(plan: Plan[Any], result: Any) -> Outcome:

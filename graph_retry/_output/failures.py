@@ -5,11 +5,13 @@ The failure kind decides the next step of a call: see `ROUTES`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 from langchain_core.exceptions import OutputParserException
 from pydantic import ValidationError
 
+from graph_retry._awaiting import passed_as
 from graph_retry._credentials import without_keys
 from graph_retry._issues import attempt, text_of
 from graph_retry._output.providers.anthropic import UNPARSED
@@ -46,25 +48,35 @@ class BudgetExceededError(Exception):
     """No call was made, because a `SharedBudget` is spent, or too many calls failed in a row."""
 
 
+def classified(
+    error: Exception, classify: Callable[[Exception], FailureKind | None]
+) -> FailureKind | None:
+    """Return the failure kind that the user's `classify` gives an exception; None for the default.
+
+    Raises:
+        ValueError: If the kind does not exist.
+    """
+    with passed_as("classify"):
+        kind = classify(error)
+    if kind is not None and kind not in [*ROUTES]:
+        made_by = quoted_with_article(type(error).__name__)
+        raise ValueError(
+            f"`classify` returned {kind!r:.200} for {made_by}, which is no "
+            f"failure kind: return one of {', '.join(ROUTES)}, or None for the default."
+        ) from error
+    return kind
+
+
 def failure_of(error: Exception, kind: FailureKind | None = None) -> Failure:
     """Describe an exception of `llm_call` as a failure, from the data that its client attached.
 
     A `kind` that the user's `classify` returned is taken as it is. An unknown exception is
     `rejected_input`, because other params may still help. API keys in the message are masked.
 
-    Raises:
-        ValueError: If the kind does not exist.
-
     Example:
         >>> failure_of(TimeoutError("no answer in 30 s"))["kind"]
         'transient'
     """
-    if kind is not None and kind not in ROUTES:
-        made_by = quoted_with_article(type(error).__name__)
-        raise ValueError(
-            f"`classify` returned {kind!r:.200} for {made_by}, which is no "
-            f"failure kind: return one of {', '.join(ROUTES)}, or None for the default."
-        ) from error
     text = without_keys(text_of(error)) or type(error).__name__
     # A client may compute the attributes of its exceptions, and reading them may raise.
     known, failed = (kind, []) if kind else attempt(_kind, error)

@@ -18,6 +18,7 @@ from typing import Any, cast
 
 from graph_retry._arguments import Amount, Count, Size, checked
 from graph_retry._attempts import tokens_of
+from graph_retry._awaiting import passed_as
 from graph_retry._output.failures import BudgetExceededError
 from graph_retry._wording import counted
 from graph_retry.records import Attempt, Spent
@@ -96,7 +97,8 @@ class Budget:
         return total
 
     def _spent_on_one(self, attempt: Attempt) -> Spent:
-        price = self.price(attempt)
+        with passed_as("price"):
+            price = self.price(attempt)
         is_some_number = isinstance(cast("Any", price), Real | Decimal)
         if price is not None and not (is_some_number and not math.isnan(price)):
             raise TypeError(f"`price` returned {price!r:.80}: return a number, or None if unknown.")

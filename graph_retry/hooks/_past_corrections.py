@@ -12,6 +12,7 @@ from difflib import SequenceMatcher
 from typing import Any
 
 from graph_retry._arguments import Count, Share, checked
+from graph_retry._awaiting import passed_as
 from graph_retry._corrections.record import Correction, answer_text, as_text
 from graph_retry._issues import cut
 from graph_retry._json import is_array
@@ -128,7 +129,8 @@ class PastCorrections(Lessons):
         if text not in self._vectors and self.embed is not None:
             if len(self._vectors) > 2 * len(self._past) + 100:  # Each new prompt adds a vector.
                 self._vectors.clear()
-            self._vectors[text] = self.embed(text)
+            with passed_as("embed"):
+                self._vectors[text] = self.embed(text)
         return self._vectors[text]
 
 

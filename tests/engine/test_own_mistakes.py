@@ -29,6 +29,7 @@ from graph_retry import (
     rewind,
 )
 from graph_retry._run import first_checks
+from graph_retry.hooks import Budget
 from tests.loops import Model, one_call, reviews, thread
 
 
@@ -151,6 +152,41 @@ def test_a_validator_with_a_mistake_is_told(caplog):
     (told,) = warnings_of(caplog)
     assert "the validator `grown_up` has a mistake: NameError: name 'valeu'" in told
     assert place in told
+
+
+def raises(*_given):
+    """Fail, as which option it may be passed."""
+    raise LookupError("lost")
+
+
+@pytest.mark.parametrize("option", ["classify", "feedback", "on_attempt", "redact", "repair"])
+def test_an_exception_of_a_function_names_its_option(form, mode, option):
+    """The exception stays as it is, and a note tells which option brought the function."""
+
+    def model(params):
+        if option == "classify":
+            raise ValueError("no answer")
+        return "no"
+
+    graph = one_call(form, mode, mode.colour(model), InMemorySaver(), **{option: raises})
+    with pytest.raises(LookupError, match="lost") as raised:
+        mode.invoke(graph, {"params": {"n": 0}}, thread())
+    notes = [note for note in raised.value.__notes__ if "passed as" in note]
+    assert notes == [f"A function that was passed as `{option}` raised this exception."]
+
+
+def test_an_exception_of_a_hook_a_rule_or_a_price_names_its_option(mode):
+    """The same for `on_retry`, for the function in `review`, and for the price of a budget."""
+    for option, hook, options in [
+        ("on_retry", raises, {}),
+        ("review", None, {"review": raises}),
+        ("price", None, {"budget": Budget(cost=1, price=raises)}),
+    ]:
+        model = mode.colour(Model(goal=0 if option == "review" else 1))
+        graph = one_call("node", mode, model, InMemorySaver(), hook, **options)
+        with pytest.raises(LookupError, match="lost") as raised:
+            mode.invoke(graph, {"params": {"n": 0}}, thread())
+        assert f"passed as `{option}`" in raised.value.__notes__[0]
 
 
 def test_texts_of_mistakes_are_redacted(caplog):

@@ -1,6 +1,7 @@
 """Ledgers on disk, and back into tests."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from graph_retry import AnswerRefused, create_retry_node, edit, resume
 from graph_retry.errors import ReplayMismatch
-from graph_retry.history import attempts_of, export_ledgers, import_ledgers
+from graph_retry.history import Ledger, attempts_of, export_ledgers, import_ledgers
 from graph_retry.replay import replay
 from graph_retry.testing import ScriptedLLM, assert_replayable, from_ledger
 from tests.loops import one_call, thread
@@ -51,13 +52,42 @@ def test_an_export_comes_back_equal(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("redact", "error", "says"),
+    [
+        (lambda attempt: 1 / 0, ZeroDivisionError, "division"),
+        (lambda attempt: None, ValueError, "`redact` returned None for an attempt"),
+        (lambda attempt: {"number": 1}, ValueError, "an attempt without `author`: return all"),
+    ],
+)
+def test_an_export_that_fails_leaves_the_older_file(tmp_path, redact, error, says):
+    """A file is replaced only by a whole export, and nothing else is left beside it."""
+    graph = one_call("node", None, lambda params: "no", InMemorySaver())
+    graph.invoke({"params": {"n": 0}}, thread())
+    export_ledgers(attempts_of(graph, thread()), path := tmp_path / "all.jsonl")
+    before = path.read_text()
+    with pytest.raises(error, match=says):
+        export_ledgers(attempts_of(graph, thread()), path, redact)
+    assert (path.read_text(), [*tmp_path.iterdir()]) == (before, [path])
+
+
+def test_an_export_goes_into_a_pipe(tmp_path):
+    """A pipe such as `/dev/stdout` is written, and not replaced by a file."""
+    os.mkfifo(path := tmp_path / "pipe")
+    reading = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    export_ledgers([Ledger([])], path)
+    assert json.loads(os.read(reading, 10_000))["attempts"] == []
+    assert path.is_fifo()
+    os.close(reading)
+
+
+@pytest.mark.parametrize(
     ("line", "error", "says"),
     [
         ("{", ValueError, "line 2 of .* is no JSON"),
         ("[]", ValueError, "line 2 of .* is no exported ledger"),
         ('{"graph_retry_ledger": 99, "attempts": []}', ReplayMismatch, "schema version 99"),
         ('{"graph_retry_ledger": 1, "attempts": [{"number": 1}]}', ValueError, "without `author`"),
-        ('{"graph_retry_ledger": 1, "attempts": [3]}', ValueError, "without `everything`"),
+        ('{"graph_retry_ledger": 1, "attempts": [3]}', ValueError, "has 3 for an attempt"),
     ],
 )
 def test_what_cannot_be_read_is_told_by_its_line(tmp_path, line, error, says):
