@@ -88,10 +88,14 @@ def _checking(function: Callable[..., Any], annotated: Any) -> Callable[..., Any
         except TypeError:  # The call itself raises the same error, and names its function.
             return
         options = bound.pop(rest, {})
+        in_turn = [name for name in [*bound][: len(args)] if name in kinds]
+        # Two arguments may be swapped, so the error shows the order of those given by position.
+        order = f" The order is `{function.__qualname__}({', '.join(in_turn)})`."
         for name, value in bound.items():
             is_many = signature.parameters[name].kind is inspect.Parameter.VAR_POSITIONAL
+            hint = order if len(in_turn) > 1 and name in in_turn else ""
             for item in value if is_many else (value,):
-                check_argument(name, item, kinds.get(name, Any))
+                check_argument(name, item, kinds.get(name, Any), hint)
         if declared:
             check_options(declared, options)
 
@@ -175,8 +179,8 @@ def _required(declared: Any) -> list[str]:
     return [name for name, kind in kinds if get_origin(kind) is not NotRequired]
 
 
-def check_argument(name: str, value: Any, kind: Any) -> None:
-    """Raise if a value does not fit a declared type.
+def check_argument(name: str, value: Any, kind: Any, hint: str = "") -> None:
+    """Raise if a value does not fit a declared type. The error ends with `hint`.
 
     Raises:
         WrongArgumentError: If the value does not fit the type.
@@ -188,7 +192,7 @@ def check_argument(name: str, value: Any, kind: Any) -> None:
         told = f"`{wrong.place}`: give {wrong.wanted}; not {shown}{wrong.why}.{wrong.hint}"
         is_ours = inspect.isfunction(wrong.value) and wrong.value.__module__.startswith(_PACKAGE)
         how = f" Call it: `{wrong.value.__name__}(…)`." if is_ours else ""
-        raise WrongArgumentError(f"{told}{how}")
+        raise WrongArgumentError(f"{told}{how}{hint}")
 
 
 _PACKAGE = __name__.partition(".")[0]

@@ -205,7 +205,8 @@ async def call(
             result = await asyncio.wrap_future(_in_thread(work))
         token = None if config is None else var_child_runnable_config.set(config)
         try:
-            if inspect.isawaitable(result):
+            # A coroutine function may return a coroutine, if it forgets an `await`.
+            while inspect.isawaitable(result):
                 result = await result
             if receiver is not None and isinstance(result, AsyncIterator):
                 return await adrain(cast("Any", result), receiver)
@@ -251,9 +252,9 @@ async def awaited(result: Any, function: Callable[..., Any]) -> Any:
     Raises:
         AsyncUnderSyncError: If the result is a coroutine, and the run is sync.
     """
-    if is_sync() or not inspect.isawaitable(result):
-        return _not_awaitable(result, function)
-    return await result
+    while inspect.isawaitable(result) and not is_sync():
+        result = await result
+    return _not_awaitable(result, function)
 
 
 def _not_awaitable(
@@ -270,8 +271,8 @@ def _not_awaitable(
 
 def _async_under_sync(function: Callable[..., Any]) -> AsyncUnderSyncError:
     return AsyncUnderSyncError(
-        f"`{_name(function)}` is async but the graph runs synchronously: "
-        "use `ainvoke` (or `aretry_llm_call`), or pass a sync function."
+        f"`{_name(function)}` is async but the graph runs synchronously: run it with `ainvoke`, "
+        "and write `await aretry_llm_call(…)` in an async node; or pass a sync function."
     )
 
 

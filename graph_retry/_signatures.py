@@ -166,7 +166,7 @@ def _takes_context(llm_call: Callable[..., Any] | Runnable[Any, Any]) -> bool:
         return False
     if not callable(cast("object", llm_call)):
         kind = type(llm_call).__name__
-        raise TypeError(f"`llm_call` must be a function of the params, not `{kind}`.")
+        raise TypeError(f"`llm_call`, the first argument, must be a function, not `{kind}`.")
     try:
         taken = [*inspect.signature(llm_call).parameters.values()]
     except (TypeError, ValueError):

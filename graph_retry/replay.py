@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn, Unpack, cast
+from typing import Annotated, Any, NoReturn, Unpack, cast
 
 from graph_retry._asking.hooks import propose
 from graph_retry._attempts import params_at, readable
@@ -64,7 +64,10 @@ class ReplayOptions(RetryOptions, total=False):
 
 @in_sync
 async def replay(
-    attempts: Sequence[Attempt],
+    attempts: Annotated[
+        Sequence[Attempt],
+        "the attempts of one ledger, such as `attempts_of(graph, config)[0].attempts`",
+    ],
     on_retry: OnRetry[Any] = None,
     **options: Unpack[ReplayOptions],
 ) -> list[Replayed]:

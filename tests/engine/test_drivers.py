@@ -8,6 +8,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from graph_retry._awaiting import is_sync, run_async, run_sync, sync_or_async
+from tests.conftest import Mode
 from tests.loops import one_call, reviews, thread
 
 
@@ -85,3 +86,30 @@ def test_few_frames_stand_between_a_run_and_the_call(form, mode):
     graph = one_call(form, mode, model, InMemorySaver())
     mode.invoke(graph, {"params": {"n": 0}}, thread())
     assert 1 <= len(ours) <= 5, ours
+
+
+def test_a_function_that_forgets_an_await_is_awaited(form):
+    """A model, a hook and a validator whose coroutine gives a coroutine have its result."""
+
+    async def answer(params):
+        return f'{{"n": {params["n"]}}}'
+
+    async def revised(params):
+        return {**params, "n": 1}
+
+    async def is_one(value):
+        return value["n"] == 1
+
+    def forgetful(function):
+        async def forgets(*given):
+            return function(given[-1])
+
+        return forgets
+
+    async def run():
+        options = {"output": forgetful(is_one), "auto_retries": 1}
+        saver, mode = InMemorySaver(), Mode("async", None)
+        graph = one_call(form, mode, forgetful(answer), saver, forgetful(revised), **options)
+        return await graph.ainvoke({"params": {"n": 0}}, thread())
+
+    assert asyncio.run(run())["output"] == {"n": 1}

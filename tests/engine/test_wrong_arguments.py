@@ -4,6 +4,7 @@ import dataclasses
 import importlib
 import inspect
 import pkgutil
+import re
 from collections.abc import AsyncIterator, Iterator
 from typing import Any, NotRequired, get_args, get_origin
 
@@ -14,6 +15,9 @@ from langgraph.func import entrypoint
 import graph_retry
 from graph_retry._arguments import hints_of
 from graph_retry._kinds import misfit
+from graph_retry.answering import pending_reviews
+from graph_retry.history import export_ledgers
+from graph_retry.rewind import rewind
 
 RECEIVED = frozenset(
     (
@@ -124,3 +128,23 @@ async def begin(made: Any, given: dict[str, Any]) -> None:
         next(result)
     elif isinstance(result, AsyncIterator):
         await anext(result)
+
+
+@pytest.mark.parametrize(
+    ("call", "order"),
+    [
+        (lambda graph, config: graph_retry.resume(config, graph), "resume(graph, config)"),
+        (lambda graph, config: pending_reviews(config, graph), "pending_reviews(graph, config)"),
+        (lambda graph, config: rewind(config, graph, None), "rewind(graph, config, ledger)"),
+        (lambda graph, config: export_ledgers("all.jsonl", []), "export_ledgers(ledgers, path)"),
+    ],
+)
+def test_arguments_in_the_wrong_order_are_told_their_order(call, order):
+    """The error names the arguments that came by position, in the order in which they belong."""
+
+    @entrypoint(checkpointer=InMemorySaver())
+    def graph(given: Any) -> Any:
+        return given
+
+    with pytest.raises(TypeError, match=re.escape(f" The order is `{order}`.")):
+        call(graph, {"configurable": {"thread_id": "1"}})
