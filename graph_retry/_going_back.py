@@ -15,11 +15,17 @@ from graph_retry._state import Loop, OpenReview, fresh_review, loop_of
 from graph_retry.records import Attempt, Failure
 
 REWIND = "rewind"
-REFUSED = "this rewind is refused: "
 _SUCCEEDED: Failure = {"kind": "rejected_input", "type": "Rewound", "message": "it succeeded"}
 
 _NEVER_ASKED = 0
 """The round of a review that only holds the answer of a rewind; the first question is round 1."""
+
+
+class RewindRefused(ValueError):
+    """A rewind cannot be applied. `rewind` then restores the thread, and raises a `ValueError`."""
+
+    def __str__(self) -> str:
+        return f"this rewind is refused: {self.args[0]}"
 
 
 class Fork(NamedTuple):

@@ -18,8 +18,8 @@ from langgraph.types import StateSnapshot
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 from typing_extensions import TypedDict
 
-from graph_retry._going_back import REFUSED, REWIND, reopened
-from graph_retry._issues import issue, json_problem
+from graph_retry._going_back import REWIND, RewindRefused, reopened
+from graph_retry._issues import issue, json_problem, literal
 from graph_retry._json import is_object
 from graph_retry._langgraph.checkpoints import list_checkpoints, namespace_of, place_of
 from graph_retry._langgraph.fork import (
@@ -43,7 +43,7 @@ from graph_retry._threads.graphs import (
 from graph_retry._threads.ledgers import read_ledgers
 from graph_retry._threads.reading import open_questions
 from graph_retry._threads.resuming import resuming
-from graph_retry._threads.server.runs import RemoteRuns
+from graph_retry._threads.server.runs import RemoteRuns, is_error_of
 from graph_retry._twins import async_twin, in_sync
 from graph_retry.errors import AnswerRefused
 from graph_retry.ledger import Ledger
@@ -53,6 +53,8 @@ __all__ = ["Change", "arewind", "rewind"]
 
 _LOG = logging.getLogger("graph_retry")
 
+_MOST_TOLD = 10
+"""Calls that an error lists at most."""
 
 _OfCall = Annotated[
     Ledger, "one of `attempts_of`, and the attempt's number by name, as `attempt=2`"
@@ -177,11 +179,20 @@ def _only(ledgers: list[Ledger], hint: str = "") -> Ledger:
     current = [ledger for ledger in ledgers if ledger.current]
     if len(current) == 1:
         return current[0]
-    titles = ", ".join(f"{ledger.title} ({ledger.namespace})" for ledger in current) or "none"
+    known = "; ".join(map(_told_apart, current[:_MOST_TOLD])) or "none"
+    more = f"; and {len(current) - _MOST_TOLD} more" if len(current) > _MOST_TOLD else ""
     raise ValueError(
-        f"the thread made {len(current)} calls: {titles}; "
-        f"pass `ledger=`, one of those that `attempts_of` returns{hint}."
+        f"the thread made {len(current)} calls: {known}{more}. Pass `ledger=`, one of those that "
+        f"`attempts_of` returns{hint}."
     )
+
+
+def _told_apart(ledger: Ledger) -> str:
+    """Return a call's title, its first params and its namespace, for the choice among calls."""
+    with suppress(ValueError):  # The first attempt, or its params, may not be shown.
+        first = literal(ledger.params_at(1), 120)
+        return f"{ledger.title} with the params {first} ({ledger.namespace})"
+    return f"{ledger.title} ({ledger.namespace})"
 
 
 async def _go_back(
@@ -208,12 +219,11 @@ async def _go_back(
             await update_state(graph, config, update, as_node="revise")
         state = await _run_on(graph, there, context)
     except (ValueError, RemoteException) as error:
-        reason: Any = error.args[0] if error.args else ""
-        text = str(reason["message"] if is_object(reason) else reason)
-        if REFUSED not in text:
+        if not is_error_of(RewindRefused, error):
             raise
         await _restore(graph, config, head, context)
-        raise ValueError(text) from error
+        told: Any = error.args[0]
+        raise ValueError(told["message"] if is_object(told) else str(error)) from error
     saver = saver_of(graph)
     if saver is not None and fork is not None:
         saved = await list_checkpoints(saver, config)

@@ -26,7 +26,7 @@ from typing_extensions import TypedDict
 
 from graph_retry._attempts import located, records_in
 from graph_retry._awaiting import sync_or_async
-from graph_retry._going_back import REFUSED, REWIND, reopened
+from graph_retry._going_back import REWIND, RewindRefused, reopened
 from graph_retry._identity import changed_fields, first_params
 from graph_retry._langgraph.checkpoints import (
     list_checkpoints,
@@ -90,7 +90,7 @@ async def put_fork(saver: BaseCheckpointSaver[Any], old: RunnableConfig, note: s
     """
     saved = await read_checkpoint(saver, old)
     if saved is None:
-        raise ValueError(f"{REFUSED}the checkpoint it goes back to is gone.")
+        raise RewindRefused("the checkpoint it goes back to is gone.")
     own_id = str(uuid6(node=_NODE, clock_seq=-2))  # `uuid6` as LangGraph calls it.
     copy: Checkpoint = {**saved.checkpoint, "id": own_id, "ts": empty_checkpoint()["ts"]}
     step = saved.metadata.get("step", -1) + 1
@@ -169,7 +169,7 @@ async def past_of(
     if place == fork["call"] and fork["answer"] is not None:
         number, made = fork["answer"][REWIND]["attempt"], len(records_in(values))
         if not 1 <= number <= made:  # A client may send a number without having read the ledger.
-            raise ValueError(f"{REFUSED}`attempt` is {number}, and the call has {made}.")
+            raise RewindRefused(f"`attempt` is {number}, and the call has {made}.")
         again: Loop = {**reopened(values), "continues": place}
         return {**values, LOOP: again, ANSWER: {"value": fork["answer"]}}
     return {**values, LOOP: {**loop_of(values), "continues": place}}
@@ -179,8 +179,8 @@ def _refuse(made_with: Mapping[str, Any], begun: Begun) -> NoReturn:
     """Raise, because a call with the same name but other params replaces the call to rewind."""
     changed = changed_fields(made_with, begun.params.view if begun.params else {})
     fields = ", ".join(f"`{field}`" for field in changed) or "their types"
-    raise ValueError(
-        f"{REFUSED}the node calls `{begun.name}` with other params now (they differ in {fields}), "
+    raise RewindRefused(
+        f"the node calls `{begun.name}` with other params now (they differ in {fields}), "
         "so it is not known to be the same call. Give the call a `key=` that stays the same, such "
         "as the id of what it works on, or the node the params that it had."
     )

@@ -17,7 +17,7 @@ from langgraph.types import Overwrite
 from graph_retry._asking.person import Taken, take_answer
 from graph_retry._asking.questions import TYPED, proposal_in_words
 from graph_retry._asking.reviewers import not_again
-from graph_retry._going_back import REFUSED, is_reopened
+from graph_retry._going_back import RewindRefused, is_reopened
 from graph_retry._langgraph.run_config import thread_in_logs
 from graph_retry._loop.after_attempt import without_output
 from graph_retry._redact import redacted
@@ -89,7 +89,7 @@ def _refused(given: StepInput, taken: Taken, verdict: Refused) -> dict[str, Any]
     # If the call did not wait before a rewind, there is no open question to ask again. `rewind`
     # catches this error, restores the thread and reports the problem.
     if is_reopened(loop):
-        raise ValueError(f"{REFUSED}{problem}")
+        raise RewindRefused(problem)
     again = _ask_again(loop, record, problem, verdict.issues)
     if verdict.kept:
         shown = {**taken.question.shown, **verdict.kept}

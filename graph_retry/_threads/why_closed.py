@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.pregel.remote import RemoteException
+from langgraph.types import StateSnapshot
 
 from graph_retry._attempts import records_in
 from graph_retry._awaiting import sleep
@@ -20,7 +20,7 @@ from graph_retry._review.deadline import EXPIRE
 from graph_retry._state import ANSWER, is_open, loop_of, review_id_of
 from graph_retry._threads.graphs import get_state, is_local, is_remote, node_names, thread_of
 from graph_retry._threads.reading import read_whole, reader_of
-from graph_retry._threads.server.runs import RemoteRuns
+from graph_retry._threads.server.runs import RemoteRuns, is_error_of
 from graph_retry._threads.view import ThreadView
 from graph_retry.errors import CallCancelled
 from graph_retry.records import Attempt
@@ -31,49 +31,72 @@ _ENDED_BY = {
 }
 """The event that ended an open review, by the `source` of the checkpoint after its question."""
 
+_CONTINUE = "`resume(graph, config)` without a decision"
+
 _UNTIL_NOTED_S = 10.0  # The seconds that a late answer waits until the first answer is saved.
 
 
 async def why_closed(
     graph: Any, config: RunnableConfig, lock: ThreadLock | None, review_id: str | None
 ) -> str:
-    """Return the reason why a review is closed: its first answer, or the event that ended it.
+    """Return why a review is closed, and how a thread that nobody runs continues.
 
-    This function may wait for some seconds, because a question disappears before a run saves the
-    answer.
+    The `review_id` None stands for the thread's last review. This function may wait for some
+    seconds, because a question disappears before a run saves the answer.
     """
     at_rest, lengths, waited = lock is None, pauses(), 0.0
     while True:
         at_rest = at_rest or (lock is not None and await lock.try_acquire())
         thread = await read_whole(graph, config)
-        who = await _who_answered(graph, config, review_id, thread)
-        if who is not None or at_rest or waited >= _UNTIL_NOTED_S:
+        why = (
+            await _event(graph, config, review_id, thread)
+            or _asked_again(thread, review_id)
+            or await _renamed(graph, config, thread)
+        )
+        if why is not None or at_rest or waited >= _UNTIL_NOTED_S:
             break
         pause = next(lengths)
         await sleep(pause)
         waited += pause
-    if who is None and at_rest:  # An active run may be about to ask.
-        has_run = thread.root is not None
-        who = _not_shown(thread, review_id) if has_run else "the thread has no run yet"
-    other = await other_question(graph, config)
-    why = who or "it was answered already, or never asked here"
-    return f"{why}; but the thread waits for {other}" if other else why
+    if why is None and at_rest:  # An active run may be about to ask.
+        why = "the thread has no run yet" if thread.root is None else _not_shown(thread, review_id)
+    why = why or "it was answered already, or never asked here"
+    if at_rest and not _waiting(thread):
+        state = await get_state(graph, config)
+        why = f"{why}. {standing(state, _CONTINUE)}".rstrip(". ")
+    return why
 
 
-async def _who_answered(
+def standing(state: StateSnapshot, how: str) -> str:
+    """Tell what a thread waits for, or how to continue it by `how`; "" if the thread has ended."""
+    if other := other_question(state):
+        return f"The thread waits for {other}."
+    if not state.next:
+        return ""
+    for error in [str(task.error) for task in state.tasks if task.error]:
+        if error.startswith(CallCancelled.__name__):
+            return f"A person rejected the call, and so the run ended: {error}"
+        return f"The last run ended with {error}: {how} tries again from there."
+    return f"It is being run, or was cut off on the way: {how} continues from there."
+
+
+async def _event(
     graph: Any, config: RunnableConfig, review_id: str | None, thread: ThreadView
 ) -> str | None:
-    """Return who answered a review and when; the `review_id` None stands for the last review.
+    """Return the answer, input or update that closed a review, with its time.
 
-    The result is None if the thread does not show an answer. A run may not have saved it yet.
+    The result is None if the thread does not show it. A run may not have saved an answer yet.
     """
-    ended = _ended(thread, review_id)
-    for at, author, answered in sorted(await _answers(graph, config, thread), reverse=True):
-        is_last = review_id is None and (ended is None or ended[0] < at)
-        if is_last or answered == review_id:
-            return f"{author} answered it at {at}"
-    told = _asked_again(thread, review_id) or (ended and ended[1])
-    return told or await _renamed(graph, config, thread)
+    events = [
+        (at, answered, f"{author} answered it at {at}")
+        for at, author, answered in await _answers(graph, config, thread)
+    ]
+    whose = "it" if review_id else "its last one"
+    for ended, end in thread.ended_unanswered.items():
+        at, how = end.checkpoint["ts"], _ENDED_BY[end.metadata.get("source", "")]
+        events.append((at, ended, f"nobody had answered {whose} when {how} at {at}"))
+    found = [event for event in sorted(events) if review_id in (None, event[1])]
+    return found[-1][2] if found else None
 
 
 async def has_expired(graph: Any, config: RunnableConfig, review_id: str) -> bool:
@@ -116,20 +139,6 @@ def _asked_again(thread: ThreadView, review_id: str | None) -> str | None:
     return None
 
 
-def _ended(thread: ThreadView, review_id: str | None) -> tuple[str, str] | None:
-    """Return the time at which an input or update ended an unanswered review, and a sentence.
-
-    The result is None if the review was not ended. The `review_id` None stands for the last review
-    that was ended.
-    """
-    ends = thread.ended_unanswered  # The newest is the first.
-    end = next(iter(ends.values()), None) if review_id is None else ends.get(review_id)
-    if end is None:
-        return None
-    at, how = end.checkpoint["ts"], _ENDED_BY[end.metadata.get("source", "")]
-    return at, f"nobody had answered {'it' if review_id else 'its last one'} when {how} at {at}"
-
-
 def _not_shown(thread: ThreadView, review_id: str | None) -> str | None:
     """Explain that the thread does not show a waiting call (`asyncio.gather` shows only one)."""
     if any(is_open(values, review_id) for _, values in thread.calls()):
@@ -142,15 +151,10 @@ def _not_shown(thread: ThreadView, review_id: str | None) -> str | None:
 
 async def _renamed(graph: Any, config: RunnableConfig, thread: ThreadView) -> str | None:
     """Return a sentence about a call that waits in a node that the graph no longer has, or None."""
+    waiting = _waiting(thread) if is_local(graph) else []
     if is_remote(graph):
         values = map(intervention, await RemoteRuns(graph, config).questions())
         waiting = [(namespace_in(value), value["review_id"]) for value in values if value]
-    else:
-        waiting = [
-            (namespace, review["review_id"])
-            for namespace, values in (thread.calls() if is_local(graph) else ())
-            if (review := loop_of(values)["review"]) and is_open(values, review["review_id"])
-        ]
     nodes = await node_names(graph) if waiting else []
     for namespace, review_id in waiting:
         node = outermost(namespace).name
@@ -163,12 +167,21 @@ async def _renamed(graph: Any, config: RunnableConfig, thread: ThreadView) -> st
     return None
 
 
-async def other_question(graph: Any, config: RunnableConfig) -> str:
+def _waiting(thread: ThreadView) -> list[tuple[str, str]]:
+    """List the calls of a thread that wait for a person, as (namespace, review id)."""
+    return [
+        (namespace, review["review_id"])
+        for namespace, values in thread.calls()
+        if (review := loop_of(values)["review"]) and is_open(values, review["review_id"])
+    ]
+
+
+def other_question(state: StateSnapshot) -> str:
     """Describe an interrupt that is not a review, such as an approval of LangChain's middleware.
 
     The text also names the way to answer the interrupt. It is empty without such an interrupt.
     """
-    for question in (await get_state(graph, config)).interrupts:
+    for question in state.interrupts:
         if intervention(question.value) is None:
             value: Any = question.value if is_object(question.value) else {}
             requests: list[Any] = value.get("action_requests") or [question.value]
@@ -190,9 +203,7 @@ def _notes(attempts: list[Attempt]) -> list[tuple[str, str, str]]:
 def is_rejection(error: Exception, decisions: Iterable[Mapping[str, Any]]) -> bool:
     """Return whether an error of `resume` only says that a decision has rejected its call.
 
-    The run of a rejected call may end with `CallCancelled`. A server gives only that name.
+    The run of a rejected call may end with `CallCancelled`.
     """
-    is_cancelled = isinstance(error, CallCancelled) or (
-        isinstance(error, RemoteException) and CallCancelled.__name__ in repr(error)
-    )
-    return is_cancelled and any(decision["type"] == "reject" for decision in decisions)
+    rejects = any(decision["type"] == "reject" for decision in decisions)
+    return rejects and is_error_of(CallCancelled, error)

@@ -27,11 +27,10 @@ from langgraph_sdk.errors import APIStatusError
 from graph_retry._awaiting import run_async
 from graph_retry._review.answers import Decision
 from graph_retry._threads.graphs import get_state, is_local, saver_of
-from graph_retry._threads.why_closed import is_rejection, other_question
+from graph_retry._threads.why_closed import is_rejection, other_question, standing
 from graph_retry._wording import with_article
 from graph_retry.answering import PendingReview, apending_reviews, aresume
 from graph_retry.cli.exits import ExitCode, Stop
-from graph_retry.errors import CallCancelled
 from graph_retry.history import aattempts_of
 from graph_retry.inbox import alist_reviews
 from graph_retry.ledger import Ledger
@@ -123,23 +122,14 @@ class Source:
 
     def other_question(self, thread_id: str) -> str:
         """Describe an interrupt that is not a review of this package, and how to answer it."""
-        if not self.can_answer:
-            return ""
-        question = other_question(self._graph(thread_id), _config(thread_id))
-        return self.runner.run(run_async(question))
+        return other_question(self._state(thread_id)) if self.can_answer else ""
 
     def standing(self, thread_id: str) -> str:
-        """Tell how to continue a thread without an open review; "" if the thread has ended."""
-        if other := self.other_question(thread_id):
-            return f"The thread waits for {other}."
-        if not self.is_unfinished(thread_id):
+        """Tell what a thread without an open review waits for, or how to continue the thread."""
+        if not self.can_answer:
             return ""
         command = f"`graph-retry continue {shlex.quote(thread_id)}`"
-        for error in [str(task.error) for task in self._state(thread_id).tasks if task.error]:
-            if error.startswith(CallCancelled.__name__):
-                return f"A person rejected the call, and so the run ended: {error}"
-            return f"The last run ended with {error}: {command} tries again from there."
-        return f"It is being run, or was cut off on the way: {command} continues from there."
+        return standing(self._state(thread_id), command)
 
     def _state(self, thread_id: str) -> StateSnapshot:
         state = get_state(self._graph(thread_id), _config(thread_id))

@@ -174,6 +174,28 @@ def test_a_lock_is_free_again_after_an_error(two_savers):
         resume(other, thread(), wait=5)
 
 
+def test_an_answered_call_that_was_cut_off_is_told_how_it_continues(form):
+    """Who sends the decision again after a crash learns that it is kept, and what runs it on."""
+    crashes = [KeyboardInterrupt]
+
+    def model(params):
+        if params["n"] and crashes:
+            raise crashes.pop()
+        return f'{{"n": {params["n"]}}}' if params["n"] else "no"
+
+    graph = one_call(form, None, model, InMemorySaver())
+    graph.invoke({"params": {"n": 0}}, thread())
+    with pytest.raises(KeyboardInterrupt):
+        resume(graph, thread(), {**edit(n=1), "by": "ada"})
+    on = r"human:ada answered it at 2.*cut off.*: `resume\(graph, config\)` without a decision cont"
+    with pytest.raises(StaleDecision, match=on):
+        resume(graph, thread(), edit(n=1))
+    assert resume(graph, thread())["output"] == {"n": 1}
+    with pytest.raises(StaleDecision) as ended:
+        resume(graph, thread(), edit(n=1))
+    assert "cut off" not in str(ended.value)
+
+
 @pytest.mark.parametrize(
     ("graph", "config", "needle"),
     [

@@ -9,6 +9,7 @@ from itertools import chain
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
+from langgraph.pregel.remote import RemoteException
 from langgraph.types import Command
 from pydantic_core import to_jsonable_python
 
@@ -159,6 +160,17 @@ def listed_questions(thread: Any) -> list[Any]:
 def http_status(error: Exception) -> int | None:
     """Return the HTTP status with which a server refused a request; None for other errors."""
     return getattr(getattr(error, "response", None), "status_code", None)
+
+
+def is_error_of(kind: type[Exception], error: Exception) -> bool:
+    """Return whether an error is of this class. A server gives only the name of an error's class.
+
+    Example:
+        >>> is_error_of(ValueError, RemoteException({"error": "ValueError", "message": "no"}))
+        True
+    """
+    told: Any = error.args[0] if isinstance(error, RemoteException) and error.args else None
+    return isinstance(error, kind) or (is_object(told) and told.get("error") == kind.__name__)
 
 
 _ANOTHER: Any = object()
