@@ -6,8 +6,9 @@ the rule.
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Annotated, Any
 
 from graph_retry._arguments import Count, checked
@@ -28,8 +29,8 @@ class ChangingHook:
     Args:
         name: The name of the function that made this hook, for messages and the ledger.
         fields: All fields that the hook may change.
-        changes: The rule. It returns the changes from the error, the attempt's number and the old
-            fields.
+        changes: The rule, sync or async. It returns the changes from the error, the attempt's
+            number and the old fields.
         check: Raises `ValueError` if the rule cannot work with the old fields.
     """
 
@@ -39,7 +40,7 @@ class ChangingHook:
         self,
         name: str,
         fields: Collection[str],
-        changes: Callable[[AttemptFailed, int, Changes], Changes],
+        changes: Callable[[AttemptFailed, int, Changes], Changes | Awaitable[Changes]],
         check: Callable[[Changes], None] | None = None,
     ) -> None:
         self.__name__, self._fields, self._changes, self._check = name, fields, changes, check
@@ -49,14 +50,24 @@ class ChangingHook:
         self.check_params(params)
         old = fields_of(params)
         changes = self._changes(error, attempt, old)
-        new = {name: to(old[name]) if callable(to) else to for name, to in changes.items()}
-        return with_fields(params, new) if new else None
+        return (
+            self._later(params, changes) if inspect.isawaitable(changes) else _made(params, changes)
+        )
+
+    async def _later(self, params: Any, changes: Awaitable[Changes]) -> Any:
+        return _made(params, await changes)
 
     def check_params(self, params: Any) -> None:
         """Refuse params that lack a field which the hook may change."""
         require_fields(params, self._fields, self.__name__)
         if self._check is not None:
             self._check(fields_of(params))
+
+
+def _made(params: Any, changes: Changes) -> Any:
+    old = fields_of(params)
+    new = {name: to(old[name]) if callable(to) else to for name, to in changes.items()}
+    return with_fields(params, new) if new else None
 
 
 @checked

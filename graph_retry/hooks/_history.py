@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any, cast
 
 from langchain_core import messages as langchain_messages
@@ -14,7 +13,8 @@ from langchain_core.messages.utils import count_tokens_approximately
 from graph_retry._arguments import Count, checked
 from graph_retry._json import is_array
 from graph_retry.errors import AttemptFailed
-from graph_retry.hooks._prompt import Prompt, is_system, turns
+from graph_retry.hooks._escalation import Changes, ChangingHook
+from graph_retry.hooks._prompt import is_system, turns
 
 _trim = cast("Any", langchain_messages).trim_messages  # LangChain leaves some of its types open.
 Summary = Callable[[list[Any]], str | Awaitable[str]]
@@ -27,7 +27,7 @@ def shorten_history(
     field: str | None = None,
     summary: Summary | None = None,
     count: Callable[..., int] = count_tokens_approximately,
-) -> Shortening:
+) -> ChangingHook:
     """Make a hook that leaves out the oldest messages after the context window was exceeded.
 
     The hook acts only on the failure kind `context_overflow`, and uses LangChain's `trim_messages`.
@@ -51,37 +51,22 @@ def shorten_history(
         >>> hook(too_long, 1, {"messages": [*said, {"role": "user", "content": "And now?"}]})
         {'messages': [{'role': 'user', 'content': 'And now?'}]}
     """
-    return Shortening(most, field, summary, count)
+    name = field or "messages"
 
-
-@dataclass(frozen=True)
-class Shortening:
-    """The hook that `shorten_history` returns; its fields are the arguments of that function."""
-
-    most: int | None
-    field: str | None
-    summary: Summary | None
-    count: Callable[..., int]
-    __name__ = "shorten_history"
-    new_means = True
-
-    def __call__(self, error: AttemptFailed, attempt: int, params: Any) -> Any:
-        """Return the params with fewer messages, or None if no message can be left out."""
+    def changes(error: AttemptFailed, attempt: int, old: Changes) -> Changes | Awaitable[Changes]:
         del attempt
         if error.kind != "context_overflow":
-            return None
-        prompt = self._prompt(params)
-        messages: list[Any] = [*prompt.value]
+            return {}
+        messages: list[Any] = [*old[name]]
         known = [  # Each id is a position, so that the kept messages are found after trimming.
             message.model_copy(update={"id": str(number)})
             for number, message in enumerate(convert_to_messages(messages))
         ]
-        there = self.count(known)
-        most = there // 2 if self.most is None or there <= self.most else self.most
+        there = count(known)
         trimmed = _trim(
             known,
-            max_tokens=most,
-            token_counter=self.count,
+            max_tokens=there // 2 if most is None or there <= most else most,
+            token_counter=count,
             strategy="last",
             include_system=True,
             start_on="human",
@@ -89,29 +74,25 @@ class Shortening:
         kept = {int(str(message.id)) for message in trimmed}
         left = [message for number, message in enumerate(messages) if number in kept]
         if len(left) == len(messages) or all(map(is_system, left)):
-            return None
+            return {}
         gone = [message for number, message in enumerate(messages) if number not in kept]
-        told = "" if self.summary is None else self.summary(gone)
+        told = "" if summary is None else summary(gone)
         if inspect.isawaitable(told):
-            return _later(prompt, left, told)
-        return prompt.replaced(_with_summary(left, str(told)))
+            return _later(name, left, told)
+        return {name: _with_summary(left, str(told))}
 
-    def check_params(self, params: Any) -> None:
-        """Refuse params that have no list of messages."""
-        self._prompt(params)
-
-    def _prompt(self, params: Any) -> Prompt:
-        prompt = Prompt(params, self.field or "messages", owner="shorten_history")
-        if not is_array(prompt.value):
+    def check(old: Changes) -> None:
+        if not is_array(old[name]):
             raise ValueError(
-                "`shorten_history` shortens a list of messages, and the params have a text there: "
+                f"`shorten_history` shortens a list of messages, and the params' `{name}` is none: "
                 "name the field with the messages, e.g. `shorten_history(field='history')`."
             )
-        return prompt
+
+    return ChangingHook("shorten_history", (name,), changes, check)
 
 
-async def _later(prompt: Prompt, left: list[Any], told: Awaitable[str]) -> Any:
-    return prompt.replaced(_with_summary(left, str(await told)))
+async def _later(name: str, left: list[Any], told: Awaitable[str]) -> Changes:
+    return {name: _with_summary(left, str(await told))}
 
 
 def _with_summary(left: list[Any], told: str) -> list[Any]:
