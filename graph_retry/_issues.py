@@ -15,7 +15,6 @@ from langgraph.errors import GraphBubbleUp
 from pydantic import ValidationError
 from pydantic_core import to_jsonable_python
 
-from graph_retry._arguments import checked
 from graph_retry._credentials import without_keys
 from graph_retry._json import is_array, is_object
 from graph_retry._patterns import lazy
@@ -137,30 +136,6 @@ def describe(value: Any) -> str:
     """Write `value` with its Python type, as in `"30" (str)`; at most 200 characters."""
     kind = "" if value is None else f" ({type(value).__name__})"
     return literal(value, VALUE_CHARS - len(kind)) + kind
-
-
-@checked
-def format_issues(issues: list[Issue]) -> str:
-    """Write the first 20 issues as a numbered list, for a person or a model.
-
-    Example:
-        >>> print(format_issues([issue("/b", "not a number", "type", "int", '"x" (str)')]))
-        1. /b: not a number (expected int, received "x" (str))
-        >>> format_issues([])
-        'no issues'
-    """
-    lines: list[str] = []
-    for number, problem in enumerate(issues[:SHOWN_ISSUES], 1):
-        facts = ", ".join(
-            f"{key} {problem[key]}" for key in ("expected", "received") if problem[key]
-        )
-        line = (
-            f"{problem['path'] or '(whole value)'}: {problem['message']}{facts and f' ({facts})'}"
-        )
-        lines.append(f"{number}. {' '.join(line.split())}")
-    if len(issues) > SHOWN_ISSUES:
-        lines.append(f"… and {len(issues) - SHOWN_ISSUES} more")
-    return "\n".join(lines) or "no issues"
 
 
 def attempt(call: Callable[..., Any], *args: Any, root: Any = ABSENT) -> tuple[Any, list[Issue]]:

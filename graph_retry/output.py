@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any
 
 from graph_retry._arguments import checked
-from graph_retry._issues import format_issues
 from graph_retry._output import build
 from graph_retry._output.build import SchemaOfParams, heuristic
 from graph_retry._output.formats.format import Format, describe_format
@@ -22,7 +21,7 @@ from graph_retry._output.reading import (
     Wanted,
 )
 from graph_retry._output.reading.parse import document_in, read_output
-from graph_retry._output.validator import Checked, Validator
+from graph_retry._output.validator import Checked, Validator, format_issues
 from graph_retry._patterns import lazy
 from graph_retry.records import RepairLevel
 

@@ -16,14 +16,14 @@ from pydantic import BaseModel
 from typing_extensions import TypedDict
 
 from graph_retry._credentials import without_keys
-from graph_retry._issues import attempt, format_issues, json_problem
+from graph_retry._issues import attempt, json_problem
 from graph_retry._langgraph.run_config import current_saver
 from graph_retry._output.build import wrap_error
 from graph_retry._output.completion import read_result, said_in
 from graph_retry._output.failures import announced, classified, failure_of
 from graph_retry._output.mistakes import place_of, place_of_bug, tell, tell_bug
 from graph_retry._output.providers.langchain import mean_logprob
-from graph_retry._output.validator import Validator
+from graph_retry._output.validator import Validator, format_issues
 from graph_retry._params.patch import Encoded
 from graph_retry._params.tagged_json import TYPES, Writer, differences, restore
 from graph_retry._redact import redacted

@@ -1,4 +1,4 @@
-"""The base class of validators, and the result of one check."""
+"""The base class of validators, the result of one check, and its issues as a text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from graph_retry._issues import MAX_ISSUES, format_issues, issue, json_problem
+from graph_retry._arguments import checked
+from graph_retry._issues import MAX_ISSUES, SHOWN_ISSUES, issue, json_problem
 from graph_retry._output.partial.settled import Judge
 from graph_retry._schemas import ANY_KIND, alternatives, kinds, kinds_of
 from graph_retry._wording import quoted_with_article
@@ -135,3 +136,27 @@ class Validator:
     def _kept(self, accepted: Any, given: Any) -> tuple[Any, list[Repair]]:  # noqa: ARG002
         """Return the JSON form for graph state, and the conversions of `given` as repairs."""
         return accepted, []
+
+
+@checked
+def format_issues(issues: list[Issue]) -> str:
+    """Write the first 20 issues as a numbered list, for a person or a model.
+
+    Example:
+        >>> print(format_issues([issue("/b", "not a number", "type", "int", '"x" (str)')]))
+        1. /b: not a number (expected int, received "x" (str))
+        >>> format_issues([])
+        'no issues'
+    """
+    lines: list[str] = []
+    for number, problem in enumerate(issues[:SHOWN_ISSUES], 1):
+        facts = ", ".join(
+            f"{key} {problem[key]}" for key in ("expected", "received") if problem[key]
+        )
+        line = (
+            f"{problem['path'] or '(whole value)'}: {problem['message']}{facts and f' ({facts})'}"
+        )
+        lines.append(f"{number}. {' '.join(line.split())}")
+    if len(issues) > SHOWN_ISSUES:
+        lines.append(f"… and {len(issues) - SHOWN_ISSUES} more")
+    return "\n".join(lines) or "no issues"

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from graph_retry._issues import format_issues, issue, json_problem, literal, top_of
+from graph_retry._issues import issue, json_problem, literal, top_of
 from graph_retry._json import (
     NotJsonError,
     identical,
@@ -17,6 +17,7 @@ from graph_retry._json import (
     read_json,
     with_texts,
 )
+from graph_retry._output.validator import format_issues
 from graph_retry._params.codec import ParamsInvalid
 from graph_retry._params.patch import Encoded
 from graph_retry._redact import property_names, redacted

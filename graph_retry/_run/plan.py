@@ -12,8 +12,7 @@ from langchain_core.runnables import Runnable
 
 from graph_retry._arguments import WrongArgumentError, check_argument
 from graph_retry._awaiting import AsyncUnderSyncError
-from graph_retry._issues import format_issues
-from graph_retry._output.build import SchemaOfParams, Validator, build_validator
+from graph_retry._output.build import SchemaOfParams, Validator, build_validator, format_issues
 from graph_retry._params.codec import ParamsCodec
 from graph_retry._redact import property_names
 from graph_retry._signatures import (

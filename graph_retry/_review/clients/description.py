@@ -12,7 +12,8 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from graph_retry._issues import cut, excerpt, format_issues, literal
+from graph_retry._issues import cut, excerpt, literal
+from graph_retry._output.validator import format_issues
 from graph_retry._params.patch import readable_diff
 from graph_retry._pictures import noted
 from graph_retry._quoting import inert, one_line, quoted
