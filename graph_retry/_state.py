@@ -3,15 +3,13 @@
 Beside these keys, state has the keys that users know (`params`, `output`, `status`, `attempts`).
 """
 
-from collections.abc import Callable, Mapping
-from typing import Annotated, Any, NotRequired, cast
+from collections.abc import Mapping
+from typing import Any, cast
 
 from typing_extensions import TypedDict
 
-from graph_retry._attempts import merge_attempts
 from graph_retry._json import digest
-from graph_retry.hooks._lessons import Lesson, merging_lessons
-from graph_retry.records import Attempt, Issue, Spent
+from graph_retry.records import Issue, Spent
 
 LOOP = "retry_loop"
 """The state key of the position, a `Loop`."""
@@ -166,41 +164,3 @@ def is_open(values: Mapping[str, Any], review_id: str | None) -> bool:
     loop: Any = values.get(LOOP) or {}
     asked: OpenReview | None = loop.get("review")
     return values.get(ANSWER) is None and asked is not None and asked["review_id"] == review_id
-
-
-def schemas(
-    keys: Mapping[str, str], params_type: Any, *, lessons: int | None
-) -> tuple[type[Any], type[Any], type[Any], type[Any]]:
-    """Return four schemas: state, input, output, and the input without the loop's own key.
-
-    The schemas are TypedDicts that are made at run time, because users may rename the keys.
-
-    Args:
-        keys: The names of the state keys.
-        params_type: The type of the params; None for a function's call, whose input and output are
-            the whole state.
-        lessons: The number of lessons to keep; None if the call uses no lessons.
-    """
-    ledger = Annotated[list[Attempt], merge_attempts]
-    inputs: dict[str, Any] = {
-        keys["params"]: Any if params_type is None else params_type,
-        keys["attempts"]: NotRequired[ledger],
-    }
-    outputs: dict[str, Any] = {
-        keys["output"]: Any,
-        keys["status"]: str,
-        keys["attempts"]: ledger,
-    }
-    if lessons is not None:
-        window = Annotated[list[Lesson], merging_lessons(lessons)]
-        inputs[keys["lessons"]] = NotRequired[window]
-        outputs[keys["lessons"]] = window
-    private: dict[str, Any] = {LOOP: Any, ANSWER: Any, REVIEWED: Any}
-    make = cast("Callable[..., type[Any]]", TypedDict)
-    state = make("RetryState", {**inputs, **outputs, **private}, total=False)
-    if params_type is None:
-        return state, state, state, state
-    shown = make("RetryInput", inputs)
-    # `Made.first_state` adds the position to the input, beside the encoded params.
-    encoded = make("RetryInput", {**inputs, LOOP: NotRequired[Any]})
-    return state, encoded, make("RetryOutput", outputs), shown

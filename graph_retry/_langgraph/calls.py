@@ -26,7 +26,15 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from graph_retry._attempts import records_in
 from graph_retry._awaiting import sleep
 from graph_retry._identity import Made, body_of, changed_fields, first_params
-from graph_retry._langgraph.checkpoints import check_clock, is_saved, newest_checkpoint
+from graph_retry._langgraph.checkpoints import (
+    check_clock,
+    is_saved,
+    list_checkpoints,
+    newest_checkpoint,
+    place_of,
+    read_checkpoint,
+    waits_for,
+)
 from graph_retry._langgraph.fork import Begun, past_of
 from graph_retry._langgraph.open_reviews import has_table, waiting_in
 from graph_retry._langgraph.run_config import (
@@ -41,6 +49,10 @@ from graph_retry._params.patch import Encoded
 from graph_retry._state import ANSWER
 
 _LOG = logging.getLogger("graph_retry")
+
+_MAX_TOLD = 1_000
+_told: set[str] = set()
+"""The ids of ended reviews that a warning has named."""
 
 _PATIENCE = 60.0
 """Seconds that a pausing call waits for the other calls of its task. The wait is limited because
@@ -250,3 +262,27 @@ async def _note_changed(
     )
     _LOG.warning("`%s` makes a new call: %s.", name, note)
     return note
+
+
+async def tell_ended_by_input(saver: BaseCheckpointSaver[Any], thread_id: str | None) -> None:
+    """Warn of open reviews that the thread's newest input ended; they cannot be answered now."""
+    if has_table(saver) and not await waiting_in(saver, thread_id or ""):
+        return
+    inputs = await list_checkpoints(saver, place_of(thread_id), filter={"source": "input"}, limit=1)
+    head = inputs[0].parent_config if inputs else None
+    before = await read_checkpoint(saver, head) if head else None
+    for question in questions_of(before):
+        call = await newest_checkpoint(saver, thread_id, question.get("checkpoint_ns", ""))
+        if call is not None and waits_for(call, question.get("review_id")):
+            tell_ended(question["review_id"], question["function_name"], thread_id)
+
+
+def tell_ended(review_id: str, name: str, thread_id: str | None) -> None:
+    """Warn that a thread's new input has ended an open review; once for each review."""
+    if review_id not in _told and len(_told) < _MAX_TOLD:
+        _told.add(review_id)
+        _LOG.warning(
+            "review %s of `%s` (thread %r) was ended unanswered: the thread was given a new input; "
+            "answer with `resume` before a thread is run with an input again",
+            *(review_id, name, thread_id),
+        )

@@ -22,7 +22,7 @@ from langchain_core.runnables.config import var_child_runnable_config
 from langgraph.channels.base import BaseChannel
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.config import get_config
-from langgraph.runtime import Runtime
+from langgraph.runtime import ExecutionInfo, Runtime
 from langgraph.types import StreamWriter
 
 from graph_retry._namespaces import around
@@ -164,8 +164,7 @@ def forget_plain_answer() -> None:
 
 def node_attempt(configurable: Mapping[str, Any]) -> int:
     """Return the number of a task's attempt under its retry policy; the first is 1."""
-    runtime = _runtime_in(configurable)
-    info = runtime and runtime.execution_info
+    info = _execution_in(configurable)
     return info.node_attempt if info else 1
 
 
@@ -187,14 +186,14 @@ def saves_later(configurable: Mapping[str, Any]) -> bool:
 
 def began_at(configurable: Mapping[str, Any]) -> str | None:
     """Return the start of the task's first attempt in this run (ISO 8601, UTC), or None."""
-    runtime = _runtime_in(configurable)
-    info = runtime and runtime.execution_info
+    info = _execution_in(configurable)
     began = info.node_first_attempt_time if info else None
     return None if began is None else datetime.fromtimestamp(began, UTC).isoformat()
 
 
-def _runtime_in(configurable: Mapping[str, Any]) -> Runtime[Any] | None:
-    return configurable.get(_key(configurable, Runtime))
+def _execution_in(configurable: Mapping[str, Any]) -> ExecutionInfo | None:
+    runtime: Runtime[Any] | None = configurable.get(_key(configurable, Runtime))
+    return runtime.execution_info if runtime else None
 
 
 def seen_from(
@@ -221,7 +220,8 @@ def writer_of(caller: RunnableConfig) -> StreamWriter | None:
 
     LangGraph's own writer reads the node's name from the context. None if the node has no writer.
     """
-    outer = _runtime_in(caller.get("configurable", {}))
+    configurable = caller.get("configurable", {})
+    outer: Runtime[Any] | None = configurable.get(_key(configurable, Runtime))
     if outer is None:
         return None
 

@@ -11,7 +11,6 @@ the writes of a thread after each kind of answer.)
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -26,22 +25,13 @@ from langgraph.types import Interrupt
 from graph_retry._json import is_object
 from graph_retry._langgraph.checkpoints import (
     NO_TASK,
-    list_checkpoints,
     newest_checkpoint,
-    place_of,
     put_writes,
-    read_checkpoint,
     waits_for,
 )
-from graph_retry._langgraph.open_reviews import has_table, waiting_in
 from graph_retry._langgraph.run_config import began_at, call_namespace, has_answer, saver_in
 from graph_retry._namespaces import outermost
 from graph_retry.records import INTERVENTION
-
-_LOG = logging.getLogger("graph_retry")
-_MAX_TOLD = 1_000
-_told: set[str] = set()
-"""The ids of ended reviews that a warning has named."""
 
 _GIVEN = "graph_retry_given"
 """The key of the mark that replaces a plain answer in the thread after a question received it."""
@@ -150,30 +140,6 @@ def created_at(run_id: Any) -> str | None:
         return None
     created = datetime.fromtimestamp((run.int >> 80) / 1000, UTC)
     return created.isoformat(timespec="milliseconds")
-
-
-async def tell_ended_by_input(saver: BaseCheckpointSaver[Any], thread_id: str | None) -> None:
-    """Warn of open reviews that the thread's newest input ended; they cannot be answered now."""
-    if has_table(saver) and not await waiting_in(saver, thread_id or ""):
-        return
-    inputs = await list_checkpoints(saver, place_of(thread_id), filter={"source": "input"}, limit=1)
-    head = inputs[0].parent_config if inputs else None
-    before = await read_checkpoint(saver, head) if head else None
-    for question in questions_of(before):
-        call = await newest_checkpoint(saver, thread_id, question.get("checkpoint_ns", ""))
-        if call is not None and waits_for(call, question.get("review_id")):
-            tell_ended(question["review_id"], question["function_name"], thread_id)
-
-
-def tell_ended(review_id: str, name: str, thread_id: str | None) -> None:
-    """Warn that a thread's new input has ended an open review; once for each review."""
-    if review_id not in _told and len(_told) < _MAX_TOLD:
-        _told.add(review_id)
-        _LOG.warning(
-            "review %s of `%s` (thread %r) was ended unanswered: the thread was given a new input; "
-            "answer with `resume` before a thread is run with an input again",
-            *(review_id, name, thread_id),
-        )
 
 
 def questions_of(thread: CheckpointTuple | None) -> Iterator[dict[str, Any]]:

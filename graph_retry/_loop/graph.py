@@ -6,13 +6,15 @@ channels of state for each step, to read from them the next step that the update
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Annotated, Any, NotRequired, cast
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import RetryPolicy
+from typing_extensions import TypedDict
 
+from graph_retry._attempts import merge_attempts
 from graph_retry._loop.after_attempt import give_up_step
 from graph_retry._loop.call import call_step, transport_policy
 from graph_retry._loop.check import repair_step, validate_step
@@ -20,9 +22,11 @@ from graph_retry._loop.revise import recall_step, revise_step
 from graph_retry._run.plan import Plan
 from graph_retry._run.running import RetryGraph
 from graph_retry._run.step import Step, StepFunction, StepInput
-from graph_retry._state import schemas
+from graph_retry._state import ANSWER, LOOP, REVIEWED
 from graph_retry._transitions import FOLLOWERS
+from graph_retry.hooks._lessons import Lesson, merging_lessons
 from graph_retry.options import DEFAULT_KEYS, Settings
+from graph_retry.records import Attempt
 
 _STEPS_OF_ATTEMPT = 10
 """Graph steps that one attempt may take; the number leaves room for questions asked again."""
@@ -89,7 +93,7 @@ def _builder(
     learns: int | None,
     transport: RetryPolicy | None,
 ) -> tuple[StateGraph[Any, Any, Any, Any], type[Any]]:
-    state, inputs, outputs, shown = schemas(keys, params_type, lessons=learns)
+    state, inputs, outputs, shown = _schemas(keys, params_type, lessons=learns)
     builder: StateGraph[Any, Any, Any, Any] = StateGraph(
         state, input_schema=inputs, output_schema=outputs
     )
@@ -108,3 +112,41 @@ def _builder(
         builder.add_edge(first := "recall", "call")
     builder.add_edge(START, first)
     return builder, shown
+
+
+def _schemas(
+    keys: Mapping[str, str], params_type: Any, *, lessons: int | None
+) -> tuple[type[Any], type[Any], type[Any], type[Any]]:
+    """Return four schemas: state, input, output, and the input without the loop's own key.
+
+    The schemas are TypedDicts that are made at run time, because users may rename the keys.
+
+    Args:
+        keys: The names of the state keys.
+        params_type: The type of the params; None for a function's call, whose input and output are
+            the whole state.
+        lessons: The number of lessons to keep; None if the call uses no lessons.
+    """
+    ledger = Annotated[list[Attempt], merge_attempts]
+    inputs: dict[str, Any] = {
+        keys["params"]: Any if params_type is None else params_type,
+        keys["attempts"]: NotRequired[ledger],
+    }
+    outputs: dict[str, Any] = {
+        keys["output"]: Any,
+        keys["status"]: str,
+        keys["attempts"]: ledger,
+    }
+    if lessons is not None:
+        window = Annotated[list[Lesson], merging_lessons(lessons)]
+        inputs[keys["lessons"]] = NotRequired[window]
+        outputs[keys["lessons"]] = window
+    private: dict[str, Any] = {LOOP: Any, ANSWER: Any, REVIEWED: Any}
+    make = cast("Callable[..., type[Any]]", TypedDict)
+    state = make("RetryState", {**inputs, **outputs, **private}, total=False)
+    if params_type is None:
+        return state, state, state, state
+    shown = make("RetryInput", inputs)
+    # `Made.first_state` adds the position to the input, beside the encoded params.
+    encoded = make("RetryInput", {**inputs, LOOP: NotRequired[Any]})
+    return state, encoded, make("RetryOutput", outputs), shown

@@ -22,7 +22,7 @@ from langgraph.types import Command, StateUpdate
 from graph_retry._awaiting import run_async, run_sync, sync_or_async
 from graph_retry._identity import Made
 from graph_retry._json import is_object
-from graph_retry._langgraph.calls import Slot, find_slot
+from graph_retry._langgraph.calls import Slot, find_slot, tell_ended, tell_ended_by_input
 from graph_retry._langgraph.checkpoints import PLACE, newest_checkpoint, values_of
 from graph_retry._langgraph.fork import task_path
 from graph_retry._langgraph.open_reviews import delete_answered, make_table
@@ -33,7 +33,6 @@ from graph_retry._langgraph.run_config import (
     task_namespace_in,
     writer_of,
 )
-from graph_retry._langgraph.shown import tell_ended, tell_ended_by_input
 from graph_retry._run.plan import Plan
 from graph_retry._run.step import RUN, LoopRun
 from graph_retry._state import ANSWER, LOOP, Loop, loop_of

@@ -7,11 +7,10 @@ from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
-from langgraph.types import Interrupt, StateSnapshot
+from langgraph.types import Interrupt
 
 from graph_retry._json import is_object
 from graph_retry._langgraph.checkpoints import (
-    as_saved,
     list_checkpoints,
     newest_checkpoint,
     place_of,
@@ -28,8 +27,7 @@ from graph_retry._threads.graphs import (
     saver_of,
     thread_of,
 )
-from graph_retry._threads.server.history import read_history
-from graph_retry._threads.server.runs import RemoteRuns, http_status
+from graph_retry._threads.server.reading import read_history, read_shown_there, snapshot_at
 from graph_retry._threads.view import Asked, ThreadView
 from graph_retry.records import KeptIn
 
@@ -58,29 +56,13 @@ async def read_shown(
     """
     saver, thread_id = saver_of(graph), thread_of(config)
     if saver is None:
-        return await _read_shown_there(graph, config)
+        return await read_shown_there(graph, config)
     view = await read_newest(saver, thread_id, [""]) if shown is None else ThreadView(shown)
     for _, value in view.questions:
         namespace = namespace_in(value)
         if _is_reachable(graph, namespace):
             call = await newest_checkpoint(saver, thread_id, namespace)
             view.add(call or unread(place_of(thread_id, namespace)))
-    return view
-
-
-async def _read_shown_there(graph: Any, config: RunnableConfig) -> ThreadView:
-    """Read the shown questions of a thread on a server."""
-    view = ThreadView(shown=(await get_state(graph, config)).interrupts)
-    answered: Collection[str] | None = None
-    for interrupt, value in view.questions:
-        place = place_of(thread_of(config), namespace_in(value))
-        snapshot = await _shown_at(graph, place)
-        is_hidden = snapshot is None or not snapshot.created_at
-        # An older server hides the state of function calls, but lists the answered questions.
-        if is_hidden and answered is None and is_remote(graph):
-            answered = [name for _, _, name in await RemoteRuns(graph, config).answers()]
-        if not is_hidden or interrupt.id not in (answered or ()):
-            view.add(unread(place) if snapshot is None or is_hidden else as_saved(snapshot))
     return view
 
 
@@ -101,17 +83,6 @@ def _is_reachable(graph: Any, namespace: str) -> bool:
                 "start anew with each answer: compile it without that argument."
             )
     return True
-
-
-async def _shown_at(server: Any, place: RunnableConfig) -> StateSnapshot | None:
-    """Read a checkpoint from a server; None if it is gone or hidden."""
-    try:
-        is_shown = is_remote(server) and hasattr(server, "get_state")
-        return await get_state(server, place) if is_shown else None
-    except Exception as error:
-        if http_status(error) not in (400, 404):
-            raise
-        return None
 
 
 async def read_newest(
@@ -146,7 +117,7 @@ def reader_of(source: Any, thread_id: str | None, namespace: str) -> Reader:
         return saved_at(saver, thread_id, namespace)
 
     async def read(place: KeptIn) -> Mapping[str, Any] | None:
-        snapshot = await _shown_at(source, record_place(thread_id, namespace, place))
+        snapshot = await snapshot_at(source, record_place(thread_id, namespace, place))
         return snapshot.values if snapshot and is_object(snapshot.values) else None
 
     return read

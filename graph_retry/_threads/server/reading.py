@@ -1,4 +1,4 @@
-"""The history of a thread on a server, which shows checkpoints one namespace at a time.
+"""Read a thread on a server, which shows checkpoints one namespace at a time.
 
 A server cannot list the namespaces of a thread. A retry node and a subgraph are in the namespace of
 their task. The namespace of a function's call is in the call's question. After a rewind, the node
@@ -7,6 +7,7 @@ has another task. In that task, the call's namespace has another task id and is 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -17,12 +18,39 @@ from graph_retry._langgraph.checkpoints import as_saved, place_of, unread
 from graph_retry._langgraph.shown import interventions, namespace_in
 from graph_retry._namespaces import moved, task_namespace
 from graph_retry._state import LOOP
-from graph_retry._threads.graphs import thread_of
-from graph_retry._threads.server.runs import http_status
+from graph_retry._threads.graphs import get_state, is_remote, thread_of
+from graph_retry._threads.server.runs import RemoteRuns, http_status
 from graph_retry._threads.view import ThreadView
 
-_LIMIT = 1_000
+_MOST_READ = 1_000
 """Checkpoints of a graph that are looked at: as many as a server gives at once."""
+
+
+async def read_shown_there(graph: Any, config: RunnableConfig) -> ThreadView:
+    """Read the shown questions of a thread on a server."""
+    view = ThreadView(shown=(await get_state(graph, config)).interrupts)
+    answered: Collection[str] | None = None
+    for interrupt, value in view.questions:
+        place = place_of(thread_of(config), namespace_in(value))
+        snapshot = await snapshot_at(graph, place)
+        is_hidden = snapshot is None or not snapshot.created_at
+        # An older server hides the state of function calls, but lists the answered questions.
+        if is_hidden and answered is None and is_remote(graph):
+            answered = [name for _, _, name in await RemoteRuns(graph, config).answers()]
+        if not is_hidden or interrupt.id not in (answered or ()):
+            view.add(unread(place) if snapshot is None or is_hidden else as_saved(snapshot))
+    return view
+
+
+async def snapshot_at(server: Any, place: RunnableConfig) -> StateSnapshot | None:
+    """Read a checkpoint from a server; None if it is gone or hidden."""
+    try:
+        is_shown = is_remote(server) and hasattr(server, "get_state")
+        return await get_state(server, place) if is_shown else None
+    except Exception as error:
+        if http_status(error) not in (400, 404):
+            raise
+        return None
 
 
 async def read_history(graph: Any, config: RunnableConfig) -> ThreadView:
@@ -63,7 +91,7 @@ class _History:
         """Read the history of a graph, and of the retry nodes, subgraphs and calls in the graph."""
         tasks = [
             task
-            for snapshot in await self._read(namespace, _LIMIT)
+            for snapshot in await self._read(namespace, _MOST_READ)
             for task in snapshot.tasks
             if not task.name.startswith("__")
         ]
