@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from typing import Any, Final
 from urllib.parse import unquote
 
+from jsonpointer import JsonPointerException, resolve_pointer
+
 from graph_retry._issues import json_problem
 from graph_retry._json import is_array, is_object
 
@@ -192,13 +194,9 @@ def _both(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
 
 def _target(reference: Any, root: Any) -> Any:
     """Return the schema that a reference names; None if it is outside the document or missing."""
-    if reference != "#" and not str(reference).startswith("#/"):
+    if not isinstance(reference, str) or (reference != "#" and not reference.startswith("#/")):
         return None
-    target = root
-    for part in unquote(str(reference)).split("/")[1:]:
-        name = part.replace("~1", "/").replace("~0", "~")
-        if is_array(target) and name.isdecimal() and int(name) < len(target):
-            target = target[int(name)]
-        else:
-            target = target.get(name) if is_object(target) else None
-    return target
+    try:
+        return resolve_pointer(root, unquote(reference[1:]), None)
+    except JsonPointerException:
+        return None
