@@ -131,11 +131,8 @@ class Ledger:
         return params.view
 
     def value_at(self, number: int) -> Any:
-        """Return the value that was read from an attempt's output, or None."""
-        try:
-            return parsed_value(self.at(number))
-        except ValueError:
-            return (self.at(number)["raw"] or {}).get("text") or None
+        """Return the value that was read from an attempt's output, its text, or None."""
+        return output_of(self.at(number))
 
     def params_diff(self, number: int, since: int | None = None) -> list[dict[str, Any]]:
         """List the changes of the params since an earlier attempt (default: the previous one)."""
@@ -148,3 +145,16 @@ class Ledger:
         before = number - 1 if since is None else since
         earlier = {"output": self.value_at(before)} if before else {}
         return readable_diff(earlier, {"output": self.value_at(number)})
+
+
+def output_of(attempt: Attempt) -> Any:
+    """Return the value that was read from an attempt's output, or its text if it is not JSON."""
+    raw = attempt["raw"] or {}
+    if attempt["parsed"] is None and "text" in raw:
+        if attempt["lossless"] is None:  # The model's text itself is the output.
+            return raw["text"]
+        try:
+            return parsed_value(attempt)
+        except ValueError:
+            return raw["text"]
+    return (attempt["parsed"] or raw).get("value")

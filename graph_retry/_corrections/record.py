@@ -8,10 +8,9 @@ from typing import Any, Literal, NotRequired, cast
 
 from typing_extensions import TypedDict
 
-from graph_retry._attempts import parsed_value
 from graph_retry._json import digest, is_object
 from graph_retry._redact import Redact, redacted, redacted_fields
-from graph_retry.ledger import Ledger
+from graph_retry.ledger import Ledger, output_of
 from graph_retry.records import Attempt, Failure, Issue
 
 How = Literal[
@@ -134,7 +133,7 @@ def _correction(ledger: Ledger, attempt: Attempt, decision: Mapping[str, Any]) -
     confirmed = decision["type"] == "approve" and attempt["failure"] is None
     how: How = "confirmed" if confirmed else _HOW[decision["type"]]
     role, _, name = str(decision.get("author", "")).partition(":")
-    output = read_output(attempt)
+    output = output_of(attempt)
     value, value_from, vouched = counted_value(ledger)
     turned_down = how == "supplied" and answer_text(attempt["raw"]) is not None
     return {
@@ -190,21 +189,8 @@ def counted_value(ledger: Ledger) -> tuple[Any, Literal["person", "model"] | Non
     if outcome == "responded" and "output" in decision:
         return decision["output"], "person", True
     if outcome in ("succeeded", "overruled") and last["kept_in"] is None:
-        return read_output(last), "model", bool(decision)
+        return output_of(last), "model", bool(decision)
     return None, None, False
-
-
-def read_output(attempt: Attempt) -> Any:
-    """Return the value that was read from an attempt's output, or its text if it is not JSON."""
-    raw = attempt["raw"] or {}
-    if attempt["parsed"] is None and "text" in raw:
-        if attempt["lossless"] is None:  # The model's text itself is the output.
-            return raw["text"]
-        try:
-            return parsed_value(attempt)
-        except ValueError:
-            return raw["text"]
-    return (attempt["parsed"] or raw).get("value")
 
 
 def answer_text(given: Any) -> str | None:

@@ -105,6 +105,14 @@ def test_an_error_has_a_ledger():
         ledger.params_at(2)
 
 
+@pytest.mark.parametrize("text", ["42", "null", "[1]", ""])
+def test_an_output_that_is_a_text_stays_one(text):
+    """What the model wrote for a type that takes text is the value, even if it is JSON."""
+    records = []
+    assert retry_llm_call(lambda params: text, {}, output=str, on_attempt=records.append) == text
+    assert Ledger(records).value_at(1) == text
+
+
 def test_a_newer_ledger_is_refused():
     """A record this version cannot know is not misread."""
     with pytest.raises(ReplayMismatch, match="upgrade"):

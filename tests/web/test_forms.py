@@ -1,14 +1,18 @@
 """A value as a form and back: nothing is lost, whatever it is."""
 
 from datetime import date
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import BaseModel, TypeAdapter
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.func import entrypoint
+from pydantic import BaseModel, Field, TypeAdapter
 
+from graph_retry import pending_reviews, retry_llm_call
 from graph_retry._issues import ABSENT
+from graph_retry.web.forms.card import first_value
 from graph_retry.web.forms.fields import Form as Fields
 from graph_retry.web.forms.fields import Unread, has_unread, read_form
 from graph_retry.web.page import environment
@@ -181,3 +185,19 @@ def test_a_value_of_another_kind_comes_back_as_it_was_or_is_refused(
         ):
             back = there_and_back(schema, whole, show_absent=show_absent)
             assert has_unread(back) or repr(back) == repr(whole)
+
+
+@pytest.mark.parametrize("text", ["42", "null", ""])
+def test_the_form_for_a_text_begins_with_the_text(text):
+    """A refused text is corrected as a text, even if it is JSON."""
+
+    @entrypoint(checkpointer=InMemorySaver())
+    def ask(prompt: str) -> str:
+        return retry_llm_call(
+            lambda prompt: text, prompt, output=Annotated[str, Field(min_length=5)]
+        )
+
+    config: Any = {"configurable": {"thread_id": "1"}}
+    ask.invoke("A name?", config)
+    (review,) = pending_reviews(ask, config)
+    assert first_value(review, "output") == text

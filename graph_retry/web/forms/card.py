@@ -231,10 +231,11 @@ def first_value(review: Review, which: str) -> Any:
     if review.output is not None:
         return review.output
     last = _attempt_of(review)
-    if last is None or review.redacted:
+    if last is None or last["raw"] is None or review.redacted:
         return ABSENT  # A redacted text must not become the output.
     try:
-        return parsed_value(last)
+        # If the output type takes text, the model's text was not read as JSON.
+        return parsed_value(last, as_text=last["lossless"] is None)
     except ValueError:
         return ABSENT
 
