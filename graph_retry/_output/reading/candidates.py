@@ -1,8 +1,8 @@
-"""Find the places in a text where a JSON document may begin, and read a document at each."""
+"""Find the JSON documents in a text, and say for each how far its place makes it an answer."""
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from graph_retry._output.reading import Document
 from graph_retry._output.reading.document import mask_at, read_document
@@ -11,11 +11,11 @@ from graph_retry._patterns import lazy
 
 TURN = lazy(  # In a chat transcript, a turn ends or the next turn begins with these marks.
     r"(?m)<\|im_start\|>\s*(?:user|system|human)|\buser<\|end_header_id\|>|<\|user\|>|\[INST\]"
-    r"|^#{2,} ?(?:Instruction|Human|User|Input|Question)\b"
+    r"|^[ \t]*#{2,} ?(?:Instruction|Human|User|Input|Question)\b"
     r"|^(?:Human|User|Instruction|Question|Observation):"
     r"|<\|im_start\|>\s*assistant|<start_of_turn>|\bassistant<\|end_header_id\|>|</s>"
     r"|<\|(?:start_header_id|assistant|eot_id|eom_id|im_end|endoftext|end_of_text)\|>"
-    r"|^#{2,} ?(?:Response|Assistant)\b|^Assistant:"
+    r"|^[ \t]*#{2,} ?(?:Response|Assistant)\b|^Assistant:"
 )
 FENCE = lazy(  # If a fence directly surrounds another, both belong to one match.
     r"(?ms)(?:^[ \t]*|(?<=[ :>*]))(?:(`{3,}|~{3,})[^\n`~]*\n[ \t]*)?"
@@ -25,8 +25,10 @@ FENCE = lazy(  # If a fence directly surrounds another, both belong to one match
 CALLS = lazy(  # Open models write these tags around tool calls.
     r"</?(?:tool_?calls?|function_?calls?|functions?|tool_use|tool_code|tools?)>|<\|im_start\|>"
     r"|<[|｜]/?(?:tool|function)[\w▁]*[|｜]>|<\|(?:im_end|python_tag|plugin)\|>|\[/?TOOL_CALLS\]"
-    r"|\bfunctools(?=\s*(?:\[|\Z))|<!--|-->"
+    r"|\bfunctools(?=\s*(?:\[|\Z))|<!--|-->|<!\[CDATA\[|\]\]>"
 )
+TAG = r"<[/?|｜]*\w[^<>{}\[\]\n]*>"
+LABEL = r"(?:answer|results?|output|json|list)"
 _SPACE = r"(?:[\s\u200b-\u200f\u2060-\u2064\ufeff\u00ad]|\\[nrt](?![^\W\d]))*"
 _QUOTE = "[\"'`“”„‟‘’＂]"
 _START = lazy(  # A bracket before such text opens data. Others may be part of a sentence.
@@ -38,67 +40,63 @@ _BARE_START = lazy(
     rf"[{{｛]\{{?{_SPACE}[\w$][\w$.\- ]{{0,80}}[\"”']?{_SPACE}[:：=]"
     rf"|\[{_SPACE}[^\W\d]\w[\w ]*,[^\[\]{{}}\"]*\]{_SPACE}(?:\Z|```)"
 )
-_LABEL = lazy(r"(?i)(?:[:=(>\]}`\"']|\bjson)\s*\Z")
-_IN_ADDRESS = lazy(r"\w://\S*\Z")
-_TAG = lazy(r"<(\w+)>\s*\Z")
+_BEFORE_BARE = lazy(r"(?i)(?:\A|[:=(>\]}`\"']|\bjson)\s*\Z")
+_NAMED = lazy(rf"(?i)(?:[=>(]|\b{LABEL}(?: is| are)?:?)[\s`*_]*\Z")
+_OPEN_TAG = lazy(r"<(\w+)>\s*\Z")
 _BRACKET = lazy(r"[{\[｛［]")
-_OPENING = frozenset("{[｛［")
+_WORDS = lazy(rf"(?:{TAG})|(\w\W*\Z|[\"`])")
+_APART_BEFORE = lazy(r"(?:\A|\n[ \t\r]*\n)[ \t\r]*\Z")
+_APART_BEHIND = lazy(r"[ \t\r]*(?:\n[ \t\r]*\n|\s*\Z)")
 REFUSED = 3
 """The search stops after this number of unreadable documents, because each one takes work."""
+BLOCK, LINE, SENTENCE, BROKEN, CODE, NUMBERS = range(6)
+"""The places of a document: a fence or paragraph of its own; a line without words before it; a
+sentence; broken JSON in a sentence; code that the text quotes; numbers in a sentence."""
 
 
 class Candidate(NamedTuple):
-    """A document that may be the answer, with the span of the fence or quotes around it.
-
-    `in_fence` is true if the document begins a fence, and `is_quoted` if prose quotes it as code.
-    """
+    """A document at a place, with the span of the fence or quotes around it."""
 
     document: Document
     start: int
     end: int
-    in_fence: bool = False
-    is_quoted: bool = False
+    place: int
+
+    @property
+    def is_block(self) -> bool:
+        """Whether the document is strict JSON in a fence or paragraph of its own."""
+        return self.place == BLOCK and self.document.is_strict
 
 
 def candidates(text: str, start: int, complete: bool | None) -> Iterator[Candidate]:
     """Yield each JSON document of a text in order; stop at the next turn of a chat transcript."""
-    fences = [(each, _data_start(text, each)) for each in FENCE.finditer(text, start)]
-    position, refused, is_first = start, 0, True
+    fences = [*FENCE.finditer(text, start)]
+    begins = [start, *(fence.start("inside") for fence in fences)]
+    keys = [found.end() for at in begins if (found := OPENING_KEY.match(text, at))]
+    position, low, refused, fence = start, start, 0, None
     while refused < REFUSED:
-        fences = [pair for pair in fences if pair[0].end("inside") > position]
-        at = _next_start(text, position, is_first=is_first)
-        data = next((begin for _, begin in fences if begin is not None and begin >= position), -1)
-        at = data if at < 0 or 0 <= data <= at else at
-        if at < 0 or (not is_first and TURN.search(text, position, at)):
+        brackets = (found.start() for found in _BRACKET.finditer(text, position))
+        starts = [next((at for at in brackets if _begins(text, at)), -1)]
+        starts += [at for at in keys if at >= position][:1]
+        at = min((at for at in starts if at >= 0), default=-1)
+        if at < 0 or (position > start and TURN.search(text, position, at)):
             return
-        around = next(
-            (pair for pair in fences if pair[0].start() < at < pair[0].end("inside")), None
-        )
-        fence = around[0] if around and around[1] is not None else None
+        around = next((each for each in fences if each.start() < at < each.end("inside")), None)
+        is_first = around and not text[around.start("inside") : at].strip(EDGES)
+        fence = around if is_first or around == fence else None
         end, is_whole = _limit(text, at, fence, complete)
         document = read_document(text, at, end, complete=is_whole)
-        position, is_first = max(document.end, at + 1), False
-        if fence:
-            yield Candidate(document, *fence.span(), in_fence=True)
-        else:
-            is_code = bool(around) or _in_backticks(text, document)
-            mark = text[at - 1 : at]
-            wide = int(mark in {'"', "'", "`"} and mark == text[document.end :][:1])
-            yield Candidate(document, at - wide, document.end + wide, is_quoted=is_code)
+        mark = text[at - 1 : at]
+        wide = int(mark in {'"', "'", "`"} and mark == text[document.end :][:1])
+        span = fence.span() if fence else (at - wide, document.end + wide)
+        place = BLOCK if fence else _place(text, document, span, low, in_code=bool(around))
+        position = max(document.end, at + 1)
+        if place is not None:
+            yield Candidate(document, *span, place)
+            low = position
         if document.refusal:
             refused += 1
             position = fence.end("inside") if fence else position
-
-
-def _next_start(text: str, position: int, *, is_first: bool) -> int:
-    """Return the position where the next document begins, or -1 if there is no other."""
-    if is_first and (opening := OPENING_KEY.match(text, position)):
-        return opening.end()
-    while found := _BRACKET.search(text, position):
-        if _begins(text, found.start()):
-            return found.start()
-        position = found.end()
-    return -1
 
 
 def _begins(text: str, at: int) -> bool:
@@ -109,16 +107,8 @@ def _begins(text: str, at: int) -> bool:
     if CALLS.match(text, at):
         return False
     if _START.match(text, at) or mask_at(text, at):
-        return not _IN_ADDRESS.search(before) and not before.endswith("<!")
-    return bool(_BARE_START.match(text, at)) and (not before.strip() or bool(_LABEL.search(before)))
-
-
-def _data_start(text: str, fence: re.Match[str]) -> int | None:
-    """Return the position of a document in a fence; None if the fence begins with other text."""
-    at = fence.end("inside") - len(fence["inside"].lstrip(EDGES))
-    if opening := OPENING_KEY.match(text, at, fence.end("inside")):
-        return opening.end()
-    return at if text[at : at + 1] in _OPENING and _begins(text, at) else None
+        return "://" not in before.rpartition(" ")[2] and not before.endswith("<!")
+    return bool(_BARE_START.match(text, at) and _BEFORE_BARE.search(before))
 
 
 def _limit(
@@ -127,7 +117,7 @@ def _limit(
     """Return the last possible end of a document, and whether the document is complete there."""
     if fence:
         return fence.end("inside"), True if fence.end() > fence.end("inside") else complete
-    tag = _TAG.search(text, max(0, at - 40), at)
+    tag = _OPEN_TAG.search(text, max(0, at - 40), at)
     close = text.find(f"</{tag[1]}>", at) if tag else -1
     if close > at:
         return close, True
@@ -137,17 +127,33 @@ def _limit(
     return len(text), complete
 
 
-def _in_backticks(text: str, document: Document) -> bool:
-    line, after = line_before(text, document.start), text[document.end :][:1]
-    return line[-1:] == after == "`" and bool(line.strip("` \t"))
+def _place(
+    text: str, document: Document, span: tuple[int, int], low: int, *, in_code: bool
+) -> int | None:
+    """Return the place of a document outside of fences; None for a citation such as `As [1]`."""
+    line = line_before(text, document.start, low)
+    behind = text[document.end : document.end + 200]
+    has_words = any(found[1] for found in _WORDS.finditer(line))
+    if not document.refusal and _is_small(document.value):
+        beside = line + behind[:40].partition("\n")[0]
+        if re.search(r"\w", beside) or re.search(r"[\])-]\s*\Z", line):
+            return NUMBERS if _NAMED.search(line) else None
+    if in_code or (line[-1:] == behind[:1] == "`" and line.strip("` \t")):
+        return CODE
+    if document.refusal:
+        return BROKEN if has_words else LINE
+    before = text[max(0, span[0] - 200) : span[0]]
+    if _APART_BEFORE.search(before) and _APART_BEHIND.match(text[span[1] :][:200]):
+        return BLOCK
+    return SENTENCE if has_words else LINE
 
 
-def in_sentence(text: str, found: Candidate) -> bool:
-    """Return whether words precede a document on its line."""
-    line = line_before(text, found.document.start)
-    return not found.in_fence and bool(re.search(r"\w\W*\Z|[\"`]", line))
+def _is_small(value: Any) -> bool:
+    """Return whether a value is empty, or a list of numbers, which may be a citation like `[1]`."""
+    is_list = issubclass(type(value), list)  # `isinstance` would make the item type unknown.
+    return not value or (is_list and all(type(item) in {int, float} for item in value))
 
 
-def line_before(text: str, at: int) -> str:
-    """Return the text before a position on its line, but at most 200 characters."""
-    return text[max(0, at - 200) : at].rpartition("\n")[2]
+def line_before(text: str, at: int, low: int = 0) -> str:
+    """Return the text before a position on its line, from `low` on, but at most 200 characters."""
+    return text[max(low, at - 200) : at].rpartition("\n")[2]

@@ -144,6 +144,14 @@ def test_a_fence_is_seen_in_another_one_and_behind_words(fence, before):
     assert not parse_output(f'{text}\n\nAlternatively:\n{{"b": 2}}').ok
 
 
+@pytest.mark.parametrize(
+    "before", ["According to [1], ", "return ", "Q: what?\nA: ", "Thought: I know.\nAction: "]
+)
+def test_an_answer_is_read_behind_a_citation_and_a_label(before):
+    """They are no other data."""
+    assert parse_output(f'{before}{{"a": 1}}').value == {"a": 1}
+
+
 @pytest.mark.parametrize("other", ['And ["c"] from page two.', 'Plus: ["x"]'])
 def test_a_list_beside_a_list_is_more_of_it(other):
     """So it is no piece of prose; beside an object it would be."""

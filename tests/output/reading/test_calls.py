@@ -116,6 +116,7 @@ def test_the_only_answer_that_fits_is_taken_and_told():
     "turn",
     [
         "### Instruction:\nNow {x}\n### Response:\n@",
+        "    ### Instruction:\n    Now {x}\n    ### Response:\n    @",
         "<|im_start|>assistant\n@",
         "</s>\n@",
         "Human: and this?\n@",

@@ -24,9 +24,6 @@ TAKEN_BACK = {
         "Bad example: @",
         "~~@~~",
         "<del>@</del>",
-        "@ or null",
-        "@ | null",
-        "@ if it is paid",
         f'{F}json\n@\n{F}\nAlternatively:\n{F}python\n{{"a": 2}}\n{F}',
         f'{F}json\n{{"a": "one\n{F}\n\n{F}json\ntwo"}}\n{F}',
     ],
@@ -35,13 +32,14 @@ TAKEN_BACK = {
         "@ (partial)",
         '[{"a": 1},\n // 其余省略\n {"a": 9}]',
     ],
-    "syntax": [],
     "no_json": [
         "- all users: @\n- orders: none",
     ],
 }
 STANDING = [
     "Wait for it: @",
+    "@ or null",
+    "@ if it is paid",
     "Sorry, my mistake. Here is the correct one: @",
     "@\n\nLet me know if this is wrong, or if I missed anything.",
     "@ If you want more, ask.",
