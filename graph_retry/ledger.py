@@ -97,6 +97,11 @@ class Ledger:
             return "succeeded"
         return "open" if self.waits is None else "exhausted"
 
+    @property
+    def has_output(self) -> bool:
+        """Whether the call ended with an output, of the model or of a person."""
+        return self.outcome in ("succeeded", "responded", "overruled")
+
     def at(self, number: int) -> Attempt:
         """Return the attempt with this number; the first attempt is 1.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 from typing_extensions import TypedDict
 
@@ -16,7 +16,10 @@ from graph_retry.records import Attempt
 
 __all__ = ["Attempts", "Summary", "summarize"]
 
-Attempts = Ledger | Iterable[Attempt] | Iterable[Sequence[Attempt]] | Iterable[Ledger]
+Attempts = Annotated[
+    Ledger | Iterable[Attempt] | Iterable[Sequence[Attempt]] | Iterable[Ledger],
+    "a `Ledger`, a list of them, or the records that `on_attempt` collected",
+]
 """One ledger, several of them, or the records that `on_attempt` collected."""
 
 _TOKENS = ("input_tokens", "output_tokens", "total_tokens")
@@ -95,7 +98,7 @@ def summarize(attempts: Attempts) -> Summary:
     flat = distinct(ledgers)
     last_attempts = {_key(ledger[0]): ledger[-1] for ledger in ledgers if ledger}
     calls = sum(attempt["number"] == 1 for attempt in flat)
-    succeeded = [last["number"] for last in last_attempts.values() if _gave_output(last)]
+    succeeded = [last["number"] for last in last_attempts.values() if Ledger([last]).has_output]
     tokens = [tokens_of(attempt) for attempt in flat]
     known = [attempt for attempt in flat if not attempt.get("kept_in")]
     seconds = sorted(attempt["duration_s"] for attempt in known)
@@ -163,11 +166,6 @@ def _key(attempt: Attempt) -> tuple[str, str] | int:
     kept_in, number = attempt.get("kept_in"), attempt["number"]
     key = f"{kept_in['checkpoint_id']} {number}" if kept_in else attempt.get("idempotency_key")
     return (key, attempt.get("started_at", "")) if key else id(attempt)
-
-
-def _gave_output(last: Attempt) -> bool:
-    """Return whether a call ended with an output, by its last attempt."""
-    return Ledger([last]).outcome in ("succeeded", "responded", "overruled")
 
 
 def known_sum(counts: Iterable[Any]) -> Any:

@@ -40,13 +40,16 @@ _ENDS = {
 }
 """The marker at the end of a call's row and its legend, by `Ledger.outcome`."""
 
-
 _ENDED = {
     "valid at once": "#2a9d60",
     "after automation": "#9fd4b5",
     "would have asked": "#d1603d",
 }
 """The colours of the outcomes of evaluated calls."""
+
+_LEGEND: dict[str, Any] = {"fontsize": 8, "loc": "upper left"}
+_OUTSIDE = {**_LEGEND, "bbox_to_anchor": (1.01, 1), "borderaxespad": 0}
+"""The places of legends: inside of a plot, and beside it."""
 
 
 @checked
@@ -92,8 +95,7 @@ def plot_timeline(ledgers: Sequence[Ledger], axes: Any = None) -> Any:
     axes.invert_yaxis()
     axes.set(xlabel="seconds since the first attempt of the call", title="attempts of each call")
     if legend := outcomes | ends:
-        outside = {"loc": "upper left", "bbox_to_anchor": (1.01, 1), "borderaxespad": 0}
-        axes.legend(legend.values(), legend.keys(), fontsize=8, **outside)
+        axes.legend(legend.values(), legend.keys(), **_OUTSIDE)
     return axes
 
 
@@ -155,8 +157,7 @@ def plot_evaluations(evaluations: Sequence[Evaluation], axes: Any = None) -> Any
     axes.invert_yaxis()
     axes.set(xlabel="% of calls", xlim=(0, 100), title="would a person have been asked?")
     if rows:
-        outside = {"loc": "upper left", "bbox_to_anchor": (1.01, 1), "borderaxespad": 0}
-        axes.legend(fontsize=8, **outside)
+        axes.legend(**_OUTSIDE)
     return axes
 
 
@@ -186,7 +187,7 @@ def _draw_success(axes: Any, figures: Summary, most: int) -> None:
     # The legend is inside the plot, above the data, so the scale leaves room for it.
     axes.set(ylim=(0, 125), yticks=range(0, 101, 20), xlim=(0.5, most + 0.5))
     axes.xaxis.get_major_locator().set_params(integer=True)
-    axes.legend(fontsize=8, loc="upper left")
+    axes.legend(**_LEGEND)
 
 
 def _draw_latency(axes: Any, attempts: Sequence[Attempt], figures: Summary) -> None:
@@ -200,10 +201,7 @@ def _draw_latency(axes: Any, attempts: Sequence[Attempt], figures: Summary) -> N
         if seconds is not None:
             label = f"{name}: {seconds:.3g} s"
             axes.axvline(seconds, color="#222222", linestyle=style, linewidth=1, label=label)
-    axes.set(title="latency", xlabel="seconds an attempt took", ylabel="attempts")
-    axes.margins(y=0.4)
-    axes.yaxis.get_major_locator().set_params(integer=True)
-    axes.legend(fontsize=8, loc="upper left", ncols=2)
+    _name_histogram(axes, "latency", "seconds an attempt took", columns=2)
 
 
 def _draw_tokens(axes: Any, attempts: Sequence[Attempt], figures: Summary) -> None:
@@ -213,10 +211,15 @@ def _draw_tokens(axes: Any, attempts: Sequence[Attempt], figures: Summary) -> No
     label = "none reported" if not known else f"together {total['total_tokens']:,} tokens"
     label += f", unknown for {counted(missing, 'attempt')}" if known and missing else ""
     axes.hist(known, bins=20, color=_COLOURS["truncated"], label=label)
-    axes.set(title="tokens", xlabel="total tokens of an attempt", ylabel="attempts")
+    _name_histogram(axes, "tokens", "total tokens of an attempt")
+
+
+def _name_histogram(axes: Any, title: str, xlabel: str, columns: int = 1) -> None:
+    """Name a histogram of attempts, and leave room for its legend above the bars."""
+    axes.set(title=title, xlabel=xlabel, ylabel="attempts")
     axes.margins(y=0.4)
     axes.yaxis.get_major_locator().set_params(integer=True)
-    axes.legend(fontsize=8, loc="upper left")
+    axes.legend(**_LEGEND, ncols=columns)
 
 
 def _new_axes(height: float) -> Any:

@@ -59,6 +59,21 @@ def test_every_public_function_has_an_example():
     assert silent == []
 
 
+def test_an_async_form_takes_what_the_sync_form_takes():
+    """Whoever knows one form knows the arguments of the other."""
+    found, pairs = public(), 0
+    for path, value in found.items():
+        module, _, name = path.rpartition(".")
+        twin = found.get(f"{module}.a{name}")
+        if twin is None or not inspect.isfunction(value):
+            continue
+        pairs += 1
+        assert (twin.__module__, twin.__name__) == (value.__module__, f"a{name}")
+        own, others = (inspect.signature(each).parameters for each in (value, twin))
+        assert list(own.values()) == list(others.values()), path
+    assert pairs > 10
+
+
 def test_what_is_public_says_so():
     """A public module that users import from exports by `__all__`, so that the list is known."""
     inside = {"answering", "cli", "function", "node"}  # come from `graph_retry`, or are a command

@@ -35,6 +35,13 @@ def test_nothing_known_is_none_and_not_zero():
     assert zero["tokens"] == {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0}
 
 
+def test_what_has_no_attempts_is_told_in_a_sentence():
+    """The three forms are named, and not their types."""
+    told = "`attempts`: give a `Ledger`, a list of them, or the records that `on_attempt` collected"
+    with pytest.raises(TypeError, match=told):
+        summarize(None)
+
+
 def test_a_total_that_is_not_reported_is_the_sum_of_its_parts():
     """Anthropic reports what went in and what came out, and no total."""
     parts = {"input_tokens": 60, "output_tokens": 40}

@@ -35,15 +35,11 @@ class PastCall:
     started_at: str
     labels: dict[str, str]
     outcome: str
+    has_output: bool
     attempts: int
     tokens: int | None
     waited: tuple[float, ...]
     changed: tuple[str, ...]
-
-    @property
-    def has_output(self) -> bool:
-        """Whether the call ended with an output, of the model or a person."""
-        return self.outcome in ("succeeded", "responded", "overruled")
 
 
 def past_call(ledger: Ledger) -> PastCall | None:
@@ -57,6 +53,7 @@ def past_call(ledger: Ledger) -> PastCall | None:
         started_at=known[0]["started_at"],
         labels=dict(known[-1].get("labels") or {}),
         outcome=ledger.outcome,
+        has_output=ledger.has_output,
         attempts=len(ledger.attempts),
         tokens=known_sum(tokens_of(each)["total_tokens"] for each in known),
         waited=tuple(_waited(each) for each in known if _is_by_person(each)),
