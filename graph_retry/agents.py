@@ -147,8 +147,9 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
                 message reports the rejection. `raise`: `CallCancelled` is raised.
             rejected_tools: The result of a tool call that a person rejects. `tell`: the model gets
                 the reason and continues. `raise`: `CallCancelled` is raised.
-            **options: See `RetryOptions`. `feedback`, `lessons`, `repair`, `strict`, `locked`,
-                `name` (default `model`) and `review="always"` apply only to model calls.
+            **options: See `RetryOptions`, without `key`, `keys` and `on_cancel`. `feedback`,
+                `lessons`, `repair`, `strict`, `locked`, `name` (default `model`) and
+                `review="always"` apply only to model calls.
 
         Raises:
             WrongArgumentError: If an argument is unknown, or has a value that is not allowed.

@@ -26,6 +26,7 @@ from graph_retry._agents.tool_call import tool_issues
 from graph_retry._issues import issue, pydantic_issues
 from graph_retry._json import is_array, is_object
 from graph_retry._output.build import Validator, build_validator
+from graph_retry._output.failures import syntax_issue
 from graph_retry._output.reading import ParsedOutput, Wanted
 from graph_retry._output.reading.parse import read_output
 from graph_retry.records import Issue, Repair, RepairLevel
@@ -210,7 +211,7 @@ class AnswerValidator(Validator):
         if isinstance(value, str):
             read = self._parse(value, partial(self._fits_format, place=place))
             if read.failure is not None:
-                return [issue("", read.failure["message"], "invalid_json", "one JSON value")]
+                return [syntax_issue(read)]
             reading.repairs += read.repairs
             value = read.value
         places = range(len(self._formats)) if place is None else [place]

@@ -18,7 +18,7 @@ from graph_retry._output.build import (
     build_validator,
     format_issues,
 )
-from graph_retry._output.failures import finish_kind, is_complete
+from graph_retry._output.failures import finish_kind, is_complete, syntax_issue
 from graph_retry._output.formats.format import read_as
 from graph_retry._output.formats.place import Place
 from graph_retry._output.mistakes import place_of, tell
@@ -85,7 +85,7 @@ def read_raw(record: Attempt, validator: Validator | None, settings: Settings) -
         elif parsed.failure is not None:
             announced = finish_kind(record["finish_reason"])
             update["failure"] = _syntax_failure(parsed, announced, settings)
-            update["issues"] = [_syntax_issue(parsed, settings)]
+            update["issues"] = [syntax_issue(parsed, _format_name(settings))]
         else:
             rounded = rounded_numbers(raw["text"], parsed.value)
             update["repairs"] += rounded
@@ -225,18 +225,6 @@ def _syntax_failure(
     kind = announced or _REFUSAL_KINDS.get(parsed.failure["kind"], "invalid_syntax")
     name = f"Invalid{_format_name(settings).upper()}"
     return {"kind": kind, "type": name, "message": parsed.failure["message"]}
-
-
-def _syntax_issue(parsed: ParsedOutput, settings: Settings) -> Issue:
-    assert parsed.failure is not None  # noqa: S101
-    name = _format_name(settings)
-    return {
-        "path": "",
-        "message": parsed.failure["message"],
-        "code": f"invalid_{name}",
-        "expected": f"one {name.upper()} value",
-        "received": parsed.failure["excerpt"],
-    }
 
 
 def _format_name(settings: Settings) -> str:

@@ -13,13 +13,14 @@ from pydantic import ValidationError
 
 from graph_retry._awaiting import passed_as
 from graph_retry._credentials import without_keys
-from graph_retry._issues import attempt, text_of
+from graph_retry._issues import attempt, issue, text_of
 from graph_retry._output.providers.anthropic import UNPARSED
 from graph_retry._output.providers.errors import provider_kind
 from graph_retry._output.providers.objects import meaning_of
 from graph_retry._output.providers.provider import Finish
+from graph_retry._output.reading import ParsedOutput
 from graph_retry._wording import quoted_with_article
-from graph_retry.records import Failure, FailureKind
+from graph_retry.records import Failure, FailureKind, Issue
 
 MAX_MESSAGE = 4_000
 """Characters of an error message kept in the ledger."""
@@ -85,6 +86,18 @@ def failure_of(error: Exception, kind: FailureKind | None = None) -> Failure:
         "type": type(error).__name__,
         "message": text[:MAX_MESSAGE],
     }
+
+
+def syntax_issue(parsed: ParsedOutput, name: str = "json") -> Issue:
+    """Describe why a text was not read, with the line and column of the place if it is known."""
+    assert parsed.failure is not None  # noqa: S101
+    text, at, received = parsed.text, parsed.failure["position"], parsed.failure["excerpt"]
+    # A format may have read only a part of the text. Then its positions are not of this text.
+    if 0 < at < len(text) and text.startswith(received, max(0, at - 40)):
+        line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+        received = f"at line {line}, column {column}: {text[at : at + 60]}"
+    wanted = f"one {name.upper()} value"
+    return issue("", parsed.failure["message"], f"invalid_{name}", wanted, received)
 
 
 def finish_kind(finish_reason: str | None) -> FailureKind | None:

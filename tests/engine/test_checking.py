@@ -13,6 +13,7 @@ from pydantic import BaseModel, BeforeValidator, Field
 from graph_retry import (
     AttemptsExhausted,
     Completion,
+    InterventionRequired,
     create_retry_node,
     respond,
     resume,
@@ -263,3 +264,20 @@ def test_an_output_given_as_an_object_is_read_back_by_its_type(output, given, ca
     work.invoke("x", thread())
     assert resume(work, thread(), respond(given)) is True
     assert "unregistered" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ('Sure!\n{"n": 1,\n "m": x#@!12}', "at line 3, column 7: x#@!12}"),
+        ('{"n": 1, "m": [1, 2, ...]}', "at line 1, column 22: ...]}"),
+        ("There is none.", "There is none."),
+    ],
+)
+def test_a_text_that_cannot_be_read_is_told_with_its_place(text, place):
+    """The issue has the line and column, and the same failure elsewhere is still the same."""
+    with pytest.raises(InterventionRequired) as raised:
+        retry_llm_call(lambda params: text, {}, output=dict)
+    (attempt,) = raised.value.attempts
+    assert attempt["issues"][0]["received"] == place
+    assert "line" not in attempt["failure"]["message"]

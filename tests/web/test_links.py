@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from email import message_from_bytes, policy
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import StreamRequestHandler, ThreadingTCPServer
+from typing import Any
 
 import pytest
 from starlette.applications import Starlette
@@ -15,6 +16,7 @@ from starlette.testclient import TestClient
 
 from graph_retry import notifications, respond, resume
 from graph_retry.history import attempts_of
+from graph_retry.hooks import Review
 from graph_retry.inbox import list_reviews
 from graph_retry.notifications import Email, Links, Slack, Teams
 from graph_retry.web import create_app
@@ -258,6 +260,13 @@ def test_nobody_is_followed_to_another_address(desk):
         with pytest.raises(OSError, match="answered 307"):
             Slack(LINKS, address)(list_reviews(desk.graph)[0])
         assert len(came) == 1
+
+
+def test_a_kind_of_a_newer_version_has_words():
+    """A server may be newer than the page, and its reviews are listed all the same."""
+    failure: Any = {"kind": "of_tomorrow", "type": "E", "message": "m"}
+    review = Review(review_id="r1", function_name="ask", attempt=1, params={}, failure=failure)
+    assert notifications.kind_of(review) == "failed"
 
 
 def test_the_secrets_of_messages_are_not_shown():
