@@ -70,18 +70,17 @@ def has_table(saver: object) -> bool:
     return storage_of(saver) in _COLLATIONS and not is_shallow
 
 
-async def make_table(saver: BaseCheckpointSaver[Any] | None) -> None:
+async def make_table(saver: BaseCheckpointSaver[Any]) -> None:
     """Create the table once per process, before any model call, so that an error costs nothing."""
-    if saver is None or saver in _ready or not has_table(saver):
+    if saver in _ready:
         return
-    storage = storage_of(saver)
-    create = _CREATE % _COLLATIONS[storage]
-    if not await query(saver, _FIND[storage], TABLE):
+    if has_table(saver) and not await query(saver, _FIND[storage_of(saver)], TABLE):
+        create = _CREATE % _COLLATIONS[storage_of(saver)]
         try:
             await query(saver, create)
         except Exception as error:
             # If another process has just created the table, this failure is not an error.
-            if not await query(saver, _FIND[storage], TABLE):
+            if not await query(saver, _FIND[storage_of(saver)], TABLE):
                 error.add_note(
                     "graph-retry lists open reviews by a table beside the checkpoints: let this "
                     f"user make tables, or make it once with\n{create}"

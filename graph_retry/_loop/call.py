@@ -147,7 +147,7 @@ async def _open(
     record = _new_record(given, execution, loop, attempts, params)
     # A stub replaces a record, and names the checkpoint that holds the whole record. No checkpoint
     # of this call holds a record that this step has just copied.
-    stubs = [] if copied else await slimmed_here(attempts)
+    stubs = await slimmed_here(attempts) if attempts and not copied else []
     if stubs:
         loop = noted(settings, loop, stubs, attempts)
     # With `transient`, LangGraph runs this step for each try. Only the first begins the attempt.

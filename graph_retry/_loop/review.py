@@ -160,7 +160,7 @@ def _note(decision: Decision, taken: Taken) -> dict[str, Any]:
     user = _user() if taken.author == "human" else None
     by = user or decision.get("by")
     return {
-        "channel": taken.channel,
+        "channel": decision.get("channel") or taken.channel,
         **said,
         **({"user": user} if user else {}),
         "review_id": taken.question.review_id,

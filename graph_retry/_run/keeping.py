@@ -82,7 +82,7 @@ async def slimmed_here(earlier: list[Attempt]) -> list[Attempt]:
 
     The stubs name the checkpoint from which the running step started.
     """
-    place = await _place() if earlier and are_bulky(earlier) else None
+    place = await _place() if are_bulky(earlier) else None
     return slimmed(earlier, place) if place else []
 
 

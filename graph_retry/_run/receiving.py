@@ -22,8 +22,12 @@ class Reception:
     def __init__(self, given: StepInput, attempt: int) -> None:
         self._run, self._attempt = given.run, attempt
         self._validator, self._settings = given.plan.validator, given.plan.settings
-        self._pieces, self._ended = Pieces(), False
+        self._ended = False
         self._lost: Watch | None = None
+
+    @cached_property
+    def _pieces(self) -> Pieces:
+        return Pieces()
 
     @cached_property
     def _arguments(self) -> GrowingArguments | None:

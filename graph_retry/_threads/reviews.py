@@ -41,11 +41,6 @@ class PendingReview(Review):
         """The namespace of the call's state."""
         return namespace_in(self.value)
 
-    @property
-    def allowed_decisions(self) -> list[str]:
-        """The decisions that this review allows, such as `approve`."""
-        return list(self.value["review_configs"][0]["allowed_decisions"])
-
     def to_json(self) -> dict[str, Any]:
         """Return the review as plain JSON, for an endpoint that lists open reviews.
 

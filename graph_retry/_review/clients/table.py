@@ -256,8 +256,8 @@ def channel_of(answer: Any) -> str:
 def translated(entry: Entry, reading: Reading) -> Entry:
     """Rewrite each client's own words and keys to those in the table of decisions."""
     for client in CLIENTS:
-        read = client.words.get(word_of(entry) or "")
-        entry = entry if read is None else read(entry, reading)
+        if client.words and (read := client.words.get(word_of(entry) or "")):
+            entry = read(entry, reading)
         for key, read_key in client.keys.items():
             entry = read_key(entry, reading) if key in entry else entry
     return entry
