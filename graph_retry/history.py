@@ -50,6 +50,9 @@ LedgerSource = Any
 
 _FIELDS = Attempt.__required_keys__ - {"name", "kept_in"}  # Old exports lack these two keys.
 
+_TOLD = ("namespace", "thread", "current", "waits", "ended_by")
+"""The fields of a ledger that an export has beside the attempts."""
+
 
 @in_sync
 async def attempts_of(graph: Any, config: RunnableConfig) -> list[Ledger]:
@@ -259,11 +262,7 @@ def export_ledgers(
                     raise ValueError(f"`redact` returned {problem}: return all fields.")
             line = {
                 "graph_retry_ledger": SCHEMA_VERSION,
-                "namespace": ledger.namespace,
-                "thread": ledger.thread,
-                "current": ledger.current,
-                "waits": ledger.waits,
-                "ended_by": ledger.ended_by,
+                **{name: getattr(ledger, name) for name in _TOLD},
                 "attempts": attempts,
             }
             file.write(json.dumps(line, default=to_jsonable_python) + "\n")
@@ -310,8 +309,5 @@ def _exported(entry: Any, place: str) -> Ledger:
     check_version([cast("Attempt", {"schema_version": version})])
     if problem := _problem_in(entry["attempts"]):
         raise ValueError(f"{place} has {problem}: export it again.")
-    waits: bool | None = entry.get("waits")
-    place, thread = str(entry.get("namespace", "")), str(entry.get("thread", ""))
-    current = entry.get("current") is not False  # Old exports lack this key.
-    told: Any = {"waits": waits, "ended_by": entry.get("ended_by", ""), "thread": thread}
-    return Ledger(entry["attempts"], place, current=current, **told)
+    told = {name: entry[name] for name in _TOLD if name in entry}  # Old exports lack some keys.
+    return Ledger(entry["attempts"], **told)
