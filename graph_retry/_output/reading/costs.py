@@ -60,12 +60,12 @@ NOTATIONS = {
     "inner_quote": Row(3, 0, "unescaped quotes inside a string", "quoted speech", "inner_quotes"),
     "odd_space": Row(2, 0, "white space that JSON does not have", "copied from a page",
         "white_space"),
-    "mixed_layout": Row(3, 0, "members on the bracket's line and below", "compact printers"),
     "missing_comma_line": Row(8, 0, "comma supplied at a line break", "line breaks feel like one",
         "missing_comma"),
 }
 SURPRISES = {  # Surprises need no repair, but they make another reading more likely.
     "layout": Row(5, 5, "indentation that does not fit", "a bracket may be missing or moved"),
+    "mixed_layout": Row(3, 0, "members on the bracket's line and below", "compact printers"),
     "cut_at_bracket": Row(5, 5, "text cut off just behind a bracket", "few texts end so"),
     "edge": Row(4, 4, "string that begins or ends like structure", "a quote may be misplaced"),
     "unpaired": Row(7, 7, "lone quote inside a string", "quotes come in pairs"),

@@ -12,7 +12,7 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from graph_retry._json import identical
@@ -65,7 +65,7 @@ class Reading:
             self.nodes.append(step)
             step = step.parent
         self.nodes.reverse()
-        self.rows = [(node.row, node.at) for node in self.nodes if node.row]
+        self.rows = [(row, node.at) for node in self.nodes for row in node.rows if row]
         self.names = {row for row, _ in self.rows}
         self.losses = [each for each in self.rows if each[0] in LOSSES]
 
@@ -75,7 +75,8 @@ class Reading:
 
     def told(self) -> str:
         """Return a list of the departures from strict JSON, for a person to read."""
-        return ", ".join(dict.fromkeys(COSTS[row].told for row, _ in self.rows)) or "as it stands"
+        names = dict.fromkeys(row for row, _ in self.rows if row not in SURPRISES)
+        return ", ".join(COSTS[row].told for row in names) or "as it stands"
 
     def value(self) -> Any:
         """Return the value of the strict JSON that was written.
@@ -249,12 +250,12 @@ def _suspect(first: Reading | None, reader: Reader, price: dict[str, int]) -> by
     Every place is marked if there is no first reading, or if it is expensive and loses data. No
     place is marked if that reading is cheap and loses data. Otherwise, expensive places are marked.
     """
-    size, cheap = len(reader.text), reader.price
+    size = len(reader.text)
     suspect = bytearray(size + 2)
     paid = [
-        (after.pos, cost)
-        for before, after in pairwise(first.nodes if first else ())
-        if (cost := after.cost - before.cost + price[after.row] - cheap[after.row])
+        (node.pos, cost)
+        for node in (first.nodes if first else ())
+        if (cost := sum(price[row] for row in node.rows))
     ]
     spans = list[tuple[int, int]]()
     if first is None or (first.losses and sum(cost for _, cost in paid) >= ACCIDENT):

@@ -106,12 +106,12 @@ class Moves(Search):
         """Add a cost if the token at the start of a line does not fit the indentation so far."""
         if char in "]})":
             is_odd = column != stack.line_indent and stack.line_indent >= 0
-            self.extra = self.price["layout"] if is_odd else 0
+            self.odd = "layout" if is_odd else ""
         elif self.node.mode in "klfe" and char not in ",/#":
             if stack.indent < 0:
-                self.extra = self.price["mixed_layout"] if self.node.mode in "le" else 0
+                self.odd = "mixed_layout" if self.node.mode in "le" else ""
                 return self.frame(stack.parent, stack.kind, stack.line_indent, column)
-            self.extra = self.price["layout"] if column != stack.indent else 0
+            self.odd = "layout" if column != stack.indent else ""
         return stack
 
     def cut_off(self) -> None:
@@ -296,7 +296,7 @@ class Moves(Search):
             if self.wide and len(text[at:].strip()) == 1 and not char.isalnum():
                 self.go(at + 1, "z", None, "", "deleted")
         else:
-            self.extra = self.price["follows" if BRACKETS.search(text, at, at + 500) else "prose"]
+            self.odd = "follows" if BRACKETS.search(text, at, at + 500) else "prose"
             self.go(pos, "$", None)
 
     def _accidents(self, char: str, stack: Frame | None) -> None:
@@ -307,11 +307,11 @@ class Moves(Search):
         in_value = mode == "a" and at == self.node.pos and text[at - 1].isalnum()
         in_value &= char not in "\"'"
         in_value |= char in "-+." or (ahead in {"[", "{"} and char not in _MARKS)
-        layout, self.extra = self.extra, 0
+        layout, self.odd = self.odd, ""
         if is_lone:
             is_data = char.isalnum() or in_value
             self.go(at + 1, mode, stack, "", "swallowed" if is_data else "deleted")
-        self.extra = layout
+        self.odd = layout
         if ahead in {'"', "'"} and ahead != char and (to := self.step(mode, stack, ahead, at)):
             inside = lexis.written(char) or ""
             self.go(at + 2, to[0], to[1], to[2] + inside, "swapped")
@@ -337,7 +337,7 @@ class Moves(Search):
                 continue
             if mark in _OPEN and to[1]:
                 # A missing bracket has no indentation to compare with.
-                self.extra, to = 0, (to[0], self.frame(stack, to[1].kind, -1), to[2])
+                self.odd, to = "", (to[0], self.frame(stack, to[1].kind, -1), to[2])
             if mark in _INSERTED and not in_comment and (to[0] != "z" or is_last):
                 self.go(at, *to, _INSERTED[mark])  # The document ends only where no data follows.
             if is_lone and (to[0] != "z" or is_last_but_one):

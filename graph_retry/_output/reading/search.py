@@ -33,7 +33,7 @@ class Node(NamedTuple):
     """One reader: its cost, its state, and its last step.
 
     `written` is the JSON text that the step wrote, and `sig` is the hash of all text before it.
-    `row` is the step's row in `costs`, and `at` its position.
+    `rows` are the step's rows in `costs`, and `at` is its position.
     """
 
     cost: int
@@ -42,7 +42,7 @@ class Node(NamedTuple):
     stack: Frame | None
     sig: int
     written: str
-    row: str
+    rows: tuple[str, ...]
     at: int
     parent: "Node | None"
 
@@ -60,8 +60,9 @@ class Search:
         self.text, self.price, self.end = text, price, len(text)
         self.limit = CEILING + self.end // 100
         self.buckets: list[list[Node]] = [[] for _ in range(self.limit + 1)]
-        self.node = Node(0, 0, "r", None, 0, "", "", 0, None)
-        self.at = self.extra = 0  # the position and the extra cost of the present step
+        self.node = Node(0, 0, "r", None, 0, "", (), 0, None)
+        self.at = 0  # the position of the present step
+        self.odd = ""  # the surprise that each present step has
         self.behind = 0  # the extra cost of this reader compared with the cheapest one here
         self.sig = 0  # the hash of all text that the present reader has written
         self.furthest = 0
@@ -76,8 +77,10 @@ class Search:
         return self._frames[key]
 
     def go(self, pos: int, mode: str, stack: Frame | None, written: str = "", *rows: str) -> None:
-        """Add a next step of the present reader; all `rows` cost, and `rows[0]` names the step."""
-        node, total = self.node, self.node.cost + self.extra
+        """Add a next step of the present reader; all `rows` cost, and `rows[0]` may be a loss."""
+        node, total = self.node, self.node.cost
+        if self.odd:
+            rows = (*rows, self.odd)
         for row in rows:
             total += self.price[row]
         if total > self.limit:
@@ -85,11 +88,10 @@ class Search:
         if stack is not None and stack.depth > MAX_DEPTH:
             self.too_deep = True
             return
-        row = rows[0] if rows else ""
-        if row in LOSSES:  # A loss must differ from every value, and from a loss elsewhere.
-            written = f"\1{row}{self.at}"
+        if rows and rows[0] in LOSSES:  # A loss must differ from each value and each other loss.
+            written = f"\1{rows[0]}{self.at}"
         self.buckets[total].append(
-            Node(total, pos, mode, stack, self.sig, written, row, self.at, node)
+            Node(total, pos, mode, stack, self.sig, written, rows, self.at, node)
         )
 
     def expand(self) -> None:
@@ -127,6 +129,6 @@ class Search:
                 continue
             arrivals[node.pos] = best, width + 1
             self.furthest = max(self.furthest, node.pos)
-            self.node, self.extra, self.behind = node, 0, cost - best
+            self.node, self.odd, self.behind = node, "", cost - best
             self.expand()
         return found
