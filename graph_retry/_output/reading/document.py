@@ -66,7 +66,8 @@ class Reading:
             step = step.parent
         self.nodes.reverse()
         self.rows = [(row, node.at) for node in self.nodes for row in node.rows if row]
-        self.names = {row for row, _ in self.rows}
+        self.made = [each for each in self.rows if each[0] not in SURPRISES]
+        self.names = dict.fromkeys(row for row, _ in self.made)
         self.losses = [each for each in self.rows if each[0] in LOSSES]
 
     def stop(self, size: int) -> int:
@@ -75,8 +76,7 @@ class Reading:
 
     def told(self) -> str:
         """Return a list of the departures from strict JSON, for a person to read."""
-        names = dict.fromkeys(row for row, _ in self.rows if row not in SURPRISES)
-        return ", ".join(COSTS[row].told for row in names) or "as it stands"
+        return ", ".join(COSTS[row].told for row in self.names) or "as it stands"
 
     def value(self) -> Any:
         """Return the value of the strict JSON that was written.
@@ -90,11 +90,9 @@ class Reading:
     def repairs(self, start: int) -> list[Repair]:
         """Return the records of the repairs; `start` is the document's position in the text."""
         made: list[Repair] = []
-        for name, at in self.rows:
-            if name not in SURPRISES:
-                row = COSTS[name]
-                grade: Grade = "format" if name in NOTATIONS else "assumed"
-                made.append(repair(row.kind or name, start + at, row.told, grade))
+        for name, at in self.made:
+            grade: Grade = "format" if name in NOTATIONS else "assumed"
+            made.append(repair(COSTS[name].kind or name, start + at, COSTS[name].told, grade))
         return merged(made)
 
 
@@ -287,16 +285,16 @@ def _certain(best: Reading, rivals: list[Reading], start: int) -> Any:
         raise Unreadable("ambiguous", start, f"{error}.") from None
     for rival in rivals:
         if rival.losses or not _is_value(rival, value):
-            at = next((at for row, at in rival.rows if row not in best.names), 0)
+            at = next((at for row, at in rival.made if row not in best.names), 0)
             name, at = rival.losses[0] if rival.losses else ("", at)
             other = LOSSES[name].told.lower() if name else rival.told()
             message = f"Two readings are about as likely: {best.told()}; or {other}."
             raise Unreadable("ambiguous", start + at, message)
-    if best.cost > DOUBTED and not best.names.isdisjoint(ACCIDENTS):
+    if best.cost > DOUBTED and best.names.keys() & ACCIDENTS.keys():
         raise Unreadable("syntax", start, f"{best.told()}: too much is wrong to be sure.")
-    if best.nodes[-1].pos >= LARGE and not best.names.isdisjoint(_BRACKET_ROWS):
+    if best.nodes[-1].pos >= LARGE and best.names.keys() & _BRACKET_ROWS:
         raise Unreadable("syntax", start, "A bracket is wrong, far from where it shows.")
-    refuse_if(best.rows and not value, "ambiguous", start, "Nothing is left.")
+    refuse_if(best.made and not value, "ambiguous", start, "Nothing is left.")
     return value
 
 

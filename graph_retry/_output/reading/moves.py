@@ -33,11 +33,12 @@ MORE = lazy(  # Prose after a document never begins like this.
     r"|\s*+[:=+,](?!\s*+[\[{])|\s*+(?:true|false|null)\b|[^{}\[\]]{0,500}[}\]]"
     r"|\s*+,?\s*+(?:[\"'][^\"'\n]*[\"']|-?\d[\w.+-]*|true|false|null)\s*+(?:[,\]}]|\Z)"
 )
-BRACKETS = lazy(r"[{\[]\s*[\"'{\[\d]|[\w\"']\s*:\s*[\"{\[\d]")
+BRACKETS = lazy(r"[{\[]\s*[\"'{\[\d]|[\w\"']\s*[:=]\s*[\"'{\[(\d]")
 _NEEDED = {"r": "{[", "f": "\"{[]", "e": "\"{[", "m": "\"{[", "k": "\"}", "l": "\"", "c": ":",
            "a": ",]})", "b": ",]})", "p": "\""}  # fmt: skip
 _INSERTED = dict.fromkeys("{[}])", "missing_bracket") | dict.fromkeys("\"'", "missing_quote")
 _MARKS = frozenset(",:[]{}()\"'/*")
+_CLOSERS = lazy(r"[\]})](?:\s*+[\]})])*+")
 _QUOTE_AHEAD = lazy(r"[\"']|\Z")
 _DAMAGED = lazy(
     r"(?:[^\"'“]|[\"'“](?=(?:[\d.eE+-]+|[a-zA-Z]{3,4})?\s*[,\]}\n]))"
@@ -284,9 +285,10 @@ class Moves(Search):
             self.go(at, "$", None)
             return
         if char in "]}":
-            rest = text[at:].lstrip("]}) \t\r\n")
-            self.go(self.end - len(rest), "z", None, "", "extra_closer")
-            if not rest:
+            closers = _CLOSERS.match(text, at)
+            end = closers.end() if closers else at
+            self.go(end, "z", None, "", "extra_closer")
+            if end == len(text.rstrip()):
                 return
         is_beside = "\n" not in text[pos:at]  # A `#` on the next line is probably a heading.
         if char in "/#" and is_beside and (comment := lexis.COMMENT.match(text, at)):

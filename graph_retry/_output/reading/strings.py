@@ -23,6 +23,7 @@ _STRONG = {
         r"|[ \t]*+,?[ \t]*+\n\s*+[\]\"'“`{\[]"
     ),
 }
+_OPENS = lazy(r"\s*+[:=]\s*+[{\[]")
 _NO_QUOTE = {"k": lazy(r"\s*+[:=]"), "v": lazy(r"[ \t\r]*+\n|\s*+(?:[,}\]]|//|/\*)")}
 _STRUCTURE = lazy(r"[\"'{}\[\]:,=\n]|^\s|\s\Z")
 _EDGE = frozenset(",:{[(}])")
@@ -101,7 +102,7 @@ class Reader(Moves):
         opens = (before.isspace() or before in _BEFORE) and (ahead.isalnum() or ahead in _BEHIND)
         kind = "k" if mode[2] == "k" else "o" if stack and stack.kind == "o" else "a"
         both = [row, "odd_key" if kind == "k" else ""]
-        if _STRONG[kind].match(text, at + 1):
+        if _STRONG[kind].match(text, at + 1) or _OPENS.match(text, at + 1):
             both.append("strong_inner")
         if is_odd:
             odd = "" if closes else "odd_inner"

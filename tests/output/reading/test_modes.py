@@ -2,6 +2,7 @@
 
 import json
 import math
+import pprint
 from typing import Any
 
 import pytest
@@ -147,6 +148,27 @@ INSIDE: dict[str, tuple[str, Any]] = {
     "missing-key-quotes": ('{first": 1, "b": 2}', {"first": 1, "b": 2}),
     "missing-object-closer": ('[{"a": 1, "b": 2]', [{"a": 1, "b": 2}]),
     "mismatched-closer": ('{"a": [1, 2}, "b": 3}', {"a": [1, 2], "b": 3}),
+    "extra-closer-before-prose": ('{"a": {"b": 1}}}\nLet me know.', {"a": {"b": 1}}),
+    "extra-closer-of-a-short-document": (
+        '{"a":{"b":false,"c":"Omar"},"d":null}}',
+        {"a": {"b": False, "c": "Omar"}, "d": None},
+    ),
+    "byte-order-mark-and-bare-keys": (
+        "\ufeff{\n  a=null,\n  b={\n    c=1\n  }\n}",
+        {"a": None, "b": {"c": 1}},
+    ),
+    "missing-quote-before-members": (
+        '{"first": "some words, "doc": {"b": 1.0, "c": "one two", "d": "three"}}',
+        {"first": "some words", "doc": {"b": 1.0, "c": "one two", "d": "three"}},
+    ),
+    "missing-quote-of-a-key": (
+        '{"first": "some words", doc": {"b": 1}}',
+        {"first": "some words", "doc": {"b": 1}},
+    ),
+    "missing-list-closer": (
+        '{"list": ["a", "b", "c", "doc": {"d": [1, null], "e": 1e-07}, "end": 1}',
+        {"list": ["a", "b", "c"], "doc": {"d": [1, None], "e": 1e-07}, "end": 1},
+    ),
     "missing-inner-opener": ('{"a": 1, 2], "b": 3}', {"a": [1, 2], "b": 3}),
 }  # fmt: skip
 
@@ -158,6 +180,13 @@ def test_one_reading_is_read(text, value):
     assert (repr(parsed.value), parsed.failure) == (repr(value), None)
     assert parsed.repairs
     assert parsed.lossless
+
+
+def test_members_on_the_line_of_the_bracket_are_a_habit():
+    """`pprint` writes all containers so, and strings with an apostrophe in the other quotes."""
+    lines = ["it's lorem ipsum " * 3, "ipsum"]
+    value = {"m": " ".join(lines), "d": {f"k{i}": [{"a": [i, i + 1]}, "x" * 60] for i in range(12)}}
+    assert parse_output(pprint.pformat(value, sort_dicts=False, width=60)).value == value
 
 
 @pytest.mark.parametrize(("text", "value"), INSIDE.values(), ids=INSIDE.keys())

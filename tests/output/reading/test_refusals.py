@@ -23,7 +23,6 @@ REFUSED: dict[str, list[str]] = {
         '{"a": 1 /* note',
         '{"a": """x',
         '<think>Maybe {"a": 1}?',
-        '{\n  "a": [\n    "x"\n  ,\n  "b": [\n  }\n}',
         "[1, ]null",
         '{"a": "b" + c}',
     ],
@@ -57,6 +56,7 @@ REFUSED: dict[str, list[str]] = {
         '{"a": 1}\n...',
     ],
     "ambiguous": [
+        '{\n  "a": [\n    "x"\n  ,\n  "b": [\n  }\n}',
         '{"note": fixes issue #42,\n "b": 1}',
         '[\n&quot;", 1]',
         "{'a': {1, 2}}",
