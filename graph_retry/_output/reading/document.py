@@ -214,15 +214,15 @@ def _weighed(text: str, start: int, end: int, *, complete: bool | None) -> Docum
     part, whole = text[start:end], complete is True
     cheap = prices(complete=whole)
     reader = Reader(part, cheap, bytearray(len(part) + 2), closed=whole)
-    found = reader.run(reader.first(), margin=0)
-    if not reader.too_deep:
-        first = Reading(found[0]) if found else None
-        used = Counter(row for row, _ in first.rows) if first else Counter[str]()
-        price = prices(complete=whole, used=used)
-        suspect = _suspect(first, reader, price)
-        if first and first.losses and not any(suspect):
-            stop = start + first.stop(len(part))
-            return Document(start, stop, refusal=_lost(first, start))
+    found = reader.run(reader.first())
+    first = Reading(found[0]) if found else None
+    used = Counter(row for row, _ in first.rows) if first else Counter[str]()
+    price = prices(complete=whole, used=used)
+    suspect = _suspect(first, reader, price)
+    # Without another reading at the low prices, there is none at the real ones.
+    is_known = first and all(price[row] == cheap[row] for row in used) and len(found) == 1
+    is_final = not any(suspect) and (is_known or (first and first.losses))
+    if not reader.too_deep and not is_final:
         most = CEILING if found else DOUBTED
         del reader, found, first  # The second pass needs as much memory as the first.
         reader = Reader(part, price, suspect, closed=whole)

@@ -98,9 +98,9 @@ class Search:
         """Add a reader for each possible next step of the present one."""
         raise NotImplementedError
 
-    def run(self, first: Node, most: int = 1 << 20, margin: int = MARGIN) -> list[Node]:
-        """Return the cheapest reading up to the cost `most`, and all readings within `margin`."""
-        self.limit = min(self.limit, most + margin)
+    def run(self, first: Node, most: int = 1 << 20) -> list[Node]:
+        """Return the cheapest reading up to the cost `most`, and all readings within `MARGIN`."""
+        self.limit = min(self.limit, most + MARGIN)
         seen: dict[tuple[int, str, Frame | None], int | None] = {}  # None after two values
         arrivals: dict[int, tuple[int, int]] = {}
         found: list[Node] = []
@@ -111,13 +111,12 @@ class Search:
                 cost += 1
                 continue
             node = self.buckets[cost].pop()
-            if margin:  # Without a margin, only one reading is wanted, and no values are compared.
-                self.sig = _signed(node.sig, node.written) if node.written else node.sig
+            self.sig = _signed(node.sig, node.written) if node.written else node.sig
             if node.mode == "$":
                 if not found or self.sig != best_sig:
                     best_sig = best_sig if found else self.sig
                     found.append(node)
-                    self.limit = min(self.limit, found[0].cost + margin)
+                    self.limit = min(self.limit, found[0].cost + MARGIN)
                 continue
             key = node[1:4]
             sig = seen.get(key, -1)
