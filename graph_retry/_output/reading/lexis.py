@@ -158,6 +158,7 @@ def comment_row(body: str) -> str:
     return "data_comment" if is_torn or _DATA.search(body) else ""
 
 
+@lru_cache(8)  # Each quote inside a string is read in several ways, with the same text before it.
 def written(raw: str) -> str | None:
     """Resolve the escapes in the content of a string, and write the content as strict JSON.
 

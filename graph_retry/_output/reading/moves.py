@@ -11,6 +11,7 @@ import re
 from bisect import bisect_right
 
 from graph_retry._output.reading import lexis
+from graph_retry._output.reading.costs import ACCIDENT
 from graph_retry._output.reading.search import Frame, Node, Search, Step
 from graph_retry._patterns import lazy
 
@@ -115,6 +116,10 @@ class Moves(Search):
             self.odd = "layout" if column != stack.indent else ""
         return stack
 
+    def is_wide(self, pos: int) -> bool:
+        """Return whether the present reader may assume an accident at `pos`."""
+        return bool(self.suspect[pos]) and self.behind < ACCIDENT
+
     def cut_off(self) -> None:
         """End a truncated text, at a higher cost after a bracket, because few texts end there."""
         at_bracket = "cut_at_bracket" if self.text.rstrip()[-1:] in "]}" else ""
@@ -122,10 +127,14 @@ class Moves(Search):
 
     def outside(self) -> None:
         """Add a reader for each way to continue from a position outside of strings."""
-        _, pos, mode, stack, *_ = self.node
-        space = lexis.STRICT_SPACE.match(self.text, pos)
-        self.at = space.end() if space else pos
-        char = self.text[self.at : self.at + 1]
+        cost, pos, mode, stack, *_ = self.node
+        char = self._next(pos)
+        if char in {",", ":"} and not self.wide and (to := self.step(mode, stack, char, self.at)):
+            # Nothing else is possible here, so that the same reader goes on behind the mark.
+            pos, mode, stack = self.at + 1, to[0], to[1]
+            self.node = Node(cost, pos, mode, stack, self.sig, "", (), self.at, self.node)
+            self.wide = self.is_wide(pos)
+            char = self._next(pos)
         if char == "\\" or not char.isascii():  # It may be white space that JSON does not allow.
             odd = lexis.SPACE.match(self.text, self.at)
             if odd and odd.end() > self.at:
@@ -137,6 +146,12 @@ class Moves(Search):
             self._at_end()
         else:
             self._structure(char, stack)
+
+    def _next(self, pos: int) -> str:
+        """Move `at` behind white space, and return the character there; "" at the end."""
+        space = lexis.STRICT_SPACE.match(self.text, pos)
+        self.at = space.end() if space else pos
+        return self.text[self.at : self.at + 1]
 
     def _structure(self, char: str, stack: Frame | None) -> None:
         """Read a mark of the grammar, or another notation in its place."""

@@ -5,7 +5,6 @@ means that an inner quote has no partner yet.
 """
 
 from graph_retry._output.reading import lexis
-from graph_retry._output.reading.costs import ACCIDENT
 from graph_retry._output.reading.moves import Moves
 from graph_retry._patterns import lazy
 
@@ -41,7 +40,7 @@ class Reader(Moves):
 
     def expand(self) -> None:
         """Add a reader for each possible next step of the present one."""
-        self.wide = bool(self.suspect[self.node.pos]) and self.behind < ACCIDENT
+        self.wide = self.is_wide(self.node.pos)
         if self.node.mode[0] == "S":
             self._in_string()
         else:
