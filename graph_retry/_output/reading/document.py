@@ -9,13 +9,10 @@ accidents there. The text is refused if a reading within `MARGIN` has another va
 import html
 import json
 import re
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable
-from itertools import accumulate
 from typing import Any, NamedTuple
 
-from graph_retry._json import identical
 from graph_retry._output.reading import (
     Document,
     Grade,
@@ -47,8 +44,6 @@ LARGE = 20_000
 """In a text of at least this length, accidents are only searched where the reading stops."""
 PIECE = 4_000
 """Characters of the first piece that is tried for a document with an unknown end."""
-WINDOW = 100
-"""Costs within this number of characters are added up, and compared with an accident's cost."""
 _STRING = r"\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+'"
 _BRACKET_ROWS = frozenset(
     {"missing_bracket", "missing_opener", "mismatched", "extra_closer", "last_closer"}
@@ -233,10 +228,10 @@ def _weighed(text: str, start: int, end: int, *, complete: bool | None) -> Docum
     if not found:
         message = "Too many marks are wrong to be sure of one reading."
         return Document(start, end, refusal=Unreadable("ambiguous", place, message))
-    best, *rivals = map(Reading, found)
+    best, *others = map(Reading, found)
     stop = start + best.stop(len(part))
     try:
-        value = _certain(best, rivals, start)
+        value = _certain(best, others[0] if others else None, start)
     except Unreadable as error:
         return Document(start, stop, refusal=error)
     return Document(start, stop, value, best.repairs(start))
@@ -245,67 +240,48 @@ def _weighed(text: str, start: int, end: int, *, complete: bool | None) -> Docum
 def _suspect(first: Reading | None, reader: Reader, price: dict[str, int]) -> bytearray:
     """Mark the places where an accident may explain a text about as cheaply as the first reading.
 
-    Every place is marked if there is no first reading, or if it is expensive and loses data. No
-    place is marked if that reading is cheap and loses data. Otherwise, expensive places are marked.
+    These places are where the first reading pays much. If there is no reading, or one that loses
+    data at a high cost, they are everywhere. A cheap loss of data marks no place.
     """
-    size = len(reader.text)
-    suspect = bytearray(size + 2)
-    paid = [
-        (node.pos, cost)
-        for node in (first.nodes if first else ())
-        if (cost := sum(price[row] for row in node.rows))
-    ]
-    spans = list[tuple[int, int]]()
-    if first is None or (first.losses and sum(cost for _, cost in paid) >= ACCIDENT):
-        furthest = reader.furthest
-        spans = [(0, size + 2) if size < LARGE else (furthest - 2000, furthest + 500)]
-    elif not first.losses:
-        places, sums = [place for place, _ in paid], [0, *accumulate(cost for _, cost in paid)]
-        for number, place in enumerate(places, 1):
-            low = bisect_left(places, place - WINDOW)
-            if sums[number] - sums[low] + MARGIN >= ACCIDENT:
-                spans.append((places[low] - 2 * WINDOW, place + WINDOW))
+    size = len(reader.text) + 2
+    suspect = bytearray(size)
+    nodes = first.nodes if first else []
+    paid = [(node.pos, sum(price[row] for row in node.rows)) for node in nodes]
+    spans = [(at - 200, at + 100) for at, cost in paid if cost + MARGIN >= ACCIDENT]
+    if first is None or first.losses:
+        is_cheap = first and sum(cost for _, cost in paid) < ACCIDENT
+        stop = reader.furthest
+        everywhere = (0, size) if size < LARGE else (stop - 2000, stop + 500)
+        spans = [] if is_cheap else [everywhere]
     for begin, end in spans:
-        span = slice(max(0, begin), min(size + 2, end))
+        span = slice(max(0, begin), min(size, end))
         suspect[span] = b"\1" * max(0, span.stop - span.start)
     return suspect
 
 
-def _certain(best: Reading, rivals: list[Reading], start: int) -> Any:
+def _certain(best: Reading, rival: Reading | None, start: int) -> Any:
     """Return the value of the cheapest reading.
 
     Raises:
-        Unreadable: If data is lost, a rival has another value, or too much is wrong.
+        Unreadable: If data is lost, a rival wrote another text, or too much is wrong.
     """
     if best.losses:
-        raise _lost(best, start)
+        name, at = best.losses[0]
+        kind: Any = LOSSES[name].kind
+        raise Unreadable(kind, start + at, f"{LOSSES[name].told}.")
     try:
         value = best.value()
     except ValueError as error:
         raise Unreadable("ambiguous", start, f"{error}.") from None
-    for rival in rivals:
-        if rival.losses or not _is_value(rival, value):
-            at = next((at for row, at in rival.made if row not in best.names), 0)
-            name, at = rival.losses[0] if rival.losses else ("", at)
-            other = LOSSES[name].told.lower() if name else rival.told()
-            message = f"Two readings are about as likely: {best.told()}; or {other}."
-            raise Unreadable("ambiguous", start + at, message)
+    if rival:
+        at = next((at for row, at in rival.made if row not in best.names), 0)
+        name, at = rival.losses[0] if rival.losses else ("", at)
+        other = LOSSES[name].told.lower() if name else rival.told()
+        message = f"Two readings are about as likely: {best.told()}; or {other}."
+        raise Unreadable("ambiguous", start + at, message)
     if best.cost > DOUBTED and best.names.keys() & ACCIDENTS.keys():
         raise Unreadable("syntax", start, f"{best.told()}: too much is wrong to be sure.")
     if best.nodes[-1].pos >= LARGE and best.names.keys() & _BRACKET_ROWS:
         raise Unreadable("syntax", start, "A bracket is wrong, far from where it shows.")
     refuse_if(best.made and not value, "ambiguous", start, "Nothing is left.")
     return value
-
-
-def _is_value(reading: Reading, value: Any) -> bool:
-    try:
-        return identical(reading.value(), value)
-    except ValueError:
-        return False
-
-
-def _lost(reading: Reading, start: int) -> Unreadable:
-    name, at = reading.losses[0]
-    kind: Any = LOSSES[name].kind
-    return Unreadable(kind, start + at, f"{LOSSES[name].told}.")

@@ -47,6 +47,9 @@ _DAMAGED = lazy(
 )
 _DECODER = json.JSONDecoder(parse_constant=int)  # `int("NaN")` raises.
 
+JUMP = 2_000
+"""Characters of the longest part that is read in one step, which bounds the work if it fails."""
+
 
 class Moves(Search):
     """The steps of a reader outside of strings; the document begins at the start of `text`."""
@@ -60,7 +63,6 @@ class Moves(Search):
         self.lines = [match.span() for match in _INDENT.finditer(text)] if "\n" in text else []
         self.columns = {end: end - start for start, end in self.lines[1:]}
         self.is_python = _PYTHON_KEY.search(text) is not None  # A bare name may be a variable.
-        self.jumps = 2 * len(text) + 2000  # This number limits the work of failing short cuts.
 
     def first(self) -> Node:
         """Return the reader at the start: at a bracket, or at a key without an opening brace."""
@@ -219,14 +221,13 @@ class Moves(Search):
             if string:
                 self.go(string.end(), "b", stack, before + string[0])
             return string is not None
-        if self.jumps <= 0 or mode in "kl" or self.suspect[at]:
+        if mode in "kl" or self.suspect[at]:
             return False
-        suspect = self.suspect.find(1, at, at + 4000)
-        piece = self.text[at : suspect if suspect >= 0 else at + 4000]
+        suspect = self.suspect.find(1, at, at + JUMP)
+        piece = self.text[at : suspect if suspect >= 0 else at + JUMP]
         try:
             _, end = _DECODER.raw_decode(piece)
-        except (ValueError, RecursionError) as error:
-            self.jumps -= getattr(error, "pos", 4000) + 300
+        except (ValueError, RecursionError):
             return False
         self.go(at + end, "a", stack, before + piece[:end])
         return True

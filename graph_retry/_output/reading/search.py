@@ -99,14 +99,14 @@ class Search:
         raise NotImplementedError
 
     def run(self, first: Node, most: int = 1 << 20) -> list[Node]:
-        """Return the cheapest reading up to the cost `most`, and all readings within `MARGIN`."""
+        """Return the cheapest reading up to the cost `most`, and another one within `MARGIN`."""
         self.limit = min(self.limit, most + MARGIN)
         seen: dict[tuple[int, str, Frame | None], int | None] = {}  # None after two values
         arrivals: dict[int, tuple[int, int]] = {}
         found: list[Node] = []
         cost, best_sig = first.cost, -1
         self.buckets[cost].append(first)
-        while cost <= self.limit and (found or cost <= most) and len(found) < 20:
+        while cost <= self.limit and (found or cost <= most) and len(found) < 2:
             if not self.buckets[cost]:
                 cost += 1
                 continue
