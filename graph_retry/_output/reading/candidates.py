@@ -40,7 +40,7 @@ _BARE_START = lazy(
     rf"[{{｛]\{{?{_SPACE}[\w$][\w$.\- ]{{0,80}}[\"”']?{_SPACE}[:：=]"
     rf"|\[{_SPACE}[^\W\d]\w[\w ]*,[^\[\]{{}}\"]*\]{_SPACE}(?:\Z|```)"
 )
-_BEFORE_BARE = lazy(r"(?i)(?:\A|[:=(>\]}`\"']|\bjson)\s*\Z")
+_BEFORE_BARE = lazy(r"(?i)(?:\A|[:=(>\]}`\"']|\bjson)[\s\u200b\ufeff]*\Z")
 _NAMED = lazy(rf"(?i)(?:[=>(]|\b{LABEL}(?: is| are)?:?)[\s`*_]*\Z")
 _OPEN_TAG = lazy(r"<(\w+)>\s*\Z")
 _BRACKET = lazy(r"[{\[｛［]")
