@@ -258,5 +258,8 @@ def _parsed(text: str, reading: Reading) -> Any:
     try:
         return read_json(text)
     except NotJsonError as error:
-        what = f"The answer {literal(text, 80)} is neither a known word nor JSON ({error})"
-        raise _no_decision(f"{what}.", reading.offered) from None
+        what = f"The answer {literal(text, 80)} is neither a known word nor JSON"
+        # An answer that graph state cannot hold comes as JSON text, which the person did not write.
+        if text.lstrip()[:1] in ("{", "["):
+            what = "The answer is not valid JSON"
+        raise _no_decision(f"{what} ({error}).", reading.offered) from None

@@ -64,8 +64,9 @@ Alias = TypeAliasType("Alias", str)
         (Any, "TypedValidator", "Any"),
         (list[int], "TypedValidator", "list[int]"),
         (int | None, "TypedValidator", "int | None"),
-        (Optional[int], "TypedValidator", None),  # noqa: UP045  the old spelling is the case
-        (typing.List[int], "TypedValidator", "List[int]"),  # noqa: UP006  likewise
+        (dict[str, tuple[Person, ...]], "TypedValidator", "dict[str, tuple[Person, ...]]"),
+        (Optional[int], "TypedValidator", "int | None"),  # noqa: UP045  the old spelling is the case
+        (typing.List[int], "TypedValidator", "list[int]"),  # noqa: UP006  likewise
         (Literal["a", "b"], "TypedValidator", "Literal['a', 'b']"),
         (Annotated[int, AfterValidator(abs)], "TypedValidator", None),
         (Name, "TypedValidator", None),

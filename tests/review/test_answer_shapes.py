@@ -114,6 +114,7 @@ REFUSED: list[tuple[Any, str]] = [
     ("null", "decides nothing"),
     ('{"type": "approve", "type": "reject"}', "is given twice"),
     ('{"type": "edit", "params": {"temperature": NaN}}', "NaN is not a finite number"),
+    ('{"type": "edit", "params": {', "The answer is not valid JSON (Expecting"),
     ("[" * 100_000, "recursion depth"),
     ("9" * 5_000, "not a finite number"),
     ({}, "does not say what to do"),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from decimal import Decimal
-from types import SimpleNamespace
-from typing import Any, Literal, get_origin, get_type_hints
+from types import NoneType, SimpleNamespace, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from pydantic import (
     PydanticInvalidForJsonSchema,
@@ -120,5 +120,16 @@ def _name_of(output: Any) -> str:
     """Return a short name of a type for messages, such as `str` for `Annotated[str, …]`."""
     with suppress(NameError, TypeError):  # Pydantic refuses an undefined name afterwards.
         output = get_type_hints(SimpleNamespace(__annotations__={"output": output}))["output"]
-    is_class = isinstance(output, type) and get_origin(output) is None
-    return cut(output.__name__ if is_class else repr(output).replace("typing.", ""), 80)
+    return cut(_spelled(output), 80)
+
+
+def _spelled(kind: Any) -> str:
+    """Write a type without the modules of its classes, as in `list[Person] | None`."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        return " | ".join(map(_spelled, inner))
+    if inner and origin is not Literal:
+        return f"{_spelled(origin)}[{', '.join(map(_spelled, inner))}]"
+    if kind is NoneType or kind is ...:
+        return "None" if kind is NoneType else "..."
+    return kind.__name__ if isinstance(kind, type) else repr(kind).replace("typing.", "")
