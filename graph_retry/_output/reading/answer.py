@@ -45,10 +45,10 @@ _REASONING = lazy(
     rf"(?i)<{_THOUGHT}\b[^>]*>|\[THINK\]|◁think▷|<\|channel\|>(?:analysis|commentary)"
 )
 _BETWEEN = lazy(  # Tags, bullets and fences may separate the items of a list.
-    rf"(?:\s|,|;|{TAG}|<!--|-->|\[/?TOOL_CALLS\]|\bfunctools\b|[`~]{{3,}}\w*|[-*•]\s|\d+[.)]\s)*\Z"
+    rf"(?:\s|,|;|{TAG}|[`~]{{3,}}\w*|[-*•]\s|\d+[.)]\s)*\Z"
 )
 _SCALAR = lazy(  # A value that is alone, or has only a label, tags and emphasis around it.
-    rf"(?:\s|[`*]|<[\w|/-]+>)*(?i:(?:(?:the|final|my) )*{LABEL}[\s:`*]+)?(?:<[\w|/-]+>\s*)?"
+    rf"(?:\s|[`*]|<[\w|/-]+>)*(?i:(?:(?:the|final|my) )*{LABEL}[\s:`*]+)?"
     r"(?P<value>\"(?:[^\"\\\n]|\\.)*+\"|-?\d[\d.eE+-]*|true|false|null)(?:\s|[`*]|</?[\w|/-]+>)*\Z"
 )
 _ONLY_FENCE = lazy(r"(?:`{3,}|~{3,})[ \w-]*\s*(?:`{3,}|~{3,})?")
@@ -74,29 +74,23 @@ class Reason(NamedTuple):
 
 _TAKEN_BACK = lazy(
     r"(?im)(?:[\n.!?…—–]|\A)\W{0,10}(?:(?:oh|hm+|no|hold on|ok(?:ay)?|but|sorry|please)\W{1,4})*"
-    r"(?:wait(?=\s*[,.!…:;—–-]|\s+(?:i|that|no)\b)|oops|(?:correction|erratum)\b(?! of)|edit:"
-    r"|(?:korrektur|corrección|更正|訂正)\s?[:：]|let me (?:fix|correct) (?:that|this|it)\b"
-    r"|my (?:mistake|bad)\b|i (?:forgot|missed|misread|take that back|got the \w+ wrong)"
-    r"|i (?:made|see) an? (?:mistake|error)"
-    r"|(?:scratch|strike|ignore|disregard) (?:that|the (?:json |answer )?above)\b"
+    r"(?:wait(?=\s*[,.!…:;—–-]|\s+(?:i|that|no)\b)|oops|(?:correction|edit|korrektur|更正)[:：]"
+    r"|my (?:mistake|bad)\b|i (?:(?:made|see) an? (?:mistake|error)|forgot|misread|got the \w+)\b"
+    r"|let me (?:fix|correct) |(?:scratch|strike|ignore|disregard) (?:that|the (?:\w+ )?above)\b"
     r"|actually\b[^.\n]{0,80}\b(?:not|wrong)\b|the \w+ should be [^.\n]{1,60}\bnot\b)"
-    r"|(?<!if )(?<!whether )\b(?:that|this|it|the above|answer)(?:['’]s| is| was) "
+    r"|(?<!if )(?<!whether )\b(?:that|this|it|answer)(?:['’]s| is| was) "
     r"(?:wrong|incorrect|not (?:right|correct))\b|\bit should (?:be|have been) (?!noted)"
 )
-_NEGATED = lazy(
-    r"(?i)(?:\b(?:not|never)(?: (?:return|use|write|output|say))?"
-    r"|\b(?:wrong|bad|invalid|incorrect)(?: \w+)?|\binstead of|\brather than|~~|<del>)[\s:`*]*\Z"
-)
+_NEGATED = lazy(r"(?i)(?:\b(?:not|never|wrong|bad|invalid|incorrect)(?: \w+)?|~~|<del>)[\s:`*]*\Z")
 _OMITTED = lazy(
     r"(?im)^[^\w\n.…]*(?:\.\.\.|…)[^\w\n]*$|^\W{0,20}[(\[]?(?:truncated|partial|snip(?:ped)?)[)\]]"
     r"|\b(?:\d+ (?:more|others)|rest|remain(?:der|ing))\b[^.\n]{0,40}\b(?:omitted|truncated"
     r"|left out|follows?\b)|\A\W*(?:and )?\d+ (?:more|others)\W*\Z|\bto be continued\b"
     r"|\bpart \d+ of (?!1\b)\d"
 )
-_TOUCHES = lazy(  # The end of other data, of code, or of a table cell; or a bracket that is open.
-    r"(?m)[A-Za-z0-9_$%&+/@|\\,\[-]\Z|[^\s`]`\Z|[\"'”]\s*\Z|[\"'”}]\s*[,:=]\s*\Z|\|[ \t]*\Z"
-    r"|^\W*\"[^\"\n]*\Z|^\s*(?:-?\d[\d.]*|true|false|null)\s*,\s*\Z"
-    r"|[\[{][^\[\]{}\n]*\Z|\([^()\n]*[=,]\s*\Z"
+_PIECE = lazy(  # A quotation, a member, a list or the arguments of a call went before the answer.
+    r"(?m)[\"'”][ \t]*\Z|[\"'”}]\s*[,:=]\s*\Z|^\W*\"[^\"\n]*\Z"
+    r"|^\s*(?:-?\d[\d.]*|true|false|null)\s*,\s*\Z|\([^()\n]*[=,]\s*\Z|[\[{][^\[\]{}\n]*\Z"
 )
 _KEY = r"^[ \t]*(?:- +)?[a-z_][\w .-]*[:=]"
 _FIELD = lazy(  # YAML, TOML and code have other such lines, or an outer line with less indentation.
@@ -113,7 +107,7 @@ REASONS = (
     Reason("before", "ambiguous", "The text says that this is not the answer", _NEGATED, True),
     Reason("after", "elided", "The text says that data was left out", _OMITTED, True),
     Reason("before", "elided", "The text says that data was left out", _OMITTED, True),
-    Reason("before", "syntax", "The answer is a piece of something", _TOUCHES),
+    Reason("before", "syntax", "The answer is a piece of other data", _PIECE),
     Reason("around", "no_json", "The answer is a field of another format, or part of code", _FIELD),
     Reason("around", "ambiguous", "Brackets or members stand around the answer", _LOOSE),
 )
@@ -178,7 +172,8 @@ def _one_of(text: str, start: int, meant: list[Candidate], wanted: Wanted) -> Do
         again = repair("repeated", documents[1].start, "the same answer given again")
         return replace(first, repairs=[*first.repairs, again])
     is_row = all(map(_BETWEEN.match, gaps)) and (in_calls or wanted.is_list is True)
-    whole = _sequence(documents, gaps, wanted) if is_list or is_plain or is_row else None
+    is_joined = is_list or is_plain or is_row
+    whole = _sequence(documents, wanted, in_calls=in_calls) if is_joined else None
     choices = [each for each in [*documents[:20], whole] if each]
     fitting = [each for each in choices if wanted.fits and wanted.fits(each.value)]
     if fitting and all(identical(fitting[0].value, each.value) for each in fitting):
@@ -191,41 +186,32 @@ def _one_of(text: str, start: int, meant: list[Candidate], wanted: Wanted) -> Do
     return whole
 
 
-def _sequence(documents: list[Document], gaps: list[str], wanted: Wanted) -> Document:
+def _sequence(documents: list[Document], wanted: Wanted, *, in_calls: bool) -> Document:
     """Make one list of documents that follow one another."""
     first, last = documents[0], documents[-1]
     values = [each.value for each in documents]
-    in_calls = not gaps or any(map(CALLS.search, gaps))
-    repeats = in_calls and _comes_again([written(value) for value in values])
-    refuse_if(repeats, "ambiguous", last.start, "Calls come again: write each call once.")
-    is_cut = wanted.complete is False and gaps
+    texts = [written(value) for value in values]  # One call may repeat on purpose; two may not.
+    again = len({*texts}) > 1 and any(texts[k:] == texts[:-k] for k in range(2, len(texts) - 1))
+    refuse_if(
+        in_calls and again, "ambiguous", last.start, "Calls come again: write each call once."
+    )
+    is_cut = wanted.complete is False and len(documents) > 1
     refuse_if(is_cut, "truncated", last.end, "More of the sequence may be missing.")
     made = merged([each for document in documents for each in document.repairs])
+    is_alike = wanted.is_list is True or all(type(value) is dict for value in values)
+    is_sure = is_alike and all(each["grade"] == "format" for each in made)
+    refuse_if(not (in_calls or is_sure), "ambiguous", last.start, "These may be no list.")
     if in_calls and all(type(value) is list for value in values):
         values = [item for value in values for item in value]
-    types = {type(value).__name__ for value in values}
-    is_doubtful = (
-        not (in_calls or types == {"dict"} or (wanted.is_list is True and len(types) == 1))
-        or not (all(values) or any("," in gap for gap in gaps))
-        or (any(e["grade"] != "format" for e in made) and not any("<" in gap for gap in gaps))
-    )
-    refuse_if(is_doubtful, "ambiguous", last.start, "Different values follow one another.")
     told = repair("sequence", first.start, f"{len(documents)} values in a row made a list")
     return Document(first.start, last.end, values, [*made, told])
-
-
-def _comes_again(values: list[str]) -> bool:
-    """Return whether two or more calls repeat in the same order; one may repeat on purpose."""
-    count = len(values)
-    repeats = any(values[k:] == values[: count - k] for k in range(2, count - 1))
-    return repeats and len(set(values)) > 1
 
 
 def _beside(text: str, start: int, meant: list[Candidate], one: Document) -> Document:
     """Refuse an answer if the text around it gives a reason; otherwise record the omitted text."""
     turn = TURN.search(text, meant[-1].end)
     before, after = (
-        CALLS.sub("", FENCE.sub("", side)).lstrip("\ufeff")
+        CALLS.sub("", FENCE.sub("", side))
         for side in (text[start : meant[0].start], text[meant[-1].end : turn and turn.start()])
     )
     paragraph = before[-200:].rpartition("\n\n")[2]

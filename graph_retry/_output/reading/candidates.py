@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from graph_retry._output.reading import Document
 from graph_retry._output.reading.document import mask_at, read_document
@@ -44,7 +44,7 @@ _BEFORE_BARE = lazy(r"(?i)(?:\A|[:=(>\]}`\"']|\bjson)[\s\u200b\ufeff]*\Z")
 _NAMED = lazy(rf"(?i)(?:[=>(]|\b{LABEL}(?: is| are)?:?)[\s`*_]*\Z")
 _OPEN_TAG = lazy(r"<(\w+)>\s*\Z")
 _BRACKET = lazy(r"[{\[｛［]")
-_WORDS = lazy(rf"(?:{TAG})|(\w\W*\Z|[\"`])")
+_WORDS = lazy(r"\w[^\w>]*\Z")
 _APART_BEFORE = lazy(r"(?:\A|\n[ \t\r]*\n)[ \t\r]*\Z")
 _APART_BEHIND = lazy(r"[ \t\r]*(?:\n[ \t\r]*\n|\s*\Z)")
 REFUSED = 3
@@ -86,13 +86,11 @@ def candidates(text: str, start: int, complete: bool | None) -> Iterator[Candida
         fence = around if is_first or around == fence else None
         end, is_whole = _limit(text, at, fence, complete)
         document = read_document(text, at, end, complete=is_whole)
-        mark = text[at - 1 : at]
-        wide = int(mark in {'"', "'", "`"} and mark == text[document.end :][:1])
-        span = fence.span() if fence else (at - wide, document.end + wide)
-        place = BLOCK if fence else _place(text, document, span, low, in_code=bool(around))
         position = max(document.end, at + 1)
-        if place is not None:
-            yield Candidate(document, *span, place)
+        placed = Candidate(document, *fence.span(), BLOCK) if fence else None
+        placed = placed or _placed(text, document, low, in_code=around is not None)
+        if placed:
+            yield placed
             low = position
         if document.refusal:
             refused += 1
@@ -107,7 +105,7 @@ def _begins(text: str, at: int) -> bool:
     if CALLS.match(text, at):
         return False
     if _START.match(text, at) or mask_at(text, at):
-        return "://" not in before.rpartition(" ")[2] and not before.endswith("<!")
+        return True
     return bool(_BARE_START.match(text, at) and _BEFORE_BARE.search(before))
 
 
@@ -127,31 +125,33 @@ def _limit(
     return len(text), complete
 
 
-def _place(
-    text: str, document: Document, span: tuple[int, int], low: int, *, in_code: bool
-) -> int | None:
-    """Return the place of a document outside of fences; None for a citation such as `As [1]`."""
+def _placed(text: str, document: Document, low: int, *, in_code: bool) -> Candidate | None:
+    """Find the place of a document outside of fences; return None for a citation (`As [1]`)."""
     line = line_before(text, document.start, low)
     behind = text[document.end : document.end + 200]
-    has_words = any(found[1] for found in _WORDS.finditer(line))
-    if not document.refusal and _is_small(document.value):
-        beside = line + behind[:40].partition("\n")[0]
-        if re.search(r"\w", beside) or re.search(r"[\])-]\s*\Z", line):
-            return NUMBERS if _NAMED.search(line) else None
-    if in_code or (line[-1:] == behind[:1] == "`" and line.strip("` \t")):
-        return CODE
-    if document.refusal:
-        return BROKEN if has_words else LINE
-    before = text[max(0, span[0] - 200) : span[0]]
-    if _APART_BEFORE.search(before) and _APART_BEHIND.match(text[span[1] :][:200]):
-        return BLOCK
-    return SENTENCE if has_words else LINE
+    wide = int(line[-1:] == behind[:1] and line[-1:] in {'"', "'", "`"})
+    start, end = document.start - wide, document.end + wide
+    before = text[max(0, start - 200) : start]
+    is_apart = _APART_BEFORE.search(before) and _APART_BEHIND.match(text[end : end + 200])
+    has_words = _WORDS.search(line)
+    place = SENTENCE if has_words else BLOCK if is_apart else LINE
+    if in_code or (wide and line[-1] == "`" and line.strip("` \t")):
+        place = CODE
+    elif document.refusal and has_words:
+        place = BROKEN
+    if _is_small(document) and re.search(r"\w", line + behind.partition("\n")[0]):
+        if not _NAMED.search(line):
+            return None
+        place = NUMBERS
+    return Candidate(document, start, end, place)
 
 
-def _is_small(value: Any) -> bool:
+def _is_small(document: Document) -> bool:
     """Return whether a value is empty, or a list of numbers, which may be a citation like `[1]`."""
+    value = document.value
     is_list = issubclass(type(value), list)  # `isinstance` would make the item type unknown.
-    return not value or (is_list and all(type(item) in {int, float} for item in value))
+    is_numbers = is_list and all(type(item) in {int, float} for item in value)
+    return document.refusal is None and (not value or is_numbers)
 
 
 def line_before(text: str, at: int, low: int = 0) -> str:
