@@ -16,6 +16,7 @@ from graph_retry._threads.listing import Finder, list_saved_reviews
 from graph_retry._threads.reviews import PendingReview, key_of, whole_reviews
 from graph_retry._threads.server.listing import list_remote_reviews
 from graph_retry._twins import async_twin, in_sync
+from graph_retry._wording import quoted_with_article
 
 __all__ = ["alist_reviews", "assign", "defer", "list_reviews"]
 
@@ -96,17 +97,23 @@ async def find_all(
         TypeError: If `source` has no threads.
         ValueError: If `config` names a thread.
     """
+    check_source(source)
     base, saver = check_placeless(config), saver_of(source)
     page: Any = {"limit": limit, "before": before and key_of(before)}
     if saver is not None:
         graph = source if is_local(source) else None
         return await list_saved_reviews(saver, graph, base, answered=answered, **page)
-    if is_client(source):
-        return await list_remote_reviews(source, base, **page)
-    raise TypeError(
-        f"`source` is {type(source).__name__}: pass a compiled graph with a checkpointer, a "
-        "checkpointer, or a client that `langgraph_sdk.get_sync_client` (or `get_client`) makes."
-    )
+    return await list_remote_reviews(source, base, **page)
+
+
+def check_source(source: Any) -> None:
+    """Raise if an object has no threads whose reviews can be listed."""
+    if saver_of(source) is None and not is_client(source):
+        raise TypeError(
+            f"`source` is {quoted_with_article(type(source).__name__)}: pass a compiled graph with "
+            "a checkpointer, a checkpointer, or a client that `langgraph_sdk.get_sync_client` (or "
+            "`get_client`) makes."
+        )
 
 
 async def noted_reviews(

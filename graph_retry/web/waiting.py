@@ -22,7 +22,7 @@ from graph_retry._threads.resuming import resuming
 from graph_retry._threads.reviews import open_reviews, whole_reviews
 from graph_retry.answering import PendingReview
 from graph_retry.history import ledgers_in, thread_ledgers
-from graph_retry.inbox import find_all, noted_reviews, read_noted
+from graph_retry.inbox import check_source, find_all, noted_reviews, read_noted
 from graph_retry.ledger import Ledger
 from graph_retry.notifications import address_key, key_of
 from graph_retry.web.rows import Row, question_of, row_of, thread_key
@@ -69,6 +69,7 @@ class Waiting:
     """
 
     def __init__(self, source: Any, config: RunnableConfig | None = None) -> None:
+        check_source(source)
         self.source, self._base = source, check_placeless(config)
         self.rows: dict[str, Row] = {}
         self.version, self.is_whole = 0, False

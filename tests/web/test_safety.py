@@ -229,3 +229,10 @@ def test_an_empty_source_is_calm():
     """No review waits: that is what the page says."""
     with TestClient(create_app(InMemorySaver(), authorize=lambda _: "ada")) as client:
         assert "No review waits" in client.get("/").text
+
+
+@pytest.mark.parametrize("source", [{"configurable": {}}, "reviews.sqlite", None])
+def test_a_source_without_reviews_is_refused_at_once(source):
+    """The app is not made, and no first visitor meets the mistake."""
+    with pytest.raises(TypeError, match=r"`source` is an? `(dict|str|NoneType)`: pass"):
+        create_app(source, authorize=lambda _: "ada")
