@@ -15,7 +15,7 @@ TURN = lazy(  # In a chat transcript, a turn ends or the next turn begins with t
     r"|^(?:Human|User|Instruction|Question|Observation):"
     r"|<\|im_start\|>\s*assistant|<start_of_turn>|\bassistant<\|end_header_id\|>|</s>"
     r"|<\|(?:start_header_id|assistant|eot_id|eom_id|im_end|endoftext|end_of_text)\|>"
-    r"|^[ \t]*#{2,} ?(?:Response|Assistant)\b|^Assistant:"
+    r"|^#{2,} ?(?:Response|Assistant)\b|^Assistant:"
 )
 FENCE = lazy(  # If a fence directly surrounds another, both belong to one match.
     r"(?ms)(?:^[ \t]*|(?<=[ :>*]))(?:(`{3,}|~{3,})[^\n`~]*\n[ \t]*)?"

@@ -145,9 +145,18 @@ def test_a_fence_is_seen_in_another_one_and_behind_words(fence, before):
 
 
 @pytest.mark.parametrize(
-    "before", ["According to [1], ", "return ", "Q: what?\nA: ", "Thought: I know.\nAction: "]
+    "before",
+    [
+        "According to [1], ",
+        "return ",
+        "Q: what?\nA: ",
+        "Thought: I know.\nAction: ",
+        ",",
+        "\\",
+        '"""\n',
+    ],
 )
-def test_an_answer_is_read_behind_a_citation_and_a_label(before):
+def test_an_answer_is_read_behind_a_citation_a_label_or_a_mark(before):
     """They are no other data."""
     assert parse_output(f'{before}{{"a": 1}}').value == {"a": 1}
 

@@ -37,6 +37,13 @@ def test_equal_calls_stay_two_and_one_call_is_a_list():
     assert parse_output(f"<tool_call>{A}</tool_call>", wants_list=False).value == ONE
 
 
+def test_rows_of_lists_are_a_list_only_where_a_list_is_wanted():
+    """Two lists in a row may be one list with a lost bracket."""
+    assert parse_output("[1, 2]\n[3, 4]", wants_list=True).value == [[1, 2], [3, 4]]
+    assert not parse_output("[1, 2]\n[3, 4]").ok
+    assert parse_output(f"{A}\n{B}").value == [ONE, TWO]
+
+
 @pytest.mark.parametrize("again", [(A, B), (A, B, A), (A, B, A, B)])
 def test_a_list_that_begins_again_is_refused(again):
     """A model that writes its calls twice may mean them once; one call may be meant twice."""
