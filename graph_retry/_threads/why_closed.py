@@ -61,8 +61,8 @@ async def why_closed(
     if why is None and at_rest:  # An active run may be about to ask.
         why = "the thread has no run yet" if thread.root is None else _not_shown(thread, review_id)
     why = why or "it was answered already, or never asked here"
-    if at_rest and not _waiting(thread):
-        state = await get_state(graph, config)
+    state = await get_state(graph, config)
+    if other_question(state) or (at_rest and not _waiting(thread)):
         why = f"{why}. {standing(state, _CONTINUE)}".rstrip(". ")
     return why
 
