@@ -89,7 +89,7 @@ _OMITTED = lazy(
     r"|\bpart \d+ of (?!1\b)\d"
 )
 _PIECE = lazy(  # A quotation, a member, a list or the arguments of a call went before the answer.
-    r"(?m)[\"'”][ \t]*\Z|[\"'”}]\s*[,:=]\s*\Z|^\W*\"[^\"\n]*\Z"
+    r"(?ma)[\w+-]\Z|[\"'”][ \t]*\Z|[\"'”}]\s*[,:=]\s*\Z|^\W*\"[^\"\n]*\Z"
     r"|^\s*(?:-?\d[\d.]*|true|false|null)\s*,\s*\Z|\([^()\n]*[=,]\s*\Z|[\[{][^\[\]{}\n]*\Z"
 )
 _KEY = r"^[ \t]*(?:- +)?[a-z_][\w .-]*[:=]"

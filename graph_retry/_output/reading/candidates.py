@@ -44,6 +44,7 @@ _BEFORE_BARE = lazy(r"(?i)(?:\A|[:=(>\]}`\"']|\bjson)[\s\u200b\ufeff]*\Z")
 _NAMED = lazy(rf"(?i)(?:[=>(]|\b{LABEL}(?: is| are)?:?)[\s`*_]*\Z")
 _OPEN_TAG = lazy(r"<(\w+)>\s*\Z")
 _BRACKET = lazy(r"[{\[｛［]")
+_INDEXED = lazy(r"(?i)[\w)\]](?<!json)(?<!functools)(?<!\[TOOL_CALLS\])\Z")
 _WORDS = lazy(r"\w[^\w>]*\Z")
 _APART_BEFORE = lazy(r"(?:\A|\n[ \t\r]*\n)[ \t\r]*\Z")
 _APART_BEHIND = lazy(r"[ \t\r]*(?:\n[ \t\r]*\n|\s*\Z)")
@@ -100,9 +101,7 @@ def candidates(text: str, start: int, complete: bool | None) -> Iterator[Candida
 def _begins(text: str, at: int) -> bool:
     """Return whether the bracket at `at` opens a document, and does not open a remark in prose."""
     before = line_before(text, at)
-    if text[at] == "[" and (before[-1:].isalnum() or before[-1:] in {"_", ")", "]"}):
-        return before.lower().endswith(("json", "functools"))
-    if CALLS.match(text, at):
+    if CALLS.match(text, at) or (text[at] == "[" and _INDEXED.search(before)):
         return False
     if _START.match(text, at) or mask_at(text, at):
         return True

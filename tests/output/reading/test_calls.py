@@ -17,6 +17,7 @@ PROTOCOLS = {
     "full-width": "<｜tool▁call▁begin｜>@<｜tool▁call▁end｜>\n<｜tool▁call▁begin｜>#",
     "functools": "functools[@, #]",
     "mistral": "[TOOL_CALLS] [@, #]",
+    "mistral without a space": "[TOOL_CALLS][@, #]",
     "lines": "@\n#",
     "prose between": "First:\n<tool_call>@</tool_call>\nThen:\n<tool_call>#</tool_call>\nDone.",
 }
