@@ -8,6 +8,7 @@ place after a string, which may be continued, and `z` the place after the docume
 
 import json
 import re
+from array import array
 from bisect import bisect_right
 
 from graph_retry._output.reading import lexis
@@ -60,8 +61,9 @@ class Moves(Search):
         super().__init__(text, price)
         self.suspect, self.closed = suspect, closed  # `closed`: the model finished its answer.
         self.wide = False  # True where an accident may have happened.
-        self.lines = [match.span() for match in _INDENT.finditer(text)] if "\n" in text else []
-        self.columns = {end: end - start for start, end in self.lines[1:]}
+        lines = [*_INDENT.finditer(text)]
+        self.starts = array("q", (line.start() for line in lines))
+        self.columns = {line.end(): len(line[0]) for line in lines[1:]}
         self.is_python = _PYTHON_KEY.search(text) is not None  # A bare name may be a variable.
 
     def first(self) -> Node:
@@ -101,10 +103,11 @@ class Moves(Search):
 
     def line_indent(self, at: int) -> int:
         """Return the indentation of the line at `at`, or -1 if the text has only one line."""
-        if not self.lines:
+        if not self.columns:
             return -1
-        start, end = self.lines[bisect_right(self.lines, (at, at)) - 1]
-        return min(end, at) - start
+        start = self.starts[bisect_right(self.starts, at) - 1]
+        indent = _INDENT.match(self.text, start, at)
+        return indent.end() - start if indent else 0
 
     def laid_out(self, stack: Frame, column: int, char: str) -> Frame:
         """Add a cost if the token at the start of a line does not fit the indentation so far."""

@@ -78,11 +78,8 @@ class Search:
 
     def go(self, pos: int, mode: str, stack: Frame | None, written: str = "", *rows: str) -> None:
         """Add a next step of the present reader; all `rows` cost, and `rows[0]` may be a loss."""
-        node, total = self.node, self.node.cost
-        if self.odd:
-            rows = (*rows, self.odd)
-        for row in rows:
-            total += self.price[row]
+        rows = (*rows, self.odd) if self.odd else rows if any(rows) else ()
+        total = self.node.cost + sum([self.price[row] for row in rows])
         if total > self.limit:
             return
         if stack is not None and stack.depth > MAX_DEPTH:
@@ -91,7 +88,7 @@ class Search:
         if rows and rows[0] in LOSSES:  # A loss must differ from each value and each other loss.
             written = f"\1{rows[0]}{self.at}"
         self.buckets[total].append(
-            Node(total, pos, mode, stack, self.sig, written, rows, self.at, node)
+            Node(total, pos, mode, stack, self.sig, written, rows, self.at, self.node)
         )
 
     def expand(self) -> None:
