@@ -47,9 +47,8 @@ _DAMAGED = lazy(
     r"(?:[^,\]}\n:\"']|(?<=\w)[\"'](?=\w|\s*[,:=\]}\n])){0,99}"
 )
 _DECODER = json.JSONDecoder(parse_constant=int)  # `int("NaN")` raises.
-
 JUMP = 2_000
-"""Characters of the longest part that is read in one step, which bounds the work if it fails."""
+"""Characters of the longest part that is read in one step."""
 
 
 class Moves(Search):
@@ -60,6 +59,7 @@ class Moves(Search):
     ) -> None:
         super().__init__(text, price)
         self.suspect, self.closed = suspect, closed  # `closed`: the model finished its answer.
+        self.jumps = 2 * len(text) + JUMP  # This number limits the work of failing short cuts.
         self.wide = False  # True where an accident may have happened.
         lines = [*_INDENT.finditer(text)]
         self.starts = array("q", (line.start() for line in lines))
@@ -224,13 +224,14 @@ class Moves(Search):
             if string:
                 self.go(string.end(), "b", stack, before + string[0])
             return string is not None
-        if mode in "kl" or self.suspect[at]:
+        if self.jumps <= 0 or mode in "kl" or self.suspect[at]:
             return False
         suspect = self.suspect.find(1, at, at + JUMP)
         piece = self.text[at : suspect if suspect >= 0 else at + JUMP]
         try:
             _, end = _DECODER.raw_decode(piece)
-        except (ValueError, RecursionError):
+        except (ValueError, RecursionError) as error:
+            self.jumps -= getattr(error, "pos", JUMP) + 300
             return False
         self.go(at + end, "a", stack, before + piece[:end])
         return True
