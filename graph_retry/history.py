@@ -50,7 +50,7 @@ LedgerSource = Any
 
 _FIELDS = Attempt.__required_keys__ - {"name", "kept_in"}  # Old exports lack these two keys.
 
-_TOLD = ("namespace", "thread", "current", "waits", "ended_by")
+_TOLD = ("namespace", "root", "thread", "current", "waits", "ended_by")
 """The fields of a ledger that an export has beside the attempts."""
 
 

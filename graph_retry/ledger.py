@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from graph_retry._attempts import params_at, parsed_value, readable
 from graph_retry._namespaces import parts_of
@@ -150,6 +151,17 @@ class Ledger:
         before = number - 1 if since is None else since
         earlier = {"output": self.value_at(before)} if before else {}
         return readable_diff(earlier, {"output": self.value_at(number)})
+
+
+OneCall = Annotated[
+    Ledger | Sequence[Attempt],
+    "the ledger of one call, such as `attempts_of(graph, config)[0]`, or its attempts",
+]
+
+
+def attempts_in(call: OneCall) -> Sequence[Attempt]:
+    """Return the attempts of one call, which is given as a ledger or as a list of attempts."""
+    return call.attempts if isinstance(call, Ledger) else call
 
 
 def output_of(attempt: Attempt) -> Any:

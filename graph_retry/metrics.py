@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 
 from graph_retry._arguments import checked
 from graph_retry._attempts import tokens_of
-from graph_retry.ledger import Ledger
+from graph_retry.ledger import Ledger, attempts_in
 from graph_retry.records import Attempt
 
 __all__ = ["Attempts", "Summary", "summarize"]
@@ -141,15 +141,8 @@ def _gate(attempts: Sequence[Attempt]) -> dict[str, float | None]:
 
 def ledgers_of(attempts: Attempts) -> list[Sequence[Attempt]]:
     """Group attempts by call. A record that is not in a ledger counts as a separate call."""
-    if isinstance(attempts, Ledger):
-        return [attempts.attempts]
-    ledgers: list[Sequence[Attempt]] = []
-    for item in attempts:
-        if isinstance(item, Ledger):
-            ledgers.append(item.attempts)
-        else:
-            ledgers.append(item if isinstance(item, Sequence) else [item])
-    return ledgers
+    calls = [attempts] if isinstance(attempts, Ledger) else attempts
+    return [attempts_in(call) if isinstance(call, Ledger | Sequence) else [call] for call in calls]
 
 
 def distinct(ledgers: Iterable[Sequence[Attempt]]) -> list[Attempt]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, NoReturn, Unpack, cast
+from typing import Any, NoReturn, Unpack, cast
 
 from graph_retry._asking.hooks import propose
 from graph_retry._attempts import params_at, readable
@@ -20,6 +19,7 @@ from graph_retry._run.step import in_place
 from graph_retry._signatures import OnRetry
 from graph_retry._twins import async_twin, in_sync
 from graph_retry.errors import ReplayMismatch
+from graph_retry.ledger import OneCall, attempts_in
 from graph_retry.options import RetryOptions, settle
 from graph_retry.records import Attempt, Failure
 
@@ -64,10 +64,7 @@ class ReplayOptions(RetryOptions, total=False):
 
 @in_sync
 async def replay(
-    attempts: Annotated[
-        Sequence[Attempt],
-        "the attempts of one ledger, such as `attempts_of(graph, config)[0].attempts`",
-    ],
+    attempts: OneCall,
     on_retry: OnRetry[Any] = None,
     **options: Unpack[ReplayOptions],
 ) -> list[Replayed]:
@@ -90,7 +87,7 @@ async def replay(
         >>> now.output, now.differs[0]
         ({'n': 1}, ('status', 'failed', 'succeeded'))
     """
-    ledger, given = readable(list(attempts)), cast("dict[str, Any]", options)
+    ledger, given = readable(list(attempts_in(attempts))), cast("dict[str, Any]", options)
     output, check = given.pop("output", None), given.pop("check", False)
     codec = ParamsCodec[Any](given.pop("params_type", dict))
     settings = settle("replay", "node", cast("RetryOptions", given))

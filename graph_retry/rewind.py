@@ -138,7 +138,9 @@ async def rewind(
         )
     if ledger is None:
         calls = await read_ledgers(graph, config)
-        ledger = _only(calls, " (a newer server, if the graph's state has the key `attempts`)")
+        ledger = _only(
+            calls, "; a newer server shows all calls if the graph's state has the key `attempts`"
+        )
         if ledger.attempts:
             ledger.at(change["attempt"])
     return await _go_back(graph, config, ledger, answer, context)
@@ -179,7 +181,12 @@ def _only(ledgers: list[Ledger], hint: str = "") -> Ledger:
     current = [ledger for ledger in ledgers if ledger.current]
     if len(current) == 1:
         return current[0]
-    known = "; ".join(map(_told_apart, current[:_MOST_TOLD])) or "none"
+    if not current:
+        raise ValueError(
+            "the thread made 0 calls that can be read here: check the `thread_id` in `config`"
+            f"{hint}."
+        )
+    known = "; ".join(map(_told_apart, current[:_MOST_TOLD]))
     more = f"; and {len(current) - _MOST_TOLD} more" if len(current) > _MOST_TOLD else ""
     raise ValueError(
         f"the thread made {len(current)} calls: {known}{more}. Pass `ledger=`, one of those that "

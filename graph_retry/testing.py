@@ -17,6 +17,7 @@ from graph_retry._output.completion import Completion
 from graph_retry._wording import counted
 from graph_retry.answering import pending_reviews, resume
 from graph_retry.history import attempts_of
+from graph_retry.ledger import OneCall, attempts_in
 from graph_retry.records import Attempt, Failure
 
 __all__ = ["ScriptedLLM", "assert_replayable", "from_ledger"]
@@ -81,7 +82,7 @@ class ScriptedLLM:
 
 
 @checked
-def from_ledger(attempts: Sequence[Attempt]) -> ScriptedLLM:
+def from_ledger(attempts: OneCall) -> ScriptedLLM:
     """Create a fake model that returns or raises the recorded results of a ledger.
 
     A raised exception has the recorded class name, message and failure kind. The kinds
@@ -100,7 +101,8 @@ def from_ledger(attempts: Sequence[Attempt]) -> ScriptedLLM:
         >>> llm({}).text
         '[1, 2'
     """
-    return ScriptedLLM(*(_step(attempt) for attempt in attempts if attempt["status"] != "running"))
+    ended = [each for each in attempts_in(attempts) if each["status"] != "running"]
+    return ScriptedLLM(*map(_step, ended))
 
 
 def _step(attempt: Attempt) -> Any:

@@ -244,6 +244,13 @@ def test_what_cannot_be_done_is_told(change, error, says):
     assert len(model.calls) == 2
 
 
+def test_a_thread_without_calls_is_probably_another_one():
+    """There is no ledger to choose, so the error asks for the thread."""
+    graph = one_call("function", None, Model(goal=1), InMemorySaver())
+    with pytest.raises(ValueError, match=r"made 0 calls.*check the `thread_id` in `config`"):
+        rewind(graph, thread(), attempt=1)
+
+
 def test_several_calls_need_to_be_told_apart():
     """The error lists them with the params by which a person knows them."""
     graph = fan_out("function", Sync, Model(goal=1), InMemorySaver(), width=2)
