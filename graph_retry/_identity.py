@@ -51,15 +51,17 @@ def body_of(function: Any) -> tuple[CodeType | None, int]:
     return function.__code__ if inspect.isfunction(function) else None, id(owner)
 
 
-def changed_fields(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """List the top-level fields in which two params differ.
+def changed_fields(before: Mapping[str, Any], params: Encoded | None) -> str:
+    """Return the names of the top-level fields in which params differ from earlier ones.
 
     Example:
-        >>> changed_fields({"city": "Rome", "at": 1}, {"city": "Rome", "at": 2})
-        ['at']
+        >>> changed_fields({"city": "Rome", "at": 1}, Encoded({"city": "Rome", "at": 2}, {}))
+        '`at`'
     """
+    after: Mapping[str, Any] = params.view if params else {}
     names = dict.fromkeys([*before, *after])
-    return [name for name in names if before.get(name, ...) != after.get(name, ...)]
+    changed = (f"`{name}`" for name in names if before.get(name, ...) != after.get(name, ...))
+    return ", ".join(changed) or "their types"
 
 
 def first_params(values: Mapping[str, Any], params_key: str) -> dict[str, Any] | None:

@@ -18,6 +18,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -30,6 +31,7 @@ from graph_retry._langgraph.checkpoints import (
     check_clock,
     is_saved,
     list_checkpoints,
+    namespaces_in,
     newest_checkpoint,
     place_of,
     read_checkpoint,
@@ -49,10 +51,6 @@ from graph_retry._params.patch import Encoded
 from graph_retry._state import ANSWER
 
 _LOG = logging.getLogger("graph_retry")
-
-_MAX_TOLD = 1_000
-_told: set[str] = set()
-"""The ids of ended reviews that a warning has named."""
 
 _PATIENCE = 60.0
 """Seconds that a pausing call waits for the other calls of its task. The wait is limited because
@@ -105,7 +103,6 @@ class _Execution:
     begun: The number of calls that have begun, by namespace.
     bodies: The functions of equal calls (see `body_of`), by namespace.
     params_of_key: The first params of each call that has a key, by call name and key.
-    asked: The namespaces of calls that wait for a person; None until they are read.
     is_anchored: Whether the checkpoints that the task began from are saved.
     """
 
@@ -113,7 +110,6 @@ class _Execution:
     bodies: dict[str, set[Any]] = field(default_factory=lambda: defaultdict(set[Any]))
     params_of_key: dict[tuple[str, str], Encoded] = field(default_factory=dict[Any, Encoded])
     running: WeakSet[Future[None]] = field(default_factory=WeakSet[Future[None]])
-    asked: list[str] | None = None
     is_anchored: bool = False
 
 
@@ -230,35 +226,28 @@ async def _note_changed(
     configurable: Mapping[str, Any],
     saver: BaseCheckpointSaver[Any],
 ) -> str | None:
-    """Warn if a new call may be meant to continue a waiting call of its name; return the warning.
+    """Warn if a new call may be meant to be a saved call of its name; return the warning.
 
     This changes no result, because a loop, a new version of the node and parallel calls look alike.
     """
-    thread_id, task = str(configurable["thread_id"]), configurable["checkpoint_ns"]
-    if execution.asked is None:
-        if has_table(saver):
-            execution.asked = await waiting_in(saver, thread_id)
-        else:
-            shown = questions_of(await newest_checkpoint(saver, thread_id, ""))
-            execution.asked = [str(each["checkpoint_ns"]) for each in shown if each]
-    name, params = made.settings.name, made.params
-    differences: list[list[str]] = []
-    for namespace in execution.asked:
+    thread_id, name = str(configurable["thread_id"]), made.settings.name
+    start = namesakes(configurable["checkpoint_ns"], name)
+    differences: list[str] = []
+    for namespace in await namespaces_in(saver, thread_id, start):
         # A call inside a call of this name has a longer namespace, and is no namesake.
-        is_namesake = are_namesakes(namespace, namesakes(task, name))
-        if not is_namesake or execution.begun[namespace]:
+        if execution.begun[namespace] or not are_namesakes(namespace, start):
             continue
-        waiting = await newest_checkpoint(saver, thread_id, namespace)
-        made_with = waiting and first_params(waiting.checkpoint["channel_values"], "params")
+        newest = await newest_checkpoint(saver, thread_id, namespace)
+        made_with = newest and first_params(newest.checkpoint["channel_values"], "params")
         if made_with is not None:
-            differences.append(changed_fields(made_with, params.view if params else {}))
+            differences.append(changed_fields(made_with, made.params))
     if not differences:
         return None
-    fields = ", ".join(f"`{field}`" for field in min(differences, key=len)) or "their types"
     note = (
-        f"another call of `{name}` in this node waits for an answer, with other params (they "
-        f"differ in {fields}); if both are meant to be the same call, whose params change from run "
-        "to run, give it a `key=` that stays the same, such as the id of what it works on"
+        f"an earlier run of this node made a call of `{name}` with other params (they differ in "
+        f"{min(differences, key=len)}), which this run has not made so far; if both are meant to "
+        "be the same call, whose params change from run to run, give it a `key=` that stays the "
+        "same, such as the id of what it works on"
     )
     _LOG.warning("`%s` makes a new call: %s.", name, note)
     return note
@@ -277,12 +266,11 @@ async def tell_ended_by_input(saver: BaseCheckpointSaver[Any], thread_id: str | 
             tell_ended(question["review_id"], question["function_name"], thread_id)
 
 
+@lru_cache(maxsize=1_000)
 def tell_ended(review_id: str, name: str, thread_id: str | None) -> None:
     """Warn that a thread's new input has ended an open review; once for each review."""
-    if review_id not in _told and len(_told) < _MAX_TOLD:
-        _told.add(review_id)
-        _LOG.warning(
-            "review %s of `%s` (thread %r) was ended unanswered: the thread was given a new input; "
-            "answer with `resume` before a thread is run with an input again",
-            *(review_id, name, thread_id),
-        )
+    _LOG.warning(
+        "review %s of `%s` (thread %r) was ended unanswered: the thread was given a new input; "
+        "answer with `resume` before a thread is run with an input again",
+        *(review_id, name, thread_id),
+    )

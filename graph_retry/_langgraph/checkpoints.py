@@ -158,6 +158,22 @@ async def is_saved(saver: BaseCheckpointSaver[Any], place: Mapping[str, str]) ->
     return bool(await query(saver, sql, *values))
 
 
+async def namespaces_in(saver: BaseCheckpointSaver[Any], thread_id: str, start: str) -> list[str]:
+    """List the namespaces of a thread that begin with `start`."""
+    storage = storage_of(saver)
+    if storage == "memory":
+        known = [*cast("Any", saver).storage[thread_id]]
+    elif storage == "other":
+        thread: RunnableConfig = {"configurable": {"thread_id": thread_id}}
+        first = await list_checkpoints(saver, thread, filter={"source": "input"})
+        known = list(map(namespace_of, first))
+    else:
+        sql = "SELECT DISTINCT checkpoint_ns FROM checkpoints WHERE thread_id = %s"
+        sql += " AND substr(checkpoint_ns, 1, length(%s)) = %s"
+        known = [row[0] for row in await query(saver, sql, thread_id, start, start)]
+    return [namespace for namespace in known if namespace.startswith(start)]
+
+
 async def check_clock(saved: CheckpointTuple | None) -> None:
     """Refuse to run if the newest checkpoint is from the future; if it is only a little, wait.
 

@@ -177,8 +177,7 @@ async def past_of(
 
 def _refuse(made_with: Mapping[str, Any], begun: Begun) -> NoReturn:
     """Raise, because a call with the same name but other params replaces the call to rewind."""
-    changed = changed_fields(made_with, begun.params.view if begun.params else {})
-    fields = ", ".join(f"`{field}`" for field in changed) or "their types"
+    fields = changed_fields(made_with, begun.params)
     raise RewindRefused(
         f"the node calls `{begun.name}` with other params now (they differ in {fields}), "
         "so it is not known to be the same call. Give the call a `key=` that stays the same, such "

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -44,10 +45,6 @@ _LOOKED_AT = 10_000
 _LOOKED_AT_IN_ALL = 200_000
 """Maximum characters in which credentials are searched: in one text, and in all params."""
 
-_MAX_TOLD = 1_000
-_told: set[tuple[str, ...]] = set()
-"""The warnings given in this process, as (kind of warning, call name, perhaps a field)."""
-
 
 def check_first(given: StepInput, params: Encoded) -> None:
     """Check everything that a call needs, before its first model call.
@@ -66,11 +63,10 @@ def check_first(given: StepInput, params: Encoded) -> None:
         _warn_of_lost_output(plan.settings, run.caller)
 
 
-def _warn(log: logging.Logger, told: tuple[str, ...], message: str, *names: Any) -> None:
-    """Log a warning, unless this process has logged the same one before."""
-    if told not in _told and len(_told) < _MAX_TOLD:
-        _told.add(told)
-        log.warning(message, *names)
+@lru_cache(maxsize=1_000)
+def _warn(log: logging.Logger, message: str, *names: str) -> None:
+    """Log a warning, once in this process."""
+    log.warning(message, *names)
 
 
 def _check_functions(plan: Plan[Any], params: Encoded) -> None:
@@ -124,8 +120,7 @@ def _check_checkpointer(settings: Settings, *, in_a_graph: bool) -> None:
         why = "is reviewed whatever comes back (`review='always'`)"
         raise InterventionRequired(f"`{settings.name}` {why}, but {NO_CHECKPOINTER}.", [])
     if in_a_graph:
-        told = ("checkpointer", settings.name)
-        _warn(_LOG, told, "`%s` may need a person, but %s", settings.name, NO_CHECKPOINTER)
+        _warn(_LOG, "`%s` may need a person, but %s", settings.name, NO_CHECKPOINTER)
 
 
 def _warn_of_lost_output(settings: Settings, caller: RunnableConfig) -> None:
@@ -138,7 +133,6 @@ def _warn_of_lost_output(settings: Settings, caller: RunnableConfig) -> None:
     if known is not None and key not in known:
         _warn(
             _LOG,
-            ("output", name),
             "the retry node `%s` gives its output under the state key `%s`, which the graph around "
             "it does not have, so that LangGraph drops it: add the key to the graph's state, or "
             "name another with `keys={'output': …}`",
@@ -157,7 +151,6 @@ def _warn_of_credentials(plan: Plan[Any], params: Mapping[str, Any]) -> None:
     for path in _suspects(params):
         _warn(
             _PARAMS_LOG,
-            ("credential", name, path),
             "the param %r of `%s` looks like a credential: params are saved with the thread "
             "and shown to reviewers, so capture it in the function instead",
             redacted_path(path, plan.settings.redact, plan.codec.names),

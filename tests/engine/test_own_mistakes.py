@@ -305,9 +305,9 @@ def retry_node(**options):
     return create_retry_node(lambda params: "x", dict, name="extract", review=False, **options)
 
 
-def test_a_state_without_the_key_of_the_output_is_told_at_the_first_run(mode, caplog, monkeypatch):
+def test_a_state_without_the_key_of_the_output_is_told_at_the_first_run(mode, caplog):
     """LangGraph drops the output without a word; a renamed key, or a call by hand, is fine."""
-    monkeypatch.setattr(first_checks, "_told", set())
+    first_checks._warn.cache_clear()
 
     def run(node):
         graph = StateGraph(WithoutOutput).add_node("ask", node).set_entry_point("ask").compile()

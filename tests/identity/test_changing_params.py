@@ -150,6 +150,24 @@ def test_a_repetition_is_told_in_the_question_and_in_the_log(mode, way, caplog):
     assert guide.counts() == {"Paris": 2}
 
 
+@pytest.mark.parametrize("key", [None, "Rome"])
+def test_a_finished_call_that_is_paid_again_is_told(mode, checkpointer, key, caplog):
+    """Only the answered call has the same params; the finished one before it is a new call."""
+    guide, count = Guide(), itertools.count()
+    calls = [("guide", "Rome", key), ("other", "Paris", "Paris")]
+    graph = one_node(node_of(mode, guide, calls, lambda: next(count)), checkpointer)
+    mode.invoke(graph, {}, thread())
+    assert not caplog.messages
+
+    answer(mode, graph, thread(), edit(closed=False))
+
+    assert guide.counts() == {"Rome": 1 if key else 2, "Paris": 2}
+    told = [each.message for each in caplog.records if each.levelname == "WARNING"]
+    assert [("`now`" in each, "key=" in each, "`city`" in each) for each in told] == (
+        [] if key else [(True, True, False)]
+    )
+
+
 @pytest.mark.parametrize("cities", [("Rome", "Paris"), ("Paris", "Rome"), CITIES], ids=str)
 def test_changing_params_of_calls_in_a_loop(mode, cities):
     """Every result is its own call's; what is paid twice was told."""
