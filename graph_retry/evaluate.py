@@ -40,6 +40,7 @@ from graph_retry.hooks import Budget
 from graph_retry.ledger import Ledger
 from graph_retry.metrics import known_sum, summarize
 from graph_retry.options import RetryOptions, settle
+from graph_retry.records import role_of
 
 __all__ = ["Compare", "Ended", "EvaluateOptions", "Evaluation", "Judged", "aevaluate", "evaluate"]
 
@@ -326,5 +327,7 @@ async def _today(expected: Any, validator: Validator | None) -> Any:
 
 def _was_asked(ledger: Ledger) -> bool:
     """Return whether a person was asked about a recorded call, or is asked now."""
-    decided = [str((one["decision"] or {}).get("author", "")) for one in ledger.attempts]
-    return ledger.waits is True or any(one.startswith(("human", "system")) for one in decided)
+    authors = [one["author"] for one in ledger.attempts]
+    authors += [one["decision"]["author"] for one in ledger.attempts if one["decision"]]
+    asked = {"human", "system", "state edit"}.intersection(map(role_of, authors))
+    return ledger.waits is True or bool(asked)

@@ -22,6 +22,16 @@ SCHEMA_VERSION = 1
 INTERVENTION = "llm_intervention"
 """The `type` in the value of each interrupt that graph-retry raises."""
 
+PEOPLE = frozenset({"human", "rewind", "state edit"})
+"""The roles of people. A person answers a review (`human`), goes back to an earlier attempt
+(`rewind`), or edits the params in state at a review (`state edit`)."""
+
+
+def role_of(author: str) -> str:
+    """Return the kind of an author: `human` for `human:ada`, `hook` for `hook:shorten`."""
+    return author.partition(":")[0]
+
+
 FailureKind = Literal[
     "transient",
     "invalid_syntax",

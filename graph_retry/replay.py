@@ -21,11 +21,12 @@ from graph_retry._twins import async_twin, in_sync
 from graph_retry.errors import ReplayMismatch
 from graph_retry.ledger import OneCall, attempts_in
 from graph_retry.options import RetryOptions, settle
-from graph_retry.records import Attempt, Failure
+from graph_retry.records import Attempt, Failure, role_of
 
 __all__ = ["ReplayOptions", "Replayed", "areplay", "replay"]
 
 _JUDGED = ("status", "failure", "issues", "repaired", "repairs", "lossless")
+_AUTOMATIC = ("hook", "feedback")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +114,7 @@ async def replay(
             params=None if proposal is None else proposal.params.view,
             differs=[] if record["status"] == "running" else _differences(record, now),
         )
-        if asked and following is not None and _is_automatic(following["author"]):
+        if asked and following is not None and role_of(following["author"]) in _AUTOMATIC:
             recorded = params_at(ledger, following["number"])
             expected = (following["author"], recorded and recorded.view)
             actual = (result.author, result.params)
@@ -139,10 +140,6 @@ areplay = async_twin(replay)
 
 def _no_model(_params: Any) -> NoReturn:
     raise AssertionError("a replay calls no model")
-
-
-def _is_automatic(author: str) -> bool:
-    return author.startswith(("hook", "feedback"))
 
 
 async def _judged_again(

@@ -24,7 +24,7 @@ from graph_retry._json import digest, is_object
 from graph_retry._redact import Redact, redacted
 from graph_retry._review.deadline import now
 from graph_retry.options import Settings
-from graph_retry.records import Attempt
+from graph_retry.records import PEOPLE, Attempt, role_of
 
 Ended = Callable[..., None]
 """Records the outcome of an attempt in its span: failure, usage and finish reason. For a request,
@@ -117,8 +117,8 @@ class CallTrace:
         """Record a decision as a span that lasts from its question until now."""
         ended = datetime.fromisoformat(now())
         began = ended if asked_at is None else datetime.fromisoformat(asked_at)
-        role = str(decision["author"]).partition(":")[0]
-        about = {"graph_retry.decision": decision["type"], "graph_retry.actor.role": role}
+        about = {"graph_retry.decision": decision["type"]}
+        about["graph_retry.actor.role"] = role_of(decision["author"])
         _metric("graph_retry.reviews.waiting", "add", -1, {})
         _metric("graph_retry.review.wait", "record", (ended - began).total_seconds(), about)
         if self._tracer is None or self._span is None:
@@ -214,11 +214,11 @@ class CallTrace:
         if self._tracer is None:
             yield None
             return
-        author = record["author"]
+        role = role_of(record["author"])
         known = {
             "graph_retry.name": name,
             "graph_retry.attempt": record["number"],
-            "graph_retry.author": "human" if author.startswith("human") else author,
+            "graph_retry.author": role if role in PEOPLE else record["author"],
             **attributes,
         }
         parent = None if self._span is None else _trace().set_span_in_context(self._span)

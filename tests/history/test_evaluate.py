@@ -46,6 +46,17 @@ def better(params):
     return Completion({2: '{"n": 99}', 9: "none"}.get(n, f'{{"n": {n}}}'), USAGE)
 
 
+def test_params_edited_in_state_at_a_review_are_a_persons_answer():
+    """The call waited for a person, who edited the state instead of answering."""
+    graph = one_call("node", None, Model(old), InMemorySaver())
+    graph.invoke({"params": {"n": 0}}, thread())
+    (task,) = graph.get_state(thread(), subgraphs=True).tasks
+    graph.update_state(task.state.config, {"params": {"n": 1}})
+    assert graph.invoke(None, thread())["output"] == {"n": 1}
+    done = evaluate(graph, better, output=dict[str, int])
+    assert done.figures()["asked before"] == 1
+
+
 def test_what_would_have_been_asked_is_counted(mode, recorded):
     """Each recorded call is made once; agreement is with what a person supplied."""
     model = Model(better)

@@ -5,6 +5,7 @@ import threading
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
+import graph_retry.rewind
 from graph_retry import (
     AttemptsExhausted,
     Completion,
@@ -245,6 +246,24 @@ def test_a_person_may_call_through_an_open_circuit(form, mode, clock):
     other = one_call(form, mode, model, InMemorySaver(), **options)
     mode.invoke(other, {"params": {"answer": "no"}}, thread("3"))
     assert len(model.calls) == 4
+
+
+@pytest.mark.parametrize("how", ["edited in state", "rewind"])
+def test_a_person_who_does_not_answer_the_review_may_call_as_well(mode, how):
+    """Whoever changes the params is a person: in the state of an open review, or by `rewind`."""
+    model = Model(
+        lambda params: Completion("3" if params["n"] else "no", usage={"total_tokens": 300})
+    )
+    options = {"output": int, "budget": SharedBudget(tokens=200)}
+    graph = one_call("node", mode, model, InMemorySaver(), **options)
+    mode.invoke(graph, {"params": {"n": 0}}, thread())
+    if how == "rewind":
+        state = mode.call(graph_retry.rewind, "rewind", graph, thread(), attempt=1, params={"n": 1})
+    else:
+        (task,) = mode.call(graph, "get_state", thread(), subgraphs=True).tasks
+        mode.call(graph, "update_state", task.state.config, {"params": {"n": 1}})
+        state = mode.invoke(graph, None, thread())
+    assert (state["output"], len(model.calls)) == (3, 2)
 
 
 def test_an_old_failure_that_is_told_again_does_not_open_the_circuit(clock):

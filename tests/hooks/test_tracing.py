@@ -10,6 +10,7 @@ from opentelemetry.trace import StatusCode
 
 from graph_retry import Completion, aretry_llm_call, edit, retry_llm_call
 from graph_retry._run.tracing import tracer
+from graph_retry.rewind import rewind
 from tests.loops import Model, answer, one_call, refused, thread
 
 USAGE = {"input_tokens": 6, "output_tokens": 4, "total_tokens": 10}
@@ -142,6 +143,15 @@ def test_resumes_and_steps_that_run_again_open_no_second_span(form, mode, checkp
         ("generate_content", "human"),
         ("count validate", "human"),
     ]
+
+
+def test_no_span_names_a_person(spans):
+    """An attempt tells the kind of its author, also after a rewind with a decision by name."""
+    graph = one_call("node", None, Model(reply), InMemorySaver())
+    graph.invoke({"params": {"n": 1}}, thread())
+    rewind(graph, thread(), attempt=1, decision={**edit(n=4), "by": "ada"})
+    authors = [span.attributes.get("graph_retry.author") for span in parts(spans)]
+    assert authors[-2:] == ["rewind", "rewind"]
 
 
 def test_each_request_of_a_transport_retry_is_a_span(mode, spans):

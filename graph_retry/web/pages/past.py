@@ -14,7 +14,7 @@ from graph_retry._params.patch import changes
 from graph_retry.history import ledgers_in
 from graph_retry.ledger import Ledger
 from graph_retry.metrics import known_sum
-from graph_retry.records import Attempt
+from graph_retry.records import PEOPLE, Attempt, role_of
 from graph_retry.web.rows import any_item, thread_key
 from graph_retry.web.safety import Access
 from graph_retry.web.waiting import Waiting
@@ -62,7 +62,8 @@ def past_call(ledger: Ledger) -> PastCall | None:
 
 
 def _is_by_person(attempt: Attempt) -> bool:
-    return str((attempt["decision"] or {}).get("author", "")).startswith("human")
+    decision = attempt["decision"]
+    return decision is not None and role_of(decision["author"]) == "human"
 
 
 def _waited(attempt: Attempt) -> float:
@@ -79,7 +80,7 @@ def _changed(ledger: Ledger) -> Iterator[str]:
             "edited": (row["params"], row["revised"]),
             "supplied": ({"output": row["output"]}, {"output": row["value"]}),
         }.get(row["how"], (None, None))
-        if row["role"] == "human" and before is not None and after is not None:
+        if row["role"] in PEOPLE and before is not None and after is not None:
             yield from {any_item(place) for place, _, _ in changes(before, after)}
 
 
