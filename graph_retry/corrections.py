@@ -23,7 +23,7 @@ from typing_extensions import TypedDict
 
 from graph_retry._arguments import checked
 from graph_retry._awaiting import passed_as
-from graph_retry._corrections.files import Exported, Writer, import_corrections
+from graph_retry._corrections.files import Exported, import_corrections, writing
 from graph_retry._corrections.record import Correction, How, content_key, corrections_in
 from graph_retry._corrections.renderings import Format, ToMessages
 from graph_retry._json import is_object
@@ -233,11 +233,12 @@ async def export(
         ...     export([Ledger([])], os.path.join(folder, "data.jsonl"), "openai").left_out
         Counter()
     """
-    writer, sieve = Writer(path, format, split, redact, messages), _Sieve(selection)
-    with writer:
+    told, sieve = Exported(), _Sieve(selection)
+    with writing(path, format, split, redact, messages, told) as write:
         async for row in _rows(source, sieve):
-            writer.add(row)
-    return writer.result(sieve.left_out)
+            write(row)
+    told.left_out.update(sieve.left_out)
+    return told
 
 
 aexport = async_twin(export)

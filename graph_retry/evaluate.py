@@ -16,9 +16,9 @@ from typing import Any, NamedTuple, Unpack, cast
 
 from pydantic_core import to_jsonable_python
 
-from graph_retry._arguments import Count, checked
+from graph_retry._arguments import Count
 from graph_retry._attempts import params_at
-from graph_retry._awaiting import passed_as
+from graph_retry._awaiting import is_sync, passed_as
 from graph_retry._corrections.evaluation import (
     Compare,
     Ended,
@@ -33,6 +33,7 @@ from graph_retry._params.codec import ParamsCodec
 from graph_retry._redact import redacted
 from graph_retry._run.plan import make_plan
 from graph_retry._signatures import LLMCall, OnRetry, name_of
+from graph_retry._twins import async_twin, in_sync
 from graph_retry.errors import AttemptsExhausted, InterventionRequired
 from graph_retry.function import Call
 from graph_retry.history import LedgerSource, aevery_ledger, every_ledger
@@ -84,8 +85,8 @@ class _Case(NamedTuple):
     params: Any
 
 
-@checked
-def evaluate(
+@in_sync
+async def evaluate(
     source: LedgerSource,
     llm_call: LLMCall[Any, Any],
     on_retry: OnRetry[Any] = None,
@@ -121,10 +122,12 @@ def evaluate(
         >>> better.figures()["valid at once"], better.results[0]["output"]
         (1, 10)
     """
-    run = _Run(llm_call, on_retry, output, {**options})
+    run, threads = _Run(llm_call, on_retry, output, {**options}), options.get("threads")
+    if not is_sync():
+        return await run.on(aevery_ledger(source, threads=threads))
 
     async def ledgers() -> AsyncIterator[Ledger]:
-        for ledger in every_ledger(source, threads=options.get("threads")):
+        for ledger in every_ledger(source, threads=threads):
             yield ledger
 
     async def all_of_them() -> Evaluation:
@@ -138,18 +141,7 @@ def evaluate(
         return thread.submit(asyncio.run, all_of_them()).result()
 
 
-@checked
-async def aevaluate(
-    source: LedgerSource,
-    llm_call: LLMCall[Any, Any],
-    on_retry: OnRetry[Any] = None,
-    *,
-    output: Any = None,
-    **options: Unpack[EvaluateOptions],
-) -> Evaluation:
-    """Do what `evaluate` does, from async code."""
-    run = _Run(llm_call, on_retry, output, {**options})
-    return await run.on(aevery_ledger(source, threads=options.get("threads")))
+aevaluate = async_twin(evaluate)
 
 
 class _Run:

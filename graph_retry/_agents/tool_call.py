@@ -86,14 +86,11 @@ def of_attempt(request: ToolCallRequest, args: dict[str, Any]) -> ToolCallReques
 class Args(ParamsCodec[dict[str, Any]]):
     """The arguments of a tool call as params. They have no place for a message to the model."""
 
+    why_no_comment = "a tool reads only its arguments"
+
     def __init__(self) -> None:
         """Make the codec of a tool without a known schema."""
         super().__init__(dict)
-
-    @property
-    def why_no_comment(self) -> str:
-        """The reason why a comment on a tool call is refused, also if it has a prompt."""
-        return "a tool reads only its arguments"
 
 
 class ToolArgs(Args):

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Any, Self, cast
+from typing import Any, cast
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
 
@@ -34,62 +33,45 @@ class Exported:
     left_out: Counter[str] = field(default_factory=Counter[str])
 
 
-class Writer:
-    """Writes rows to the files of an export; the files appear only after all rows are written."""
+@contextmanager
+def writing(
+    path: str | Path,
+    format: Format,
+    split: Mapping[str, float] | None,
+    redact: Callable[[str], str] | None,
+    messages: ToMessages | None,
+    told: Exported,
+) -> Generator[Callable[[Correction], None], None, None]:
+    """Yield a function that writes a row, and count the rows in `told`.
 
-    def __init__(
-        self,
-        path: str | Path,
-        format: Format,
-        split: Mapping[str, float] | None,
-        redact: Callable[[str], str] | None,
-        messages: ToMessages | None,
-    ) -> None:
-        self._split = _checked_split(split)
-        self._kind, self._redact, self._messages = FORMATS[format], redact, messages
-        whole = _checked_path(Path(path), format)
-        self._paths = {
-            part: whole.with_name(f"{whole.stem}.{part}{whole.suffix}") if part else whole
-            for part in (self._split or {"": 1.0})
-        }
-        self._files: dict[str, IO[str]] = {}
-        self._written: Counter[str] = Counter()
-        self._left_out: Counter[str] = Counter()
-        self._stack = ExitStack()
+    The files appear only when the block has ended without an error. A row that the format cannot
+    hold is left out.
+    """
+    shares, kind = _checked_split(split), FORMATS[format]
+    whole = _checked_path(Path(path), format)
+    paths = {part: whole.with_name(f"{whole.stem}.{part}{whole.suffix}") for part in shares or ()}
+    paths = paths or {"": whole}
+    told.written.update(dict.fromkeys(map(str, paths.values()), 0))
+    with ExitStack() as stack:
+        files = {part: stack.enter_context(replacing(place)) for part, place in paths.items()}
+        for file in files.values():
+            file.write(kind.head)
 
-    def __enter__(self) -> Self:
-        for part, path in self._paths.items():
-            file = self._files[part] = self._stack.enter_context(replacing(path))
-            file.write(self._kind.head)
-        return self
+        def write(row: Correction) -> None:
+            part = _part_of(row["thread"] or row["id"], shares)  # A thread is in one part.
+            named = cast("Correction", {**row, "split": part} if part else row)
+            try:
+                made = kind.render(redacted_row(named, redact), messages)
+            except LeftOut as why:
+                told.left_out[str(why)] += 1
+                return
+            is_first = not told.written[str(paths[part])]
+            files[part].write(("" if is_first else kind.between) + json.dumps(made))
+            told.written[str(paths[part])] += 1
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        for part, file in self._files.items():
-            file.write(self._kind.end if self._written[part] or self._kind.head else "")
-        self._stack.__exit__(kind, error, trace)
-
-    def add(self, row: Correction) -> None:
-        """Write a row to the file of its part. If the format cannot hold the row, count it."""
-        part = _part_of(row["thread"] or row["id"], self._split)  # A thread is in one part.
-        named = cast("Correction", {**row, "split": part} if part else row)
-        try:
-            made = self._kind.render(redacted_row(named, self._redact), self._messages)
-        except LeftOut as why:
-            self._left_out[str(why)] += 1
-            return
-        self._files[part].write(self._kind.between if self._written[part] else "")
-        self._files[part].write(json.dumps(made))
-        self._written[part] += 1
-
-    def result(self, left_out: Counter[str]) -> Exported:
-        """Return the summary of the export."""
-        written = {str(path): self._written[part] for part, path in self._paths.items()}
-        return Exported(written, left_out + self._left_out)
+        yield write
+        for part, file in files.items():
+            file.write(kind.end if told.written[str(paths[part])] or kind.head else "")
 
 
 def _checked_path(path: Path, format: Format) -> Path:

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ValidationError
 from graph_retry._issues import ABSENT, issue, pydantic_issues
 from graph_retry._json import is_object
 from graph_retry._params.fields import hidden_fields
-from graph_retry._params.params_type import describe_type, inferred_schema
+from graph_retry._params.params_type import Form, describe_type, inferred_schema
 from graph_retry._params.patch import Encoded, changes
 from graph_retry._params.tagged_json import (
     NO_BASE64,
@@ -84,6 +84,9 @@ class ParamsCodec(Generic[ParamsT]):
         >>> codec.decode({"limit": 9, "ids": [7]}, {"/ids": "set"})
         {'limit': 9, 'ids': {7}}
     """
+
+    why_no_comment: str | None = None
+    """The reason why these params never hold a comment to the model; None if they may."""
 
     def __init__(self, params_type: type[ParamsT] | Any) -> None:
         """Create a codec for a model, dataclass, TypedDict, `dict` or other type for pydantic.
@@ -161,19 +164,9 @@ class ParamsCodec(Generic[ParamsT]):
         return property_names(schema) | frozenset(self.fields or ())
 
     @property
-    def is_empty(self) -> bool:
-        """Whether the call has no params. Then a reviewer can edit nothing."""
-        return self._type.form == "empty"
-
-    @property
-    def is_bare(self) -> bool:
-        """Whether the params are a single value, which the view shows as `{"value": …}`."""
-        return self._type.form == "bare"
-
-    @property
-    def why_no_comment(self) -> str | None:
-        """The reason why these params never hold a comment to the model; None if they may."""
-        return None
+    def form(self) -> Form:
+        """The layout of the view; see `TypeDescription`. A reviewer cannot edit an `empty` one."""
+        return self._type.form
 
     def schema(self, view: dict[str, Any] | None = None) -> dict[str, Any]:
         """Return the JSON Schema of the view. For untyped params, it is inferred from `view`.

@@ -241,7 +241,9 @@ ROWS: dict[str, Row] = {
     "edit": Row(
         data="params",
         calls=(True, True),
-        missing=lambda question: "the call has no params" if question.codec.is_empty else None,
+        missing=lambda question: (
+            "the call has no params" if question.codec.form == "empty" else None
+        ),
         decide=_call_again,
         does=lambda _: "call again with your changes",
         example={"params": ...},

@@ -108,7 +108,7 @@ def edited(given: Reading, changes: dict[str, Any], question: Question) -> Encod
 def _fields(data: Any, question: Question) -> dict[str, Any]:
     if data is None:
         return {}
-    if question.codec.is_bare:
+    if question.codec.form == "bare":
         return _bare_field(data, question.shown["value"])
     if isinstance(data, str):
         with suppress(NotJsonError):

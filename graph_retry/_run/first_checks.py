@@ -96,7 +96,7 @@ def _check_default(plan: Plan[Any], view: Mapping[str, Any]) -> None:
     edited = default.get("params")
     if default["type"] == "edit" and is_object(edited) and plan.codec.fields is None:
         for name in edited:
-            if near := None if plan.codec.is_bare else near_miss(name, view, edited):
+            if near := None if plan.codec.form == "bare" else near_miss(name, view, edited):
                 raise ValueError(
                     f"`default_decision` edits `{name}`, which params do not have. Did you mean "
                     f"`{near}`? To add a field of that name, edit `{near}` with it."

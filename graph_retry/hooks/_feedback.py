@@ -131,7 +131,7 @@ def comment_field(
     """Return the field of the params to which a person's comment can be added, or None."""
     if codec.why_no_comment is not None:
         return None
-    if codec.is_bare:
+    if codec.form == "bare":
         return "value" if isinstance(view.get("value"), str) else None
     return prompt_field(view, field)
 

@@ -71,7 +71,7 @@ class Gate:
             mean = attempt.get("logprob")
             given = None if mean is None else math.exp(mean)
         else:
-            value = (attempt["raw"] or {}) and _read(attempt)
+            value = parsed_value(attempt, as_text=attempt.get("lossless") is None)
             given = value.get(self.of) if is_object(value) else None
         known = float(given) if is_number(given) and 0 <= given <= 1 else None
         is_unsure = self.confidence > 0 and (known is None or known < self.confidence)
@@ -83,13 +83,6 @@ class Gate:
             "confidence": known,
             "needed": float(self.confidence),
         }
-
-
-def _read(attempt: Attempt) -> Any:
-    try:
-        return parsed_value(attempt)
-    except ValueError:  # The output is not JSON.
-        return None
 
 
 async def verdict_of(rule: Any, attempt: Attempt) -> bool | GateVerdict:

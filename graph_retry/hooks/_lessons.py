@@ -99,7 +99,17 @@ def merging_lessons(window: Count) -> Callable[..., list[Lesson]]:
         ['2', '3']
     """
 
-    def merge(known: list[Lesson] | None, new: list[Lesson] | None) -> list[Lesson]:
+    @checked
+    def merge_lessons(known: list[Lesson] | None, new: list[Lesson] | None) -> list[Lesson]:
+        """Merge lessons into a window, as the reducer of a state key.
+
+        The window keeps the newest lessons (ten by default), and the last success of each step.
+
+        Example:
+            >>> wrong = Lesson(id="a", step="extract", text="/age: missing", at="2030-01-01")
+            >>> [lesson["text"] for lesson in merge_lessons([wrong], [wrong, wrong])]
+            ['/age: missing']
+        """
         by_id = {lesson["id"]: lesson for lesson in (*(known or ()), *(new or ()))}
         ordered = sorted(by_id.values(), key=lambda lesson: (lesson["at"], lesson["id"]))
         last_success = {lesson["step"]: lesson for lesson in ordered if lesson["text"] is None}
@@ -107,21 +117,10 @@ def merging_lessons(window: Count) -> Callable[..., list[Lesson]]:
         wrong = [lesson for lesson in ordered if lesson["text"] is not None]
         return [*successes, *wrong[-window:]]
 
-    return merge
+    return merge_lessons
 
 
-@checked
-def merge_lessons(window: list[Lesson] | None, new: list[Lesson] | None) -> list[Lesson]:
-    """Merge lessons into a window, as the reducer of a state key.
-
-    The window keeps the ten newest lessons, and the last success of each step.
-
-    Example:
-        >>> wrong = Lesson(id="a", step="extract", text="/age: missing", at="2030-01-01")
-        >>> [lesson["text"] for lesson in merge_lessons([wrong], [wrong, wrong])]
-        ['/age: missing']
-    """
-    return merging_lessons(_WINDOW)(window, new)
+merge_lessons = merging_lessons(_WINDOW)
 
 
 @checked

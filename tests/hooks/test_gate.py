@@ -51,6 +51,16 @@ def test_only_what_is_sure_enough_passes(form, mode, name):
     assert (verdict["ask"], verdict["sampled"]) == (asks, False)
 
 
+def test_a_text_has_no_fields():
+    """The output is the text itself, even if the text looks like an object with a confidence."""
+    graph = one_call(
+        "node", None, Model('{"confidence": 1}'), InMemorySaver(), output=str,
+        review=Gate(confidence=0.5),
+    )  # fmt: skip
+    graph.invoke({"params": {}}, thread())
+    assert pending_reviews(graph, thread())
+
+
 def test_a_judge_of_ones_own_is_asked_once(mode):
     """Sync or async, however often the thread is resumed."""
     asked = []

@@ -113,7 +113,7 @@ def test_unfit_views_are_refused(params_type: Any, view: Any, types: Any, paths:
     again = pickle.loads(pickle.dumps(error))
     assert (again.issues, str(again)) == (error.issues, str(error))
     unknown = all(issue["code"] == "unknown_field" for issue in error.issues)
-    if not (unknown or (codec.is_bare and not isinstance(view, dict))):
+    if not (unknown or (codec.form == "bare" and not isinstance(view, dict))):
         with pytest.raises(ParamsInvalid):
             codec.decode(view, types)
 
@@ -183,26 +183,26 @@ def test_changes_in_place_are_noticed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("codec", "fields", "bare", "empty", "required"),
+    ("codec", "fields", "form", "required"),
     [
-        (ParamsCodec(None), (), False, True, None),
-        (ParamsCodec(str), ("value",), True, False, ["value"]),
-        (ParamsCodec(dict), None, False, False, None),
-        (ParamsCodec(dict[str, int]), None, False, False, None),
-        (ParamsCodec(Open), None, False, False, None),
-        (ParamsCodec(Point), ("x", "y"), False, False, ["x"]),
-        (ParamsCodec(Aliased), ("a", "b", "inner"), False, False, ["a", "b"]),
-        (ParamsCodec(Request), ("prompt", "when", "tool"), False, False, ["prompt"]),
-        (ParamsCodec.for_value({"a": 1}), None, False, False, None),
-        (ParamsCodec.for_value([1]), ("value",), True, False, None),
-        (ParamsCodec.for_value(None), (), False, True, None),
+        (ParamsCodec(None), (), "empty", None),
+        (ParamsCodec(str), ("value",), "bare", ["value"]),
+        (ParamsCodec(dict), None, "object", None),
+        (ParamsCodec(dict[str, int]), None, "object", None),
+        (ParamsCodec(Open), None, "object", None),
+        (ParamsCodec(Point), ("x", "y"), "object", ["x"]),
+        (ParamsCodec(Aliased), ("a", "b", "inner"), "object", ["a", "b"]),
+        (ParamsCodec(Request), ("prompt", "when", "tool"), "object", ["prompt"]),
+        (ParamsCodec.for_value({"a": 1}), None, "object", None),
+        (ParamsCodec.for_value([1]), ("value",), "bare", None),
+        (ParamsCodec.for_value(None), (), "empty", None),
     ],
 )
 def test_codec_tells_its_form(
-    codec: ParamsCodec[Any], fields: Any, bare: bool, empty: bool, required: Any
+    codec: ParamsCodec[Any], fields: Any, form: str, required: Any
 ) -> None:
     """Fields, form and an object schema are known before any value is."""
-    assert (codec.fields, codec.is_bare, codec.is_empty) == (fields, bare, empty)
+    assert (codec.fields, codec.form) == (fields, form)
     schema = codec.schema({"a": 1})
     assert schema["type"] == "object"
     assert schema.get("required") == required
