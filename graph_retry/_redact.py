@@ -37,6 +37,19 @@ def redacted(value: Any, redact: Redact | None, names: Collection[str] = ()) -> 
     return value
 
 
+def redacted_in_logs(text: str | None, redact: Redact | None) -> str | None:
+    """Redact a text for a log or a span; hide the text if `redact` raises.
+
+    Logs and spans are written when a model call is paid and not saved yet. An exception of the
+    user's function would lose the call.
+    """
+    try:
+        shown: str | None = redacted(text, redact)
+    except Exception as error:  # noqa: BLE001 - whatever the user's function raises
+        return f"(hidden, because `redact` raised `{type(error).__name__}`)"
+    return shown
+
+
 def _redacted_text(text: str, redact: Redact) -> str:
     """Redact a text. Resolve the escapes that hide private parts, such as `%C3%BC`."""
     shown = _shown(text, redact)

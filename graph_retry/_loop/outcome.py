@@ -26,7 +26,7 @@ from graph_retry._output.providers.langchain import mean_logprob
 from graph_retry._output.validator import Validator, format_issues
 from graph_retry._params.patch import Encoded
 from graph_retry._params.tagged_json import TYPES, Writer, differences, restore
-from graph_retry._redact import redacted
+from graph_retry._redact import redacted_in_logs
 from graph_retry._run.plan import Plan
 from graph_retry._signatures import name_of
 from graph_retry._wording import quoted_with_article
@@ -53,8 +53,8 @@ def outcome_of_error(plan: Plan[Any], record: Attempt, error: Exception) -> Outc
     # The ledger keeps only the error's message, so a traceback can be seen only here.
     if _LOG.isEnabledFor(logging.DEBUG):
         trace = without_keys("".join(traceback.format_exception(error)))
-        trace = redacted(trace, settings.redact)
-        _LOG.debug("attempt %s of `%s` failed:\n%s", record["number"], settings.name, trace)
+        shown = redacted_in_logs(trace, settings.redact)
+        _LOG.debug("attempt %s of `%s` failed:\n%s", record["number"], settings.name, shown)
     failure = _failure_of(error, settings)
     place = place_of_bug(error, plan.llm_call) if failure["kind"] == "rejected_input" else None
     if place is not None:
@@ -72,7 +72,14 @@ def outcome_of_error(plan: Plan[Any], record: Attempt, error: Exception) -> Outc
 def _failure_of(error: Exception, settings: Settings) -> Failure:
     if isinstance(error, TimeoutError) and not str(error) and settings.timeout is not None:
         error = TimeoutError(f"no result within {settings.timeout:g} s")
-    return failure_of(error, classified(error, settings.classify))
+    kind, mistakes = attempt(classified, error, settings.classify)
+    if not mistakes:
+        return failure_of(error, kind)
+    # The request is paid and not saved yet. An exception here would lose it, so the mistake is a
+    # part of the failure, which no hook may retry.
+    failure, mistake = failure_of(error, "permanent"), mistakes[0]["message"]
+    tell(f"`classify` has a mistake: {mistake}", place_of(settings.classify), settings.redact)
+    return {**failure, "message": f"{failure['message']} (`classify` failed: {mistake})"}
 
 
 def outcome_of_result(plan: Plan[Any], result: Any) -> Outcome:

@@ -19,7 +19,7 @@ from langchain_core.runnables import Runnable
 from graph_retry._awaiting import unwrapped
 from graph_retry._credentials import without_keys
 from graph_retry._issues import text_of
-from graph_retry._redact import Redact, redacted
+from graph_retry._redact import Redact, redacted_in_logs
 
 _LOG = logging.getLogger("graph_retry")
 
@@ -83,7 +83,7 @@ def place_of(function: Callable[..., Any] | Runnable[Any, Any]) -> Place | None:
 def tell(what: str, place: Place | None, redact: Redact | None = None) -> None:
     """Log a mistake as a warning, with its file and line."""
     at = "" if place is None else f' (file "{place.file}", line {place.line})'
-    _LOG.warning("%s%s", redacted(without_keys(what), redact), at)
+    _LOG.warning("%s%s", redacted_in_logs(without_keys(what), redact), at)
 
 
 def tell_bug(of: str, error: Exception, place: Place, redact: Redact | None = None) -> None:

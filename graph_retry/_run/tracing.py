@@ -21,7 +21,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from graph_retry._json import digest, is_object
-from graph_retry._redact import Redact, redacted
+from graph_retry._redact import Redact, redacted_in_logs
 from graph_retry._review.deadline import now
 from graph_retry.options import Settings
 from graph_retry.records import PEOPLE, Attempt, role_of
@@ -94,7 +94,7 @@ class CallTrace:
         attributes = {
             "gen_ai.operation.name": "invoke_workflow",
             "gen_ai.workflow.name": settings.name,
-            "gen_ai.conversation.id": redacted(thread, settings.redact),
+            "gen_ai.conversation.id": redacted_in_logs(thread, settings.redact),
             "gen_ai.output.type": output_type,
         }
         self._span = self._tracer.start_span(
@@ -164,7 +164,7 @@ class CallTrace:
     ) -> Generator[Ended, None, None]:
         """Open the span of one request to the model; `request` counts them within the attempt."""
         model = params.get("model")
-        shown = redacted(model, settings.redact) if isinstance(model, str) else None
+        shown = redacted_in_logs(model, settings.redact) if isinstance(model, str) else None
         operation = {"gen_ai.operation.name": "generate_content"}
         model_asked = _known({"gen_ai.request.model": shown})
         attributes = {**operation, "graph_retry.request": request, **model_asked}
@@ -173,7 +173,7 @@ class CallTrace:
 
             def ended(outcome: Mapping[str, Any], result: Any = None) -> None:
                 usage: Any = outcome.get("usage") or {}
-                origin = redacted(_origin(result), settings.redact, _ORIGIN)
+                origin = _origin(result, settings.redact)
                 for kind in ("input", "output"):
                     if (count := usage.get(f"{kind}_tokens")) is not None:
                         about = {**operation, **model_asked, **origin, "gen_ai.token.type": kind}
@@ -194,7 +194,7 @@ class CallTrace:
                     return
                 is_valid = outcome.get("failure") is None
                 found = dict.fromkeys(each["code"] for each in outcome["issues"])
-                codes = redacted(", ".join(found), settings.redact)
+                codes = redacted_in_logs(", ".join(found), settings.redact)
                 verdict = {
                     "gen_ai.evaluation.name": "validation",
                     "gen_ai.evaluation.score.value": float(is_valid),
@@ -293,7 +293,7 @@ def _tell(span: Any, attributes: Mapping[str, Any], outcome: Mapping[str, Any]) 
 def _outcome(record: Mapping[str, Any], redact: Redact | None) -> dict[str, Any]:
     failure: Any = record.get("failure")
     usage: Any = record.get("usage") or {}
-    reason = redacted(record.get("finish_reason"), redact)
+    reason = redacted_in_logs(record.get("finish_reason"), redact)
     outcome: dict[str, Any] = {
         "error.type": failure and failure["type"],
         "graph_retry.failure_kind": failure and failure["kind"],
@@ -304,8 +304,8 @@ def _outcome(record: Mapping[str, Any], redact: Redact | None) -> dict[str, Any]
     return _known(outcome)
 
 
-def _origin(result: Any) -> dict[str, Any]:
-    """Return the provider and the model that a result names, if it names them."""
+def _origin(result: Any, redact: Redact | None) -> dict[str, Any]:
+    """Return the provider and the model that a result names, redacted, if it names them."""
     # LangChain's `with_structured_output(include_raw=True)` returns the message under `raw`.
     if is_object(result):
         result = result.get("raw")
@@ -319,4 +319,4 @@ def _origin(result: Any) -> dict[str, Any]:
         model = getattr(result, "model", None) if provider else None
     named = _PROVIDERS.get(provider, provider) if isinstance(provider, str) else None
     found = zip(_ORIGIN, (named, model), strict=True)
-    return {name: value for name, value in found if isinstance(value, str)}
+    return {name: redacted_in_logs(each, redact) for name, each in found if isinstance(each, str)}

@@ -159,20 +159,39 @@ def raises(*_given):
     raise LookupError("lost")
 
 
-@pytest.mark.parametrize("option", ["classify", "feedback", "on_attempt", "redact", "repair"])
+@pytest.mark.parametrize("option", ["feedback", "on_attempt", "redact", "repair"])
 def test_an_exception_of_a_function_names_its_option(form, mode, option):
     """The exception stays as it is, and a note tells which option brought the function."""
-
-    def model(params):
-        if option == "classify":
-            raise ValueError("no answer")
-        return "no"
-
-    graph = one_call(form, mode, mode.colour(model), InMemorySaver(), **{option: raises})
+    model = mode.colour(lambda params: "no")
+    graph = one_call(form, mode, model, InMemorySaver(), **{option: raises})
     with pytest.raises(LookupError, match="lost") as raised:
         mode.invoke(graph, {"params": {"n": 0}}, thread())
     notes = [note for note in raised.value.__notes__ if "passed as" in note]
     assert notes == [f"A function that was passed as `{option}` raised this exception."]
+
+
+def test_a_redactor_that_raises_for_a_log_loses_no_call(form, mode, caplog):
+    """The mistake of the model's function is logged before the call is saved."""
+    is_broken = [True]
+
+    def redact(text):
+        if is_broken[0] and "promt" in text:
+            raise LookupError("lost")
+        return text
+
+    model = Model(misspelt)
+    graph = one_call(form, mode, model, InMemorySaver(), redact=redact)
+    with pytest.raises(LookupError, match="lost"):
+        mode.invoke(graph, {"params": {"n": 0}}, thread())
+    assert "`redact` raised `LookupError`" in warnings_of(caplog)[0]
+    is_broken.clear()
+    is_broken.append(False)
+
+    mode.invoke(graph, None, thread())
+
+    (review,) = reviews(mode, graph, thread())
+    assert "promt" in review.error
+    assert len(model.calls) == 1
 
 
 def test_an_exception_of_a_hook_a_rule_or_a_price_names_its_option(mode):

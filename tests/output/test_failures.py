@@ -231,14 +231,22 @@ def test_the_caller_may_classify_otherwise(form, mode):
     assert seen == ["ValueError", "ValueError", "KeyError"]
 
 
-def test_an_unknown_kind_from_classify_is_an_error_that_names_the_kinds(form, mode):
-    """It is raised from the run, not kept as a failure that no rule knows."""
-    graph = one_call(
-        form,
-        mode,
-        Model(raising(ValueError("no"))),
-        InMemorySaver(),
-        classify=lambda _: "permament",
-    )
-    with pytest.raises(ValueError, match="`classify` returned 'permament' for a `ValueError`"):
-        mode.invoke(graph, {"params": {"n": 0}}, thread())
+@pytest.mark.parametrize(
+    ("classify", "told"),
+    [
+        (lambda _: "permament", "`classify` returned 'permament' for a `ValueError`, which is no"),
+        (lambda error: error.status, "AttributeError: 'ValueError' object has no attribute"),
+    ],
+)
+def test_a_mistake_in_classify_loses_no_request(form, mode, classify, told, caplog):
+    """The failed request is paid, so it is kept, and a person sees the mistake in its failure."""
+    model = Model(raising(ValueError("no")))
+    graph = one_call(form, mode, model, InMemorySaver(), classify=classify)
+    mode.invoke(graph, {"params": {"n": 0}}, thread())
+
+    (review,) = reviews(mode, graph, thread())
+    assert review.failure["kind"] == "permanent"
+    assert review.failure["message"].startswith("no (`classify` failed: ")
+    assert told in review.failure["message"]
+    assert told in caplog.text
+    assert len(model.calls) == 1
