@@ -43,9 +43,13 @@ def identical(one: Any, other: Any) -> bool:
     return written(one) == written(other)
 
 
+_WRITER = json.JSONEncoder(sort_keys=True)
+_HASHED = json.JSONEncoder(sort_keys=True, default=str)
+
+
 def written(value: Any) -> str:
     """Write a JSON value as a text that is equal only for identical values."""
-    return json.dumps(value, sort_keys=True)
+    return _WRITER.encode(value)
 
 
 class NotJsonError(ValueError):
@@ -145,5 +149,5 @@ def with_texts(value: Any, change: Callable[[str], str]) -> Any:
 
 def digest(*parts: Any) -> str:
     """Return a short stable hash of JSON values, for keys and ids."""
-    text = json.dumps(parts, sort_keys=True, ensure_ascii=True, default=str)
+    text = _HASHED.encode(parts)
     return hashlib.blake2s(text.encode(), digest_size=12).hexdigest()

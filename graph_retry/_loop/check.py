@@ -20,12 +20,12 @@ from graph_retry._output.build import (
 )
 from graph_retry._output.failures import finish_kind, is_complete, syntax_issue
 from graph_retry._output.formats.format import read_as
-from graph_retry._output.formats.place import Place
 from graph_retry._output.mistakes import place_of, tell
 from graph_retry._output.reading import ParsedOutput, Wanted
 from graph_retry._output.types.conversions import rounded_numbers
 from graph_retry._redact import redacted_fields
 from graph_retry._run.step import StepInput
+from graph_retry._schemas import ANY_KIND
 from graph_retry._state import LOOP, REVIEWED
 from graph_retry._wording import quoted_with_article
 from graph_retry.options import Settings
@@ -64,22 +64,20 @@ def read_raw(record: Attempt, validator: Validator | None, settings: Settings) -
         "failure": None,
         "issues": [],
     }
-    accepts_text = validator is not None and validator.accepts_text
     raw = record["raw"] or {}
     if "text" not in raw or (validator and validator.wants_text):
         return update
-    is_json = settings.format is None
-    may_be_text = is_json and validator is not None and validator.admits_text
+    may_be_text = validator is not None and settings.format is None
     spelled = _json_string(raw["text"]) if may_be_text else None
     # If a string is wanted and the text is a quoted JSON string, there is nothing to repair.
-    if spelled is not None:
+    if spelled is not None and validator is not None and validator.admits_text:
         update["lossless"], update["parsed"] = True, {"value": spelled}
     else:
         complete = False if record.get("stopped_early") else is_complete(record["finish_reason"])
-        schema = None if validator is None else validator.schema
-        parsed = _read(raw["text"], settings, complete, schema)
+        parsed = _read(raw["text"], settings, complete, validator)
         update["repairs"], update["lossless"] = list(parsed.repairs), parsed.lossless
-        if parsed.failure and parsed.failure["kind"] == "no_json" and accepts_text:
+        has_json = parsed.failure is None or parsed.failure["kind"] != "no_json"
+        if not has_json and validator is not None and validator.accepts_text:
             # A model may return a string without quotes, for example one of a few allowed words.
             update["parsed"] = {"value": raw["text"].strip()}
         elif parsed.failure is not None:
@@ -188,16 +186,18 @@ def _fits(schema: dict[str, Any], value: Any) -> bool:
 
 
 def _read(
-    text: str, settings: Settings, complete: bool | None, schema: dict[str, Any] | None
+    text: str, settings: Settings, complete: bool | None, validator: Validator | None
 ) -> ParsedOutput:
     # The reader of damaged text is imported late, because most outputs never need this reader.
     from graph_retry._output.reading.parse import read_output  # noqa: PLC0415
 
     (level, function), written = settings.repair, settings.format
-    kinds = Place.of(schema).kinds
-    wants_list = kinds == {"array"} if "array" not in kinds or len(kinds) == 1 else None
+    schema = None if validator is None else validator.schema
+    kinds = ANY_KIND if validator is None else validator.kinds
     fits = None if schema is None else partial(_fits, schema)
-    wanted = Wanted(complete, wants_list if kinds else None, fits)
+    # A schema that allows lists and other values leaves open which of them is wanted.
+    wants_list = None if kinds > {"array"} or not kinds else "array" in kinds
+    wanted = Wanted(complete, wants_list, fits)
     parse = partial(read_output, level=level, wanted=wanted)
     if written is None:
         parsed = parse(text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import json
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, cast
 
 from graph_retry._arguments import checked
@@ -44,10 +45,15 @@ class Validator:
     wants_text: bool = False
     """Whether the model's text itself is the value, so that no JSON is read from it."""
 
+    @cached_property
+    def kinds(self) -> frozenset[str]:
+        """The kinds of values that the schema allows, as JSON Schema names them."""
+        return kinds_of(self.schema, self.schema)
+
     @property
     def accepts_text(self) -> bool:
         """Whether the schema allows only strings. Then a text without JSON may be the value."""
-        return kinds_of(self.schema, self.schema) == frozenset({"string"})
+        return self.kinds == frozenset({"string"})
 
     @property
     def admits_text(self) -> bool:
@@ -58,12 +64,12 @@ class Validator:
     @property
     def wants_list(self) -> bool:
         """Whether the schema allows only lists. Then several tool calls are one value."""
-        return kinds_of(self.schema, self.schema) == frozenset({"array"})
+        return self.kinds == frozenset({"array"})
 
     @property
     def wants_object(self) -> bool:
         """Whether the schema allows only objects."""
-        return kinds_of(self.schema, self.schema) == frozenset({"object"})
+        return self.kinds == frozenset({"object"})
 
     @property
     def judge(self) -> Judge | None:

@@ -111,6 +111,8 @@ def found(value: Any, path: str) -> list[Any]:
         >>> found({"parts": [{"type": "text", "text": "Hi"}]}, "parts.*:text.text")
         ['Hi']
     """
+    if isinstance(value, str):
+        return []  # A text has no parts. Its methods, such as `index`, are none.
     values = [value]
     for name, test, word in _parts(path):
         values = [inner for one in values for inner in _inside(one, name)]

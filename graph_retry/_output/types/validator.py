@@ -17,6 +17,7 @@ from pydantic import (
 from pydantic_core import SchemaError
 
 from graph_retry._issues import ABSENT, attempt, cut, issue, json_problem, pydantic_issues
+from graph_retry._json import identical
 from graph_retry._output.partial.settled import Judge, PlacedError
 from graph_retry._output.types.conversions import conversions, with_digits
 from graph_retry._output.types.merged_keys import MappingKeys
@@ -100,6 +101,8 @@ class TypedValidator(Validator):
         value.
         """
         forms = (attempt(self._dump, accepted, "json")[0], given)
+        if attempt(identical, *forms)[0] is True:
+            return forms[0], []  # The form is the input, which has just been validated.
         for form in forms:
             again, failed = (None, True) if json_problem(form) else self._judge(form)
             if not failed and type(again) is type(accepted) and again == accepted:
