@@ -195,6 +195,11 @@ def decision_ids(attempts: Sequence[Attempt]) -> list[str]:
     return [str(decision["decision_id"]) for decision in decisions if "decision_id" in decision]
 
 
+def is_returned(attempt: Attempt) -> bool:
+    """Return whether the call returned. If it raised, `raw` has at most a part of its stream."""
+    return attempt["raw"] is not None and "received" not in attempt["raw"]
+
+
 def parsed_value(attempt: Attempt, *, as_text: bool = False) -> Any:
     """Return the value that was read from an attempt's output, before validation.
 

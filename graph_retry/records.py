@@ -160,7 +160,8 @@ class Attempt(TypedDict):
 
     raw: dict[str, Any] | None
     """The call's result: `{"text": …}`, `{"value": …}` for a structured result, or `{"type": …}`
-    for a result without a JSON form; None if the call raised. `reasoning` is the model's reasoning
+    for a result without a JSON form. If the call raised, it is None, or `{"received": …}` for the
+    text of a stream that broke off. `reasoning` is the model's reasoning
     text, if the provider gave it, of at most 20,000 characters."""
 
     repaired: dict[str, Any] | None

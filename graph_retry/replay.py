@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, Unpack, cast
 
 from graph_retry._asking.hooks import propose
-from graph_retry._attempts import params_at, readable
+from graph_retry._attempts import is_returned, params_at, readable
 from graph_retry._loop.check import read_raw, validate_attempt
 from graph_retry._loop.revise import hooks_may_help
 from graph_retry._output.failures import announced, classified
@@ -172,8 +172,8 @@ def _failure_of_call(record: Attempt, plan: Plan[Any]) -> Failure | None:
 
     The call raised it, or the provider announced it (such as by a finish reason).
     """
-    raw, failure, validator = record["raw"], record["failure"], plan.validator
-    if raw is None:
+    failure, validator = record["failure"], plan.validator
+    if not is_returned(record):
         if failure is None:
             return None
         raised = type(failure["type"], (Exception,), {})(failure["message"])
@@ -181,10 +181,11 @@ def _failure_of_call(record: Attempt, plan: Plan[Any]) -> Failure | None:
         return {**failure, "kind": kind} if kind else failure
     if validator is None:  # `permanent` marks a result that could not be saved.
         return failure if failure and failure["kind"] == "permanent" else None
+    raw = record["raw"] or {}
     if "type" in raw:
         return failure
     refused = failure["message"] if failure and failure["type"] == "Refusal" else None
-    is_read = "text" in (record["raw"] or {}) and not validator.wants_text
+    is_read = "text" in raw and not validator.wants_text
     return announced(record["finish_reason"], refused, is_read=is_read)
 
 

@@ -12,6 +12,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
 from graph_retry._arguments import checked
+from graph_retry._attempts import is_returned
 from graph_retry._json import is_array, is_object
 from graph_retry._output.completion import Completion
 from graph_retry._wording import counted
@@ -112,7 +113,7 @@ def _step(attempt: Attempt) -> Any:
             "that kept it was deleted, or the server does not show it."
         )
     raw, failure, reason = attempt["raw"], attempt["failure"], attempt["finish_reason"]
-    if raw is None:
+    if raw is None or not is_returned(attempt):
         return _raised(cast("Failure", failure))
     if "type" in raw:
         return type(raw["type"], (), {})()

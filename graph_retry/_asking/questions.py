@@ -198,6 +198,8 @@ def _in_json(output: Any) -> Any:
 def _raw_text(record: Attempt) -> str | None:
     """Return the model's text, or its structured value as JSON text."""
     raw = record["raw"] or {}
+    if "received" in raw:
+        return f"{raw['received']} (the stream broke off here)"
     value = raw.get("value")
     if "text" in raw or value is None:
         return raw.get("text")

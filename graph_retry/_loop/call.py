@@ -87,7 +87,7 @@ async def call_step(given: StepInput) -> dict[str, Any]:
         except (GraphBubbleUp, AsyncUnderSyncError):
             raise
         except Exception as raised:  # noqa: BLE001 - whatever the user's function raises is a failure
-            outcome, error = outcome_of_error(plan, record, raised), raised
+            outcome, error = outcome_of_error(plan, record, raised, reception.received), raised
         else:
             outcome = outcome_of_result(plan, result)
             outcome["record"].update(reception.stopped)

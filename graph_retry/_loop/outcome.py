@@ -44,8 +44,10 @@ class Outcome(TypedDict):
     output_types: dict[str, str]
 
 
-def outcome_of_error(plan: Plan[Any], record: Attempt, error: Exception) -> Outcome:
-    """Return the outcome of a request that raised."""
+def outcome_of_error(
+    plan: Plan[Any], record: Attempt, error: Exception, received: Any = None
+) -> Outcome:
+    """Return the outcome of a request that raised; `received` is the part of its stream."""
     settings = plan.settings
     said = said_in(error)
     if said is not None and plan.validator is not None:
@@ -63,10 +65,15 @@ def outcome_of_error(plan: Plan[Any], record: Attempt, error: Exception) -> Outc
         failure["message"] += f" ({place})"
     # Issues describe the output, so other errors (such as a lost connection) have none.
     issues = wrap_error(error) if failure["kind"].startswith("invalid_") else []
-    raw = {"text": said} if isinstance(said, str) else None
-    return Outcome(
-        record={"failure": failure, "issues": issues, "raw": raw}, output=None, output_types={}
-    )
+    fields: dict[str, Any] = {"failure": failure, "issues": issues}
+    reading = read_result(received, plan.validator)
+    part = reading.value if reading.text is None else reading.text
+    if isinstance(said, str):
+        fields["raw"] = {"text": said}
+    elif part:
+        text = part if isinstance(part, str) else json.dumps(part, ensure_ascii=False, default=str)
+        fields |= {"raw": {"received": text}, "usage": reading.usage}
+    return Outcome(record=fields, output=None, output_types={})
 
 
 def _failure_of(error: Exception, settings: Settings) -> Failure:

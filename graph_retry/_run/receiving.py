@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-from graph_retry._issues import ABSENT
+from graph_retry._issues import ABSENT, attempt
 from graph_retry._output.partial.growing import GrowingArguments
 from graph_retry._output.partial.watch import Watch
 from graph_retry._output.pieces import Pieces
@@ -74,6 +74,12 @@ class Reception:
     def result(self) -> Any:
         """Return the joined pieces, in the form of a result that was not streamed."""
         return self._pieces.result(as_message=self._validator is None)
+
+    @property
+    def received(self) -> Any:
+        """The joined pieces of a stream that broke off; None if no piece came, or none fit."""
+        result, failed = attempt(self.result)
+        return None if self._pieces.is_empty or failed else result
 
     @property
     def stopped(self) -> dict[str, Any]:

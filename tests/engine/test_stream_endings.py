@@ -4,10 +4,13 @@ import asyncio
 import threading
 
 import pytest
+from langchain_core.messages import AIMessageChunk
 from langgraph.checkpoint.memory import InMemorySaver
 
-from graph_retry import AttemptsExhausted, aretry_llm_call, retry_llm_call
-from tests.loops import one_call, thread
+from graph_retry import AttemptsExhausted, Completion, aretry_llm_call, retry_llm_call
+from graph_retry.replay import replay
+from graph_retry.testing import from_ledger
+from tests.loops import Model, one_call, reviews, thread
 from tests.streams import BAD, GOOD, Person, call
 
 
@@ -92,6 +95,44 @@ def test_an_error_of_closing_loses_nothing(mode, text, caplog):
         assert records[0]["issues"][0]["path"] == "/age"
     assert text.startswith(records[0]["raw"]["text"])
     assert "could not be closed: RuntimeError" in caplog.text
+
+
+PIECES = {
+    "text": ['{"n": ', "12"],
+    "messages": [AIMessageChunk('{"n": '), AIMessageChunk("12")],
+    "completions": [Completion('{"n": 12', usage={"output_tokens": 4})],
+    "values": [{"n": 1}, {"n": 12}],
+}
+
+
+@pytest.mark.parametrize("kind", PIECES)
+def test_a_stream_that_breaks_off_leaves_what_came_to_the_reviewer(form, mode, checkpointer, kind):
+    """It is shown and kept, and neither read as an answer nor told as one by a replay."""
+
+    def breaks(_):
+        yield from PIECES[kind]
+        raise ConnectionError("reset by peer")
+
+    async def abreaks(_):
+        for piece in PIECES[kind]:
+            yield piece
+        raise ConnectionError("reset by peer")
+
+    model = Model(abreaks if mode.is_async else breaks)
+    graph = one_call(form, mode, model, checkpointer, output=dict[str, int])
+    mode.invoke(graph, {"params": {"n": 0}}, thread())
+
+    (review,) = reviews(mode, graph, thread())
+    (record,) = review.history
+    text = '{"n": 12}' if kind == "values" else '{"n": 12'
+    assert record["raw"] == {"received": text}
+    assert review.value["raw_output"] == f"{text} (the stream broke off here)"
+    assert review.failure["kind"] == "transient"
+    assert record["usage"] == ({"output_tokens": 4} if kind == "completions" else None)
+    (again,) = replay(review.history, output=dict[str, int], check=True)
+    assert again.attempt["failure"]["kind"] == "transient"
+    with pytest.raises(Exception, match="reset by peer"):
+        from_ledger(review.history)({})
 
 
 @pytest.mark.parametrize("kind", ["sync", "async"])

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from jsonpointer import JsonPointerException, resolve_pointer
 
-from graph_retry._attempts import parsed_value, tokens_of
+from graph_retry._attempts import is_returned, parsed_value, tokens_of
 from graph_retry._edited import edited_fields
 from graph_retry._issues import ABSENT, excerpt, parts_of, pointer
 from graph_retry._json import identical, is_array, is_object
@@ -231,7 +231,7 @@ def first_value(review: Review, which: str) -> Any:
     if review.output is not None:
         return review.output
     last = _attempt_of(review)
-    if last is None or last["raw"] is None or review.redacted:
+    if last is None or not is_returned(last) or review.redacted:
         return ABSENT  # A redacted text must not become the output.
     try:
         # If the output type takes text, the model's text was not read as JSON.
@@ -273,7 +273,7 @@ def _pressed(what: str, within: Posted) -> Iterator[str]:
 
 def _written(raw: Any) -> str | None:
     """Return the model's output as text; None if there is none."""
-    given = [raw[name] for name in ("text", "value") if raw and name in raw]
+    given = [raw[name] for name in ("text", "value", "received") if raw and name in raw]
     return said(given[0]) if given else None
 
 
