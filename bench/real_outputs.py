@@ -9,13 +9,14 @@ is installed. No data is kept here; give the paths of checkouts:
 - `--rag`: `structured_rag/run_test/results` of `weaviate/structured-rag`;
 - `--baml`: `engine/baml-lib/jsonish/src/tests` of `BoundaryML/baml`.
 
-A text of BFCL counts if it is no strict JSON and some reader, or every balanced object in it taken
-together, gives calls that the published answer accepts: what the model got wrong says nothing about
-a reader. *Right* is a value whose calls are accepted, *wrong* any other value. The texts of the
+A text of BFCL counts if it is no strict JSON and no Python literal, and some reader, or every
+balanced object in it taken together, gives calls that the published answer accepts: what the model
+got wrong says nothing about a reader. *Right* is a value whose calls are accepted, *wrong* any other value. The texts of the
 other two have no published value: there, values are counted that differ from json_repair's.
 """
 
 import argparse
+import ast
 import contextlib
 import json
 import re
@@ -124,19 +125,26 @@ def theirs(text: str, several: bool) -> Any:  # noqa: ARG001
 
 
 def balanced(text: str, several: bool) -> Any:
-    """Take every object of a text that is strict JSON, with `'` for `"` if need be."""
-    for spelled in (text, text.replace("'", '"').replace("True", "true").replace("False", "false")):
-        found, position = list[Any](), 0
-        while (at := spelled.find("{", position)) >= 0:
-            try:
-                value, position = json.JSONDecoder().raw_decode(spelled, at)
-            except ValueError:
-                position = at + 1
-            else:
-                found.append(value)
-        if found:
-            return found if several else found[0]
-    return None
+    """Read a Python literal; of another text, take every object in JSON, or in Python if more."""
+    with contextlib.suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+        return ast.literal_eval(text.strip())
+    python = text
+    for literal, spelled in (("'", '"'), ("True", "true"), ("False", "false"), ("None", "null")):
+        python = python.replace(literal, spelled)
+    found = max(_objects(text), _objects(python), key=len)
+    return (found if several else found[0]) if found else None
+
+
+def _objects(text: str) -> list[Any]:
+    found, position = list[Any](), 0
+    while (at := text.find("{", position)) >= 0:
+        try:
+            value, position = json.JSONDecoder().raw_decode(text, at)
+        except ValueError:
+            position = at + 1
+        else:
+            found.append(value)
+    return found
 
 
 READERS: dict[str, Callable[[str, bool], Any]] = {"graph_retry": ours, "json_repair": theirs}

@@ -122,3 +122,10 @@ def test_a_gate_alone_tells_a_record():
     assert Gate(confidence=0.5, of="sure")(record) is True
     assert Gate(confidence=0.2, of="sure")(record) is False
     assert Completion("x").text == "x"
+
+
+def test_a_text_has_no_confidence_in_a_field():
+    """A text that is the output is not read as JSON."""
+    gate = Gate(confidence=0.5)
+    graph = one_call("node", None, Model(said(1)), InMemorySaver(), output=str, review=gate)
+    assert "__interrupt__" in graph.invoke({"params": {}}, thread("t"))

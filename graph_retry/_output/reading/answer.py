@@ -92,7 +92,7 @@ _PIECE = lazy(  # A quotation, a member, a list or the arguments of a call went 
     r"(?ma)[\w+-]\Z|[\"'”][ \t]*\Z|[\"'”}]\s*[,:=]\s*\Z|^\W*\"[^\"\n]*\Z"
     r"|^\s*(?:-?\d[\d.]*|true|false|null)\s*,\s*\Z|\([^()\n]*[=,]\s*\Z|[\[{][^\[\]{}\n]*\Z"
 )
-_KEY = r"^[ \t]*(?:- +)?[a-z_][\w .-]*[:=]"
+_KEY = rf"^[ \t]*(?:- +)?(?!A:|(?i:(?:(?:the|final|my) )*{LABEL})\b)[^\W\d][\w .-]*[:=]"
 _FIELD = lazy(  # YAML, TOML and code have other such lines, or an outer line with less indentation.
     rf"(?m){_KEY}[\s\S]{{0,2000}}{_KEY}[ \t]*\0|{_KEY}[ \t]*\0[\s\S]{{0,2000}}{_KEY}"
     r"|^([ \t]*)\S.*\n\1[ \t]+\S.*\0"
@@ -190,11 +190,10 @@ def _sequence(documents: list[Document], wanted: Wanted, *, in_calls: bool) -> D
     """Make one list of documents that follow one another."""
     first, last = documents[0], documents[-1]
     values = [each.value for each in documents]
-    texts = [written(value) for value in values]  # One call may repeat on purpose; two may not.
-    again = len({*texts}) > 1 and any(texts[k:] == texts[:-k] for k in range(2, len(texts) - 1))
-    refuse_if(
-        in_calls and again, "ambiguous", last.start, "Calls come again: write each call once."
-    )
+    texts = [written(value) for value in values]
+    pairs = [*pairwise(texts)]  # A list of one call alone may repeat it on purpose.
+    again = in_calls and len({*texts}) > 1 and pairs[-1] in pairs[:-1]
+    refuse_if(again, "ambiguous", last.start, "Calls come again: write each call once.")
     is_cut = wanted.complete is False and len(documents) > 1
     refuse_if(is_cut, "truncated", last.end, "More of the sequence may be missing.")
     made = merged([each for document in documents for each in document.repairs])

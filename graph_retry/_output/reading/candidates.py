@@ -28,7 +28,7 @@ CALLS = lazy(  # Open models write these tags around tool calls.
     r"|\bfunctools(?=\s*(?:\[|\Z))|<!--|-->|<!\[CDATA\[|\]\]>"
 )
 TAG = r"<[/?|｜]*\w[^<>{}\[\]\n]*>"
-LABEL = r"(?:answer|results?|output|json|list)"
+LABEL = r"(?:answer|results?|output|json|list|action(?: input)?)"
 _SPACE = r"(?:[\s\u200b-\u200f\u2060-\u2064\ufeff\u00ad]|\\[nrt](?![^\W\d]))*"
 _QUOTE = "[\"'`“”„‟‘’＂]"
 _START = lazy(  # A bracket before such text opens data. Others may be part of a sentence.
@@ -83,7 +83,7 @@ def candidates(text: str, start: int, complete: bool | None) -> Iterator[Candida
         if at < 0 or (position > start and TURN.search(text, position, at)):
             return
         around = next((each for each in fences if each.start() < at < each.end("inside")), None)
-        is_first = around and not text[around.start("inside") : at].strip(EDGES)
+        is_first = around and not CALLS.sub("", text[around.start("inside") : at]).strip(EDGES)
         fence = around if is_first or around == fence else None
         end, is_whole = _limit(text, at, fence, complete)
         document = read_document(text, at, end, complete=is_whole)

@@ -19,6 +19,9 @@ PROTOCOLS = {
     "mistral": "[TOOL_CALLS] [@, #]",
     "mistral without a space": "[TOOL_CALLS][@, #]",
     "lines": "@\n#",
+    "in a fence each, one of them never closed": (
+        "First:\n```\n<function>\n@\n</function>\n\nThen:\n```\n<function>\n#\n</function>\n"
+    ),
     "prose between": "First:\n<tool_call>@</tool_call>\nThen:\n<tool_call>#</tool_call>\nDone.",
 }
 
@@ -45,7 +48,7 @@ def test_rows_of_lists_are_a_list_only_where_a_list_is_wanted():
     assert parse_output(f"{A}\n{B}").value == [ONE, TWO]
 
 
-@pytest.mark.parametrize("again", [(A, B), (A, B, A), (A, B, A, B)])
+@pytest.mark.parametrize("again", [(A, B), (A, B, A), (A, B, A, B), (B, B), (B, B, B, B)])
 def test_a_list_that_begins_again_is_refused(again):
     """A model that writes its calls twice may mean them once; one call may be meant twice."""
     calls = [A, B, *again]

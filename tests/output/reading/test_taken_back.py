@@ -34,6 +34,8 @@ TAKEN_BACK = {
     ],
     "no_json": [
         "- all users: @\n- orders: none",
+        "Name: Bob\nTags: @",
+        "name: Bob\ntags: @",
     ],
 }
 STANDING = [
