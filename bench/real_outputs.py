@@ -9,10 +9,11 @@ is installed. No data is kept here; give the paths of checkouts:
 - `--rag`: `structured_rag/run_test/results` of `weaviate/structured-rag`;
 - `--baml`: `engine/baml-lib/jsonish/src/tests` of `BoundaryML/baml`.
 
-A text of BFCL counts if it is no strict JSON and no Python literal, and some reader, or every
-balanced object in it taken together, gives calls that the published answer accepts: what the model
-got wrong says nothing about a reader. *Right* is a value whose calls are accepted, *wrong* any other value. The texts of the
-other two have no published value: there, values are counted that differ from json_repair's.
+A text of BFCL counts if it is no strict JSON and some reader, or the text as a Python literal, or
+every balanced object in it taken together, gives calls that the published answer accepts: what the
+model got wrong says nothing about a reader. *Right* is a value whose calls are accepted, *wrong*
+any other value. The texts of the other two have no published value: there, values are counted that
+differ from json_repair's.
 """
 
 import argparse
