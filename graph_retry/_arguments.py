@@ -75,7 +75,8 @@ def checked(target: T) -> T:
 def _checking(function: Callable[..., Any], annotated: Any) -> Callable[..., Any]:
     """Return a function that checks its arguments by the annotations of another object."""
 
-    def check(args: tuple[Any, ...], given: Mapping[str, Any]) -> None:
+    def check(args: tuple[Any, ...], given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Check a call, and return its keyword arguments without the options that are None."""
         signature, rest, own = _shape(function)
         kinds = hints_of(annotated)
         declared = get_args(kinds[rest])[0] if get_origin(kinds.get(rest)) is Unpack else None
@@ -86,7 +87,7 @@ def _checking(function: Callable[..., Any], annotated: Any) -> Callable[..., Any
         try:
             bound = signature.bind_partial(*args, **given).arguments
         except TypeError:  # The call itself raises the same error, and names its function.
-            return
+            return given
         options = bound.pop(rest, {})
         in_turn = [name for name in [*bound][: len(args)] if name in kinds]
         # Two arguments may be swapped, so the error shows the order of those given by position.
@@ -96,30 +97,32 @@ def _checking(function: Callable[..., Any], annotated: Any) -> Callable[..., Any
             hint = order if len(in_turn) > 1 and name in in_turn else ""
             for item in value if is_many else (value,):
                 check_argument(name, item, kinds.get(name, Any), hint)
-        if declared:
-            check_options(declared, options)
+        if not declared:
+            return given
+        settled = check_options(declared, options)
+        return {name: value for name, value in given.items() if name in {*settled, *bound}}
 
     if inspect.iscoroutinefunction(function):
 
         @functools.wraps(function)
         async def called_later(*args: Any, **given: Any) -> Any:
-            check(args, given)
-            return await function(*args, **given)
+            return await function(*args, **check(args, given))
 
         return called_later
 
     @functools.wraps(function)
     def called(*args: Any, **given: Any) -> Any:
-        check(args, given)
-        return function(*args, **given)
+        return function(*args, **check(args, given))
 
     return called
 
 
 def check_options(
     declared: Any, given: Mapping[str, Any], also: Iterable[str] = (), *, inside: str = ""
-) -> None:
-    """Check options by the `TypedDict` that declares them; an option may be None.
+) -> dict[str, Any]:
+    """Check options by the `TypedDict` that declares them, and return those that are given.
+
+    An option that is None is not given.
 
     Args:
         declared: The `TypedDict`.
@@ -132,14 +135,15 @@ def check_options(
     """
     kinds = hints_of(declared)
     check_names(given, kinds, also, inside=inside)
-    for name, value in given.items():
-        if value is not None:
-            kind = kinds[name]
-            kind = get_args(kind)[0] if get_origin(kind) is NotRequired else kind
-            check_argument(f"{inside}[{name!r}]" if inside else name, value, kind)
-    if missing := [name for name in _required(declared) if name not in given]:
+    settled = {name: value for name, value in given.items() if value is not None}
+    for name, value in settled.items():
+        kind = kinds[name]
+        kind = get_args(kind)[0] if get_origin(kind) is NotRequired else kind
+        check_argument(f"{inside}[{name!r}]" if inside else name, value, kind)
+    if missing := [name for name in _required(declared) if name not in settled]:
         what = f"`{inside}` has no" if inside else "missing argument"
         raise WrongArgumentError(f"{what} `{missing[0]}`.")
+    return settled
 
 
 def check_names(

@@ -16,11 +16,13 @@ import smtplib
 import ssl
 import time
 import urllib.request
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from email.message import EmailMessage
 from typing import Any, Literal
 from urllib.error import HTTPError
+from urllib.parse import SplitResult, urlsplit
 
 from graph_retry._arguments import Seconds, checked
 from graph_retry._quoting import one_line
@@ -95,7 +97,7 @@ class Links:
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        if not self.page.startswith(("https://", "http://")):
+        if not _is_web_address(self.page):
             raise ValueError(f"`page` is {self.page!r:.80}: give the whole address of the page.")
         if len(self.secret) < 16:
             raise ValueError("`secret` is too short: give at least 16 characters.")
@@ -176,7 +178,7 @@ class Email:
 
     Args:
         links: Makes the link in the message.
-        server: The mail server, as `host` or `host:port`.
+        server: The mail server, as `host` or `host:port`; an IPv6 address as `[::1]:25`.
         sender: The sender's address.
         to: The recipient's address. The ledger records it as `by` if the link is used to answer.
         security: `starttls` (the default), `tls`, or `none` for a server on this machine.
@@ -196,6 +198,15 @@ class Email:
     user: str | None = None
     password: str | None = field(default=None, repr=False)
 
+    def __post_init__(self) -> None:
+        """Check the arguments."""
+        place = _place_in(f"//{self.server}")
+        if place is None or place.netloc != self.server or place.username is not None:
+            raise ValueError(
+                f"`server` is {self.server!r:.80}: give `host` or `host:port`, with the port as a "
+                "number, such as 'mail.example.org:587' or '[::1]:25'."
+            )
+
     def __call__(self, review: Review) -> None:
         """Send the message.
 
@@ -208,9 +219,9 @@ class Email:
         known = hashlib.sha256(f"{key_of(review)} {self.to}".encode()).hexdigest()[:32]
         mail["Message-ID"] = f"<{known}@graph-retry.invalid>"
         mail.set_content("\n".join([*told.lines, "", told.url]))
-        host, _, port = self.server.partition(":")
+        place = urlsplit(f"//{self.server}")
         safe = ssl.create_default_context() if self.security != "none" else None
-        with self._connected(host, int(port or 0), safe) as server:
+        with self._connected(place.hostname or "", place.port or 0, safe) as server:
             if self.security == "starttls":
                 server.starttls(context=safe)
             if self.user is not None:
@@ -239,6 +250,10 @@ class Slack:
 
     links: Links
     webhook: str = field(repr=False)
+
+    def __post_init__(self) -> None:
+        """Check the arguments."""
+        _check_webhook(self.webhook)
 
     def __call__(self, review: Review) -> None:
         """Send the message.
@@ -277,6 +292,10 @@ class Teams:
     links: Links
     webhook: str = field(repr=False)
 
+    def __post_init__(self) -> None:
+        """Check the arguments."""
+        _check_webhook(self.webhook)
+
     def __call__(self, review: Review) -> None:
         """Send the card.
 
@@ -301,6 +320,26 @@ class Teams:
             self.webhook,
             {"type": "message", "attachments": [{"contentType": kind, "content": card}]},
         )
+
+
+def _place_in(address: str) -> SplitResult | None:
+    """Return the parts of a URL; None if its host or its port cannot be read."""
+    with suppress(ValueError):
+        parts = urlsplit(address)
+        is_read = parts.port is None or parts.port >= 0  # Reading `port` raises if it is no number.
+        if is_read and parts.hostname and not any(map(str.isspace, address)):
+            return parts
+    return None
+
+
+def _is_web_address(address: str) -> bool:
+    place = _place_in(address)
+    return place is not None and place.scheme in ("https", "http")
+
+
+def _check_webhook(address: str) -> None:
+    if not _is_web_address(address):
+        raise ValueError("`webhook` is not a whole address: give one such as `https://…`.")
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):

@@ -190,9 +190,8 @@ def settle(default_name: str, form: Literal["function", "node"], options: RetryO
         WrongArgumentError: If an option is unknown, or has a value that is not allowed.
         ValueError: If an option does not fit this form, or another option.
     """
-    given: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
     # The middleware has no argument `output`. An error about this name must not suggest it.
-    check_options(RetryOptions, given, {"on_retry", "output"} - set(given))
+    given = check_options(RetryOptions, options, {"on_retry", "output"} - set(options))
     if form == "function" and ("keys" in given or given.get("on_cancel") == "end"):
         option = "keys" if "keys" in given else "on_cancel='end'"
         raise ValueError(
@@ -218,7 +217,7 @@ def settle(default_name: str, form: Literal["function", "node"], options: RetryO
     # The loop of a function's call always ends with a status: the function itself then raises.
     if form == "function":
         given.pop("on_cancel", None)
-    given = {"name": default_name, **given}
+    given.setdefault("name", default_name)
     settings = Settings(**given)
     asking = getattr(settings.feedback, "asking", None)
     if settings.format is None or asking is None:
@@ -262,8 +261,7 @@ def _labels(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def _keys(given: Mapping[str, str]) -> dict[str, str]:
-    check_options(StateKeys, given, inside="keys")
-    names = {**dict(DEFAULT_KEYS), **given}
+    names = {**dict(DEFAULT_KEYS), **check_options(StateKeys, given, inside="keys")}
     if len(set(names.values())) < len(names):
         raise ValueError(f"`keys` is {given!r:.200}: rename each to a name of its own.")
     return names

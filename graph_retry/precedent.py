@@ -14,6 +14,7 @@ from typing import Any, cast
 
 from graph_retry._arguments import checked
 from graph_retry._corrections.record import Correction
+from graph_retry._issues import SHOWN_ISSUES
 from graph_retry._json import is_whole
 
 __all__ = ["Precedent", "precedents"]
@@ -42,7 +43,7 @@ class Precedent:
     """A suggestion that people approved unchanged many times in a row, after similar failures.
 
     Failures are similar if they have the same call name, kind and type, and the same issue codes at
-    the same paths.
+    the same paths. Of many issues, the first 20 count, because a review shows these.
 
     call: The name of the call.
     suggested_by: The author of the suggested params.
@@ -127,7 +128,8 @@ def precedents(rows: Iterable[Correction], at_least: int = 20) -> list[Precedent
     for row in rows:
         by, failure = row["suggested_by"], row["failure"]
         if by is not None and failure is not None and row["role"] == "human":
-            issues = sorted({(issue["path"], issue["code"]) for issue in row["issues"]})
+            shown = row["issues"][:SHOWN_ISSUES]  # A review shows no more to the reviewer.
+            issues = sorted({(issue["path"], issue["code"]) for issue in shown})
             like = (row["call"], by, failure["kind"], failure["type"], tuple(issues))
             decided = (row["at"] or "", row["how"] == "approved")
             like_ones.setdefault(like, []).append(decided)

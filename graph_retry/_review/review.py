@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
+from graph_retry._issues import SHOWN_ISSUES
 from graph_retry._output.validator import Checked
 from graph_retry._params.codec import ParamsCodec
 from graph_retry._params.patch import Encoded
@@ -42,7 +43,7 @@ class Shown:
 
 
 SHOWN = {
-    "issues": Shown(most=20),
+    "issues": Shown(most=SHOWN_ISSUES),
     "raw_output": Shown(most=2_000),
     "reasoning": Shown(most=2_000, heading="The model's reasoning"),
     "output": Shown(private="output"),
@@ -50,7 +51,7 @@ SHOWN = {
     "suggested_params": Shown(private="params"),
     "alternatives": Shown(private="params"),
     "problem": Shown(most=2_000, private="text"),
-    "answer_issues": Shown(most=20),
+    "answer_issues": Shown(most=SHOWN_ISSUES),
     "note": Shown(most=1_000, private="text"),
     "repairs": Shown(most=20),
 }

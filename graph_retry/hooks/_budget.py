@@ -96,15 +96,23 @@ class Budget:
                 total = _added(total, self._spent_on_one(attempt))
         return total
 
-    def _spent_on_one(self, attempt: Attempt) -> Spent:
+    def cost_of(self, attempt: Attempt) -> float | None:
+        """Return the `price` of one attempt; None if it is unknown.
+
+        Raises:
+            TypeError: If `price` does not return a number or None.
+        """
         with passed_as("price"):
             price = self.price(attempt)
         is_some_number = isinstance(cast("Any", price), Real | Decimal)
         if price is not None and not (is_some_number and not math.isnan(price)):
             raise TypeError(f"`price` returned {price!r:.80}: return a number, or None if unknown.")
+        return None if price is None else float(price)
+
+    def _spent_on_one(self, attempt: Attempt) -> Spent:
         return {
             "tokens": tokens_of(attempt)["total_tokens"] or 0,
-            "cost": 0.0 if price is None else float(price),
+            "cost": self.cost_of(attempt) or 0.0,
             "seconds": attempt["duration_s"],
             "rounds": int(attempt["decision"] is not None),
         }

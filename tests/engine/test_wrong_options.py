@@ -4,6 +4,7 @@ import re
 
 import pytest
 from langchain_core.runnables import RunnableLambda
+from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import BaseModel
 
 from graph_retry import (
@@ -12,9 +13,15 @@ from graph_retry import (
     edit,
     gather_calls,
     reject,
+    resume,
     retry_llm_call,
 )
+from graph_retry._arguments import hints_of
 from graph_retry._awaiting import AsyncUnderSyncError
+from graph_retry.agents import RetryMiddleware
+from graph_retry.corrections import Selection, corrections_of, export
+from graph_retry.evaluate import EvaluateOptions, evaluate
+from graph_retry.history import attempts_of
 from graph_retry.hooks import (
     Budget,
     Lessons,
@@ -24,6 +31,10 @@ from graph_retry.hooks import (
     model_reviewer,
     raise_limit,
 )
+from graph_retry.options import RetryOptions, StateKeys
+from graph_retry.replay import ReplayOptions, replay
+from graph_retry.rewind import Change, rewind
+from tests.loops import Model, one_call, thread
 
 
 class Params(BaseModel):
@@ -234,3 +245,35 @@ def test_what_is_allowed_is_taken():
 def test_an_option_that_is_none_is_not_given(option):
     """A caller can pass on an option that its own caller left out."""
     assert retry_llm_call(lambda _: "1", {}, output=int, **{option: None}) == 1
+
+
+def without(declared):
+    """Give every option that a `TypedDict` does not require, as None."""
+    return dict.fromkeys(name for name in hints_of(declared) if name != "attempt")
+
+
+def test_an_option_of_any_function_that_is_none_is_not_given(tmp_path):
+    """So it is for the functions around a call, the middleware, and the keys of an option."""
+    graph = one_call("node", None, Model(), InMemorySaver(), keys=without(StateKeys))
+    graph.invoke({"params": {"n": 0}}, thread())
+    resume(graph, thread(), edit(n=1))
+    rows = list(corrections_of(graph, **without(Selection)))
+    assert [row["how"] for row in rows] == ["edited"]
+    written = export(graph, tmp_path / "rows.jsonl", **without(Selection))
+    assert list(written.written.values()) == [1]
+    (ledger,) = attempts_of(graph, thread())
+    assert len(replay(ledger, **without(ReplayOptions))) == 2
+    done = evaluate([ledger], lambda params: "1", **without(EvaluateOptions))
+    assert done.figures()["calls"] == 1
+    assert RetryMiddleware(**without(RetryOptions)).name == "RetryMiddleware"
+    rewind(graph, thread(), attempt=1, **without(Change))
+    (ledger,) = [each for each in attempts_of(graph, thread()) if each.current]
+    assert [each["author"] for each in ledger.attempts] == ["rewind"]
+
+
+def test_a_required_option_that_is_none_is_missing():
+    """The error names it."""
+    with pytest.raises(TypeError, match="missing argument `attempt`"):
+        rewind(one_call("node", None, Model(), InMemorySaver()), thread(), attempt=None)
+    with pytest.raises(TypeError, match="`default_decision` has no `type`"):
+        create_retry_node(asked, dict, expires_after=9, default_decision={"type": None})

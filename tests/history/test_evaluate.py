@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ import graph_retry.evaluate
 from graph_retry import Completion, approve, edit, respond, resume
 from graph_retry.evaluate import evaluate
 from graph_retry.history import attempts_of, every_ledger, export_ledgers
-from graph_retry.hooks import Budget
+from graph_retry.hooks import Budget, SharedBudget
 from graph_retry.plot import plot_evaluations
 from tests.loops import Model, one_call, thread
 
@@ -146,6 +147,16 @@ def test_a_spent_limit_begins_no_further_call(recorded):
     assert (len(model.calls), done.left, done.figures()["cost"]) == (3, 7, pytest.approx(0.3))
 
 
+def test_a_price_is_any_number(recorded, tmp_path):
+    """A `Decimal` counts as in the budget of a call; another value is named."""
+    options = {"output": dict[str, int], "threads": ["1", "3"], "path": tmp_path / "kept.jsonl"}
+    limit = Budget(cost=5, price=lambda attempt: Decimal("0.1"))
+    assert evaluate(recorded, better, limit=limit, **options).figures()["cost"] == 0.2
+    limit = Budget(cost=5, price=lambda attempt: "0.1")
+    with pytest.raises(TypeError, match="`price` returned"):
+        evaluate(recorded, better, limit=limit, output=int)
+
+
 CHILD = """
 import os, signal, sys
 from pathlib import Path
@@ -261,6 +272,11 @@ def test_wrong_options_are_told_before_a_call():
     for options, says in (
         ({"compare": "near"}, "`compare`: give 'equal'"),
         ({"concurrency": 0}, "`concurrency`: give a whole number from 1; not 0"),
+        (
+            {"limit": SharedBudget(tokens=1)},
+            "`limit` sums up this evaluation only: give a `Budget`",
+        ),
+        ({"limit": Budget(rounds=1)}, "`limit` sums up this evaluation only"),
     ):
         with pytest.raises(ValueError, match=says):
             evaluate([], better, **options)

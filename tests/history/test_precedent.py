@@ -1,5 +1,7 @@
 """Suggestions that people always approve, and the reviewer that would do it for them."""
 
+import json
+
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
@@ -99,3 +101,23 @@ def test_what_was_not_suggested_or_not_decided_by_people_is_no_precedent():
     assert precedents(corrections_of(graph), at_least=2) == []
     with pytest.raises(ValueError, match="`at_least` is 1"):
         precedents([], at_least=1)
+
+
+@pytest.mark.parametrize("many", [20, 21, 100, 101])
+def test_the_code_also_decides_about_a_failure_with_many_issues(many):
+    """The ledger keeps more issues than a review shows; those shown decide."""
+
+    def many_wrong(params):
+        return "[1]" if params.get("model") == "large" else json.dumps(["x"] * many)
+
+    def one(**options):
+        options["output"] = list[int]
+        return one_call("node", None, Model(many_wrong), InMemorySaver(), larger, **options)
+
+    graph = one()
+    for n in range(2):
+        graph.invoke({"params": {"n": n}}, thread(str(n)))
+        resume(graph, thread(str(n)), approve())
+    (found,) = precedents(corrections_of(graph), at_least=2)
+    graph = one(reviewer=written(found, 0.0))
+    assert graph.invoke({"params": {"n": 0}}, thread())["output"] == [1]

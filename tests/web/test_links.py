@@ -269,6 +269,47 @@ def test_a_kind_of_a_newer_version_has_words():
     assert notifications.kind_of(review) == "failed"
 
 
+@pytest.mark.parametrize(
+    "server",
+    [
+        *("mail:smtp", "mail:99999", "::1", "[::1", "", ":25", "mail example.org", "mail:25\n"),
+        *("smtp://mail", "user@mail", "mail/in", "mail:25:25"),
+    ],
+)
+def test_a_mail_server_that_cannot_be_read_is_refused_at_once(server):
+    """Otherwise the error is only logged, and nobody is told of a review."""
+    with pytest.raises(ValueError, match="`server` is "):
+        Email(LINKS, server, "a@example.org", "b@example.org")
+
+
+def test_a_mail_server_may_be_an_address_of_six_bytes_and_more(monkeypatch):
+    """An IPv6 address stands in brackets; a port may be left out."""
+    asked = []
+
+    class Server:
+        def __init__(self, host, port, timeout):
+            asked.append((host, port))
+            raise OSError("not reached")
+
+    monkeypatch.setattr(notifications.smtplib, "SMTP", Server)
+    review = Review(review_id="r1", function_name="ask", attempt=1, params={}, failure=None)
+    for server in ("[::1]:25", "[::1]", "mail.example.org", "mail:587", "127.0.0.1:2525"):
+        with pytest.raises(OSError, match="not reached"):
+            Email(LINKS, server, "a@example.org", "b@example.org")(review)
+    assert asked == [
+        *(("::1", 25), ("::1", 0), ("mail.example.org", 0), ("mail", 587), ("127.0.0.1", 2525)),
+    ]
+
+
+@pytest.mark.parametrize("webhook", ["hook/secret", "", "ftp://secret", "https://", "https://a b"])
+@pytest.mark.parametrize("way", [Slack, Teams])
+def test_a_webhook_that_is_no_address_is_refused_at_once(way, webhook):
+    """The error does not quote it, because it is a secret."""
+    with pytest.raises(ValueError, match="`webhook` is not a whole address") as refused:
+        way(LINKS, webhook)
+    assert "secret" not in str(refused.value)
+
+
 def test_the_secrets_of_messages_are_not_shown():
     """Neither a signature, nor a password, nor a webhook is in the text of these objects."""
     mail = Email(LINKS, "mail", "a@example.org", "b@example.org", user="u", password="secret-word")
