@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 LedgerSource = Any
 """A source of ledgers: a compiled graph with its checkpointer, a checkpointer, a client of
-`langgraph_sdk`, the path of a file that `export_ledgers` wrote, or ledgers."""
+`langgraph_sdk`, the path of a file that `export_ledgers` wrote, or one or more ledgers."""
 
 _FIELDS = Attempt.__required_keys__ - {"name", "kept_in"}  # Old exports lack these two keys.
 
@@ -118,7 +118,8 @@ def every_ledger(source: LedgerSource, *, threads: Iterable[str] | None = None) 
 
     Args:
         source: A graph with its checkpointer, a checkpointer, a client of `langgraph_sdk` (the
-            threads of a server, as far as it shows them), the path of exported ledgers, or ledgers.
+            threads of a server, as far as it shows them), the path of exported ledgers, or one or
+            more ledgers.
         threads: The ids of the threads to read (default: all). To find all threads, every
             checkpoint is listed once, and PostgreSQL's checkpointers hold that list in memory. For
             a large database, pass the result of `SELECT DISTINCT thread_id FROM checkpoints`.
@@ -206,6 +207,8 @@ def _given_ledgers(source: Any, threads: Iterable[str] | None) -> Iterator[Ledge
     wanted = None if threads is None else set(threads)
     if isinstance(source, str | Path):
         source = _exported_in(source)
+    elif isinstance(source, Ledger):
+        source = [source]
     elif not isinstance(source, Iterable):
         raise TypeError(
             f"`source` is {type(source).__name__}: pass a compiled graph with a checkpointer, a "

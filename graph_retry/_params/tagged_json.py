@@ -27,7 +27,7 @@ from pydantic import BaseModel, PydanticUserError, RootModel, TypeAdapter
 from pydantic.types import Secret, SecretBytes, SecretStr
 from pydantic_core import PydanticSerializationError, TzInfo, to_jsonable_python
 
-from graph_retry._issues import describe, issue, json_problem, pointer
+from graph_retry._issues import describe, issue, json_problem, parts_of, pointer
 from graph_retry._json import is_array, is_object
 from graph_retry._params.fields import fields_of, hidden_fields
 from graph_retry._params.patch import changes
@@ -217,8 +217,8 @@ def part_of(path: str, owner: str) -> str:
 
 def spelled(path: str) -> str:
     """Write a JSON Pointer as a Python expression, such as `params.tags[0]`, for errors."""
-    parts = (f"[{key}]" if key.isdecimal() else f".{key}" for key in path.split("/")[1:])
-    return "params" + "".join(parts).replace("~1", "/").replace("~0", "~")
+    parts = (f"[{key}]" if key.isdecimal() else f".{key}" for key in parts_of(path))
+    return "params" + "".join(parts)
 
 
 def class_label(cls: type[Any]) -> str:
@@ -247,7 +247,7 @@ def restore(
     whole = {"": copy.deepcopy(plain) if tags else plain}
     # Restore inner values first, because a restored outer value (such as a set) has no JSON path.
     for path, tag in sorted(tags.items(), key=lambda entry: -entry[0].count("/")):
-        for holder, key, at in _places(whole, path.split("/")):
+        for holder, key, at in _places(whole, ["", *parts_of(path)]):
             try:
                 holder[key] = _revived(tag, holder[key], type_of)
             except (*VALIDATOR_ERRORS, PydanticUserError):
@@ -262,11 +262,10 @@ def restore(
 def _places(holder: Any, tokens: list[str], at: str = "") -> Iterator[tuple[Any, Any, str]]:
     """Yield each part that a tag's pointer names, as (its container, its key there, its path)."""
     keys: list[Any] = []
-    token = tokens[0].replace("~1", "/").replace("~0", "~")
     if is_object(holder):
-        keys = [token] if token in holder else []
+        keys = [tokens[0]] if tokens[0] in holder else []
     elif is_array(holder):
-        keys = [i for i in range(len(holder)) if token in ("-", str(i))]
+        keys = [i for i in range(len(holder)) if tokens[0] in ("-", str(i))]
     for key in keys:
         path = at + pointer((key,))
         if tokens[1:]:

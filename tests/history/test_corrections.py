@@ -136,6 +136,13 @@ def test_threads_are_selected_whatever_the_source_is(many, tmp_path):
         assert list(corrections_of(source, threads=wanted)) == rows
 
 
+def test_a_single_ledger_is_a_source(many):
+    """It need not be put into a list."""
+    ledger = next(every_ledger(many))
+    assert list(every_ledger(ledger)) == [ledger]
+    assert list(corrections_of(ledger)) == list(corrections_of([ledger]))
+
+
 def test_ledgers_on_disk_give_the_same_rows(many, tmp_path):
     """An exported ledger knows its thread, so its rows are those of the storage."""
     export_ledgers(every_ledger(many), tmp_path / "ledgers.jsonl")
