@@ -56,6 +56,8 @@ def test_a_change_that_cannot_be_read_is_refused(changes):
     [
         ("approve", approve()),
         ("  edit n=2 zip='two words' ", edit(n=2, zip="two words")),
+        ('edit opt={"top": 3}', edit(opt={"top": 3})),
+        ('edit zip={"a": 1}', edit(zip='{"a": 1}')),
         ("reject too dear", reject("too dear")),
         ("reject", reject()),
         ("comment be brief", comment("be brief")),

@@ -78,8 +78,9 @@ def test_a_file_of_answers_is_shown_and_then_applied(database, run, calls, tmp_p
     file = tmp_path / "answers.jsonl"
     file.write_text("\n".join(lines_of(run, database, "node", decide)) + "\n\n")
     code, out, _ = run("answer", *where(database), "--file", file)
-    assert (code, calls()) == (0, 3)
-    assert out.count("decision: edit | result: open") == 3
+    assert (code, calls()) == (5, 3)
+    assert out.count("decision: edit | result: open") == 2
+    assert 'result: may be refused: /m: There is no field "m"' in out
     assert "Nothing was answered yet. `--apply` answers 3 reviews." in out
 
     code, out, _ = run("answer", *where(database), "--file", file, "--apply", "--by", "ada")
@@ -90,6 +91,28 @@ def test_a_file_of_answers_is_shown_and_then_applied(database, run, calls, tmp_p
 
     code, out, _ = run("answer", *where(database), "--file", file, "--apply")
     assert (code, calls(), out.count("result: not open: ")) == (4, 5, 3)
+
+
+@pytest.mark.parametrize(
+    ("decision", "told"),
+    [
+        ({"type": "edit", "params": {"n": "many"}}, '/n: `n` expects a number, not "many"'),
+        ({"type": "edit", "params": {"n": "3"}}, ""),
+        ({"type": "edit", "params": {"n": 2}, "attempt": 7}, "the whole value: "),
+        ({"type": "respond", "output": {"a": "x"}}, "/a: "),
+        ({"type": "respond", "output": '{"a": 1}'}, ""),
+        ({"type": "reject", "message": "too dear"}, ""),
+    ],
+)
+def test_a_dry_run_judges_by_what_the_question_says(sqlite, run, calls, tmp_path, decision, told):
+    """Params, an output and an attempt are compared with the question's schemas; nothing runs."""
+    sqlite.begin("node", "a")
+    file = tmp_path / "answers.jsonl"
+    file.write_text(lines_of(run, sqlite, "node", lambda _: decision)[0])
+    code, out, _ = run("answer", *where(sqlite), "--file", file)
+    result = f"result: may be refused: {told}" if told else "result: open"
+    assert (code, calls()) == (5 if told else 0, 1)
+    assert result in out
 
 
 def test_the_answers_of_a_fan_out_are_applied_in_one_run(sqlite, run, calls, tmp_path):

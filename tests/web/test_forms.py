@@ -9,15 +9,18 @@ from hypothesis import strategies as st
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint
 from pydantic import BaseModel, Field, TypeAdapter
+from starlette.testclient import TestClient
 
 from graph_retry import pending_reviews, retry_llm_call
 from graph_retry._issues import ABSENT
+from graph_retry.web import create_app
 from graph_retry.web.forms.card import first_value
 from graph_retry.web.forms.fields import Form as Fields
 from graph_retry.web.forms.fields import Unread, has_unread, read_form
 from graph_retry.web.page import environment
 from tests.parts import draws
 from tests.web.forms import Form
+from tests.web.test_answers import opened, sent
 
 ROUND = environment().from_string(
     '{% from "fields.html" import field %}'
@@ -105,6 +108,69 @@ def test_what_is_missing_stays_missing():
     schema = TypeAdapter(Inner).json_schema()
     assert there_and_back(schema, {"top": None}, show_absent=True) == {"top": None}
     assert there_and_back(schema, ABSENT, show_absent=True) is ABSENT
+
+
+def test_a_list_of_more_items_than_a_form_has_fields_is_one_field():
+    """A browser could not send thousands of fields, so a long list is edited as JSON."""
+    long = {"total": "x", "rows": [f"line {number}" for number in range(5_000)]}
+    assert there_and_back({}, long) == long
+    assert [part.kind for part in Fields({}).field({}, long).fields] == ["text", "json"]
+
+
+def test_an_empty_form_has_no_tick_for_its_whole_value():
+    """Only the fields say that they are missing: the form of a whole output begins empty."""
+    schema = TypeAdapter(Card).json_schema()
+    page = ROUND.render(whole=Fields(schema, show_absent=True).field(schema, ABSENT))
+    assert page.count("missing</label>") == 1  # of `number`, which is required
+    assert "leave out</label>" not in page
+    assert there_and_back(schema, ABSENT, show_absent=True) is ABSENT
+
+
+class Card(BaseModel):
+    """One way to pay."""
+
+    kind: Literal["card"] = "card"
+    number: str
+
+
+class Bank(BaseModel):
+    """Another way to pay."""
+
+    kind: Literal["bank"] = "bank"
+    iban: str
+    urgent: bool = False
+
+
+class Bill(BaseModel):
+    """Params with a union whose branches are told apart by a member."""
+
+    pay: Annotated[Card | Bank, Field(discriminator="kind")]
+
+
+def test_another_branch_of_a_union_can_be_chosen():
+    """The choice of a kind offers all kinds, and a button shows the fields of the chosen one."""
+    paid: list[Any] = []
+
+    def call(bill: Bill) -> str:
+        paid.append(bill.pay)
+        return "1" if len(paid) > 1 else "none"
+
+    @entrypoint(checkpointer=InMemorySaver())
+    def graph(_: str) -> Any:
+        return retry_llm_call(call, Bill(pay=Bank(iban="DE02")), output=int)
+
+    graph.invoke("", {"configurable": {"thread_id": "t1"}})
+    with TestClient(create_app(graph, authorize=lambda _: "ada")) as client:
+        form = Form(opened(client)[1])
+        form.choose("edit")
+        form.fill("choice:/pay/kind", '"card"')
+        form.press("params add:/pay")
+        form = Form(sent(client, form).text)
+        assert not [name for name, _ in form.controls if name.endswith(("/iban", "/urgent"))]
+        form.fill("text:/pay/number", "4111")
+        form.untick("none:/pay/number")
+        sent(client, form)
+    assert paid == [Bank(iban="DE02"), Card(number="4111")]
 
 
 @pytest.mark.parametrize(

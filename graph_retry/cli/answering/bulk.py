@@ -11,6 +11,7 @@ from typing import Any
 from graph_retry._json import NotJsonError, is_object, read_json
 from graph_retry._review.answers import Decision, Refused
 from graph_retry._review.decisions import ROWS
+from graph_retry._review.forms.foreseen import foreseen
 from graph_retry._review.judge import interpret
 from graph_retry._wording import counted
 from graph_retry.answering import PendingReview
@@ -36,6 +37,8 @@ def answer_from(
 ) -> ExitCode:
     """Print the review that each line of a file answers. With `apply`, send the answers.
 
+    Without `apply`, a line also tells which of its values the question's schemas refuse.
+
     A line is an object with `thread_id`, `review_id` and `decision`, for example a line of
     `inbox --json` and an added decision. One run applies all answers to a thread.
 
@@ -47,10 +50,11 @@ def answer_from(
     code = ExitCode.DONE
     threads: dict[str, list[Line]] = defaultdict(list)
     for line in lines:
-        if why := _why_not(line, waiting.get(line.review_id)):
-            line.result, code = why, ExitCode.STALE
-        else:
+        found = _look(line, waiting.get(line.review_id))
+        if found is not ExitCode.STALE:
             threads[line.thread_id].append(line)
+        if found is ExitCode.STALE or not apply:
+            code = max(code, found)
     with screen.progress("threads", len(threads)) as advance:
         for thread_id, answers in threads.items() if apply else ():
             code = max(code, _apply(source, thread_id, answers, by))
@@ -101,12 +105,18 @@ def _line(number: int, given: Any) -> Line:
     return Line(number, str(thread_id), str(review_id), known)
 
 
-def _why_not(line: Line, review: PendingReview | None) -> str:
+def _look(line: Line, review: PendingReview | None) -> ExitCode:
+    """Note whether a line's review is open and takes the answer, and return the exit code."""
     if review is None or review.thread_id != line.thread_id:
-        return "not open: answered, expired or deferred"
+        line.result = "not open: answered, expired or deferred"
+        return ExitCode.STALE
     if line.decision["type"] not in review.allowed_decisions:
-        return f"not offered; can be: {', '.join(review.allowed_decisions)}"
-    return ""
+        line.result = f"not offered; can be: {', '.join(review.allowed_decisions)}"
+        return ExitCode.STALE
+    if wrong := foreseen(review, line.decision):
+        line.result = f"may be refused: {'; '.join(wrong)}"
+        return ExitCode.ASKED_AGAIN
+    return ExitCode.DONE
 
 
 def _apply(source: Source, thread_id: str, lines: list[Line], by: str | None) -> ExitCode:

@@ -176,10 +176,18 @@ def _edit(rest: str, shown: dict[str, Any], draft: Draft) -> dict[str, Any]:
 
 def _changed(text: str, shown: dict[str, Any]) -> dict[str, Any]:
     try:
-        return edited(shown, shlex.split(text))
+        return edited(shown, [text] if _is_one_change(text) else shlex.split(text))
     except ValueError as error:
         how = "An edit is written as: edit model=large prompt='Read the invoice.'"
         raise UnreadableError(f"{how} ({error})") from None
+
+
+def _is_one_change(text: str) -> bool:
+    """Return whether a text is one `field=value`, in which the value is a JSON object or list."""
+    value = text.partition("=")[2]
+    with suppress(NotJsonError):
+        return isinstance(read_json(value), dict | list)
+    return False
 
 
 def edited(shown: dict[str, Any], changes: Sequence[str]) -> dict[str, Any]:

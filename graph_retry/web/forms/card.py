@@ -160,7 +160,8 @@ def _tell_refusal(card: Card, told: Mapping[str, list[str]], placed: Collection[
 def _tell_issues(review: Review, value: Any, told: dict[str, list[str]]) -> None:
     """Add the issues of the model's output to the fields that the person has not changed."""
     before, refused = first_value(review, "output"), set(told)
-    for issue in review.issues:
+    # If the form began empty, its fields do not show the values that the issues are about.
+    for issue in review.issues if before is not ABSENT else ():
         old, new = (resolve_pointer(each, issue["path"], ABSENT) for each in (before, value))
         if issue["path"] not in refused and not has_unread(new) and is_same(old, new):
             told.setdefault(issue["path"], []).append(issue["message"])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, unquote
@@ -17,7 +17,7 @@ from urllib.parse import quote, unquote
 from graph_retry._issues import ABSENT, parts_of, pointer
 from graph_retry._json import NotJsonError, identical, is_array, is_number, is_object, read_json
 from graph_retry._schemas import alternatives, element, kind_of
-from graph_retry.web.forms.schema import ROLES, blank, branch_of, role_of
+from graph_retry.web.forms.schema import ROLES, blank, branch_of, role_of, tags_of
 from graph_retry.web.words import said
 
 MAX_FIELDS = 400
@@ -38,6 +38,11 @@ _CONTROLS = {
     "boolean": "flag",
     "object": "object",
     "array": "list",
+}
+_NO_CHOICE = {
+    "null": [("null", "no value")],
+    "absent": [("", "leave out")],
+    "missing": [("", "choose")],
 }
 _WHY = {
     "number": "Write a number, such as 3 or 0.5.",
@@ -60,8 +65,9 @@ class Field:
     """A control of a form, or a group of controls.
 
     `kind` is the kind of control, and `text` is its content. `empty` is the effect of the tick box
-    beside the control: `null`, `absent`, or "" if the field must have a value. `is_empty` means
-    that the box is ticked. `role` is the key of a chat message that names the speaker.
+    beside the control: `null`, `absent`, `missing` if a required value is absent, or "" without a
+    box. `is_empty` means that the box is ticked. `role` is the key of a chat message that names the
+    speaker. `tags` are the members that choose a branch of a union.
     """
 
     kind: str
@@ -77,6 +83,7 @@ class Field:
     """The fields of a group."""
     image: str = ""
     role: str = ""
+    tags: Collection[str] = ()
     is_locked: bool = False
 
     @property
@@ -99,7 +106,8 @@ class Form:
         problems: Messages about wrong values, by JSON Pointer.
         show_absent: Whether the form also offers properties that the value does not have.
         locked: Names of top-level fields that a person cannot change.
-        add: The JSON Pointer of a list that gets a further item.
+        add: The JSON Pointer of a list that gets a further item, or of an object that gets exactly
+            the members of its chosen branch.
     """
 
     def __init__(
@@ -136,18 +144,17 @@ class Form:
         if made.kind == "text" and branch.get("format") == "date":
             made.hint = f"{made.hint} Write a day as 2027-03-31.".strip()
         if not known:
-            made.empty = "null" if value is None else "absent"
+            made.empty = "null" if value is None else empty or "missing"
         self.placed.add(pointer(path))
         self._left -= 1
         if made.kind == "choice":
-            none = {"null": ("null", "no value"), "absent": ("", "leave out")}.get(made.empty)
-            made.choices = [*([none] if none else []), *_choices(found, value)]
+            made.choices = [*_NO_CHOICE.get(made.empty, ()), *_choices(found, value)]
             made.text = "null" if value is None else ""
         if isinstance(value, Unread):
             made.kind, made.text, made.is_empty = value.kind, value.text, False
             made.problems.append(value.why)
         elif made.kind in ("object", "list"):
-            self._fill(made, branch, value if known else ABSENT, path)
+            self._fill(made, found, branch, value if known else ABSENT, path)
         elif known:
             made.text = _text(made.kind, value)
             made.image = value if isinstance(value, str) and _IMAGE.fullmatch(value) else ""
@@ -164,6 +171,8 @@ class Form:
         is_value = not (value is ABSENT or value is None or isinstance(value, Unread))
         if is_value and not _gives_back(kind, value):
             return "json"
+        if (is_object(value) or is_array(value)) and len(value) > self._left:
+            return "json"
         if kind == "object" and (value is None or value is ABSENT) and not self._show_absent:
             return "json"
         if kind == "text" and isinstance(value, str):
@@ -177,7 +186,14 @@ class Form:
             return "json"
         return "date" if kind == "text" and branch.get("format") == "date" else kind
 
-    def _fill(self, made: Field, node: dict[str, Any], value: Any, path: tuple[Any, ...]) -> None:
+    def _fill(
+        self,
+        made: Field,
+        found: Sequence[dict[str, Any]],
+        node: dict[str, Any],
+        value: Any,
+        path: tuple[Any, ...],
+    ) -> None:
         """Add the fields of an object's properties, or of a list's items."""
         if made.kind == "list":
             items: list[Any] = [*value] if is_array(value) else []
@@ -190,12 +206,17 @@ class Form:
             ]
             return
         shown: dict[str, Any] = value if is_object(value) else {}
-        nodes: dict[str, Any] = node.get("properties") or {}
-        required = node.get("required") or ()
+        made.tags = tags = tags_of(found)
+        nodes: dict[str, Any] = {**(node.get("properties") or {}), **tags}
+        if tags and pointer(path) == self._add:
+            shown = {name: part for name, part in shown.items() if name in nodes}
+        required = (*(node.get("required") or ()), *tags)
         made.role = role_of(shown)
         names = list(shown)
         if self._show_absent and not made.role:
             names = [*nodes, *(name for name in shown if name not in nodes)]
+        elif tags:  # Another branch may need members that the shown value does not have.
+            names += [name for name in required if name not in shown]
         for name in names:
             optional = "absent" if self._show_absent and name not in required else ""
             part = shown.get(name, ABSENT)

@@ -29,6 +29,20 @@ def branch_of(found: Sequence[dict[str, Any]], value: Any) -> dict[str, Any]:
     return (fitting or (others if len(others) == 1 else []) or [{}])[0]
 
 
+def tags_of(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the members whose constants choose a branch of a union, each with its schema.
+
+    Example:
+        >>> tags_of([{"properties": {"kind": {"const": one}}} for one in ("card", "bank")])
+        {'kind': {'anyOf': [{'const': 'card'}, {'const': 'bank'}]}}
+    """
+    parts = [node["properties"] for node in found if is_object(node.get("properties"))]
+    if len(parts) < 2:
+        return {}
+    shared = [name for name in parts[0] if all("const" in (one.get(name) or {}) for one in parts)]
+    return {name: {"anyOf": [one[name] for one in parts]} for name in shared}
+
+
 def blank(node: Any, root: dict[str, Any], like: Any = None) -> Any:
     """Return the initial value of a new list item: its default, or an empty value of its type.
 

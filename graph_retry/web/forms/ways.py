@@ -12,6 +12,7 @@ from typing import Any
 from graph_retry._edited import edited_fields, removed_field
 from graph_retry._issues import ABSENT, issue
 from graph_retry._review.decisions import ROWS
+from graph_retry._review.forms.foreseen import schema_of, with_edit
 from graph_retry._review.review import Review
 from graph_retry.web.forms.fields import has_unread
 
@@ -96,27 +97,19 @@ def _way(word: str, review: Review) -> Way:
         name,
         row.does(review),
         needs=needs or "",
-        schema=_schema(word, needs, review),
+        schema=schema_of(review, word, needs) if needs else None,
         words=reason,
         must_say=row.message == "needed",
         is_dangerous=ends,
     )
 
 
-def _schema(word: str, needs: str | None, review: Review) -> Any:
-    known = {None: None, "params": review.params_schema, "output": review.output_schema}
-    if needs in known:
-        return known[needs]
-    branches: Any = review.value["response_schema"]["oneOf"]
-    found = [each["properties"] for each in branches if each["properties"]["type"]["const"] == word]
-    return found[0][needs] if found else {}
-
-
 def _edited(value: Any, review: Review) -> dict[str, Any]:
     """Return the fields that a person changed in the shown params."""
     after = {**review.shown, **value}
-    if place := removed_field(review.shown, after):
-        raise NotYetError("A field can be changed, not removed: put it back.", place)
     if not (changes := edited_fields(review.shown, after)):
         raise NotYetError("Nothing is changed yet: change a field, or choose another answer.")
+    merged, unread = with_edit(review, changes)
+    if not unread and (place := removed_field(merged, after)):
+        raise NotYetError("A field can be changed, not removed: put it back.", place)
     return changes

@@ -18,7 +18,7 @@ from starlette.responses import RedirectResponse, Response
 
 from graph_retry._issues import ABSENT
 from graph_retry._json import digest
-from graph_retry._output.json_schema.validator import SchemaValidator
+from graph_retry._review.forms.foreseen import foreseen
 from graph_retry.answering import PendingReview
 from graph_retry.notifications import key_of
 from graph_retry.web.forms.card import compared, decided, first_value, make_card
@@ -39,8 +39,8 @@ class Preview:
 
     `decision` is the adapted answer. If no such answer is possible, `decision` is None, and `why`
     is the reason. If the model is called again, `asked` compares the old params with the new ones.
-    Otherwise `output` is the call's new output, `changed` compares it with the model's output, and
-    `doubts` lists the errors that the schema finds in `output`.
+    Otherwise `output` is the call's new output, and `changed` compares it with the model's output.
+    `doubts` lists the errors that the question's schemas find in the decision.
     """
 
     review: PendingReview
@@ -160,16 +160,8 @@ def _preview(
         read = first_value(other, "output")
         shown.output = said(taken)
         shown.changed = [] if read is ABSENT else compared({"": read}, {"": taken})
-        shown.doubts = _doubts(other, taken) if way.needs == "output" else []
+    shown.doubts = foreseen(other, made)
     return shown
-
-
-def _doubts(review: PendingReview, output: Any) -> list[str]:
-    """Return the errors that the schema finds in an output. The call's validator runs later."""
-    root = review.value["response_schema"]
-    schema = {"$ref": "#/$defs/output", "$defs": root.get("$defs", {"output": {}})}
-    issues = SchemaValidator(schema).check(output).issues
-    return [f"{issue['path'] or 'the whole output'}: {issue['message']}" for issue in issues[:5]]
 
 
 def _packed(form: Posted) -> str:
