@@ -51,8 +51,7 @@ def create_app(
         config: The config of the runs that answers start, as in `list_reviews`.
         context: LangGraph's `context` for these runs, as in `resume`.
         title: The heading of each page.
-        secret: The key that signs the forms. Give the same secret to all processes that serve the
-            pages, and to `graph_retry.notifications.Links`, whose links the app then accepts.
+        secret: The key of `graph_retry.notifications.Links`, whose links the app then accepts.
         max_body: Maximum bytes of a posted form.
 
     Example:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Awaitable, Callable
 from functools import wraps
 from pathlib import Path
@@ -21,13 +20,12 @@ from graph_retry.web.pages.past import Past
 from graph_retry.web.rows import thread_key
 from graph_retry.web.runs import Runs
 from graph_retry.web.safety import (
-    FORM_COOKIE,
     HEADERS,
     Access,
     Guard,
     NotAllowedError,
     bounded_form,
-    text_of,
+    check_origin,
 )
 from graph_retry.web.waiting import Waiting
 from graph_retry.web.words import ago, said, spoken, without_type
@@ -63,9 +61,8 @@ class Site:
 
     async def form(self, request: Request, most: int | None = None) -> Posted:
         """Read a posted form, and check that one of our pages sent it."""
-        form = await bounded_form(request, most or self._max_body)
-        self.guard.check_form(request, text_of(form, "form"))
-        return form
+        check_origin(request)
+        return await bounded_form(request, most or self._max_body)
 
     def can_answer(self, access: Access) -> bool:
         """Return whether this user may answer reviews in this app."""
@@ -107,8 +104,7 @@ class Site:
     def page(
         self, request: Request, access: Access, template: str, status: int = 200, **shown: Any
     ) -> Response:
-        """Render a template as a page, and give the browser a cookie for its forms."""
-        cookie = request.cookies.get(FORM_COOKIE) or secrets.token_urlsafe(16)
+        """Render a template as a page."""
         text = self._templates.get_template(template).render(
             **shown,
             root=root_of(request),
@@ -117,12 +113,8 @@ class Site:
             access=access,
             version=self.waiting.version,
             is_read_only=self.is_read_only,
-            form=self.guard.form_token(cookie),
         )
-        page = HTMLResponse(text, status)
-        if FORM_COOKIE not in request.cookies:
-            self.guard.set_cookie(request, page, FORM_COOKIE, cookie)
-        return page
+        return HTMLResponse(text, status)
 
 
 def environment() -> Environment:

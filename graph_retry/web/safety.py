@@ -1,4 +1,4 @@
-"""The security of the pages: access, cookies, form tokens, size limits and HTTP headers."""
+"""The security of the pages: access, cookies, the origin of forms, size limits and headers."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import secrets
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
+from urllib.parse import urlsplit
 
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
@@ -20,7 +21,6 @@ from graph_retry._review.review import Review
 from graph_retry.notifications import key_of, read_link, sign
 
 TOKEN_COOKIE = "graph-retry-token"  # noqa: S105 - a name
-FORM_COOKIE = "graph-retry-form"
 LINK_COOKIE = "graph-retry-link"
 
 HEADERS = {
@@ -80,13 +80,13 @@ class NotAllowedError(Exception):
 
 
 class Guard:
-    """Identifies the sender of each request, and checks that a posted form comes from our pages.
+    """Identifies the sender of each request.
 
     Args:
         authorize: Identifies the sender. If None, the surrounding app's authentication does it.
         token: The text that gives access, first in an address and then in a cookie.
         user: The name of the user who comes with the token.
-        secret: The key that signs the forms. All processes with the same pages need the same key.
+        secret: The key that signs the links to single reviews.
     """
 
     def __init__(
@@ -177,28 +177,29 @@ class Guard:
             path=path or request.scope["root_path"] or "/",
         )  # fmt: skip
 
-    def form_token(self, cookie: str) -> str:
-        """Return the token for the forms of a browser that has this cookie."""
-        return hmac.new(self._secret, cookie.encode(), hashlib.sha256).hexdigest()
-
-    def check_form(self, request: Request, given: object) -> None:
-        """Check that a form comes from one of our pages, in the browser that got the page.
-
-        Raises:
-            NotAllowedError: If the form comes from anywhere else.
-        """
-        cookie = request.cookies.get(FORM_COOKIE, "")
-        # Older browsers do not send this header, and the token alone decides about their forms.
-        is_ours = request.headers.get("sec-fetch-site", "same-origin") == "same-origin"
-        token = self.form_token(cookie)
-        if not (cookie and is_ours and hmac.compare_digest(str(given).encode(), token.encode())):
-            raise NotAllowedError(
-                403, "This form is too old, or came from another page: load it again."
-            )
-
     def _cookie(self, token: str) -> str:
         # The cookie holds a hash, because nobody should be able to read the token in a browser.
         return hashlib.sha256(f"graph-retry:{token}".encode()).hexdigest()
+
+
+def check_origin(request: Request) -> None:
+    """Check that a form comes from one of our pages, by headers that only a browser can set.
+
+    Browsers send `Sec-Fetch-Site` over HTTPS and to this machine. Elsewhere they send `Origin`.
+
+    Raises:
+        NotAllowedError: If the form comes from anywhere else.
+    """
+    site = request.headers.get("sec-fetch-site")
+    sender = urlsplit(request.headers.get("origin", "")).netloc
+    if site is None and sender:
+        site = "same-origin" if sender == request.headers.get("host") else "cross-site"
+    if site not in ("same-origin", "none"):  # `none`: the person loaded a sent form again.
+        raise NotAllowedError(
+            403,
+            "This form came from another page: open the review here. Without HTTPS, a proxy must "
+            "pass on the header `Host`.",
+        )
 
 
 class Headers:

@@ -27,6 +27,9 @@ from graph_retry.web import create_app
 
 READY_WITHIN_S = 20
 
+SAME_SITE = {"sec-fetch-site": "same-origin"}
+"""A header that browsers send with a form of the same site."""
+
 
 class Options(BaseModel):
     """Settings within settings."""
@@ -96,7 +99,7 @@ class Desk:
     def client(self, **options: Any) -> TestClient:
         """Return a client of the page, in this process."""
         options = {"authorize": lambda _: "ada", **options}
-        return TestClient(create_app(self.graph, **options))
+        return TestClient(create_app(self.graph, **options), headers=SAME_SITE)
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from graph_retry.web.forms.fields import Form as Fields
 from graph_retry.web.forms.fields import Unread, has_unread, read_form
 from graph_retry.web.page import environment
 from tests.parts import draws
+from tests.web.conftest import SAME_SITE
 from tests.web.forms import Form
 from tests.web.test_answers import opened, sent
 
@@ -160,7 +161,7 @@ def test_another_branch_of_a_union_can_be_chosen():
         return retry_llm_call(call, Bill(pay=Bank(iban="DE02")), output=int)
 
     graph.invoke("", {"configurable": {"thread_id": "t1"}})
-    with TestClient(create_app(graph, authorize=lambda _: "ada")) as client:
+    with TestClient(create_app(graph, authorize=lambda _: "ada"), headers=SAME_SITE) as client:
         form = Form(opened(client)[1])
         form.choose("edit")
         form.fill("choice:/pay/kind", '"card"')

@@ -20,6 +20,7 @@ from graph_retry.hooks import Review
 from graph_retry.inbox import list_reviews
 from graph_retry.notifications import Email, Links, Slack, Teams
 from graph_retry.web import create_app
+from tests.web.conftest import SAME_SITE
 from tests.web.forms import Form
 from tests.web.test_answers import opened, sent
 
@@ -128,7 +129,7 @@ def test_links_work_where_the_app_is_mounted(desk):
     desk.wait("t2", {"prompt": "the second"})
     app = create_app(desk.graph, secret=SECRET)
     mounted = Links("http://testserver/reviews/", secret=SECRET)
-    with TestClient(Starlette(routes=[Mount("/reviews", app)])) as client:
+    with TestClient(Starlette(routes=[Mount("/reviews", app)]), headers=SAME_SITE) as client:
         second, first = (client.get(mounted.url_for(each)) for each in list_reviews(desk.graph))
         assert "the first" in client.get(first.url.path).text
         assert "the second" in client.get(second.url.path).text

@@ -10,6 +10,7 @@ from starlette.testclient import TestClient
 
 from graph_retry import AnswerRefused, edit, pending_reviews, respond, resume, retry_llm_call
 from graph_retry.web import create_app
+from tests.web.conftest import SAME_SITE
 from tests.web.forms import Form
 from tests.web.test_answers import opened, sent
 
@@ -107,7 +108,7 @@ def test_issues_tell_nothing_that_is_redacted():
 def test_each_issue_stands_beside_its_field(way, text):
     """The page looks only at pointers: names of other fields in a message mislead nobody."""
     needs = {"edit": "params", "respond": "output"}[way]
-    with TestClient(create_app(asking(), authorize=lambda _: "ada")) as client:
+    with TestClient(create_app(asking(), authorize=lambda _: "ada"), headers=SAME_SITE) as client:
         form = Form(opened(client)[1])
         form.choose(way)
         key = next(value for name, value in form.controls if name == "review")

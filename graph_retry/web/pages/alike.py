@@ -166,7 +166,7 @@ def _preview(
 
 def _packed(form: Posted) -> str:
     """Write a posted form as one field, in characters that each browser sends unchanged."""
-    kept = [(name, text) for name, text in form if name not in ("form", "answer", "alike")]
+    kept = [(name, text) for name, text in form if name not in ("answer", "alike")]
     return base64.b64encode(json.dumps(kept).encode()).decode()
 
 
