@@ -30,17 +30,17 @@ from graph_retry._review.review import Review
 
 __all__ = ["Email", "Links", "Slack", "Teams"]
 
-KINDS = {
-    "transient": "not reached",
-    "invalid_syntax": "unreadable answer",
-    "invalid_schema": "invalid answer",
-    "truncated": "cut off",
-    "context_overflow": "too long",
-    "refusal": "declined",
-    "rejected_input": "rejected",
-    "permanent": "failed",
+_KINDS = {
+    "transient": ("not reached", "The model could not be reached, or was too busy."),
+    "invalid_syntax": ("unreadable answer", "The model's answer cannot be read."),
+    "invalid_schema": ("invalid answer", "The model's answer has the wrong form."),
+    "truncated": ("cut off", "The model's answer was cut off."),
+    "context_overflow": ("too long", "The text is too long for this model."),
+    "refusal": ("declined", "The model declined to answer."),
+    "rejected_input": ("rejected", "The provider rejected the call."),
 }
-"""The words for each failure kind in a message."""
+_OTHER_KIND = "failed", "The call to the model failed, and would fail again."
+"""Each failure kind in two words for messages and lists, and in a sentence for the page."""
 
 _WAIT_S = 10
 """Seconds that a mail server or a webhook may take."""
@@ -153,10 +153,19 @@ class _Message:
 
 
 def kind_of(review: Review) -> str:
-    """Return the failure kind of a review in words, or that its output is valid."""
+    """Return the failure kind of a review in two words, or that its output is valid."""
+    return _told(review)[0]
+
+
+def sentence_of(review: Review) -> str:
+    """Return the failure kind of a review in a sentence, or that its output is valid."""
+    return _told(review)[1]
+
+
+def _told(review: Review) -> tuple[str, str]:
     if review.failure is None:
-        return "valid, to approve"
-    return KINDS.get(review.failure["kind"], "failed")  # A newer version may have other kinds.
+        return "valid, to approve", "The model's output is valid. Should it be used?"
+    return _KINDS.get(review.failure["kind"], _OTHER_KIND)
 
 
 def _message(review: Review, links: Links, to: str | None) -> _Message:

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from graph_retry._wording import counted, in_words
-from graph_retry.notifications import key_of, kind_of
+from graph_retry.notifications import key_of, kind_of, sentence_of
 from graph_retry.web.forms.fields import quoted, visible
 from graph_retry.web.listing import Listings
 from graph_retry.web.pages.past import Past
@@ -127,15 +127,8 @@ def environment() -> Environment:
         lstrip_blocks=True,
         finalize=_shown,
     )
-    known: Any = {
-        "ago": ago,
-        "kind_of": kind_of,
-        "key_of": key_of,
-        "counted": counted,
-        "said": said,
-    }
-    known |= {"thread_key": thread_key, "in_words": in_words}
-    made.globals.update(known)
+    known = ago, counted, in_words, key_of, kind_of, said, sentence_of, thread_key
+    made.globals.update({function.__name__: function for function in known})
     made.filters.update(quoted=quoted, spoken=spoken, without_type=without_type)
     return made
 
