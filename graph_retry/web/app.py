@@ -14,7 +14,7 @@ from graph_retry._arguments import checked
 from graph_retry.web.page import HERE, Site
 from graph_retry.web.pages.alike import answer_alike, outcomes
 from graph_retry.web.pages.history import find_thread, history, thread
-from graph_retry.web.pages.inbox import change_view, inbox, live
+from graph_retry.web.pages.inbox import change_view, inbox
 from graph_retry.web.pages.reviewing import outcome, review
 from graph_retry.web.runs import Runs
 from graph_retry.web.safety import Authorize, Guard, Headers, NotAllowedError
@@ -76,7 +76,6 @@ def create_app(
         routes=[
             Route("/", site.answers(inbox)),
             Route("/view", site.answers(change_view), methods=["POST"]),
-            Route("/live", site.answers(live)),
             Route("/history", site.answers(history), methods=["GET", "POST"]),
             Route("/t", site.answers(find_thread), methods=["POST"]),
             Route("/t/{key}", site.answers(thread)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Awaitable, Callable
 from functools import wraps
 from pathlib import Path
@@ -46,18 +47,38 @@ class Site:
         self.waiting, self.runs, self.guard = waiting, runs, guard
         self.past, self.listings = Past(waiting), Listings(waiting)
         self._title, self.is_read_only, self._max_body = title, is_read_only, max_body
-        self._templates = environment()
+        self._templates, self._process = environment(), secrets.token_hex(4)
 
     def answers(self, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
-        """Make an endpoint from a handler, which checks access first."""
+        """Make an endpoint from a handler, which checks access first.
+
+        An open page asks for itself again and again, with the version that it shows as `since`. The
+        handler is called only if the open reviews have changed.
+        """
 
         @wraps(handler)
         async def endpoint(request: Request) -> Response:
             if (home := self.guard.logged_in(request)) is not None:
                 return home
-            return await handler(self, request, await self.guard.access(request))
+            access = await self.guard.access(request)
+            since = request.query_params.get("since")
+            if since is not None and not await self._has_news(since):
+                return Response(status_code=204)
+            return await handler(self, request, access)
 
         return endpoint
+
+    @property
+    def version(self) -> str:
+        """The version of the open reviews, which also differs from those of other processes."""
+        return f"{self._process}-{self.waiting.version}"
+
+    async def _has_news(self, since: str) -> bool:
+        try:
+            await self.waiting.refresh()
+        except Exception:  # noqa: BLE001 - a storage that fails for a moment changes no open page
+            return False
+        return since != self.version
 
     async def form(self, request: Request, most: int | None = None) -> Posted:
         """Read a posted form, and check that one of our pages sent it."""
@@ -111,7 +132,7 @@ class Site:
             here=request.url.path,
             title=self._title,
             access=access,
-            version=self.waiting.version,
+            version=self.version,
             is_read_only=self.is_read_only,
         )
         return HTMLResponse(text, status)

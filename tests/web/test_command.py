@@ -16,6 +16,7 @@ from starlette.testclient import TestClient
 from graph_retry.cli.app import app
 from graph_retry.web import create_app
 from tests.dev_server import dev_server
+from tests.web.conftest import SAME_SITE
 from tests.web.forms import Form
 from tests.web.test_answers import opened, sent
 
@@ -87,7 +88,8 @@ def test_reviews_of_a_server_are_answered(tmp_path):
         thread = server.threads.create(graph_id="extract")["thread_id"]
         server.runs.wait(thread, "extract", input={"params": {}})
         source = get_client(url=url)
-        with TestClient(create_app(source, authorize=lambda _: "ada")) as client:
+        app = create_app(source, authorize=lambda _: "ada")
+        with TestClient(app, headers=SAME_SITE) as client:
             address, page = opened(client)
             assert "What is suggested" in page
             form = Form(page)

@@ -68,7 +68,7 @@ def test_a_link_opens_nothing_else(desk, visitor):
     prompts = ("its-prompt", "own-prompt")
     assert sum(text in shown.text for text in prompts) == 1
     assert "This thread asks" not in shown.text
-    for path in ("/", "/live", address):
+    for path in ("/", "/?since=0", address):
         assert visitor.get(path).status_code == 403
 
 

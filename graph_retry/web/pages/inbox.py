@@ -1,25 +1,15 @@
-"""The inbox page: the list of open reviews, its filters, and live updates."""
+"""The inbox page: the list of open reviews and its filters."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator
-from contextlib import suppress
-
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response, StreamingResponse
+from starlette.responses import RedirectResponse, Response
 
 from graph_retry.web.listing import ORDERS, Listing, View, view_of
 from graph_retry.web.page import Site, root_of
 from graph_retry.web.safety import Access, text_of
 
 VIEW_COOKIE = "graph-retry-view"
-
-_LIVE_S = 2.0
-"""Seconds between two looks at the source while a page is open."""
-
-_BEAT_S = 15.0
-"""Seconds without news after which a comment keeps the connection alive."""
 
 
 async def inbox(site: Site, request: Request, access: Access) -> Response:
@@ -49,25 +39,3 @@ async def change_view(site: Site, request: Request, access: Access) -> Response:
     home = RedirectResponse(f"{root_of(request)}/", 303)
     site.guard.set_cookie(request, home, VIEW_COOKIE, view.as_cookie())
     return home
-
-
-async def live(site: Site, request: Request, access: Access) -> Response:
-    """Send an open page an event for each change of the open reviews, without their content."""
-    del access
-
-    async def changes() -> AsyncIterator[str]:
-        version, quiet = -1, 0.0
-        while not await request.is_disconnected():
-            # The storage may be unreachable for a moment. The next page shows a lasting failure.
-            with suppress(Exception):
-                await site.waiting.refresh()
-            quiet += _LIVE_S
-            if version != site.waiting.version:
-                version, quiet = site.waiting.version, 0.0
-                yield f"data: {version}\n\n"
-            elif quiet >= _BEAT_S:
-                quiet = 0.0
-                yield ": still here\n\n"
-            await asyncio.sleep(_LIVE_S)
-
-    return StreamingResponse(changes(), media_type="text/event-stream")

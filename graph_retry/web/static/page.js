@@ -1,4 +1,4 @@
-/* What the page does beyond plain forms: keys, one press for one answer, and news of what waits. */
+/* What the page does beyond plain forms: keys, and one press for one answer. */
 "use strict";
 (() => {
   const one = (query) => document.querySelector(query);
@@ -74,22 +74,4 @@
     else if (!choose(event.key)) return;
     event.preventDefault();
   });
-
-  /* The news say only that something changed; what is shown is asked for by htmx, and what is
-     being typed is not touched. */
-  const listens = one("#list, #standing");
-  if (listens) {
-    let known = document.body.dataset.version;
-    new EventSource(document.body.dataset.live).addEventListener("message", (event) => {
-      if (known !== event.data) {
-        const focused = document.activeElement && document.activeElement.getAttribute("href");
-        document.body.dispatchEvent(new Event("live"));
-        document.body.addEventListener("htmx:afterSwap", () => {
-          const same = focused && one(`.row[href="${CSS.escape(focused)}"]`);
-          if (same) same.focus();
-        }, { once: true });
-      }
-      known = event.data;
-    });
-  }
 })();
