@@ -148,8 +148,9 @@ def environment() -> Environment:
         lstrip_blocks=True,
         finalize=_shown,
     )
-    known = ago, counted, in_words, key_of, kind_of, said, sentence_of, thread_key
-    made.globals.update({function.__name__: function for function in known})
+    functions = ago, counted, in_words, key_of, kind_of, said, sentence_of, thread_key
+    known: Any = {function.__name__: function for function in functions}
+    made.globals.update(known)
     made.filters.update(quoted=quoted, spoken=spoken, without_type=without_type)
     return made
 
