@@ -77,7 +77,7 @@ def read_raw(record: Attempt, validator: Validator | None, settings: Settings) -
         parsed = _read(raw["text"], settings, complete, validator)
         update["repairs"], update["lossless"] = list(parsed.repairs), parsed.lossless
         has_json = parsed.failure is None or parsed.failure["kind"] != "no_json"
-        if not has_json and validator is not None and validator.accepts_text:
+        if not has_json and validator is not None and validator.kinds == frozenset({"string"}):
             # A model may return a string without quotes, for example one of a few allowed words.
             update["parsed"] = {"value": raw["text"].strip()}
         elif parsed.failure is not None:

@@ -178,7 +178,7 @@ def _of_tool_calls(
     # LangChain lists valid and invalid calls separately. This restores the provider's order.
     order = [call.get("id") for call in _raw_calls(message)]
     calls.sort(key=lambda call: order.index(call["id"]) if call["id"] in order else len(order))
-    wants_list = validator is not None and validator.wants_list
+    wants_list = validator is not None and validator.kinds == frozenset({"array"})
     named = [call for call in calls if validator is not None and call["name"] == validator.name]
     if len(calls) > 1 and len(named) == 1 and not wants_list:
         calls = named

@@ -51,25 +51,10 @@ class Validator:
         return kinds_of(self.schema, self.schema)
 
     @property
-    def accepts_text(self) -> bool:
-        """Whether the schema allows only strings. Then a text without JSON may be the value."""
-        return self.kinds == frozenset({"string"})
-
-    @property
     def admits_text(self) -> bool:
         """Whether strings are one of the kinds of values that the schema names."""
         named = map(kinds, alternatives(self.schema, self.schema))
         return any("string" in allowed != ANY_KIND for allowed in named)
-
-    @property
-    def wants_list(self) -> bool:
-        """Whether the schema allows only lists. Then several tool calls are one value."""
-        return self.kinds == frozenset({"array"})
-
-    @property
-    def wants_object(self) -> bool:
-        """Whether the schema allows only objects."""
-        return self.kinds == frozenset({"object"})
 
     @property
     def judge(self) -> Judge | None:

@@ -20,6 +20,7 @@ import yaml  # type: ignore[import-untyped]
 from graph_retry._output.formats.fences import answer_in
 from graph_retry._output.formats.place import Place
 from graph_retry._output.reading import Unreadable, refuse_if
+from graph_retry._output.reading.lexis import LEFT_OUT
 from graph_retry._streams import joined
 from graph_retry.records import Repair
 
@@ -48,11 +49,6 @@ _OCTAL = re.compile(r"[-+]?0[0-7_]+", re.ASCII)
 _ELIDED = re.compile(r"(?m)^[ \t]*+(?:- *)?(?:\.\.\.|…)|\s(?:\.\.\.|…)\s*$")
 # A comment on its own line, or after an unquoted value on the same line.
 _COMMENT = re.compile(r"(?m)^(?:[^\n#\"']*+(?<=[ \t]))?#(.*)")
-_LEFT_OUT = re.compile(
-    r"\.\.\.|…|\b(?:omitted|truncated|shortened|abbreviated|unchanged|the rest|remaining|\d+ more"
-    r"|same as (?:above|before)|and so on|etc|und so weiter|usw|et ainsi de suite|y así"
-    r" sucesivamente|и так далее)\b|省略|以此类推"
-)
 
 
 class Yaml:
@@ -92,11 +88,7 @@ def _blocks(text: str) -> Iterator[tuple[int, int]]:
 def _eliding_comment(text: str) -> re.Match[str] | None:
     """Find a comment that stands for omitted data, such as `# … 20 more`."""
     outside = _BLOCK.sub(lambda block: re.sub(r"[^\n]", " ", block[0]), text)
-    for comment in _COMMENT.finditer(outside):
-        said = comment[1].lower()
-        if _LEFT_OUT.search(said):
-            return comment
-    return None
+    return next((one for one in _COMMENT.finditer(outside) if LEFT_OUT.search(one[1])), None)
 
 
 class _Reader:

@@ -139,7 +139,7 @@ class GrowingArguments:
     """
 
     def __init__(self, validator: Validator) -> None:
-        self._wants_list = validator.wants_list
+        self._wants_list = validator.kinds == frozenset({"array"})
         self._wanted = validator.name
         self._is_known = True
         self._count = 0

@@ -24,14 +24,19 @@ class Watch:
     ) -> None:
         self.failure: Failure | None = None
         self.issues: list[Issue] = []
-        is_text = validator is None or validator.wants_text or validator.accepts_text
+        is_text = (
+            validator is None or validator.wants_text or validator.kinds == frozenset({"string"})
+        )
         self._document = GrowingText() if is_text else GrowingDocument()
         # At the level `aggressive`, repair may guess, so the final value is unknown now.
         judges = judges and level != "aggressive"
         self._name, self._wants_object = "", False
         self._settled: Settled | None = None
         if validator is not None and judges and not validator.admits_text:
-            self._name, self._wants_object = validator.name, validator.wants_object
+            self._name, self._wants_object = (
+                validator.name,
+                validator.kinds == frozenset({"object"}),
+            )
             judge = validator.judge
             self._settled = judge and Settled(judge)
 

@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGenerationChunk
 
 from graph_retry._json import is_array, is_number, is_object
-from graph_retry._output.providers.provider import Provider, first, found
+from graph_retry._output.providers.provider import first, found
 
 _REASONING = (
     "additional_kwargs.reasoning_content",
@@ -25,7 +25,8 @@ _ENDS_OF_RESPONSE = ("incomplete_details.reason", "status")
 """The places in the metadata of OpenAI's Responses API."""
 
 
-def _message(result: Any) -> BaseMessage | None:
+def message_in(result: Any) -> BaseMessage | None:
+    """Return the message in a result of LangChain that is not a message itself, or None."""
     return _of_agent(result) or _of_generation(result)
 
 
@@ -64,7 +65,8 @@ def _of_generation(result: Any) -> BaseMessage | None:
     return AIMessage(text) if isinstance(text, str) else None
 
 
-def _chunk(piece: Any) -> AIMessageChunk | None:
+def chunk_in(piece: Any) -> AIMessageChunk | None:
+    """Return the message chunk in a streamed piece of LangChain, or None."""
     chunk: Any = piece.message if isinstance(piece, ChatGenerationChunk) else piece
     return chunk if isinstance(chunk, AIMessageChunk) else None
 
@@ -99,6 +101,3 @@ def mean_logprob(result: Any) -> float | None:
     tokens = found(result, "response_metadata.logprobs.content.*.logprob")
     tokens = tokens or found(result, "choices.0.logprobs.content.*.logprob")  # OpenAI's own client
     return sum(tokens) / len(tokens) if tokens and all(map(is_number, tokens)) else None
-
-
-PROVIDER = Provider(message=_message, chunk=_chunk)

@@ -12,6 +12,7 @@ from langchain_core.messages.tool import tool_call_chunk
 from graph_retry._issues import attempt
 from graph_retry._json import is_object, is_whole
 from graph_retry._output.providers import PROVIDERS
+from graph_retry._output.providers.langchain import chunk_in, message_in
 from graph_retry._output.providers.provider import (
     Finish,
     Reply,
@@ -79,8 +80,7 @@ def message_of(result: Any) -> BaseMessage | None:
     """
     if isinstance(result, str | bytes | int | float | BaseMessage):
         return result if isinstance(result, BaseMessage) else None
-    read = (provider.message(result) for provider in PROVIDERS)
-    message = next((one for one in read if one is not None), None)
+    message = message_in(result)
     reply = _reply_of(result, _REPLIES) if message is None else None
     return message if reply is None else _message(result, reply)
 
@@ -90,8 +90,7 @@ def chunk_of(piece: Any) -> tuple[AIMessageChunk | None, dict[str, Any]]:
 
     The second value holds usage and finish reason, if they replace those of earlier pieces.
     """
-    read = (provider.chunk(piece) for provider in PROVIDERS)
-    if (chunk := next((one for one in read if one is not None), None)) is not None:
+    if (chunk := chunk_in(piece)) is not None:
         return chunk, {}
     if (reply := _reply_of(piece, [*_REPLIES, *_PIECES])) is not None:
         return _chunk(piece, reply)

@@ -7,12 +7,10 @@ places. A client is recognized by these places, so that the client need not be i
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeVar
-
-from langchain_core.messages import AIMessageChunk, BaseMessage
 
 from graph_retry._issues import ABSENT
 from graph_retry._json import is_array, is_object
@@ -71,10 +69,6 @@ class Provider(NamedTuple):
     """The kinds of whole answers."""
     pieces: tuple[Reply, ...] = ()
     """The kinds of streamed pieces that differ from whole answers."""
-    message: Callable[[Any], BaseMessage | None] = lambda _: None
-    """Read a whole answer that is not data, such as LangChain's; None if it is another's."""
-    chunk: Callable[[Any], AIMessageChunk | None] = lambda _: None
-    """Read a streamed piece that is not data."""
     finish_words: Mapping[str, Finish] = MappingProxyType({})
     """The provider's finish reasons in lower case, with their meaning."""
     error_codes: Mapping[str, Cause] = MappingProxyType({})

@@ -77,7 +77,8 @@ LEFT_OUT = lazy(
     r"|(?:other|more|additional|existing|previous|remaining) (?:\w+ )?(?:fields?|keys?|items?"
     r"|entr(?:y|ies)"
     r"|elements?|rows?|records?|values?|users?|objects?)|\w+ \d+ ?(?:-|–|to|\.\.)\s*\d+)\b"
-    r"|\A\W*more\W*\Z|省略|以此类推"
+    r"|\A\W*more\W*\Z|省略|以此类推|\b(?:und so weiter|usw|et ainsi de suite|y así sucesivamente"
+    r"|и так далее)\b"
 )
 _CONTESTED = lazy(
     r"(?i)\A\W*(?:wrong|incorrect|fix(?:me)?)\b|\A\W*or (?:[\"'\d-]|true|false|null)"

@@ -48,7 +48,9 @@ class TypedValidator(Validator):
             raise TypeError(message) from error
         self._keys = MappingKeys(self._adapter.core_schema)
         other_text = {"format", "enum", "const", "anyOf", "contentMediaType"}
-        self.wants_text = self.accepts_text and not other_text & (self.schema or {}).keys()
+        self.wants_text = (
+            self.kinds == frozenset({"string"}) and not other_text & (self.schema or {}).keys()
+        )
 
     @property
     def judge(self) -> Judge | None:
