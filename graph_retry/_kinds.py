@@ -145,7 +145,9 @@ def _is_a(value: Any, kind: Any) -> bool:
     if kind is float:
         return is_number(value)
     if is_typeddict(kind):
-        return isinstance(value, Mapping)
+        # A dict without any declared key is meant as something else, such as another argument.
+        known: Any = kind.__annotations__
+        return isinstance(value, Mapping) and (not value or not known.keys().isdisjoint(value))
     if kind in (Sequence, Iterable, Collection) and isinstance(value, str | bytes):
         return False
     # A class has all methods of a protocol such as `Format`, and is still not an object of it.

@@ -24,6 +24,16 @@ MISTAKES = [
     (lambda graph: pending_reviews(None, thread()), TypeError, "`graph` is a `NoneType`"),
     (lambda graph: resume(graph, {}, approve()), ValueError, "`config` names no thread: pass"),
     (
+        lambda graph: resume(graph, edit(n=1), thread()),
+        TypeError,
+        r"`config`: give a config.* The order is `resume\(graph, config, decision\)`",
+    ),
+    (
+        lambda graph: pending_reviews(graph, {"thread_id": "1"}),
+        TypeError,
+        "`config`: give a config",
+    ),
+    (
         lambda graph: resume(graph, thread(), answers=[approve()]),
         TypeError,
         "`answers`: give a dict",
