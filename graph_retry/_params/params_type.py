@@ -50,7 +50,8 @@ def describe_type(params_type: Any) -> TypeDescription:
     callables = FunctionType | BuiltinFunctionType | MethodType | ModuleType
     if isinstance(params_type, callables | BaseModel | dict | list):
         raise TypeError(
-            f"`params_type`, the second argument, is {params_type!r:.200}: pass the class of the params"
+            f"`params_type`, the second argument, is {params_type!r:.200}: pass the class of the "
+            "params"
         )
     params_type = type(None) if params_type is None else params_type
     # The description of a class is cached, because it takes a millisecond and never changes.

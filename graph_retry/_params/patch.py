@@ -82,9 +82,9 @@ def apply_patch(view: dict[str, Any], patch: list[dict[str, Any]]) -> dict[str, 
 def readable_diff(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, Any]]:
     """List the changes for a person, but at most 50.
 
-    If two long texts begin with the same sentences, these sentences are left out. A long value is
-    cut after 1,000 characters, or after 200 if there are more than ten changes. A picture is
-    replaced by a note.
+    If two long texts begin in the same way, only the last sentence (or 100 characters) before the
+    difference is shown. A long value is cut after 1,000 characters, or after 200 if there are more
+    than ten changes. A picture is replaced by a note.
 
     Example:
         >>> readable_diff({"temperature": 0.7}, {"temperature": 0.0, "seed": 1})
@@ -115,7 +115,9 @@ def _unlike_from(before: Any, after: Any) -> int:
     same = next((n for n, (a, b) in pairs if a != b), min(len(before), len(after)))
     shared = before[:same]
     begins = [found.end() for found in SENTENCE_END.finditer(shared) if same - found.end() <= 200]
-    return begins[-1] if begins else max(0, shared.rfind(" ", 0, max(0, same - 15)) + 1)
+    # A text without spaces, such as base64, begins a little before the difference.
+    word = shared.rfind(" ", 0, max(0, same - 15)) + 1
+    return begins[-1] if begins else max(word, same - 100, 0)
 
 
 def _shown(value: Any, start: int, most: int) -> Any:

@@ -94,6 +94,15 @@ def test_old_values_stay_out_of_the_patch() -> None:
     ]
 
 
+def test_a_difference_far_into_a_long_word_is_shown() -> None:
+    """Two texts in base64 that begin alike would look alike once they are cut."""
+    old, new = "QUJD" * 600, "QUJD" * 500 + "xyz" + "QUJD" * 99
+    [entry] = readable_diff({"image": old}, {"image": new})
+    assert entry["before"] != entry["after"]
+    assert "xyz" in entry["after"]
+    assert len(entry["after"]) <= 1000
+
+
 def test_readable_diffs_are_bounded() -> None:
     """Long values are cut with a marker, and no more than fifty changes are listed."""
     [entry] = readable_diff({"a": "x" * 1000, "b": 1}, {"a": ["y" * 1000], "b": 1})

@@ -25,9 +25,9 @@ PARAMS = {
 }
 
 
-def test_a_field_that_looks_like_a_credential_is_warned_of_once(form, caplog, monkeypatch):
+def test_a_field_that_looks_like_a_credential_is_warned_of_once(form, caplog):
     """By its name or its value; the log names the field, and never says what is in it."""
-    monkeypatch.setattr(first_checks, "_told", set())
+    first_checks._warn.cache_clear()
     graph = one_call(form, None, Model(lambda params: "no"), InMemorySaver())
     for name in "ab":
         graph.invoke({"params": PARAMS}, thread(name))
@@ -64,7 +64,7 @@ def refuse(kind):
 
 def test_names_are_looked_at_in_params_of_any_size(caplog, monkeypatch):
     """Of long values only the beginning is read, or a long conversation would take seconds."""
-    monkeypatch.setattr(first_checks, "_told", set())
+    first_checks._warn.cache_clear()
     read = []
     monkeypatch.setattr(first_checks, "without_named_keys", lambda text: read.append(text) or text)
     params = {"messages": ["word " * 4_000] * 100, "api_key": "x"}
