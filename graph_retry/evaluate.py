@@ -245,7 +245,6 @@ class _Run:
         else:
             value = to_jsonable_python(value, fallback=str)
             ended = "at_once" if len(attempts) == 1 else "after_automation"
-        self._limit.count(*attempts)  # A `SharedBudget` adds up by itself, and not from `_spent`.
         expected, _, vouched = counted_value(case.ledger)
         if vouched:
             expected = await _today(expected, self._validator)

@@ -14,7 +14,7 @@ from graph_retry._arguments import Count, checked
 from graph_retry._json import is_array
 from graph_retry.errors import AttemptFailed
 from graph_retry.hooks._escalation import Changes, ChangingHook
-from graph_retry.hooks._prompt import is_system, turns
+from graph_retry.hooks._prompt import is_system, with_turn
 
 _trim = cast("Any", langchain_messages).trim_messages  # LangChain leaves some of its types open.
 Summary = Callable[[list[Any]], str | Awaitable[str]]
@@ -96,7 +96,4 @@ async def _later(name: str, left: list[Any], told: Awaitable[str]) -> Changes:
 
 
 def _with_summary(left: list[Any], told: str) -> list[Any]:
-    """Insert a summary after the leading system messages."""
-    start = next(number for number, message in enumerate(left) if not is_system(message))
-    turn = turns(left, ("user", f"Summary of what was said before:\n{told}")) if told else []
-    return [*left[:start], *turn, *left[start:]]
+    return with_turn(left, "user", f"Summary of what was said before:\n{told}") if told else left

@@ -16,7 +16,7 @@ from typing_extensions import TypedDict
 from graph_retry._arguments import Count, checked
 from graph_retry._json import digest
 from graph_retry._quoting import LESSONS, Frame, framed, issue_line, tame, unframed
-from graph_retry.hooks._prompt import Prompt, content_of, is_system, turns
+from graph_retry.hooks._prompt import Prompt, content_of, with_turn
 from graph_retry.records import Attempt
 
 _WINDOW = 10
@@ -84,9 +84,7 @@ def placed(prompt: Prompt, frame: Frame, block: str) -> Any:
     if isinstance(prompt.value, str):
         return prompt.replaced(f"{block}\n\n{unframed(frame, prompt.value)}")
     messages = [message for message in prompt.value if frame.begin not in str(content_of(message))]
-    start = next((n for n, message in enumerate(messages) if not is_system(message)), len(messages))
-    turn = turns(messages, ("system", block))
-    return prompt.replaced([*messages[:start], *turn, *messages[start:]])
+    return prompt.replaced(with_turn(messages, "system", block))
 
 
 @checked
@@ -99,17 +97,7 @@ def merging_lessons(window: Count) -> Callable[..., list[Lesson]]:
         ['2', '3']
     """
 
-    @checked
-    def merge_lessons(known: list[Lesson] | None, new: list[Lesson] | None) -> list[Lesson]:
-        """Merge lessons into a window, as the reducer of a state key.
-
-        The window keeps the newest lessons (ten by default), and the last success of each step.
-
-        Example:
-            >>> wrong = Lesson(id="a", step="extract", text="/age: missing", at="2030-01-01")
-            >>> [lesson["text"] for lesson in merge_lessons([wrong], [wrong, wrong])]
-            ['/age: missing']
-        """
+    def merge(known: list[Lesson] | None, new: list[Lesson] | None) -> list[Lesson]:
         by_id = {lesson["id"]: lesson for lesson in (*(known or ()), *(new or ()))}
         ordered = sorted(by_id.values(), key=lambda lesson: (lesson["at"], lesson["id"]))
         last_success = {lesson["step"]: lesson for lesson in ordered if lesson["text"] is None}
@@ -117,10 +105,21 @@ def merging_lessons(window: Count) -> Callable[..., list[Lesson]]:
         wrong = [lesson for lesson in ordered if lesson["text"] is not None]
         return [*successes, *wrong[-window:]]
 
-    return merge_lessons
+    return merge
 
 
-merge_lessons = merging_lessons(_WINDOW)
+@checked
+def merge_lessons(window: list[Lesson] | None, new: list[Lesson] | None) -> list[Lesson]:
+    """Merge lessons into a window, as the reducer of a state key.
+
+    The window keeps the ten newest lessons, and the last success of each step.
+
+    Example:
+        >>> wrong = Lesson(id="a", step="extract", text="/age: missing", at="2030-01-01")
+        >>> [lesson["text"] for lesson in merge_lessons([wrong], [wrong, wrong])]
+        ['/age: missing']
+    """
+    return merging_lessons(_WINDOW)(window, new)
 
 
 @checked

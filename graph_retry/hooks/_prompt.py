@@ -100,6 +100,12 @@ def turns(messages: Sequence[Any], *said: tuple[str, str]) -> list[Any]:
     return [{"role": role, "content": text} for role, text in said]
 
 
+def with_turn(messages: list[Any], role: str, text: str) -> list[Any]:
+    """Insert a message after the leading system messages."""
+    start = next((n for n, message in enumerate(messages) if not is_system(message)), len(messages))
+    return [*messages[:start], *turns(messages, (role, text)), *messages[start:]]
+
+
 def content_of(message: Any) -> Any:
     """Return the content of a LangChain message or a dict."""
     return fields_of(message).get("content")

@@ -139,11 +139,10 @@ def test_outputs_are_compared_as_asked(recorded):
         evaluate(recorded, better, threads=threads, compare=lambda *_: "yes")
 
 
-@pytest.mark.parametrize("kind", [Budget, SharedBudget])
-def test_a_spent_limit_begins_no_further_call(recorded, kind):
+def test_a_spent_limit_begins_no_further_call(recorded):
     """What is left is counted, and the price of each attempt summed up."""
     model = Model(better)
-    limit = kind(cost=0.25, price=lambda attempt: attempt["usage"]["total_tokens"] / 100)
+    limit = Budget(cost=0.25, price=lambda attempt: attempt["usage"]["total_tokens"] / 100)
     done = evaluate(recorded, model, output=dict[str, int], limit=limit, concurrency=1)
     assert (len(model.calls), done.left, done.figures()["cost"]) == (3, 7, pytest.approx(0.3))
 
