@@ -7,13 +7,13 @@ changes of the params. This module returns records with every key, and rebuilds 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from graph_retry._json import is_array, is_number, is_object
+from graph_retry._json import is_array, is_number, is_object, read_digits
 from graph_retry._params.patch import Encoded, apply_patch, diff_views, initial_patch
 from graph_retry.errors import ReplayMismatch
-from graph_retry.records import SCHEMA_VERSION, Attempt
+from graph_retry.records import SCHEMA_VERSION, Attempt, Repair
 
 _NOT_KEPT = {
     "status": "failed",
@@ -26,6 +26,9 @@ _NOT_KEPT = {
 }
 """Default fields of a record whose checkpoint cannot be read. The record counts as failed, because
 another attempt followed."""
+
+ROUNDED = "rounded"
+"""The kind of repair for a number or a time that lost digits."""
 
 _KEPT = {"number", "kept_in", "redacted"}
 """The keys of a stub: a record in state whose whole form is in an earlier checkpoint."""
@@ -211,6 +214,18 @@ def parsed_value(attempt: Attempt, *, as_text: bool = False) -> Any:
         return (attempt["parsed"] or raw)["value"]
     text: str = (attempt["repaired"] or raw).get("text", "")
     return text if as_text else json.loads(text)
+
+
+def exact_value(attempt: Attempt, *, as_text: bool = False) -> Any:
+    """Return the value of `parsed_value`. Its numbers that lose digits as floats are `Digits`."""
+    text: str | None = (attempt["repaired"] or attempt["raw"] or {}).get("text")
+    is_read = text is not None and is_rounded(attempt["repairs"])
+    return read_digits(str(text)) if is_read else parsed_value(attempt, as_text=as_text)
+
+
+def is_rounded(repairs: Iterable[Repair]) -> bool:
+    """Return whether a number or a time lost digits."""
+    return any(one["kind"] == ROUNDED for one in repairs)
 
 
 def open_attempt(

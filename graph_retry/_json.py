@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
+from decimal import Decimal
 from pathlib import Path
 from typing import IO, Any
 
@@ -80,6 +81,57 @@ def read_json(text: str) -> Any:
     except (ValueError, RecursionError) as error:
         raise NotJsonError(str(error)) from None
     return value
+
+
+class Digits(float):
+    """A JSON number with more digits than a float keeps. It equals the float and has all digits.
+
+    A value in graph state holds plain floats only.
+    """
+
+    def __init__(self, spelled: str) -> None:
+        self.spelled = spelled
+
+
+def read_digits(text: str) -> Any:
+    """Parse JSON. A number that loses digits as a float is `Digits`.
+
+    Example:
+        >>> read_digits("[0.1, 0.1000000000000000055]")[1].spelled
+        '0.1000000000000000055'
+    """
+    return json.loads(text, parse_float=lambda one: (Digits if loses_digits(one) else float)(one))
+
+
+def loses_digits(spelled: str) -> bool:
+    """Return whether a float cannot keep all digits of a JSON number."""
+    return Decimal(spelled) != Decimal(repr(float(spelled)))
+
+
+def spelled_json(value: Any) -> str:
+    """Write JSON with all digits of `Digits`.
+
+    Example:
+        >>> spelled_json({"a": read_digits("0.1000000000000000055")})
+        '{"a": 0.1000000000000000055}'
+    """
+    if isinstance(value, Digits):
+        return value.spelled
+    if is_object(value):
+        named = (f"{spelled_json(key)}: {spelled_json(item)}" for key, item in value.items())
+        return f"{{{', '.join(named)}}}"
+    if is_array(value):
+        return f"[{', '.join(map(spelled_json, value))}]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def as_floats(value: Any) -> Any:
+    """Return a JSON value in which plain floats replace `Digits`."""
+    if is_object(value):
+        return {key: as_floats(item) for key, item in value.items()}
+    if is_array(value):
+        return list(map(as_floats, value))
+    return float(value) if isinstance(value, Digits) else value
 
 
 def _finite(text: str) -> float:

@@ -10,8 +10,15 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage
 
-from graph_retry._attempts import decision_ids, params_at, parsed_value
+from graph_retry._attempts import (
+    decision_ids,
+    exact_value,
+    is_rounded,
+    params_at,
+    parsed_value,
+)
 from graph_retry._issues import json_problem
+from graph_retry._json import identical
 from graph_retry._langgraph.run_config import current_thread
 from graph_retry._output.build import SchemaOfParams
 from graph_retry._output.failures import finish_kind
@@ -87,7 +94,7 @@ def question_of(
         labels=plan.settings.labels,
         redact=redact,
         schema_of_output=_shown_schema(plan),
-        check_output=plan.validator.acheck if plan.validator else accept_output,
+        check_output=plan.validator.acheck_digits if plan.validator else accept_output,
         with_comment=_commenting(plan, shown, record["issues"], raw_output or ""),
         seen_decisions=(*loop["seen"], *decision_ids(attempts)),
     )
@@ -100,11 +107,15 @@ def _as_read(
     """Return the output that a person may edit in part; None if there is no such output.
 
     With `redact`, the texts in the record are redacted. Then only the output under review is whole.
+    Numbers that lose digits as floats are `Digits`.
     """
     if output is None and plan.settings.redact is not None:
         return None
     known = read_value(record, plan.validator) if output is None else output
-    return None if known is None or json_problem(known["value"]) else known
+    if known is None or json_problem(known["value"]):
+        return None
+    exact = exact_value(record) if is_rounded(record["repairs"]) else known["value"]
+    return {"value": exact} if identical(exact, known["value"]) else known
 
 
 def _shown_schema(plan: Plan[Any]) -> dict[str, Any] | None:

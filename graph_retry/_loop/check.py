@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, cast
 
 from graph_retry._asking.questions import read_value
-from graph_retry._attempts import params_at, parsed_value
+from graph_retry._attempts import ROUNDED, exact_value, is_rounded, params_at
 from graph_retry._awaiting import passed_as
 from graph_retry._issues import issue, json_problem
 from graph_retry._loop.after_attempt import succeeded
@@ -29,7 +29,7 @@ from graph_retry._schemas import ANY_KIND
 from graph_retry._state import LOOP, REVIEWED
 from graph_retry._wording import quoted_with_article
 from graph_retry.options import Settings
-from graph_retry.records import Attempt, Failure, FailureKind, Issue, Repair
+from graph_retry.records import Attempt, Failure, FailureKind, Issue
 
 _SHORT = 4_000
 """Longest raw text (in characters) for which the ledger also stores the parsed value.
@@ -39,9 +39,6 @@ For a longer text, the value is parsed again when it is needed.
 
 _NOTHING = "NothingReturned"
 """The failure type if the function returned None although an output was expected."""
-
-_ROUNDED = "rounded"
-"""The kind of repair for a number that lost digits when it was read as a float."""
 
 _REFUSAL_KINDS: dict[str, FailureKind] = {"truncated": "truncated", "refusal": "refusal"}
 
@@ -153,20 +150,18 @@ async def validate_attempt(
     # In a run, `read_input` has read the schema from the params. In a replay, this step reads it.
     if isinstance(validator, SchemaOfParams) and (at := params_at(attempts)):
         validator = validator.fitted(at.view)
-    checked = await validator.acheck(parsed_value(record, as_text=validator.wants_text))
+    repairs, was_rounded = record["repairs"], is_rounded(record["repairs"])
+    check = validator.acheck_digits if was_rounded else validator.acheck
+    checked = await check(exact_value(record, as_text=validator.wants_text))
     update: dict[str, Any] = {"number": record["number"], "issues": checked.issues}
-    repairs, was_rounded = record["repairs"], _is_rounded(record["repairs"])
-    # The numbers in the JSON were read as floats, which may lose digits. A second validation gives
-    # the digits of the text to a type that keeps all digits, such as `Decimal`.
     if checked.ok and was_rounded:
-        raw = record["raw"] or {}
-        checked, value = validator.with_digits(checked, (record["repaired"] or raw)["text"])
-        read = [one for one in repairs if one["kind"] != _ROUNDED]
-        repairs = [*read, *rounded_numbers(raw["text"], value)]
+        update["parsed"] = {"value": checked.judged}
+        read = [one for one in repairs if one["kind"] != ROUNDED]
+        repairs = [*read, *rounded_numbers((record["raw"] or {})["text"], checked.judged)]
     update["repairs"] = repairs = [*repairs, *checked.repairs]
-    if was_rounded or _is_rounded(repairs):
+    if was_rounded or is_rounded(repairs):
         is_guessed = any(one["grade"] == "guessed" for one in repairs)
-        update["lossless"] = not _is_rounded(repairs) and not is_guessed
+        update["lossless"] = not is_rounded(repairs) and not is_guessed
     if not checked.ok and (record["raw"] or {}).get("value", ...) is None:
         made_by = f"`{record['name']}`" if record.get("name") else "the call"
         message = f"{made_by} returned nothing (a forgotten `return`?)"
@@ -175,10 +170,6 @@ async def validate_attempt(
     elif not checked.ok:
         update["failure"] = _schema_failure(record, validator, checked.issues)
     return update, checked
-
-
-def _is_rounded(repairs: list[Repair]) -> bool:
-    return any(one["kind"] == _ROUNDED for one in repairs)
 
 
 def _fits(schema: dict[str, Any], value: Any) -> bool:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import builtins
-import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, cast
 
 from graph_retry._arguments import checked
 from graph_retry._issues import MAX_ISSUES, SHOWN_ISSUES, issue, json_problem
+from graph_retry._json import as_floats
 from graph_retry._output.partial.settled import Judge
 from graph_retry._schemas import ANY_KIND, alternatives, kinds, kinds_of
 from graph_retry._wording import quoted_with_article
@@ -21,13 +21,15 @@ class Checked:
     """The outcome of one check.
 
     `value` is the validated Python value. `jsonable` is its plain JSON form for graph state. Both
-    are `None` if there are `issues`. `repairs` lists the conversions that validation made.
+    are `None` if there are `issues`. `repairs` lists the conversions that validation made. `judged`
+    is the JSON value that was validated, if `acheck_digits` made the check.
     """
 
     value: Any = None
     jsonable: Any = None
     issues: list[Issue] = field(default_factory=list[Issue])
     repairs: list[Repair] = field(default_factory=list[Repair])
+    judged: Any = None
 
     @property
     def ok(self) -> bool:
@@ -77,12 +79,15 @@ class Validator:
         """
         return self._checked(value, *await self._ajudge(value))
 
-    def with_digits(self, checked: Checked, text: str) -> tuple[Checked, Any]:
-        """Check again with all digits of the numbers in a JSON text, if the type can hold them.
+    async def acheck_digits(self, exact: Any) -> Checked:
+        """Judge a value with `Digits` as `acheck` does. A type that keeps all digits gets them."""
+        plain = as_floats(exact)
+        checked = replace(await self.acheck(plain), judged=plain)
+        return self._with_digits(checked, exact) if checked.ok else checked
 
-        `checked` is the outcome for floats. The outcome and the value that was judged are returned.
-        """
-        return checked, json.loads(text)
+    def _with_digits(self, checked: Checked, exact: Any) -> Checked:  # noqa: ARG002
+        """Check again with all digits of `exact`; `checked` is the outcome for floats."""
+        return checked
 
     def _checked(self, value: Any, accepted: Any, issues: list[Issue]) -> Checked:
         if not issues:

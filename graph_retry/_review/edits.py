@@ -191,13 +191,13 @@ def _with_words(output: Any, words: dict[str, str]) -> Any:
 async def checked_output(output: Any, question: Question) -> Any:
     """Validate a person's output and return its JSON for graph state.
 
-    If a text is not a valid output, it is parsed as JSON. Redacted values become the originals
-    again.
+    If a text is not a valid output, it is parsed as JSON. A value that repeats what was shown, such
+    as a redacted text or a rounded number, becomes the original again.
 
     Raises:
         Refused: If the output is not valid, or graph state cannot hold it.
     """
-    if question.redact is not None and question.read is not None:
+    if question.read is not None:
         original = question.read["value"]
         shown = redacted(original, question.redact, property_names(question.schema_of_output))
         try:

@@ -173,6 +173,61 @@ def test_a_field_that_holds_all_digits_of_a_number_gets_them(text, output, value
     assert "rounded" not in {made["kind"] for made in record["repairs"]}
 
 
+class Bill(BaseModel):
+    """What a person corrects beside a number of many digits."""
+
+    amount: Decimal
+    lines: list[Decimal] = []
+    payer: str
+
+
+LINES = "99999999999999.999"
+UNPAID = f'{{"amount": {EXACT}, "lines": [1.5, {LINES}], "payer": 3}}'
+SHOWN = {"amount": float(EXACT), "lines": [1.5, float(LINES)]}
+
+
+@pytest.mark.parametrize(
+    "decision",
+    [
+        respond(changes={"payer": "Bob"}),
+        respond({**SHOWN, "payer": "Bob"}),
+        respond({**SHOWN, "amount": EXACT, "payer": "Bob"}),
+    ],
+    ids=["changes", "as shown", "written out"],
+)
+def test_a_person_who_corrects_a_field_rounds_no_other_field(decision):
+    """A number that is repeated as it was shown keeps the digits that the model wrote."""
+    graph = one_call("function", None, lambda _: UNPAID, InMemorySaver(), output=Bill)
+    graph.invoke({"params": {}}, thread())
+    exact = {"amount": Decimal(EXACT), "lines": [Decimal("1.5"), Decimal(LINES)], "payer": "Bob"}
+    assert resume(graph, thread(), decision)["output"] == Bill(**exact)
+
+
+@pytest.mark.parametrize(
+    ("written", "text"),
+    [
+        ("jsonl", f'{{"amount": {EXACT}, "payer": "Bob"}}\n'),
+        ("jsonl", f'[\n{{"amount": {EXACT}, "payer": "Bob"}}\n]'),
+        ("yaml", f"- amount: {EXACT}\n  payer: Bob\n"),
+        (None, f'[{{"amount": {EXACT}, "payer": "Bob"}}]'),
+    ],
+)
+def test_every_format_gives_all_digits(written, text):
+    """The record holds the digits as the output does, and says that nothing was lost."""
+    state, record = run(text, list[Bill], format=written)
+    assert state["output"] == [{"amount": EXACT, "lines": [], "payer": "Bob"}]
+    assert record["parsed"] == {"value": [{"amount": EXACT, "payer": "Bob"}]}
+    assert record["lossless"] is True
+
+
+def test_a_list_in_xml_gives_all_digits():
+    """The content of a tag is JSON."""
+    text = f"<amount>1</amount><lines>[{LINES}]</lines><payer>Bob</payer>"
+    state, record = run(text, Bill, format="xml")
+    assert state["output"] == {"amount": "1", "lines": [LINES], "payer": "Bob"}
+    assert record["lossless"] is True
+
+
 @pytest.mark.parametrize(
     ("text", "output"),
     [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from importlib import import_module
 from typing import Any, Literal, Protocol, cast, runtime_checkable
 
@@ -10,6 +9,7 @@ from langgraph.errors import GraphBubbleUp
 
 from graph_retry._arguments import checked
 from graph_retry._issues import describe, json_problem
+from graph_retry._json import as_floats, spelled_json
 from graph_retry._kinds import misfit
 from graph_retry._output.formats.fences import whole_fence
 from graph_retry._output.reading import ParsedOutput, Unreadable
@@ -109,7 +109,8 @@ def read_as(
         inside = whole_fence(text).strip("\ufeff") if level == "minimal" else text
         if level in {"standard", "aggressive"}:
             inside, repairs = _pair(written.name, written.repair(text))
-        value = written.parse(inside, schema)
+        exact = written.parse(inside, schema)
+        value = as_floats(exact)
     except Unreadable as error:
         refusal = error.refusal
     except (GraphBubbleUp, FormatMistakeError):
@@ -120,8 +121,7 @@ def read_as(
     else:
         problem = json_problem(value)
         if problem is None:
-            spelled = json.dumps(value, ensure_ascii=False)
-            return ParsedOutput(ok=True, value=value, text=spelled, repairs=repairs)
+            return ParsedOutput(True, value, spelled_json(exact), repairs)
         place = problem["path"]
         if problem["code"] == "not_json":
             came = f"{place}: {problem['message']}" if place else describe(value)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-from graph_retry._json import is_array
+from graph_retry._json import is_array, read_digits, spelled_json
 from graph_retry._output.formats.fences import answer_in
 from graph_retry._output.formats.place import Place
 from graph_retry._output.reading import Unreadable, refuse_if, repair
@@ -31,7 +30,7 @@ class JsonLines:
                     at = position + read.failure["position"]
                     message = f"Line {number} is no JSON value: {read.failure['message']}"
                     raise Unreadable("syntax", at, message)
-                elements.append(read.value)
+                elements.append(read_digits(read.text))
             position += len(line) + 1
         refuse_if(not elements, "no_json", 0, "There is no line: a list without elements is [].")
         wanted = Place.of(schema).element(0).kinds
@@ -69,5 +68,5 @@ def _whole(text: str, repairs: list[Repair]) -> tuple[str, list[Repair]]:
     if not read.ok or not is_array(read.value):
         return text, repairs
     spread = repair("array", 0, "a list over several lines written one element a line")
-    lines = [json.dumps(element, ensure_ascii=False) for element in read.value]
+    lines = [spelled_json(element) for element in read_digits(read.text)]
     return "\n".join(lines), [*repairs, *read.repairs, spread]

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from graph_retry._json import is_array
+from graph_retry._json import is_array, read_digits
 from graph_retry._output.formats.fences import answer_in
 from graph_retry._output.formats.place import Place
 from graph_retry._output.reading import refuse_if
@@ -106,7 +106,7 @@ def _one(text: str, place: Place, depth: int) -> Any:
         inside = _fields_of(text, tag[1])
         return [_one(part, place.element(at), depth + 1) for at, part in enumerate(inside)]
     read = read_output(text.strip(), "none")
-    return read.value if read.ok else _trimmed(text)
+    return read_digits(read.text) if read.ok else _trimmed(text)
 
 
 def _quoted(text: str) -> str | None:

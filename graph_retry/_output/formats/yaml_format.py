@@ -10,13 +10,13 @@ second document are refused as well.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from typing import Any
 
 import yaml  # type: ignore[import-untyped]
 
+from graph_retry._json import read_digits
 from graph_retry._output.formats.fences import answer_in
 from graph_retry._output.formats.place import Place
 from graph_retry._output.reading import Unreadable, refuse_if
@@ -154,7 +154,7 @@ def _plain(text: str, place: Place, at: int) -> Any:
         return text
     if number is not None and not _AGREED.fullmatch(text) and not place.excludes_text:
         return text
-    value = _WORDS[text] if number is None else json.loads(text)
+    value = _WORDS[text] if number is None else read_digits(text)
     if value is None:
         return None
     kind = "boolean" if number is None else "integer" if type(value) is int else "number"

@@ -17,7 +17,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import to_jsonable_python
 
 from graph_retry._issues import ABSENT, MAX_ISSUES, child_of, cut, describe, pointer
-from graph_retry._json import is_array, is_object
+from graph_retry._json import Digits, is_array, is_object, loses_digits
 from graph_retry._patterns import lazy
 from graph_retry.records import Repair
 
@@ -52,7 +52,7 @@ def conversions(given: Any, accepted: Any, dumped: Any, *, refused_if_strict: bo
 
 def rounded_numbers(text: str, value: Any) -> list[Repair]:
     """List the numbers in a text that lost digits when they were read as floats."""
-    long = {spelled for spelled in _LONG_NUMBER.findall(text) if _is_rounded(spelled)}
+    long = {spelled for spelled in _LONG_NUMBER.findall(text) if loses_digits(spelled)}
     read = {*_floats(value)} if long else set[float]()
     return [
         _repair("rounded", f"{cut(spelled, 200)} → {float(spelled)!r}, which loses digits")
@@ -68,7 +68,7 @@ def with_digits(exact: Any, accepted: Any) -> Any:
     `Decimal`, and as a whole number for an `int`. Other numbers become floats.
 
     Args:
-        exact: The JSON value, whose numbers with a fraction or an exponent are `Decimal`.
+        exact: The JSON value, in which numbers that lose digits are `Digits`.
         accepted: The Python value that validation returned for the rounded numbers.
     """
     if is_object(exact) or is_array(exact):
@@ -76,18 +76,13 @@ def with_digits(exact: Any, accepted: Any) -> Any:
         if is_object(exact):
             return {key: with_digits(child, known.get(key)) for key, child in exact.items()}
         return [with_digits(child, known.get(at)) for at, child in enumerate(exact)]
-    if not isinstance(exact, Decimal):
+    if not isinstance(exact, Digits):
         return exact
-    if _is_rounded(str(exact)):
-        if isinstance(accepted, Decimal):
-            return str(exact)
-        if type(accepted) is int and exact == exact.to_integral_value():
-            return int(exact)
-    return float(exact)
-
-
-def _is_rounded(spelled: str) -> bool:
-    return Decimal(spelled) != Decimal(repr(float(spelled)))
+    number = Decimal(exact.spelled)
+    if isinstance(accepted, Decimal):
+        return exact.spelled
+    is_int = type(accepted) is int and number == number.to_integral_value()
+    return int(number) if is_int else float(exact)
 
 
 def _floats(value: Any) -> Iterator[float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from decimal import Decimal
+from dataclasses import replace
 from types import NoneType, SimpleNamespace, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -61,15 +61,13 @@ class TypedValidator(Validator):
             return None
         return Judge(self._errors_so_far, unsure, counts_elements(schema))
 
-    def with_digits(self, checked: Checked, text: str) -> tuple[Checked, Any]:
-        """Check `Decimal` and `int` fields again, with all digits that the text has for them."""
-        exact = json.loads(text, parse_float=Decimal)
+    def _with_digits(self, checked: Checked, exact: Any) -> Checked:
+        """Check `Decimal` and `int` fields again, with all digits of their numbers."""
         value = with_digits(exact, checked.value)
         again = self.check(value)
         # A field of several types may read a text as a `str`, and a user's validator may refuse it.
-        if again.ok and with_digits(exact, again.value) == value:
-            return again, value
-        return checked, json.loads(text)
+        is_same = again.ok and with_digits(exact, again.value) == value
+        return replace(again, judged=value) if is_same else checked
 
     def _judge(self, value: Any) -> tuple[Any, list[Issue]]:
         accepted, issues = attempt(self._read, value, self._strict, root=value)
