@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Self
 
 from typing_extensions import TypeIs
 
@@ -89,8 +89,12 @@ class Digits(float):
     A value in graph state holds plain floats only.
     """
 
-    def __init__(self, spelled: str) -> None:
-        self.spelled = spelled
+    spelled: str
+
+    def __new__(cls, spelled: str) -> Self:
+        made = super().__new__(cls, spelled)
+        made.spelled = spelled
+        return made
 
 
 def read_digits(text: str) -> Any:
