@@ -31,8 +31,10 @@ _KEYS_OF = (
 _WORD = lazy(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _QUOTE = r"\\{0,4}[\"']"
 _NAMED = lazy(
-    r"(?<![\w-])(?P<flag>-{0,2})(?P<name>[A-Za-z][\w-]{0,80}(?: key\b)?)"
-    rf"(?P<link>(?:{_QUOTE})?(?:\s{{0,5}}(?::=|[:=]>?)\s{{0,5}}|,\s{{0,5}}(?=b?[\"']))|>|(?<=\w)\s)",
+    r"(?<![\w-])(?P<flag>--?)?(?P<name>[A-Za-z][\w-]{0,80}+(?: key\b)?)"
+    rf"(?P<link>(?:{_QUOTE})?(?:\s{{0,5}}(?::=|[:=]>?)\s{{0,5}}|,\s{{0,5}}(?=b?[\"']))|>"
+    # A space is a link after a flag only. Otherwise, each word of a prompt would be a name.
+    r"|(?<=\w)(?(flag)\s|[^\S ]))",
     re.IGNORECASE,
 )
 _VALUE = lazy(
@@ -44,21 +46,33 @@ _NO_VALUE = lazy(r"[A-Z_]+$|SecretStr|[*/<~]")
 """Values that are not credentials: placeholders in examples, printed settings, paths."""
 
 _PLACES = tuple(
-    lazy(pattern, re.IGNORECASE)
-    for pattern in (
+    (words.split(), lazy(pattern, re.IGNORECASE))
+    for words, pattern in (
         # The value of the headers `Authorization` and `Cookie`, with or without quotes.
-        r"(authorization\s{0,5}[:=]\s{0,5}(?:[\w-]{2,40}(?:\s|%20))?)(?=[^\r\n]{0,99}\d)[^\r\n]{6,}",
-        r"(authorization[\"'],?\s{0,5}:?\s{0,5}\[?b?[\"'](?:[\w-]{2,40}\s)?)(?=[^\"']{0,99}\d)[^\"']{6,}",
-        r"(cookie[\"']?\s{0,5}[:=]\s{0,5}b?[\"']?)(?=[\w.-]{1,80}=)[^\"'\r\n]{8,}",
-        r"(\b(?:bearer|basic)\s)(?=[^\s\"',;]{0,200}(?:[\d=]|(?-i:[a-z][A-Z])))[^\s\"',;]{8,}",
-        r"(\s(?:-u|--user)[\s=][\"']?[^\s:\"']{1,100}:)[^\s\"']+",
-        r"(\blogin\s\S{1,100}\spassword\s)\S+",  # A line of a `.netrc` file.
+        (
+            "authorization",
+            r"(authorization\s{0,5}[:=]\s{0,5}(?:[\w-]{2,40}(?:\s|%20))?)(?=[^\r\n]{0,99}\d)[^\r\n]{6,}",
+        ),
+        (
+            "authorization",
+            r"(authorization[\"'],?\s{0,5}:?\s{0,5}\[?b?[\"'](?:[\w-]{2,40}\s)?)(?=[^\"']{0,99}\d)[^\"']{6,}",
+        ),
+        ("cookie", r"(cookie[\"']?\s{0,5}[:=]\s{0,5}b?[\"']?)(?=[\w.-]{1,80}=)[^\"'\r\n]{8,}"),
+        (
+            "bearer basic",
+            r"(\b(?:bearer|basic)\s)(?=[^\s\"',;]{0,200}(?:[\d=]|(?-i:[a-z][A-Z])))[^\s\"',;]{8,}",
+        ),
+        ("-u", r"(\s(?:-u|--user)[\s=][\"']?[^\s:\"']{1,100}:)[^\s\"']+"),
+        # A line of a `.netrc` file.
+        ("login", r"(\blogin\s\S{1,100}\spassword\s)\S+"),
         # The password or the name in a URL, as in `https://name:password@host`.
-        r"(://[^\s/:@]{0,100}:)[^\s/]{1,200}(?=@)",
-        r"(://)(?=[^\s/:@]{0,200}\d)[^\s/:@]{12,200}(?=@)",
-        r"(-----BEGIN [A-Z ]{0,20}PRIVATE KEY(?: BLOCK)?-----)(?:[^-]|-(?!----))+",
+        ("://", r"(://[^\s/:@]{0,100}:)[^\s/]{1,200}(?=@)"),
+        ("://", r"(://)(?=[^\s/:@]{0,200}\d)[^\s/:@]{12,200}(?=@)"),
+        ("-----begin", r"(-----BEGIN [A-Z ]{0,20}PRIVATE KEY(?: BLOCK)?-----)(?:[^-]|-(?!----))+"),
     )
 )
+"""Places of credentials. A text that matches holds one of the words, which are sought first."""
+
 _RUN = lazy(r"(?<![\w.~+/=-])[\w.~+/=-]{20,}", re.ASCII)
 _PART = lazy(r"[A-Za-z0-9]{16,}")
 
@@ -102,8 +116,10 @@ def looks_random(text: str) -> bool:
 
 def without_named_keys(text: str) -> str:
     """Mask the credentials that are recognised by their name or place."""
-    for place in _PLACES:
-        text = place.sub(r"\1[key]", text)
+    folded = text.casefold()
+    for words, place in _PLACES:
+        if any(word in folded for word in words):
+            text = place.sub(_masked_place, text)
     done, pieces, at = 0, list[str](), 0
     while named := _NAMED.search(text, at):
         at = named.end("name")
@@ -117,6 +133,10 @@ def without_named_keys(text: str) -> str:
     return "".join([*pieces, text[done:]])
 
 
+def _masked_place(found: re.Match[str]) -> str:
+    return f"{found[1]}[key]"
+
+
 def _is_credential(named: re.Match[str], found: re.Match[str]) -> bool:
     """Return whether a named value is a credential. Under a vague name, it must look like one.
 
@@ -124,7 +144,7 @@ def _is_credential(named: re.Match[str], found: re.Match[str]) -> bool:
     """
     quoted, value, link = found["quoted"], found[found.lastgroup or 0].strip(), named["link"]
     last = _WORD.findall(named["name"])[-1].lower()
-    if last in _HEADERS or _NO_VALUE.match(value) or (link == " " and not named["flag"]):
+    if last in _HEADERS or _NO_VALUE.match(value):
         return False
     is_certain = last in _SURE or last == "base"
     if quoted and "," not in link and (is_certain or (last == "key" and " " not in value)):

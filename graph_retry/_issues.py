@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from pydantic_core import to_jsonable_python
 
 from graph_retry._credentials import without_keys
-from graph_retry._json import is_array, is_object
+from graph_retry._json import is_array, is_object, is_text
 from graph_retry._patterns import lazy
 from graph_retry._wording import expected_by, quoted_with_article
 from graph_retry.records import Issue
@@ -258,7 +258,7 @@ def json_problem(value: Any, path: tuple[Any, ...] = ()) -> Issue | None:
             here = (*path, key)
             if problem := json_problem(key, here) or json_problem(child, here):
                 return problem
-    elif kind is str and value.encode(errors="ignore") != value.encode(errors="replace"):
+    elif kind is str and not is_text(value):
         return issue(path, "lone surrogates are not text", "string_unicode", "text")
     # LangGraph's PostgreSQL savers cannot save a NUL character in a state value that is a text.
     elif kind is str and not path and "\0" in value:

@@ -34,6 +34,11 @@ def is_whole(value: object) -> TypeIs[int]:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
+def is_text(value: str) -> bool:
+    """Return whether UTF-8 can encode a text; it cannot if the text holds a lone surrogate."""
+    return value.isascii() or value.encode(errors="ignore") == value.encode(errors="replace")
+
+
 def identical(one: Any, other: Any) -> bool:
     """Return whether two JSON values are identical; `1`, `1.0` and true differ.
 

@@ -106,8 +106,8 @@ class ParamsCodec(Generic[ParamsT]):
         The copy recognises these params if it gets the same view object again. State from a
         checkpoint, and edited state, hold other objects. Such state is always read and checked.
         """
-        own = copy.copy(self)
-        own._known = Verified(Encoded({}, {}))  # noqa: SLF001 (a copy of its own)
+        own = object.__new__(type(self))
+        vars(own).update(vars(self), _known=Verified(Encoded({}, {})))
         return own
 
     @classmethod
@@ -320,6 +320,9 @@ class ParamsCodec(Generic[ParamsT]):
             True
         """
         try:
+            if self._type.schema is None:  # Without a declared type, the tags name every type.
+                view, types = Writer("params").write(self._laid_out(value))
+                return types != before.types or any(changes(before.view, view))
             return bool(differences(self.decode(*before), value))
         except (TypeError, ValueError):  # A value without a JSON form was added by user code.
             return True

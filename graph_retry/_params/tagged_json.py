@@ -28,7 +28,7 @@ from pydantic.types import Secret, SecretBytes, SecretStr
 from pydantic_core import PydanticSerializationError, TzInfo, to_jsonable_python
 
 from graph_retry._issues import describe, issue, json_problem, parts_of, pointer
-from graph_retry._json import is_array, is_object
+from graph_retry._json import is_array, is_object, is_text
 from graph_retry._params.fields import fields_of, hidden_fields
 from graph_retry._params.patch import changes
 from graph_retry._wording import quoted_with_article
@@ -103,7 +103,7 @@ class Writer(NamedTuple):
 
     def _scalar(self, value: Any, cls: type[Any], path: tuple[str, ...]) -> Tagged:
         if cls is str:
-            if value.encode(errors="ignore") != value.encode(errors="replace"):
+            if not is_text(value):
                 why = "holds a lone surrogate, which no checkpointer keeps: clean it"
                 self._refuse(path, why, ValueError)
             return value, {}
@@ -133,8 +133,9 @@ class Writer(NamedTuple):
             if self.complete:
                 own[""] = f"keys: {', '.join(class_label(_exact_type(key)) for key in value)}"
             value = {str(to_jsonable_python(k, fallback=repr)): item for k, item in value.items()}
-        for key in value:
-            self._scalar(key, str, (*path, key))
+        if not is_text("".join(value)):
+            for key in value:
+                self._scalar(key, str, (*path, key))
         parts = {key: self.write(item, (*path, key)) for key, item in value.items()}
         return {key: plain for key, (plain, _) in parts.items()}, _joined(parts.items()) | own
 
