@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from operator import itemgetter
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -95,7 +96,8 @@ async def _event(
     for ended, end in thread.ended_unanswered.items():
         at, how = end.checkpoint["ts"], _ENDED_BY[end.metadata.get("source", "")]
         events.append((at, ended, f"nobody had answered {whose} when {how} at {at}"))
-    found = [event for event in sorted(events) if review_id in (None, event[1])]
+    in_order = sorted(events, key=itemgetter(0))
+    found = [event for event in in_order if review_id in (None, event[1])]
     return found[-1][2] if found else None
 
 

@@ -1,9 +1,13 @@
 """A review that ends unanswered, by a new input or an update of its thread, is told of."""
 
+from types import SimpleNamespace
+
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from graph_retry import StaleDecision, edit, history, inbox
+from graph_retry._awaiting import run_sync
+from graph_retry._threads import why_closed
 from tests.loops import Model, answer, one_call, reviews, thread
 
 
@@ -114,3 +118,15 @@ def test_an_answered_review_is_not_told_of(form, mode, checkpointer, caplog):
 
     assert reviews(mode, graph, thread())
     assert "ended unanswered" not in caplog.text
+
+
+def test_of_two_events_of_one_moment_the_later_one_is_told(monkeypatch):
+    """Only their times are compared, because an answer may have no review id."""
+    at = "2026-01-01T00:00:00+00:00"
+
+    async def answers(*_):
+        return [(at, "human:ada", "b5e1"), (at, "human:bob", None)]
+
+    monkeypatch.setattr(why_closed, "_answers", answers)
+    event = why_closed._event(None, {}, None, SimpleNamespace(ended_unanswered={}))
+    assert run_sync(event) == f"human:bob answered it at {at}"
