@@ -17,7 +17,6 @@ from graph_retry._issues import attempt, issue, text_of
 from graph_retry._output.providers.anthropic import UNPARSED
 from graph_retry._output.providers.errors import provider_kind
 from graph_retry._output.providers.objects import meaning_of
-from graph_retry._output.providers.provider import Finish
 from graph_retry._output.reading import ParsedOutput
 from graph_retry._wording import quoted_with_article
 from graph_retry.records import Failure, FailureKind, Issue
@@ -36,13 +35,6 @@ ROUTES: dict[FailureKind, Literal["hooks", "review"]] = {
     "permanent": "review",
 }
 """The next step after each kind of failure: hooks and feedback first, or a reviewer at once."""
-
-_KINDS: dict[Finish, FailureKind] = {
-    "truncated": "truncated",
-    "overflowed": "context_overflow",
-    "refused": "refusal",
-    "broken_call": "invalid_syntax",
-}
 
 
 class BudgetExceededError(Exception):
@@ -108,7 +100,7 @@ def finish_kind(finish_reason: str | None) -> FailureKind | None:
         'truncated'
     """
     meaning = meaning_of(finish_reason)
-    return _KINDS.get(meaning) if meaning else None
+    return None if meaning == "stopped" else meaning
 
 
 def announced(finish_reason: str | None, refusal: str | None, *, is_read: bool) -> Failure | None:
@@ -139,7 +131,7 @@ def is_complete(finish_reason: str | None) -> bool | None:
     meaning = meaning_of(finish_reason)
     if meaning == "stopped":
         return True
-    return False if meaning in ("truncated", "overflowed") else None
+    return False if meaning in ("truncated", "context_overflow") else None
 
 
 def _kind(error: Exception) -> FailureKind:

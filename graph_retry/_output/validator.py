@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import json
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, cast
@@ -106,6 +107,8 @@ class Validator:
                     "return plain data, or give the type a serializer that its validation reads"
                 )
             issues = [problem]
+        # Two branches of a union may have the same issue.
+        issues = [*{json.dumps(one, default=str): one for one in issues}.values()]
         more = issue("", f"there are more issues than these {MAX_ISSUES}", "more_issues")
         return Checked(issues=issues[:MAX_ISSUES] + [more] * (len(issues) > MAX_ISSUES))
 

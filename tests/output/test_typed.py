@@ -15,6 +15,7 @@ from pydantic import (
     ConfigDict,
     Field,
     StringConstraints,
+    create_model,
 )
 from typing_extensions import TypedDict
 
@@ -277,3 +278,10 @@ def test_the_record_says_that_a_conversion_lost_digits(output, text, is_lossless
     retry_llm_call(lambda _: text, "x", output=output, on_attempt=records.append)
     assert records[-1]["lossless"] is is_lossless
     assert ("rounded" in [repair["kind"] for repair in records[-1]["repairs"]]) is not is_lossless
+
+
+def test_an_issue_of_two_branches_is_told_once():
+    """Each branch of a union judges the same field in the same way."""
+    first, second = (create_model(name, n=(int, ...)) for name in ("First", "Second"))
+    issues = build_validator(first | second).check({"n": "x"}).issues
+    assert [(one["path"], one["code"]) for one in issues] == [("/n", "int_parsing")]

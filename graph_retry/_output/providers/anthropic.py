@@ -57,8 +57,8 @@ PROVIDER = Provider(
     finish_words={
         **meaning("stopped", "end_turn", "stop_sequence", "tool_use"),
         **meaning("truncated", "max_tokens"),
-        **meaning("overflowed", "model_context_window_exceeded"),
-        **meaning("refused", "refusal"),
+        **meaning("context_overflow", "model_context_window_exceeded"),
+        **meaning("refusal", "refusal"),
     },
     error_codes={
         **meaning("quota", "billingerror"),

@@ -18,7 +18,7 @@ _ANSWER = Reply(
 
 PROVIDER = Provider(
     replies=(_ANSWER,),
-    finish_words=meaning("refused", "guardrail_intervened", "content_filtered"),
+    finish_words=meaning("refusal", "guardrail_intervened", "content_filtered"),
     error_codes={
         **meaning("quota", "servicequotaexceeded"),
         **meaning("denied", "accessdenied", "expiredtoken", "invalidsignature"),

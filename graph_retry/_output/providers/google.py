@@ -35,11 +35,11 @@ PROVIDER = Provider(
     finish_words={
         **meaning("stopped", "stop"),
         **meaning("truncated", "max_tokens"),
-        **meaning("refused", "safety", "recitation", "blocklist", "prohibited_content"),
-        **meaning("refused", "spii", "language"),
-        # A broken call is the failure `invalid_syntax`, which the next attempt may correct.
-        **meaning("broken_call", "malformed_function_call", "unexpected_tool_call"),
-        **meaning("broken_call", "too_many_tool_calls"),
+        **meaning("refusal", "safety", "recitation", "blocklist", "prohibited_content"),
+        **meaning("refusal", "spii", "language"),
+        # The next attempt may correct a broken call.
+        **meaning("invalid_syntax", "malformed_function_call", "unexpected_tool_call"),
+        **meaning("invalid_syntax", "too_many_tool_calls"),
     },
     error_codes={
         **meaning("denied", "apikeyinvalid", "permissiondenied", "unauthenticated"),

@@ -61,7 +61,7 @@ PROVIDER = Provider(
         **meaning("stopped", "eos"),  # TGI's server uses this word.
         **meaning("truncated", "length", "max_output_tokens", "incomplete"),
         **meaning("truncated", "model_length"),  # Mistral's server uses this word.
-        **meaning("refused", "content_filter"),
+        **meaning("refusal", "content_filter"),
     },
     error_codes={
         **meaning("quota", "insufficientquota", "billinghardlimitreached", "accountdeactivated"),

@@ -15,8 +15,9 @@ from typing import Any, Literal, NamedTuple, TypeVar
 from graph_retry._issues import ABSENT
 from graph_retry._json import is_array, is_object
 from graph_retry._patterns import lazy
+from graph_retry.records import FailureKind
 
-Finish = Literal["stopped", "truncated", "overflowed", "refused", "broken_call"]
+Finish = FailureKind | Literal["stopped"]
 """The meaning of a finish reason, independent of the provider's word for it."""
 
 Cause = Literal["quota", "overflow", "filtered", "denied", "busy", "rejected"]
