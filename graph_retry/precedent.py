@@ -10,12 +10,12 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import Any, cast
+from typing import Annotated
 
-from graph_retry._arguments import checked
+from graph_retry._arguments import Share, checked
 from graph_retry._corrections.record import Correction
 from graph_retry._issues import SHOWN_ISSUES
-from graph_retry._json import is_whole
+from graph_retry._kinds import Within
 
 __all__ = ["Precedent", "precedents"]
 
@@ -66,7 +66,8 @@ class Precedent:
     decided: int
     since: str | None
 
-    def code(self, share: float = 0.05) -> str:
+    @checked
+    def code(self, share: Share = 0.05) -> str:
         """Return the code of a reviewer that approves such suggestions.
 
         Read the code before you pass its function as `reviewer=`. It needs `from graph_retry import
@@ -75,8 +76,6 @@ class Precedent:
         Raises:
             ValueError: If `share` is not from 0 to 1.
         """
-        if not 0 <= share <= 1:
-            raise ValueError(f"`share` is {share!r}: give a number from 0 to 1.")
         name = "".join(letter if letter.isalnum() else "_" for letter in f"{self.call}_{self.kind}")
         issues = [tuple(issue) for issue in self.issues]
         return _CODE.format(
@@ -97,7 +96,9 @@ class Precedent:
 
 
 @checked
-def precedents(rows: Iterable[Correction], at_least: int = 20) -> list[Precedent]:
+def precedents(
+    rows: Iterable[Correction], at_least: Annotated[int, Within(2)] = 20
+) -> list[Precedent]:
     """Find suggestions that were approved unchanged at least `at_least` times in a row.
 
     The suggestion with the most approvals in a row comes first.
@@ -122,8 +123,6 @@ def precedents(rows: Iterable[Correction], at_least: int = 20) -> list[Precedent
         read: the params of feedback after InvalidJSON were approved unchanged 3 times in a row \
 (3 of 3 in all)
     """
-    if not is_whole(cast("Any", at_least)) or at_least < 2:
-        raise ValueError(f"`at_least` is {at_least!r}: give a whole number from 2.")
     like_ones: dict[_Like, list[tuple[str, bool]]] = {}
     for row in rows:
         by, failure = row["suggested_by"], row["failure"]

@@ -82,8 +82,8 @@ def test_a_share_is_still_shown_to_people(decided):
         graph.invoke({"params": {"n": n}}, thread(str(n)))
     waits = sum(bool(pending_reviews(graph, thread(str(n)))) for n in range(0, 120, 3))
     assert 1 <= waits <= 25
-    for share in (-0.1, 2):
-        with pytest.raises(ValueError, match="`share` is"):
+    for share in (-0.1, 2, "0.1"):
+        with pytest.raises(ValueError, match="`share`: give a number from 0 to 1; not"):
             found.code(share)
 
 
@@ -99,7 +99,7 @@ def test_what_was_not_suggested_or_not_decided_by_people_is_no_precedent():
         graph.invoke({"params": {"n": n}}, thread(str(n)))
         resume(graph, thread(str(n)), reject("no"))
     assert precedents(corrections_of(graph), at_least=2) == []
-    with pytest.raises(ValueError, match="`at_least` is 1"):
+    with pytest.raises(ValueError, match="`at_least`: give a whole number from 2; not 1"):
         precedents([], at_least=1)
 
 
