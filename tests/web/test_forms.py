@@ -127,6 +127,16 @@ def test_an_empty_form_has_no_tick_for_its_whole_value():
     assert there_and_back(schema, ABSENT, show_absent=True) is ABSENT
 
 
+def test_a_union_without_constants_is_drawn_by_the_names_of_its_members():
+    """The hints and the missing fields are those of the branch that the value follows."""
+    branches = [
+        {"type": "object", "properties": {"number": {"type": "string"}}},
+        {"type": "object", "properties": {"iban": {"description": "IBAN"}, "bic": {}}},
+    ]
+    made = Fields({}, show_absent=True).field({"anyOf": branches}, {"iban": "DE02"})
+    assert [(part.label, part.hint) for part in made.fields] == [("iban", "IBAN"), ("bic", "")]
+
+
 class Card(BaseModel):
     """One way to pay."""
 

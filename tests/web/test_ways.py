@@ -111,7 +111,10 @@ def test_one_of_several_alternatives_is_chosen_by_its_number(desk, chosen):
     desk.options["on_retry"] = propose
     desk.wait()
     with desk.client() as client:
-        form = Form(opened(client)[1])
+        page = opened(client)[1]
+        assert page.count("<del>1.0</del><ins>0.5</ins>") == 1
+        assert page.count("<del>1.0</del><ins>0.0</ins>") == 1
+        form = Form(page)
         form.choose("approve")
         if chosen:
             form.fill(".choice.choice:", str(chosen))

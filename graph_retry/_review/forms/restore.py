@@ -148,7 +148,20 @@ def _branches_to_merge(value: dict[str, Any], field: Field) -> list[dict[str, An
     return into or _closest(own, value)
 
 
-def _closest(branches: list[dict[str, Any]], value: dict[str, Any]) -> list[dict[str, Any]]:
+def branches_followed(
+    branches: Sequence[dict[str, Any]], value: dict[str, Any]
+) -> list[dict[str, Any]]:
+    """Return the branches of a union that an object follows, by its constants and its names.
+
+    Example:
+        >>> branches = [{"properties": {"number": {}}}, {"properties": {"iban": {}}}]
+        >>> branches_followed(branches, {"iban": "DE02"})
+        [{'properties': {'iban': {}}}]
+    """
+    return _closest([one for one in branches if _agrees(one, value)] or branches, value)
+
+
+def _closest(branches: Sequence[dict[str, Any]], value: dict[str, Any]) -> list[dict[str, Any]]:
     """Return all branches that allow each field of a value, or the one that names most of them."""
     if all_of_them := [one for one in branches if _declares(one, value)]:
         return all_of_them
@@ -216,8 +229,7 @@ def _unknown_inside(value: Any, field: Field) -> Iterator[Issue]:
                 item, new._replace(name=name, node={"anyOf": nodes}, path=path)
             )
     elif is_object(value) and (branches := object_branches(field.node, field.root)):
-        branches = [one for one in branches if _agrees(one, value)] or branches
-        branches = _closest(branches, value)
+        branches = branches_followed(branches, value)
         for label, item in value.items():
             inner = new.member(label, branches)
             problem = _unknown(label, inner.name, value, new, branches)

@@ -98,6 +98,11 @@ class Card:
         return compared(self.review.params, self.review.shown)
 
     @property
+    def alternatives(self) -> list[list[tuple[str, list[tuple[str, str]]]]]:
+        """The changes that each alternative makes to the params."""
+        return [compared(self.review.params, each) for each in self.review.alternatives]
+
+    @property
     def params(self) -> Field:
         """The params of the call as fields, to be read."""
         return _form(self.review, {}).field(self.review.params_schema or {}, self.review.params)

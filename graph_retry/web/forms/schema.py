@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from graph_retry._json import is_object
+from graph_retry._review.forms.restore import branches_followed
 from graph_retry._schemas import alternatives, kind_of, kinds
 
 ROLES = {
@@ -16,15 +17,11 @@ ROLES = {
 
 
 def branch_of(found: Sequence[dict[str, Any]], value: Any) -> dict[str, Any]:
-    """Choose the branch of a union that fits a value: by its constants, then by its kind."""
+    """Choose the branch of a union that fits a value: by its kind, its constants and its names."""
     kind = kind_of(value)
     fitting = [node for node in found if "type" not in node or kind in kinds(node)]
     if is_object(value):
-        for node in fitting:
-            parts: dict[str, Any] = node.get("properties") or {}
-            constants = {name: part["const"] for name, part in parts.items() if "const" in part}
-            if constants and all(value.get(name) == given for name, given in constants.items()):
-                return node
+        fitting = branches_followed(fitting, value)
     others = [node for node in found if node.get("type") != "null"]
     return (fitting or (others if len(others) == 1 else []) or [{}])[0]
 
