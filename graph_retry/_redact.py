@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, cast
 
 from graph_retry._awaiting import passed_as
+from graph_retry._issues import parts_of, pointer
 from graph_retry._json import is_array, is_object
 from graph_retry._patterns import lazy
 from graph_retry.records import Attempt, Issue
@@ -123,11 +124,10 @@ def redacted_path(path: str, redact: Redact | None, names: Collection[str] = ())
     """
     if redact is None or not path:
         return path
-    keys = [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:]]
-    shown = [
-        key if key in names or key.isdecimal() else _redacted_text(key, redact) for key in keys
-    ]
-    return "".join("/" + key.replace("~", "~0").replace("/", "~1") for key in shown)
+    return pointer(
+        key if key in names or key.isdecimal() else _redacted_text(key, redact)
+        for key in parts_of(path)
+    )
 
 
 def property_names(schema: Any) -> frozenset[str]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any, NoReturn, Unpack, cast
 
 from graph_retry._asking.hooks import propose
 from graph_retry._attempts import is_returned, params_at, readable
+from graph_retry._json import identical
 from graph_retry._loop.check import read_raw, validate_attempt
 from graph_retry._loop.revise import hooks_may_help
 from graph_retry._output.failures import announced, classified
@@ -118,7 +118,7 @@ async def replay(
             recorded = params_at(ledger, following["number"])
             expected = (following["author"], recorded and recorded.view)
             actual = (result.author, result.params)
-            if not _same_json(expected, actual):
+            if not identical(expected, actual):
                 result.differs.append(("next params", expected, actual))
         if check and result.differs:
             field, expected, actual = result.differs[0]
@@ -192,10 +192,4 @@ def _failure_of_call(record: Attempt, plan: Plan[Any]) -> Failure | None:
 def _differences(record: Attempt, now: Attempt) -> list[tuple[str, Any, Any]]:
     """List the fields that differ from the record, as (name, recorded value, new value)."""
     pairs = ((field, record.get(field), now.get(field)) for field in _JUDGED)
-    return [(field, was, is_) for field, was, is_ in pairs if not _same_json(was, is_)]
-
-
-def _same_json(one: Any, other: Any) -> bool:
-    """Return whether two values are equal as JSON text: `1` and `1.0` differ, NaN equals NaN."""
-    texts = [json.dumps(value, sort_keys=True, default=str) for value in (one, other)]
-    return texts[0] == texts[1]
+    return [(field, was, is_) for field, was, is_ in pairs if not identical(was, is_)]

@@ -10,7 +10,7 @@ from typing import Any, Literal, cast
 from typing_extensions import TypedDict
 
 from graph_retry._awaiting import passed_as
-from graph_retry._json import digest, is_number, is_object
+from graph_retry._json import identical, is_number, is_object
 from graph_retry.metrics import known_sum
 from graph_retry.records import Failure
 
@@ -139,10 +139,6 @@ def agreement_of(compare: Compare, value: Any, expected: Any) -> float:
             raise ValueError(f"`compare` returned {given!r:.80}: return a number from 0 to 1.")
         return float(given)
     if compare == "fields" and is_object(value) and is_object(expected):
-        names = value.keys() | expected.keys()
-        return sum(_same(value, expected, name) for name in names) / max(len(names), 1)
-    return float(digest(value) == digest(expected))
-
-
-def _same(one: dict[str, Any], other: dict[str, Any], name: str) -> bool:
-    return name in one and name in other and digest(one[name]) == digest(other[name])
+        both, every = value.keys() & expected.keys(), value.keys() | expected.keys()
+        return sum(identical(value[name], expected[name]) for name in both) / max(len(every), 1)
+    return float(identical(value, expected))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, cast
 import jsonpatch
 
 from graph_retry._issues import ABSENT, pointer
-from graph_retry._json import is_array, is_object
+from graph_retry._json import identical, is_array, is_object
 from graph_retry._pictures import noted
 from graph_retry._wording import SENTENCE_END, counted, whole_sentences
 
@@ -139,9 +139,9 @@ def changes(old: Any, new: Any, at: str = "") -> Iterator[tuple[str, Any, Any]]:
         # Skip the equal elements at both ends. Compare the elements in between in pairs, and remove
         # or add the surplus. Removals go backwards, so that earlier indices stay valid.
         start, stop, shortest = 0, 0, min(len(old), len(new))
-        while start < shortest and _same(old[start], new[start]):
+        while start < shortest and identical(old[start], new[start]):
             start += 1
-        while stop < shortest - start and _same(old[-1 - stop], new[-1 - stop]):
+        while stop < shortest - start and identical(old[-1 - stop], new[-1 - stop]):
             stop += 1
         for i in range(start, shortest - stop):
             yield from changes(old[i], new[i], f"{at}/{i}")
@@ -151,7 +151,3 @@ def changes(old: Any, new: Any, at: str = "") -> Iterator[tuple[str, Any, Any]]:
             yield f"{at}/{i}", ABSENT, new[i]
     elif type(old) is not type(new) or old != new:
         yield at, old, new
-
-
-def _same(old: Any, new: Any) -> bool:
-    return next(changes(old, new), None) is None
