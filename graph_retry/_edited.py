@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from graph_retry._issues import pointer
-from graph_retry._json import identical, is_object
+from graph_retry._json import identical, is_object, pointer
 
 
 def edited_fields(shown: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:

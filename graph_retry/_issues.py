@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from pydantic_core import to_jsonable_python
 
 from graph_retry._credentials import without_keys
-from graph_retry._json import is_array, is_object, is_text
+from graph_retry._json import is_array, is_object, is_text, pointer, pointer_parts
 from graph_retry._patterns import lazy
 from graph_retry._wording import expected_by, quoted_with_article
 from graph_retry.records import Issue
@@ -58,21 +58,6 @@ def is_hopeless(error: Any) -> bool:
     return getattr(error, "hopeless", False) is True
 
 
-def pointer(parts: Iterable[Any]) -> str:
-    """Join path parts into a JSON Pointer (RFC 6901)."""
-    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
-
-
-def parts_of(path: str) -> list[str]:
-    """Return the parts of a JSON Pointer: names, and indices of lists as digits.
-
-    Example:
-        >>> parts_of("/rows/0/a~1b")
-        ['rows', '0', 'a/b']
-    """
-    return [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:]]
-
-
 def top_of(one: Issue) -> str:
     """Return the name of the top-level field that has the issue, or "" for the whole value.
 
@@ -80,7 +65,7 @@ def top_of(one: Issue) -> str:
         >>> top_of({"path": "/rows/0/a~1b", "message": "", "code": ""})
         'rows'
     """
-    return next(iter(parts_of(one["path"])), "")
+    return next(iter(pointer_parts(one["path"])), "")
 
 
 def cut(text: str, limit: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
@@ -206,6 +206,21 @@ def with_texts(value: Any, change: Callable[[str], str]) -> Any:
     if is_object(value):
         return {key: with_texts(item, change) for key, item in value.items()}
     return [with_texts(item, change) for item in value] if is_array(value) else value
+
+
+def pointer(parts: Iterable[Any]) -> str:
+    """Join path parts into a JSON Pointer (RFC 6901)."""
+    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
+
+
+def pointer_parts(path: str) -> list[str]:
+    """Return the parts of a JSON Pointer: names, and indices of lists as digits.
+
+    Example:
+        >>> pointer_parts("/rows/0/a~1b")
+        ['rows', '0', 'a/b']
+    """
+    return [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:]]
 
 
 def digest(*parts: Any) -> str:

@@ -8,8 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, cast
 
 from graph_retry._awaiting import passed_as
-from graph_retry._issues import parts_of, pointer
-from graph_retry._json import is_array, is_object
+from graph_retry._json import is_array, is_object, pointer, pointer_parts
 from graph_retry._patterns import lazy
 from graph_retry.records import Attempt, Issue
 
@@ -126,7 +125,7 @@ def redacted_path(path: str, redact: Redact | None, names: Collection[str] = ())
         return path
     return pointer(
         key if key in names or key.isdecimal() else _redacted_text(key, redact)
-        for key in parts_of(path)
+        for key in pointer_parts(path)
     )
 
 

@@ -37,7 +37,7 @@ from graph_retry._twins import async_twin, in_sync
 from graph_retry.errors import AttemptsExhausted, InterventionRequired
 from graph_retry.function import Call
 from graph_retry.history import LedgerSource, aevery_ledger, every_ledger
-from graph_retry.hooks import Budget, SharedBudget
+from graph_retry.hooks import Budget
 from graph_retry.ledger import Ledger
 from graph_retry.metrics import known_sum, summarize
 from graph_retry.options import RetryOptions, settle
@@ -59,8 +59,8 @@ class EvaluateOptions(RetryOptions, total=False):
     threads: Ids of the threads to read (default: all).
     where: A function of a ledger that returns whether its call is evaluated.
     concurrency: The number of calls that run at the same time (default 4).
-    limit: A `Budget` of `tokens`, `cost` or `seconds`. Once it is spent, no further call starts.
-        Its `price` computes a call's cost.
+    limit: A `Budget` or `SharedBudget` of `tokens`, `cost` or `seconds`. Once it is spent, no
+        further call starts. Its `price` computes a call's cost.
     path: A file that keeps each result. A second run with the same file skips the kept results.
     progress: Called with the `Evaluation` after each result.
     """
@@ -157,11 +157,8 @@ class _Run:
         self._calls, self._labels = take("calls", None), take("labels_wanted", {})
         self._where, self._progress = take("where", None), take("progress", None)
         self._limit, self._path = take("limit", None) or Budget(), take("path", None)
-        if isinstance(self._limit, SharedBudget) or self._limit.rounds is not None:
-            raise ValueError(
-                "`limit` sums up this evaluation only: give a `Budget` with `tokens`, `cost` or "
-                "`seconds`, and not a `SharedBudget` or `rounds`."
-            )
+        if not {self._limit.rounds, getattr(self._limit, "failures", None)} <= {None}:
+            raise ValueError("`limit` is of `tokens`, `cost` or `seconds`: leave the others out.")
         self.concurrency: int = take("concurrency", 4)
         take("threads", None)
         self._call = (llm_call, on_retry, output, options)

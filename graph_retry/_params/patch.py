@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, cast
 
 import jsonpatch
 
-from graph_retry._issues import ABSENT, pointer
-from graph_retry._json import identical, is_array, is_object
+from graph_retry._issues import ABSENT
+from graph_retry._json import identical, is_array, is_object, pointer
 from graph_retry._pictures import noted
 from graph_retry._wording import SENTENCE_END, counted, whole_sentences
 

@@ -27,8 +27,8 @@ from pydantic import BaseModel, PydanticUserError, RootModel, TypeAdapter
 from pydantic.types import Secret, SecretBytes, SecretStr
 from pydantic_core import PydanticSerializationError, TzInfo, to_jsonable_python
 
-from graph_retry._issues import describe, issue, json_problem, parts_of, pointer
-from graph_retry._json import is_array, is_object, is_text
+from graph_retry._issues import describe, issue, json_problem
+from graph_retry._json import is_array, is_object, is_text, pointer, pointer_parts
 from graph_retry._params.fields import fields_of, hidden_fields
 from graph_retry._params.patch import changes
 from graph_retry._wording import quoted_with_article
@@ -218,7 +218,7 @@ def part_of(path: str, owner: str) -> str:
 
 def spelled(path: str) -> str:
     """Write a JSON Pointer as a Python expression, such as `params.tags[0]`, for errors."""
-    parts = (f"[{key}]" if key.isdecimal() else f".{key}" for key in parts_of(path))
+    parts = (f"[{key}]" if key.isdecimal() else f".{key}" for key in pointer_parts(path))
     return "params" + "".join(parts)
 
 
@@ -248,7 +248,7 @@ def restore(
     whole = {"": copy.deepcopy(plain) if tags else plain}
     # Restore inner values first, because a restored outer value (such as a set) has no JSON path.
     for path, tag in sorted(tags.items(), key=lambda entry: -entry[0].count("/")):
-        for holder, key, at in _places(whole, ["", *parts_of(path)]):
+        for holder, key, at in _places(whole, ["", *pointer_parts(path)]):
             try:
                 holder[key] = _revived(tag, holder[key], type_of)
             except (*VALIDATOR_ERRORS, PydanticUserError):

@@ -15,8 +15,7 @@ from langchain_core.runnables import RunnableConfig
 
 from graph_retry._awaiting import refuse_async
 from graph_retry._credentials import looks_random, says_secret, without_named_keys
-from graph_retry._issues import pointer
-from graph_retry._json import is_array, is_object
+from graph_retry._json import is_array, is_object, pointer
 from graph_retry._langgraph.run_config import state_keys_around
 from graph_retry._params.patch import Encoded
 from graph_retry._patterns import lazy

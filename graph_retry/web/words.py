@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from graph_retry._issues import parts_of
+from graph_retry._json import pointer_parts
 from graph_retry._wording import in_words, since
 
 
@@ -37,7 +37,7 @@ def spoken(path: str) -> str:
         >>> spoken("/items/0/price"), spoken("")
         ('items → 1 → price', 'the whole value')
     """
-    words = (str(int(part) + 1) if part.isdecimal() else part for part in parts_of(path))
+    words = (str(int(part) + 1) if part.isdecimal() else part for part in pointer_parts(path))
     return " → ".join(words) or "the whole value"
 
 

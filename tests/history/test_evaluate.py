@@ -272,11 +272,8 @@ def test_wrong_options_are_told_before_a_call():
     for options, says in (
         ({"compare": "near"}, "`compare`: give 'equal'"),
         ({"concurrency": 0}, "`concurrency`: give a whole number from 1; not 0"),
-        (
-            {"limit": SharedBudget(tokens=1)},
-            "`limit` sums up this evaluation only: give a `Budget`",
-        ),
-        ({"limit": Budget(rounds=1)}, "`limit` sums up this evaluation only"),
+        ({"limit": SharedBudget(failures=1)}, "`limit` is of `tokens`, `cost` or `seconds`"),
+        ({"limit": Budget(rounds=1)}, "`limit` is of `tokens`, `cost` or `seconds`"),
     ):
         with pytest.raises(ValueError, match=says):
             evaluate([], better, **options)

@@ -12,17 +12,8 @@ from pydantic_core import to_jsonable_python
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import specification_with
 
-from graph_retry._issues import (
-    MAX_ISSUES,
-    attempt,
-    cut,
-    issue,
-    json_problem,
-    literal,
-    pointer,
-    schema_issue,
-)
-from graph_retry._json import is_array, is_object
+from graph_retry._issues import MAX_ISSUES, attempt, cut, issue, json_problem, literal, schema_issue
+from graph_retry._json import is_array, is_object, pointer
 from graph_retry._output.json_schema.bounded_work import (
     TooMuchWorkError,
     errors_of,

@@ -18,8 +18,7 @@ from typing import Any, cast
 from jsonpointer import JsonPointerException, resolve_pointer
 
 from graph_retry._edited import edited_fields, removed_field
-from graph_retry._issues import pointer
-from graph_retry._json import NotJsonError, is_object, read_json
+from graph_retry._json import NotJsonError, is_object, pointer, read_json
 from graph_retry._params.patch import apply_patch
 from graph_retry._review.answers import Decision
 from graph_retry._review.decisions import ROWS, WORDS, spelled

@@ -14,8 +14,8 @@ from jsonpointer import JsonPointerException, resolve_pointer
 
 from graph_retry._attempts import is_returned, parsed_value, tokens_of
 from graph_retry._edited import edited_fields
-from graph_retry._issues import ABSENT, excerpt, parts_of, pointer
-from graph_retry._json import identical, is_array, is_object
+from graph_retry._issues import ABSENT, excerpt
+from graph_retry._json import identical, is_array, is_object, pointer, pointer_parts
 from graph_retry._params.patch import changes
 from graph_retry._review.review import Review
 from graph_retry.answering import PendingReview
@@ -258,7 +258,7 @@ def _typed(review: Review, which: str, within: Posted) -> Any:
     if which == "params" and is_object(value):
         value = {**review.shown, **value}  # Browsers do not post locked fields.
     for what, source in (("old", review.params), ("new", review.shown)):
-        for name in (name for where in _pressed(what, within) for name in parts_of(where)[:1]):
+        for name in (name for where in _pressed(what, within) for name in pointer_parts(where)[:1]):
             value = {**value, name: source[name]} if name in source and is_object(value) else value
     for where in _pressed("remove", within):
         above, _, last = where.rpartition("/")

@@ -14,8 +14,17 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, unquote
 
-from graph_retry._issues import ABSENT, parts_of, pointer
-from graph_retry._json import NotJsonError, identical, is_array, is_number, is_object, read_json
+from graph_retry._issues import ABSENT
+from graph_retry._json import (
+    NotJsonError,
+    identical,
+    is_array,
+    is_number,
+    is_object,
+    pointer,
+    pointer_parts,
+    read_json,
+)
 from graph_retry._schemas import alternatives, element, kind_of
 from graph_retry.web.forms.schema import ROLES, blank, branch_of, role_of, tags_of
 from graph_retry.web.words import said
@@ -304,7 +313,7 @@ def read_form(posted: Iterable[tuple[str, str]]) -> Any:
             controls[where] = (kind, text)
     below: dict[str, list[tuple[str, str]]] = {}
     for where in controls:
-        if parts := parts_of(unquote(where, errors="surrogatepass")):
+        if parts := pointer_parts(unquote(where, errors="surrogatepass")):
             below.setdefault(where.rpartition("/")[0], []).append((parts[-1], where))
     return _read("", controls, ticks, below)
 

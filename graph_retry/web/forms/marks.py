@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Any
 
-from graph_retry._issues import parts_of
+from graph_retry._json import pointer_parts
 
 MAX_WORDS = 4_000
 """Maximum number of words of a text that are compared. Longer texts are shown whole."""
@@ -35,7 +35,7 @@ def span_of(text: str, place: str) -> tuple[int, int]:
     """
     at = _after(text, 0)
     found = at, _DECODER.raw_decode(text, at)[1]
-    for part in parts_of(place):
+    for part in pointer_parts(place):
         inside = dict(_members(text, found[0]))
         if part not in inside:
             break
