@@ -11,7 +11,7 @@ from graph_retry._attempts import params_at
 from graph_retry._review.decisions import ROWS
 from graph_retry._state import ANSWER, loop_of
 from graph_retry.options import Settings
-from graph_retry.records import Attempt, role_of
+from graph_retry.records import Attempt, author_role
 
 Automatic = Literal["retry", "ask", "give_up"]
 
@@ -89,7 +89,7 @@ def why_no_call(
 
 def _decides(author: str) -> bool:
     """Return whether an author is an automatic reviewer or a review's default, and not a hook."""
-    return role_of(author) in ("agent", "system")
+    return author_role(author) in ("agent", "system")
 
 
 def goes_on(last: Attempt) -> bool:

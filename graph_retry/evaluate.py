@@ -41,7 +41,7 @@ from graph_retry.hooks import Budget
 from graph_retry.ledger import Ledger
 from graph_retry.metrics import known_sum, summarize
 from graph_retry.options import RetryOptions, settle
-from graph_retry.records import role_of
+from graph_retry.records import author_role
 
 __all__ = ["Compare", "Ended", "EvaluateOptions", "Evaluation", "Judged", "aevaluate", "evaluate"]
 
@@ -324,5 +324,5 @@ def _was_asked(ledger: Ledger) -> bool:
     """Return whether a person was asked about a recorded call, or is asked now."""
     authors = [one["author"] for one in ledger.attempts]
     authors += [one["decision"]["author"] for one in ledger.attempts if one["decision"]]
-    asked = {"human", "system", "state edit"}.intersection(map(role_of, authors))
+    asked = {"human", "system", "state edit"}.intersection(map(author_role, authors))
     return ledger.waits is True or bool(asked)

@@ -27,7 +27,7 @@ PEOPLE = frozenset({"human", "rewind", "state edit"})
 (`rewind`), or edits the params in state at a review (`state edit`)."""
 
 
-def role_of(author: str) -> str:
+def author_role(author: str) -> str:
     """Return the kind of an author: `human` for `human:ada`, `hook` for `hook:shorten`."""
     return author.partition(":")[0]
 

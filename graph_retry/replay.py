@@ -21,7 +21,7 @@ from graph_retry._twins import async_twin, in_sync
 from graph_retry.errors import ReplayMismatch
 from graph_retry.ledger import OneCall, attempts_in
 from graph_retry.options import RetryOptions, settle
-from graph_retry.records import Attempt, Failure, role_of
+from graph_retry.records import Attempt, Failure, author_role
 
 __all__ = ["ReplayOptions", "Replayed", "areplay", "replay"]
 
@@ -114,7 +114,7 @@ async def replay(
             params=None if proposal is None else proposal.params.view,
             differs=[] if record["status"] == "running" else _differences(record, now),
         )
-        if asked and following is not None and role_of(following["author"]) in _AUTOMATIC:
+        if asked and following is not None and author_role(following["author"]) in _AUTOMATIC:
             recorded = params_at(ledger, following["number"])
             expected = (following["author"], recorded and recorded.view)
             actual = (result.author, result.params)

@@ -32,7 +32,7 @@ from graph_retry._run.step import StepInput
 from graph_retry._state import ANSWER, REVIEWED, Loop
 from graph_retry._wording import counted
 from graph_retry.errors import InterventionRequired
-from graph_retry.records import Attempt, role_of
+from graph_retry.records import Attempt, author_role
 
 OUTSIDE = (
     "this call is not made in a LangGraph run, which alone can pause: make it in a node of a graph "
@@ -73,12 +73,12 @@ class Taken:
     @property
     def by_agent(self) -> bool:
         """Whether automatic reviewers were asked for this answer; a person may be asked next."""
-        return role_of(self.author) == "agent"
+        return author_role(self.author) == "agent"
 
     @property
     def channel(self) -> str:
         """The client through which the answer came, such as `python`."""
-        role = role_of(self.author)
+        role = author_role(self.author)
         return role if role in ("agent", "system") else channel_of(self.value)
 
 

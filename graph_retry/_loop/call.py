@@ -37,7 +37,7 @@ from graph_retry._signatures import AttemptContext, name_of
 from graph_retry._state import ANSWER, LOOP, REVIEWED, Loop, fresh_loop, loop_of
 from graph_retry._transitions import goes_on
 from graph_retry.options import Settings
-from graph_retry.records import PEOPLE, Attempt, role_of
+from graph_retry.records import PEOPLE, Attempt, author_role
 
 
 async def call_step(given: StepInput) -> dict[str, Any]:
@@ -70,7 +70,7 @@ async def call_step(given: StepInput) -> dict[str, Any]:
         try:
             # A budget that is used up is a failure of the attempt. It leads to a review, and does
             # not end the user's run. A request that a reviewer decided on is always allowed.
-            decided = role_of(record["author"]) in PEOPLE | {"agent"}
+            decided = author_role(record["author"]) in PEOPLE | {"agent"}
             if settings.budget is not None and not decided:
                 settings.budget.check()
             result = await call(

@@ -28,7 +28,7 @@ from graph_retry._run.tracing import CallTrace
 from graph_retry._state import LOOP, Loop, loop_of
 from graph_retry._transitions import next_step
 from graph_retry.errors import ReplayMismatch
-from graph_retry.records import Attempt, role_of
+from graph_retry.records import Attempt, author_role
 
 T = TypeVar("T")
 
@@ -117,7 +117,7 @@ class StepInput:
 
     def log_review(self, event: str, review_id: str, author: str = "") -> None:
         """Log an event of a review, with names only: no text of a model or a person."""
-        by = f" by {role_of(author)}" if author else ""
+        by = f" by {author_role(author)}" if author else ""
         about = review_id, self.plan.settings.name, self.attempts[-1]["number"], thread_in_logs()
         _LOG.info("review %s of `%s` (attempt %s, %s) was %s%s", *about, event, by)
 

@@ -24,7 +24,7 @@ from graph_retry._json import digest, is_object
 from graph_retry._redact import Redact, redacted_in_logs
 from graph_retry._review.deadline import now
 from graph_retry.options import Settings
-from graph_retry.records import PEOPLE, Attempt, role_of
+from graph_retry.records import PEOPLE, Attempt, author_role
 
 Ended = Callable[..., None]
 """Records the outcome of an attempt in its span: failure, usage and finish reason. For a request,
@@ -118,7 +118,7 @@ class CallTrace:
         ended = datetime.fromisoformat(now())
         began = ended if asked_at is None else datetime.fromisoformat(asked_at)
         about = {"graph_retry.decision": decision["type"]}
-        about["graph_retry.actor.role"] = role_of(decision["author"])
+        about["graph_retry.actor.role"] = author_role(decision["author"])
         _metric("graph_retry.reviews.waiting", "add", -1, {})
         _metric("graph_retry.review.wait", "record", (ended - began).total_seconds(), about)
         if self._tracer is None or self._span is None:
@@ -214,7 +214,7 @@ class CallTrace:
         if self._tracer is None:
             yield None
             return
-        role = role_of(record["author"])
+        role = author_role(record["author"])
         known = {
             "graph_retry.name": name,
             "graph_retry.attempt": record["number"],

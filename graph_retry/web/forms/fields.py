@@ -258,9 +258,8 @@ def _choices(found: Sequence[dict[str, Any]], value: Any) -> list[tuple[str, str
         if "const" not in node and not is_array(node.get("enum")):
             return []
         allowed += [node["const"]] if "const" in node else node["enum"]
-    if not all(isinstance(each, str | int | float | bool) for each in allowed):
-        return []
-    if is_object(value) or is_array(value):
+    is_simple = all(isinstance(each, str | int | float | bool) for each in allowed)
+    if not is_simple or is_object(value) or is_array(value):
         return []
     if allowed and value is not None and value is not ABSENT and not isinstance(value, Unread):
         allowed.append(value)  # The present value stays a choice, even if it is not allowed.

@@ -14,7 +14,7 @@ from graph_retry._params.patch import changes
 from graph_retry.history import ledgers_in
 from graph_retry.ledger import Ledger
 from graph_retry.metrics import known_sum
-from graph_retry.records import PEOPLE, Attempt, role_of
+from graph_retry.records import PEOPLE, Attempt, author_role
 from graph_retry.web.rows import any_item, thread_key
 from graph_retry.web.safety import Access
 from graph_retry.web.waiting import Waiting
@@ -63,7 +63,7 @@ def past_call(ledger: Ledger) -> PastCall | None:
 
 def _is_by_person(attempt: Attempt) -> bool:
     decision = attempt["decision"]
-    return decision is not None and role_of(decision["author"]) == "human"
+    return decision is not None and author_role(decision["author"]) == "human"
 
 
 def _waited(attempt: Attempt) -> float:
