@@ -65,7 +65,7 @@ class Alternatives(Generic[ParamsT]):
         params: Annotated[
             Sequence[ParamsT],
             Within(1),
-            "a list that is not empty, of the params of each alternative",
+            "the params of each of the `Alternatives`, at least of one",
         ],
     ) -> None:
         """Take the params in the order in which they are shown.

@@ -311,8 +311,10 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
 
 
 def _response(response: ModelResponse[Any], attempts: list[Attempt]) -> ExtendedModelResponse[Any]:
-    known_as = str(response.result[0].id)
-    update = _ledger_of(known_as, attempts)
+    message = response.result[0]
+    # The message of a person has no id. LangGraph would give it one after the ledger has its key.
+    message.id = message.id or str(uuid4())
+    update = _ledger_of(message.id, attempts)
     return ExtendedModelResponse(response, Command(update=update) if update else None)
 
 

@@ -43,7 +43,7 @@ A context variable holds exactly one node's call, because LangGraph runs each no
 context.
 """
 
-_Awaited = Annotated[Awaitable[T], "what `aretry_llm_call(…)` returns, of a list of them `*calls`"]
+_Awaited = Annotated[Awaitable[T], "what `aretry_llm_call(…)` returns, or `*calls` of a list"]
 
 
 @overload

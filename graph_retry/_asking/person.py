@@ -116,7 +116,7 @@ def _back(plan: Plan[Any], loop: Loop, fork: Fork, problem: str | None = None) -
     question = question_of(plan, at, fork.attempts, fork.params)
     # An attempt that is made again does not count against `max_attempts`.
     if fork.again:
-        question = replace(question, used_up=False)
+        question = replace(question, used_up=None)
     problem = problem or fork.problem
     return Taken(question, fork.answer, at, author="rewind", fork=fork, problem=problem)
 

@@ -28,7 +28,7 @@ from graph_retry._redact import redacted
 from graph_retry._review.review import Question, accept_output
 from graph_retry._run.plan import Plan
 from graph_retry._state import Loop, OpenReview
-from graph_retry._wording import quoted_with_article
+from graph_retry._wording import counted, quoted_with_article
 from graph_retry.hooks._feedback import comment_field, with_comment
 from graph_retry.records import Attempt, Issue
 
@@ -57,7 +57,7 @@ def question_of(
     before, after = (
         (params.view, suggested) if suggested else (earlier and earlier.view, params.view)
     )
-    raw_output = _raw_text(record)
+    raw_output, used_up = _raw_text(record), _used_up(plan, loop, attempts)
     shown = Encoded(suggested, review["suggested_types"]) if suggested else params
     redact = plan.settings.redact
     if redact is not None:
@@ -83,13 +83,13 @@ def question_of(
         raw_output=raw_output,
         reasoning=(record["raw"] or {}).get("reasoning"),
         diff=readable_diff(before, after) if before is not None else [],
-        note=_note(loop, review),
+        note=_note(loop, review, used_up),
         problem=review["problem"],
         answer_issues=review["answer_issues"],
         asked_at=review["asked_at"],
         expires_at=review["expires_at"],
         allowed=plan.settings.allowed_decisions,
-        used_up=_used_up(plan, loop, attempts),
+        used_up=used_up,
         locked=plan.settings.locked,
         labels=plan.settings.labels,
         redact=redact,
@@ -136,16 +136,18 @@ def _known_fields(plan: Plan[Any], view: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in view.items() if name in fields}
 
 
-def _used_up(plan: Plan[Any], loop: Loop, attempts: list[Attempt]) -> bool:
-    """Return whether no further attempt is allowed, not even by a person."""
+def _used_up(plan: Plan[Any], loop: Loop, attempts: list[Attempt]) -> str | None:
+    """Return why no further attempt is allowed, not even by a person; None if one is."""
     budget, last = plan.settings.budget, attempts[-1]
-    rounds = budget is not None and budget.rounds_used_up(attempts, loop["spent"])
-    return rounds or last["number"] >= plan.settings.max_attempts
+    if budget is not None and budget.rounds_used_up(attempts, loop["spent"]):
+        return f"the budget of {counted(budget.rounds or 0, 'decision')} is spent"
+    is_last = last["number"] >= plan.settings.max_attempts
+    return f"the limit of {counted(last['number'], 'attempt')} is reached" if is_last else None
 
 
-def _note(loop: Loop, review: OpenReview) -> str | None:
-    """Join the notes for a reviewer: the reason for the stop, proposals, a similar waiting call."""
-    notes = [review["note"], loop["note"]]
+def _note(loop: Loop, review: OpenReview, used_up: str | None) -> str | None:
+    """Join a reviewer's notes: the reasons for the stop, proposals, a similar waiting call."""
+    notes = [review["note"], used_up, loop["note"]]
     if review["suggested_by"]:
         role, _, name = review["suggested_by"].partition(":")
         typed = "the fields of the last answer that could be read are shown as typed"

@@ -54,8 +54,8 @@ async def ask_reviewers(
     would refuse.
     """
     attempts = await whole_here(attempts)
-    if _why_no_call(plan, attempts, "agent", sent=0) is not None:
-        question = replace(question, used_up=True)
+    if (why := _why_no_call(plan, attempts, "agent", sent=0)) is not None:
+        question = replace(question, used_up=why)
     review = Review(**parts_of(build_payload(question), attempts, current_thread()))
     passed: list[Passed] = []
     for reviewer in plan.settings.reviewer:

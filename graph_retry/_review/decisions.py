@@ -371,7 +371,7 @@ def why_not_offered(question: Question) -> dict[str, str | None]:
     reasons: dict[str, str | None] = {}
     for kind, row in ROWS.items():
         if question.used_up and row.calls[question.failure is None]:
-            reasons[kind] = "no attempt is left"
+            reasons[kind] = question.used_up
         elif question.allowed is not None and kind not in question.allowed:
             reasons[kind] = "the option `allowed_decisions` leaves it out"
         else:
@@ -388,7 +388,7 @@ def offered(question: Question) -> tuple[str, ...]:
         >>> from graph_retry._params.codec import ParamsCodec
         >>> failure = {"kind": "transient", "type": "TimeoutError", "message": "30 s"}
         >>> asked = dict(function_name="f", attempt=1, review_id="r", params={}, failure=failure)
-        >>> offered(Question(**asked, codec=ParamsCodec(dict), used_up=True))
+        >>> offered(Question(**asked, codec=ParamsCodec(dict), used_up="none left"))
         ('reject', 'respond', 'defer', 'assign')
     """
     return tuple(kind for kind, why in why_not_offered(question).items() if why is None)

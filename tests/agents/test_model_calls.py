@@ -277,6 +277,13 @@ def test_a_valid_answer_is_approved_before_its_tools_run(mode):
     assert (state["messages"][-1].content, len(model.calls)) == ("Sunny.", 2)
 
 
+def test_the_ledger_of_a_person_s_message_has_the_message_s_id(mode):
+    """LangGraph gives ids to messages that have none, but only after the step."""
+    agent, _ = started(mode, scripted(TimeoutError("no")))
+    state = answer(mode, agent, thread(), respond("Oslo."))
+    assert [*state["ledgers"]] == [state["messages"][-1].id]
+
+
 def test_a_rejected_model_call_ends_the_agent_s_run(mode):
     """The last message says so, the thread is finished, and the ledger has the decision."""
     model, retry = scripted(TimeoutError("no")), RetryMiddleware()

@@ -105,6 +105,7 @@ def test_after_the_last_round_only_an_output_or_a_rejection_is_taken(form, mode)
         answer(mode, graph, thread(), edit(n=n))
     (review,) = reviews(mode, graph, thread())
     assert review.value["review_configs"][0]["allowed_decisions"] == ["reject", "respond"]
-    refused(mode, graph, thread(), approve())
+    assert "the budget of 2 decisions is spent" in review.value["note"]
+    assert "not allowed here: the budget of 2 d" in str(refused(mode, graph, thread(), approve()))
     assert len(model.calls) == 3
     assert answer(mode, graph, thread(), respond({"n": 1}))["output"] == {"n": 1}

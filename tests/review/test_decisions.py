@@ -88,7 +88,7 @@ def test_an_answer_that_decides_nothing_is_told_what_would() -> None:
 
 def test_a_review_that_may_only_wait_can_be_rejected() -> None:
     """With the attempts used up, `edit` is not offered, and `defer` alone would never end it."""
-    asked = question(allowed=("edit", "defer"), used_up=True)
+    asked = question(allowed=("edit", "defer"), used_up="no attempt is left")
     assert offered(asked) == ("reject", "defer")
     assert judge("reject", asked).effect.status == "cancelled"
 
