@@ -8,7 +8,7 @@ from decimal import Decimal
 from enum import Enum, IntEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from pydantic import (
@@ -245,6 +245,17 @@ def test_a_value_that_state_cannot_keep_is_named(output, value):
     with pytest.raises(TypeError, match="no plain JSON form") as caught:
         build_validator(output).check(value)
     assert f"`{type(value).__name__}`" in str(caught.value)
+
+
+class Numbered(BaseModel):
+    name: str
+    number: str = Field(default_factory=lambda: str(uuid4()), exclude=True)
+
+
+def test_a_value_that_comes_back_with_another_default_is_named():
+    """Its JSON form is the input, but the field that the form leaves out has a new value."""
+    with pytest.raises(TypeError, match="accepted a `Numbered`, which has no plain JSON form"):
+        build_validator(Numbered).check({"name": "a"})
 
 
 @pytest.mark.parametrize(

@@ -101,12 +101,12 @@ class TypedValidator(Validator):
         value.
         """
         forms = (attempt(self._dump, accepted, "json")[0], given)
-        if attempt(identical, *forms)[0] is True:
-            return forms[0], []  # The form is the input, which has just been validated.
         for form in forms:
             again, failed = (None, True) if json_problem(form) else self._judge(form)
             if not failed and type(again) is type(accepted) and again == accepted:
-                return form, self._conversions(given, accepted)
+                # Validation that gives the input back has converted nothing.
+                is_input = attempt(identical, *forms)[0] is True
+                return form, [] if is_input else self._conversions(given, accepted)
         return next(filter(json_problem, forms), ABSENT), []
 
     def _dump(self, accepted: Any, mode: Literal["json", "python"]) -> Any:
