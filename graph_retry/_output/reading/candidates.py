@@ -7,6 +7,7 @@ from typing import NamedTuple
 from graph_retry._output.reading import Document
 from graph_retry._output.reading.document import mask_at, read_document
 from graph_retry._output.reading.lexis import EDGES, OPENING_KEY
+from graph_retry._output.reading.search import Work
 from graph_retry._patterns import lazy
 
 TURN = lazy(  # In a chat transcript, a turn ends or the next turn begins with these marks.
@@ -74,7 +75,7 @@ def candidates(text: str, start: int, complete: bool | None) -> Iterator[Candida
     fences = [*FENCE.finditer(text, start)]
     begins = [start, *(fence.start("inside") for fence in fences)]
     keys = [found.end() for at in begins if (found := OPENING_KEY.match(text, at))]
-    position, low, refused, fence = start, start, 0, None
+    position, low, refused, fence, work = start, start, 0, None, Work(len(text))
     while refused < REFUSED:
         brackets = (found.start() for found in _BRACKET.finditer(text, position))
         starts = [next((at for at in brackets if _begins(text, at)), -1)]
@@ -86,7 +87,7 @@ def candidates(text: str, start: int, complete: bool | None) -> Iterator[Candida
         is_first = around and not CALLS.sub("", text[around.start("inside") : at]).strip(EDGES)
         fence = around if is_first or around == fence else None
         end, is_whole = _limit(text, at, fence, complete)
-        document = read_document(text, at, end, complete=is_whole)
+        document = read_document(text, at, end, work, complete=is_whole)
         position = max(document.end, at + 1)
         placed = Candidate(document, *fence.span(), BLOCK) if fence else None
         placed = placed or _placed(text, document, low, in_code=around is not None)

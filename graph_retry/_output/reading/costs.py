@@ -7,7 +7,7 @@ an accident. The cheapest reading of a text is accepted if each reading with ano
 least `MARGIN` more. To read another spelling, add one row here and one to `SPELLINGS` in `lexis`.
 """
 
-from collections import Counter
+from functools import lru_cache
 from typing import NamedTuple
 
 MARGIN = 6
@@ -119,14 +119,12 @@ LOSSES = {  # These lose data. The text is refused if one is in any of the likel
 COSTS = NOTATIONS | SURPRISES | SLIPS | ACCIDENTS | LOSSES
 
 
-def prices(*, complete: bool, used: Counter[str] | None = None) -> dict[str, int]:
-    """Return the cost of each row: `habit` if the text has `used` it often, `lone` otherwise.
+@lru_cache(1000)
+def prices(habits: frozenset[str] = frozenset(COSTS), *, complete: bool) -> dict[str, int]:
+    """Return the cost of each row: `habit` for the rows in `habits`, and `lone` for the others.
 
-    Without `used`, every row is a habit. An early end costs more if the answer is `complete`.
+    An early end costs more if the answer is `complete`.
     """
-    found = {
-        name: row.habit if used is None or used[name] >= HABIT else row.lone
-        for name, row in COSTS.items()
-    }
+    found = {name: row.habit if name in habits else row.lone for name, row in COSTS.items()}
     found["truncated"] = found["truncated_whole" if complete else "truncated"]
     return {"": 0, **found}

@@ -27,6 +27,7 @@ from graph_retry._output.reading.costs import (
     ACCIDENTS,
     COSTS,
     DOUBTED,
+    HABIT,
     LOSSES,
     MARGIN,
     NOTATIONS,
@@ -34,20 +35,17 @@ from graph_retry._output.reading.costs import (
     prices,
 )
 from graph_retry._output.reading.moves import BRACKETS, MORE
-from graph_retry._output.reading.search import CEILING, Node
+from graph_retry._output.reading.search import CEILING, Node, Work
 from graph_retry._output.reading.strict import finite, strict_part, unique
 from graph_retry._output.reading.strings import Reader
 from graph_retry._patterns import lazy
 from graph_retry.records import Repair
 
-LARGE = 20_000
-"""In a text of at least this length, accidents are only searched where the reading stops."""
 PIECE = 4_000
 """Characters of the first piece that is tried for a document with an unknown end."""
+DOCUMENT = 5
+"""The work of a document besides its steps."""
 _STRING = r"\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+'"
-_BRACKET_ROWS = frozenset(
-    {"missing_bracket", "missing_opener", "mismatched", "extra_closer", "last_closer"}
-)
 
 
 class Reading:
@@ -157,18 +155,22 @@ def mask_at(text: str, at: int) -> Mask | None:
     return next((mask for mask in MASKS if mask.start.match(text, at)), None)
 
 
-def read_document(text: str, start: int, end: int, *, complete: bool | None) -> Document:
+def read_document(
+    text: str, start: int, end: int, work: Work, *, complete: bool | None
+) -> Document:
     """Read the document that begins at `start`, which may be strict JSON, masked or broken."""
     if document := _strict(text, start, end):
         return document
     mask = mask_at(text, start)
     inside = mask.inside.match(text, start, end) if mask else None
     if mask and inside:
-        return _unmasked(text, start, inside.end(), mask, complete)
-    return _broken(text, start, end, complete)
+        return _unmasked(text, start, inside.end(), mask, work, complete)
+    return _broken(text, start, end, work, complete)
 
 
-def _unmasked(text: str, at: int, stop: int, mask: Mask, complete: bool | None) -> Document:
+def _unmasked(
+    text: str, at: int, stop: int, mask: Mask, work: Work, complete: bool | None
+) -> Document:
     """Resolve the escapes of a masked document, and read the result.
 
     The result is refused if it needs an assumed repair, because the mask may have caused the error.
@@ -177,7 +179,7 @@ def _unmasked(text: str, at: int, stop: int, mask: Mask, complete: bool | None) 
         plain = mask.escape.sub(lambda escape: mask.plain(escape[0]), text[at:stop])
     except ValueError:
         return Document(at, stop, refusal=Unreadable("syntax", at, "The escapes are broken."))
-    found = read_document(plain, 0, len(plain), complete=complete)
+    found = read_document(plain, 0, len(plain), work, complete=complete)
     end = at + found.end
     for escape in mask.escape.finditer(text, at, stop):
         if escape.start() < end:
@@ -190,29 +192,31 @@ def _unmasked(text: str, at: int, stop: int, mask: Mask, complete: bool | None) 
     return Document(at, end, found.value, [repair(mask.kind, at, mask.told), *made], refusal)
 
 
-def _broken(text: str, start: int, end: int, complete: bool | None) -> Document:
+def _broken(text: str, start: int, end: int, work: Work, complete: bool | None) -> Document:
     """Read a document that is not strict JSON; its opening brace may be missing.
 
     A short piece is tried first, because a reading costs as much as the piece is long.
     """
     size = PIECE
     while start + size < end:
-        document = _weighed(text, start, start + size, complete=False)
+        document = _weighed(text, start, start + size, work, complete=False)
         if document.refusal is None and document.end < start + size * 3 // 4:
             return document
         size *= 8
-    return _weighed(text, start, end, complete=complete)
+    return _weighed(text, start, end, work, complete=complete)
 
 
-def _weighed(text: str, start: int, end: int, *, complete: bool | None) -> Document:
+def _weighed(text: str, start: int, end: int, work: Work, *, complete: bool | None) -> Document:
     """Read a document twice: first with each notation as a habit, then at its real costs."""
     part, whole = text[start:end], complete is True
     cheap = prices(complete=whole)
-    reader = Reader(part, cheap, bytearray(len(part) + 2), closed=whole)
+    work.left -= DOCUMENT
+    reader = Reader(part, cheap, work, bytearray(len(part) + 2), closed=whole)
     found = reader.run(reader.first())
     first = Reading(found[0]) if found else None
     used = Counter(row for row, _ in first.rows) if first else Counter[str]()
-    price = prices(complete=whole, used=used)
+    habits = frozenset(row for row, count in used.items() if count >= HABIT)
+    price = prices(habits, complete=whole)
     suspect = _suspect(first, reader, price)
     # Without another reading at the low prices, there is none at the real ones.
     is_known = first and all(price[row] == cheap[row] for row in used) and len(found) == 1
@@ -220,7 +224,7 @@ def _weighed(text: str, start: int, end: int, *, complete: bool | None) -> Docum
     if not reader.too_deep and not is_final:
         most = CEILING if found else DOUBTED
         del reader, found, first  # The second pass needs as much memory as the first.
-        reader = Reader(part, price, suspect, closed=whole)
+        reader = Reader(part, price, work, suspect, closed=whole)
         found = reader.run(reader.first(), most)
     place = start + reader.furthest
     if reader.too_deep:
@@ -251,7 +255,7 @@ def _suspect(first: Reading | None, reader: Reader, price: dict[str, int]) -> by
     if first is None or first.losses:
         is_cheap = first and sum(cost for _, cost in paid) < ACCIDENT
         stop = reader.furthest
-        everywhere = (0, size) if size < LARGE else (stop - 2000, stop + 500)
+        everywhere = (stop - 2000, stop + 500)
         spans = [] if is_cheap else [everywhere]
     for begin, end in spans:
         span = slice(max(0, begin), min(size, end))
@@ -281,7 +285,5 @@ def _certain(best: Reading, rival: Reading | None, start: int) -> Any:
         raise Unreadable("ambiguous", start + at, message)
     if best.cost > DOUBTED and best.names.keys() & ACCIDENTS.keys():
         raise Unreadable("syntax", start, f"{best.told()}: too much is wrong to be sure.")
-    if best.nodes[-1].pos >= LARGE and best.names.keys() & _BRACKET_ROWS:
-        raise Unreadable("syntax", start, "A bracket is wrong, far from where it shows.")
     refuse_if(best.made and not value, "ambiguous", start, "Nothing is left.")
     return value

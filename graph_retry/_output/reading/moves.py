@@ -13,7 +13,7 @@ from bisect import bisect_right
 
 from graph_retry._output.reading import lexis
 from graph_retry._output.reading.costs import ACCIDENT
-from graph_retry._output.reading.search import Frame, Node, Search, Step
+from graph_retry._output.reading.search import Frame, Node, Search, Step, Work
 from graph_retry._patterns import lazy
 
 _CLOSE = {"o": "}", "a": "]", "t": ")", "T": ")", "g": ")"}
@@ -25,7 +25,6 @@ _OPENING = frozenset("{[(｛［")
 _EDGE_START = frozenset(",:=}])")
 _VALUE_AHEAD = lazy(r"[\"'“`\d\[{(\-]|(?i:true|false|null|none)\b")
 _KEY_AHEAD = lazy(r"[\"'“`]|[\w$][\w$.\-]*\s*[:=]|\*+\"")
-_BRACKETS_MEET = lazy(r"[\]}]\s*[\[{]")
 _CLEAN = lazy(r"\"[^\"\\\x00-\x1f]*+\"(?=[ \t\r\n]*(?:,[ \t\r\n]*[\"{\[\d\-tfn}\]]|[}\]]))")
 _PYTHON_KEY = lazy(r"[{,]\s*+'[^'\n]{0,80}'\s*+:")
 _SPACED = lazy(r"\+\s*[\"']\s")
@@ -55,11 +54,10 @@ class Moves(Search):
     """The steps of a reader outside of strings; the document begins at the start of `text`."""
 
     def __init__(
-        self, text: str, price: dict[str, int], suspect: bytearray, *, closed: bool
+        self, text: str, price: dict[str, int], work: Work, suspect: bytearray, *, closed: bool
     ) -> None:
-        super().__init__(text, price)
+        super().__init__(text, price, work)
         self.suspect, self.closed = suspect, closed  # `closed`: the model finished its answer.
-        self.jumps = 2 * len(text) + JUMP  # This number limits the work of failing short cuts.
         self.wide = False  # True where an accident may have happened.
         lines = [*_INDENT.finditer(text)]
         self.starts = array("q", (line.start() for line in lines))
@@ -224,14 +222,14 @@ class Moves(Search):
             if string:
                 self.go(string.end(), "b", stack, before + string[0])
             return string is not None
-        if self.jumps <= 0 or mode in "kl" or self.suspect[at]:
+        if mode in "kl" or self.suspect[at]:
             return False
         suspect = self.suspect.find(1, at, at + JUMP)
         piece = self.text[at : suspect if suspect >= 0 else at + JUMP]
         try:
             _, end = _DECODER.raw_decode(piece)
         except (ValueError, RecursionError) as error:
-            self.jumps -= getattr(error, "pos", JUMP) + 300
+            self.spend(getattr(error, "pos", JUMP))
             return False
         self.go(at + end, "a", stack, before + piece[:end])
         return True
@@ -239,6 +237,7 @@ class Moves(Search):
     def _comment(self, comment: re.Match[str], stack: Frame | None) -> None:
         """Leave out a comment; record a loss if the comment stands for omitted data."""
         end, mode = comment.end(), self.node.mode
+        self.spend(10 * (end - self.at))  # Several expressions search for words in it.
         found = lexis.comment_row(comment[0].strip("/*#<!-> \t\r\n"))
         if found == "elided":
             self.go(end, mode, stack, "", "elided")
@@ -283,9 +282,8 @@ class Moves(Search):
             self.go(at + 1, f"S{mark}v0", stack, '\0"', row, "" if is_spaced else "glued")
             odd = "edge" if is_spaced else ""
         follows = "l" if in_object else "e"
-        is_near = column < 0 and not in_object  # A bracket may have moved on this line.
-        ahead = _KEY_AHEAD if in_object else _BRACKETS_MEET if is_near else _VALUE_AHEAD
-        if stack.kind != "g" and ahead.match(text, pos - 1 if is_near else at):
+        ahead = _KEY_AHEAD if in_object else _VALUE_AHEAD
+        if stack.kind != "g" and ahead.match(text, at):
             row = "missing_comma_line" if column >= 0 else "missing_comma"
             self.go(pos, follows, stack, "", row, odd)
 

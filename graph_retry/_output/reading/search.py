@@ -3,8 +3,8 @@
 A reader goes through the text and writes it again as strict JSON. A `Node` is a reader at position
 `pos` in some `mode`, with the open containers in `stack`. If several readers reach the same state,
 two continue: the cheapest reader, and the cheapest one that wrote another text. These two are
-enough to find the cheapest reading, and the cheapest reading with another value. `WIDTH` bounds the
-number of readers at one position, so that the time is proportional to the length of the text.
+enough to find the cheapest reading, and the cheapest reading with another value. `Work` bounds the
+number of steps, so that the time is proportional to the length of the text.
 """
 
 from typing import NamedTuple
@@ -12,6 +12,7 @@ from typing import NamedTuple
 from graph_retry._output.reading.costs import LOSSES, MARGIN
 
 CEILING, WIDTH, BEAM, MAX_DEPTH, _PRIME = 120, 20, 20, 500, (1 << 61) - 1
+START, CHARACTERS = 10_000, 500
 
 
 class Frame:
@@ -23,6 +24,16 @@ class Frame:
         self.parent, self.kind = parent, kind
         self.line_indent, self.indent = line_indent, indent  # of its own line; of its members
         self.depth: int = parent.depth + 1 if parent else 1
+
+
+class Work:
+    """The work that is left for all searches in one text; a search without any ends in a refusal.
+
+    A step takes one unit, and so does reading `CHARACTERS` characters in one step.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.left = START + size
 
 
 Step = tuple[str, Frame | None, str]
@@ -56,8 +67,8 @@ def _signed(sig: int, written: str) -> int:
 class Search:
     """The queue of readers; `expand` of a subclass adds the possible next steps of a reader."""
 
-    def __init__(self, text: str, price: dict[str, int]) -> None:
-        self.text, self.price, self.end = text, price, len(text)
+    def __init__(self, text: str, price: dict[str, int], work: Work) -> None:
+        self.text, self.price, self.work, self.end = text, price, work, len(text)
         self.limit = CEILING + self.end // 100
         self.buckets: list[list[Node]] = [[] for _ in range(self.limit + 1)]
         self.node = Node(0, 0, "r", None, 0, "", (), 0, None)
@@ -91,6 +102,10 @@ class Search:
             Node(total, pos, mode, stack, self.sig, written, rows, self.at, self.node)
         )
 
+    def spend(self, characters: int) -> None:
+        """Count the work of a step that reads many characters."""
+        self.work.left -= characters // CHARACTERS
+
     def expand(self) -> None:
         """Add a reader for each possible next step of the present one."""
         raise NotImplementedError
@@ -104,6 +119,8 @@ class Search:
         cost, best_sig = first.cost, -1
         self.buckets[cost].append(first)
         while cost <= self.limit and (found or cost <= most) and len(found) < 2:
+            if self.work.left <= 0:
+                return []
             if not self.buckets[cost]:
                 cost += 1
                 continue
@@ -126,5 +143,6 @@ class Search:
             arrivals[node.pos] = best, width + 1
             self.furthest = max(self.furthest, node.pos)
             self.node, self.odd, self.behind = node, "", cost - best
+            self.work.left -= 1
             self.expand()
         return found

@@ -1,0 +1,71 @@
+"""The work of reading a text is bounded by its length, whatever the text is."""
+
+import random
+from collections import Counter
+from itertools import product
+from typing import Any
+
+import pytest
+
+from graph_retry._output.reading.search import START
+from graph_retry._output.reading.strings import Reader
+from graph_retry.output import parse_output
+
+TOKENS = ("[", "]", "{", "}", ",", ":", '"', "'", "x", "1", " ", "\n", "//", "/*", "```")
+UNITS = [
+    "".join(unit) for size in (1, 2, 3) for unit in product((*TOKENS, "<tool_call>"), repeat=size)
+]
+SLOWEST = (
+    '["x" ', '[]{', '",[][', "{\"' '", "//[]", "<tool_call>/*['", ",{}", "}:{", "[],", "],[",
+    '"<tool_call>\n[', "['<tool_call>", '{"a":', "[1 ", "{'it's ", '{"a"::',
+)  # fmt: skip
+"""Units that took the most steps or the most time, of some thousands."""
+
+
+def units(count: int, seed: int) -> list[str]:
+    """Draw units of one to four tokens."""
+    rng = random.Random(seed)
+    drawn = ["".join(rng.choice(TOKENS) for _ in range(4)) for _ in range(count)]
+    return [*rng.sample(UNITS, count), *drawn]
+
+
+def assert_bounded(unit: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Count the steps of reading a repeated unit, and the documents that are searched."""
+    count, expand, made = Counter[str](), Reader.expand, Reader.__init__
+
+    def counted(self: Reader) -> None:
+        count["step"] += 1
+        expand(self)
+
+    def begun(self: Reader, *args: Any, **options: Any) -> None:
+        count["search"] += 1
+        made(self, *args, **options)
+
+    monkeypatch.setattr(Reader, "expand", counted)
+    monkeypatch.setattr(Reader, "__init__", begun)
+    text = unit * (size // len(unit))
+    for complete in (None, True):
+        count.clear()
+        parse_output(text, complete=complete)
+        # A search begins only while work is left, and its first step is always made.
+        assert count["step"] + count["search"] * 2 <= START + len(text), (unit, complete, count)
+
+
+@pytest.mark.parametrize("unit", SLOWEST)
+def test_the_slowest_texts_take_a_bounded_number_of_steps(unit, monkeypatch):
+    """No more than one step a character, and a constant."""
+    assert_bounded(unit, 12_000, monkeypatch)
+
+
+def test_drawn_texts_take_a_bounded_number_of_steps(monkeypatch):
+    """A sample of every unit of one to four tokens."""
+    for unit in units(30, 1):
+        assert_bounded(unit, 6_000, monkeypatch)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(8))
+def test_many_drawn_texts_take_a_bounded_number_of_steps(seed, monkeypatch):
+    """About three thousand texts of 20 kB."""
+    for unit in units(180, seed):
+        assert_bounded(unit, 20_000, monkeypatch)
