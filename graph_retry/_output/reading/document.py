@@ -43,7 +43,7 @@ from graph_retry.records import Repair
 
 PIECE = 4_000
 """Characters of the first piece that is tried for a document with an unknown end."""
-DOCUMENT = 5
+DOCUMENT = 10
 """The work of a document besides its steps."""
 _STRING = r"\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+'"
 
@@ -269,6 +269,8 @@ def _certain(best: Reading, rival: Reading | None, start: int) -> Any:
     Raises:
         Unreadable: If data is lost, a rival wrote another text, or too much is wrong.
     """
+    if best.cost > DOUBTED and best.names.keys() & ACCIDENTS.keys():
+        raise Unreadable("ambiguous", start, f"{best.told()}: too much is wrong to be sure.")
     if best.losses:
         name, at = best.losses[0]
         kind: Any = LOSSES[name].kind
@@ -283,7 +285,5 @@ def _certain(best: Reading, rival: Reading | None, start: int) -> Any:
         other = LOSSES[name].told.lower() if name else rival.told()
         message = f"Two readings are about as likely: {best.told()}; or {other}."
         raise Unreadable("ambiguous", start + at, message)
-    if best.cost > DOUBTED and best.names.keys() & ACCIDENTS.keys():
-        raise Unreadable("syntax", start, f"{best.told()}: too much is wrong to be sure.")
     refuse_if(best.made and not value, "ambiguous", start, "Nothing is left.")
     return value

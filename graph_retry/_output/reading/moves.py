@@ -12,7 +12,6 @@ from array import array
 from bisect import bisect_right
 
 from graph_retry._output.reading import lexis
-from graph_retry._output.reading.costs import ACCIDENT
 from graph_retry._output.reading.search import Frame, Node, Search, Step, Work
 from graph_retry._patterns import lazy
 
@@ -119,10 +118,6 @@ class Moves(Search):
             self.odd = "layout" if column != stack.indent else ""
         return stack
 
-    def is_wide(self, pos: int) -> bool:
-        """Return whether the present reader may assume an accident at `pos`."""
-        return bool(self.suspect[pos]) and self.behind < ACCIDENT
-
     def cut_off(self) -> None:
         """End a truncated text, at a higher cost after a bracket, because few texts end there."""
         at_bracket = "cut_at_bracket" if self.text.rstrip()[-1:] in "]}" else ""
@@ -136,7 +131,7 @@ class Moves(Search):
             # Nothing else is possible here, so that the same reader goes on behind the mark.
             pos, mode, stack = self.at + 1, to[0], to[1]
             self.node = Node(cost, pos, mode, stack, self.sig, "", (), self.at, self.node)
-            self.wide = self.is_wide(pos)
+            self.wide = bool(self.suspect[pos])
             char = self._next(pos)
         if char == "\\" or not char.isascii():  # It may be white space that JSON does not allow.
             odd = lexis.SPACE.match(self.text, self.at)

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from graph_retry._output.reading.costs import LOSSES, MARGIN
 
-CEILING, WIDTH, BEAM, MAX_DEPTH, _PRIME = 120, 20, 20, 500, (1 << 61) - 1
-START, CHARACTERS = 10_000, 500
+CEILING, MAX_DEPTH, _PRIME = 120, 500, (1 << 61) - 1
+START, CHARACTERS = 25_000, 250
 
 
 class Frame:
@@ -29,11 +29,11 @@ class Frame:
 class Work:
     """The work that is left for all searches in one text; a search without any ends in a refusal.
 
-    A step takes one unit, and so does reading `CHARACTERS` characters in one step.
+    Each reader that is added takes one unit, and so does reading `CHARACTERS` in one step.
     """
 
     def __init__(self, size: int) -> None:
-        self.left = START + size
+        self.left = START + 2 * size
 
 
 Step = tuple[str, Frame | None, str]
@@ -74,7 +74,6 @@ class Search:
         self.node = Node(0, 0, "r", None, 0, "", (), 0, None)
         self.at = 0  # the position of the present step
         self.odd = ""  # the surprise that each present step has
-        self.behind = 0  # the extra cost of this reader compared with the cheapest one here
         self.sig = 0  # the hash of all text that the present reader has written
         self.furthest = 0
         self.too_deep = False
@@ -89,6 +88,7 @@ class Search:
 
     def go(self, pos: int, mode: str, stack: Frame | None, written: str = "", *rows: str) -> None:
         """Add a next step of the present reader; all `rows` cost, and `rows[0]` may be a loss."""
+        self.work.left -= 1
         rows = (*rows, self.odd) if self.odd else rows if any(rows) else ()
         total = self.node.cost + sum([self.price[row] for row in rows])
         if total > self.limit:
@@ -114,7 +114,6 @@ class Search:
         """Return the cheapest reading up to the cost `most`, and another one within `MARGIN`."""
         self.limit = min(self.limit, most + MARGIN)
         seen: dict[tuple[int, str, Frame | None], int | None] = {}  # None after two values
-        arrivals: dict[int, tuple[int, int]] = {}
         found: list[Node] = []
         cost, best_sig = first.cost, -1
         self.buckets[cost].append(first)
@@ -137,12 +136,7 @@ class Search:
             if sig is None or sig == self.sig:
                 continue
             seen[key] = self.sig if sig == -1 else None
-            best, width = arrivals.get(node.pos, (cost, 0))
-            if width >= WIDTH or cost > best + BEAM:
-                continue
-            arrivals[node.pos] = best, width + 1
             self.furthest = max(self.furthest, node.pos)
-            self.node, self.odd, self.behind = node, "", cost - best
-            self.work.left -= 1
+            self.node, self.odd = node, ""
             self.expand()
         return found

@@ -40,7 +40,7 @@ class Reader(Moves):
 
     def expand(self) -> None:
         """Add a reader for each possible next step of the present one."""
-        self.wide = self.is_wide(self.node.pos)
+        self.wide = bool(self.suspect[self.node.pos])
         if self.node.mode[0] == "S":
             self._in_string()
         else:
@@ -61,6 +61,7 @@ class Reader(Moves):
         text, quote, role = self.text, mode[1], mode[2]
         match = lexis.UNTIL[quote].match(text, pos)
         self.at = at = match.end() if match else pos
+        self.spend(at - pos)
         raw, char, ahead = text[pos:at], text[at : at + 1], text[at + 1 : at + 2]
         row = "raw_control" if lexis.RAW_CONTROL.search(raw) else ""
         row = "bad_escape" if "\\" in raw and lexis.BAD_ESCAPE.search(raw) else row
