@@ -35,7 +35,7 @@ from graph_retry._output.reading.costs import (
     prices,
 )
 from graph_retry._output.reading.moves import BRACKETS, MORE
-from graph_retry._output.reading.search import CEILING, Node, Work
+from graph_retry._output.reading.search import CEILING, DOCUMENT, Node, Work
 from graph_retry._output.reading.strict import finite, strict_part, unique
 from graph_retry._output.reading.strings import Reader
 from graph_retry._patterns import lazy
@@ -43,8 +43,6 @@ from graph_retry.records import Repair
 
 PIECE = 4_000
 """Characters of the first piece that is tried for a document with an unknown end."""
-DOCUMENT = 10
-"""The work of a document besides its steps."""
 _STRING = r"\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+'"
 
 

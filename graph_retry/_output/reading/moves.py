@@ -60,7 +60,7 @@ class Moves(Search):
         self.wide = False  # True where an accident may have happened.
         lines = [*_INDENT.finditer(text)]
         self.starts = array("q", (line.start() for line in lines))
-        self.columns = {line.end(): len(line[0]) for line in lines[1:]}
+        self.tokens = array("q", (line.end() for line in lines))  # the first one of each line
         self.is_python = _PYTHON_KEY.search(text) is not None  # A bare name may be a variable.
 
     def first(self) -> Node:
@@ -89,7 +89,7 @@ class Moves(Search):
     def opened(self, mode: str, stack: Frame | None, mark: str, at: int) -> Step:
         """Open a container."""
         follows, kind = _OPEN[mark]
-        inner = self.frame(stack, kind, self.line_indent(at))
+        inner = self.frame(stack, kind, self.line(at)[0])
         return follows, inner, _BEFORE.get(mode, "") + ("{" if mark == "{" else "[")
 
     @staticmethod
@@ -98,13 +98,11 @@ class Moves(Search):
         written = "" if stack.kind == "g" else "}" if mark == "}" else "]"
         return ("a" if stack.parent else "z"), stack.parent, written
 
-    def line_indent(self, at: int) -> int:
-        """Return the indentation of the line at `at`, or -1 if the text has only one line."""
-        if not self.columns:
-            return -1
-        start = self.starts[bisect_right(self.starts, at) - 1]
-        indent = _INDENT.match(self.text, start, at)
-        return indent.end() - start if indent else 0
+    def line(self, at: int) -> tuple[int, bool]:
+        """Return a line's indentation, -1 in a text of one line, and whether `at` begins it."""
+        number = bisect_right(self.starts, at) - 1
+        indent = self.tokens[number] - self.starts[number] if len(self.starts) > 1 else -1
+        return indent, number > 0 and self.tokens[number] == at
 
     def laid_out(self, stack: Frame, column: int, char: str) -> Frame:
         """Add a cost if the token at the start of a line does not fit the indentation so far."""
@@ -154,8 +152,9 @@ class Moves(Search):
     def _structure(self, char: str, stack: Frame | None) -> None:
         """Read a mark of the grammar, or another notation in its place."""
         mode, at = self.node.mode, self.at
-        if stack and at in self.columns:
-            stack = self.laid_out(stack, self.columns[at], char)
+        column, is_first = self.line(at)
+        if stack and is_first:
+            stack = self.laid_out(stack, column, char)
         mark = lexis.FULL_WIDTH.get(char, char)
         if char in "/#<" and (comment := lexis.COMMENT.match(self.text, at)):
             self._comment(comment, stack)
@@ -188,7 +187,7 @@ class Moves(Search):
         mode, at, text = self.node.mode, self.at, self.text
         if mark == "(" and mode in "fem":
             self.go(at + 1, *self.opened(mode, stack, mark, at), "tuple")
-            self.go(at + 1, mode, self.frame(stack, "g", self.line_indent(at)), "", "tuple")
+            self.go(at + 1, mode, self.frame(stack, "g", self.line(at)[0]), "", "tuple")
             return True
         if mode in "el" and stack and stack.kind != "g" and mark == _CLOSE[stack.kind]:
             self.go(at + 1, *self.closed_by(mark, stack), "trailing_comma")
@@ -264,8 +263,7 @@ class Moves(Search):
     def _after(self, mark: str, stack: Frame) -> None:
         """Read the text behind a value that is neither a comma nor a bracket."""
         (_, pos, mode, *_), text, at = self.node, self.text, self.at
-        column = self.columns.get(at, -1)
-        in_object, odd = stack.kind == "o", ""
+        in_object, is_first, odd = stack.kind == "o", self.line(at)[1], ""
         if mode == "b" and mark == "+":
             is_apart = in_object or text[at - 2 : at] == ' "' or _SPACED.match(text, at)
             self.go(at + 1, "p", stack, "", "concatenation", "" if is_apart else "glued")
@@ -273,13 +271,13 @@ class Moves(Search):
             before = text[max(0, at - 200) : at].rstrip(lexis.BLANK + "\n")
             is_spaced = before[-2:-1].isspace() or text[at + 1 : at + 2].isspace()
             is_habit = in_object or is_spaced or not self.price["adjacent_lines"]
-            row = "adjacent_lines" if column >= 0 and is_habit else "adjacent"
+            row = "adjacent_lines" if is_first and is_habit else "adjacent"
             self.go(at + 1, f"S{mark}v0", stack, '\0"', row, "" if is_spaced else "glued")
             odd = "edge" if is_spaced else ""
         follows = "l" if in_object else "e"
         ahead = _KEY_AHEAD if in_object else _VALUE_AHEAD
         if stack.kind != "g" and ahead.match(text, at):
-            row = "missing_comma_line" if column >= 0 else "missing_comma"
+            row = "missing_comma_line" if is_first else "missing_comma"
             self.go(pos, follows, stack, "", row, odd)
 
     def _at_end(self) -> None:
@@ -308,8 +306,6 @@ class Moves(Search):
             self._comment(comment, None)
         if MORE.match(text, pos):
             self.go(pos, "$", None, "", "more")
-            if self.wide and len(text[at:].strip()) == 1 and not char.isalnum():
-                self.go(at + 1, "z", None, "", "deleted")
         else:
             self.odd = "follows" if BRACKETS.search(text, at, at + 500) else "prose"
             self.go(pos, "$", None)
@@ -344,7 +340,6 @@ class Moves(Search):
         """Try each allowed mark: insert it here, or put it in place of the present mark."""
         text, at, mode = self.text, self.at, self.node.mode
         quote = _QUOTE_AHEAD.search(text, at, at + 200)
-        in_comment = lexis.COMMENT.match(text, at)
         is_last, is_last_but_one = (not text[i:].strip("]}) \n") for i in (at, at + 1))
         for mark in _NEEDED[mode].replace('"', quote[0] if quote and quote[0] else '"'):
             to = self.step(mode, stack, mark, at) if mark != char else None
@@ -353,7 +348,7 @@ class Moves(Search):
             if mark in _OPEN and to[1]:
                 # A missing bracket has no indentation to compare with.
                 self.odd, to = "", (to[0], self.frame(stack, to[1].kind, -1), to[2])
-            if mark in _INSERTED and not in_comment and (to[0] != "z" or is_last):
+            if mark in _INSERTED and (to[0] != "z" or is_last):
                 self.go(at, *to, _INSERTED[mark])  # The document ends only where no data follows.
             if is_lone and (to[0] != "z" or is_last_but_one):
                 row = "mismatched" if mark in "]}" and char in "]}" else "replaced"

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from graph_retry._output.reading.costs import LOSSES, MARGIN
 
 CEILING, MAX_DEPTH, _PRIME = 120, 500, (1 << 61) - 1
-START, CHARACTERS = 25_000, 250
+START, CHARACTERS, DOCUMENT = 25_000, 250, 10
 
 
 class Frame:
@@ -29,7 +29,7 @@ class Frame:
 class Work:
     """The work that is left for all searches in one text; a search without any ends in a refusal.
 
-    Each reader that is added takes one unit, and so does reading `CHARACTERS` in one step.
+    Each added reader takes one unit, as do `CHARACTERS` in one step. A document takes `DOCUMENT`.
     """
 
     def __init__(self, size: int) -> None:
