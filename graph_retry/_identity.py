@@ -77,7 +77,7 @@ class Made:
 
     llm_call: The user's function.
     given: The input of the loop. The input from a function already holds encoded params.
-    task_path: The path of nodes that leads to the task, without the task's id.
+    task_path: The path of nodes that leads to the task, without ids; None if it is not known.
     is_task: Whether the task is a retry node that LangGraph runs. Such a task has only one call.
         The call can continue even if its input does not contain the params.
     """
@@ -86,7 +86,7 @@ class Made:
     codec: ParamsCodec[Any]
     llm_call: Any
     given: Any
-    task_path: str
+    task_path: str | None
     is_task: bool
 
     @cached_property
@@ -110,15 +110,14 @@ class Made:
     def identity(self) -> str | None:
         """The identity of the call; None if its params are not known.
 
-        A retry node that user code invokes is identified by the params that it receives, without
-        defaults, because a `default_factory` may return a new value in each run.
+        A retry node is identified by the params that it receives, without defaults, because a
+        `default_factory` may return a new value in each run.
         """
         if self.values is None or self.params is None:
             return None
         if LOOP in self.values:
             return str(self.values[LOOP]["identity"])
-        as_known = self.params if self.is_task else self.codec.given(*self._as_given(self.values))
-        return identity_of(as_known)
+        return identity_of(self.codec.given(*self._as_given(self.values)))
 
     @cached_property
     def params(self) -> Encoded | None:

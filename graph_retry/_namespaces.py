@@ -16,6 +16,7 @@ from graph_retry._patterns import lazy
 
 _BETWEEN, _BEFORE_ID = "|", ":"
 _UUID = lazy(r"[0-9a-f-]{36}")
+_TASK_ID = lazy(r":[0-9a-f-]{36}(?=\||$)")
 
 
 class Part(NamedTuple):
@@ -43,6 +44,16 @@ def parts_of(namespace: str) -> list[Part]:
         for part in parts
         if not part.isdigit()
     ]
+
+
+def without_task_ids(namespace: str) -> str:
+    """Return a namespace without the ids of tasks, but with the numbers of subgraphs.
+
+    Example:
+        >>> without_task_ids("outer:01a202b9-959f-769c-8f43-4d60c3bb9df1|1|ask:9ae2")
+        'outer|1|ask:9ae2'
+    """
+    return _TASK_ID.sub("", namespace)
 
 
 def outermost(namespace: str) -> Part:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Annotated, Any, NotRequired, Unpack
+from typing import Annotated, Any, NotRequired, Unpack, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphBubbleUp
@@ -24,9 +24,9 @@ from graph_retry._json import is_object
 from graph_retry._langgraph.checkpoints import list_checkpoints, namespace_of, place_of
 from graph_retry._langgraph.fork import (
     COPY,
+    FORK,
     continued_in,
     fork_note,
-    forked_config,
     put_fork,
 )
 from graph_retry._state import ANSWER, LOOP
@@ -237,9 +237,10 @@ async def _go_back(
         # While the fork is the newest checkpoint, its step has not ended and may make the call.
         is_over = next(each for each in saved if not namespace_of(each)).checkpoint["id"] != fork
         if is_over and ledger.namespace not in continued_in(saved, fork):
+            await _restore(graph, config, head, context)
             raise AnswerRefused(
                 f"The thread ran on from where `{ledger.title}` was called, and did not make that "
-                "call again: your change decided nothing."
+                "call again: your change decided nothing, and the thread has its earlier state."
             )
     return state
 
@@ -252,7 +253,9 @@ async def _fork(
     if saver is not None:
         return config, await put_fork(saver, old, note)
     await update_state(graph, old, None, as_node=COPY)
-    return forked_config(config, note), None
+    # The run of a server continues from the fork, and gets the note in its config.
+    there = {**config.get("configurable", {}), FORK: [note]}
+    return cast("RunnableConfig", {**config, "configurable": there}), None
 
 
 async def _made_from(graph: Any, config: RunnableConfig, ledger: Ledger) -> StateSnapshot:

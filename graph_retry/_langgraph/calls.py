@@ -37,7 +37,7 @@ from graph_retry._langgraph.checkpoints import (
     read_checkpoint,
     waits_for,
 )
-from graph_retry._langgraph.fork import Begun, past_of
+from graph_retry._langgraph.fork import past_of
 from graph_retry._langgraph.open_reviews import has_table, waiting_in
 from graph_retry._langgraph.run_config import (
     may_be_resumed,
@@ -155,9 +155,7 @@ async def find_slot(
     await check_clock(saved)
     # The first step copies the past state. After a crash before that step, it is still needed.
     if may_be_saved and not (saved and ANSWER in saved.checkpoint["channel_values"]):
-        params = None if namespace == configurable["checkpoint_ns"] else made.params
-        begun = Begun(namespace, made.task_path, name, params)
-        past = await past_of(configurable, saver, begun)
+        past = await past_of(configurable, saver, made, namespace)
         if past is None and made.settings.key is None and not made.is_task:
             note = await _note_changed(made, execution, configurable, saver)
     slot = Slot(namespace, saved is not None, past, note, execution.running)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, NamedTuple, NoReturn, cast
+from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
@@ -27,7 +27,7 @@ from typing_extensions import TypedDict
 from graph_retry._attempts import located, records_in
 from graph_retry._awaiting import sync_or_async
 from graph_retry._going_back import REWIND, RewindRefused, reopened
-from graph_retry._identity import changed_fields, first_params
+from graph_retry._identity import Made, changed_fields, first_params
 from graph_retry._langgraph.checkpoints import (
     list_checkpoints,
     namespace_of,
@@ -37,14 +37,13 @@ from graph_retry._langgraph.checkpoints import (
     thread_id_of,
     values_of,
 )
-from graph_retry._namespaces import parts_of
-from graph_retry._params.patch import Encoded
+from graph_retry._namespaces import outermost, without_task_ids
 from graph_retry._state import ANSWER, LOOP, Loop, loop_of
 
 COPY = "__copy__"
 """The node name with which LangGraph's `update_state` copies a checkpoint to its thread's end."""
 
-_FORK = "graph_retry_fork"
+FORK = "graph_retry_fork"
 """The key of the fork note (JSON) in the metadata of the copied checkpoint.
 
 A server accepts no metadata, so there the key is in the run's `configurable`. Its value is a list
@@ -76,12 +75,6 @@ def fork_note(root: str, call: str = "", answer: dict[str, Any] | None = None) -
     return json.dumps(fork)
 
 
-def forked_config(config: RunnableConfig, note: str) -> RunnableConfig:
-    """Return the config for a server run that continues from a fork."""
-    there = {**config.get("configurable", {}), _FORK: [note]}
-    return cast("RunnableConfig", {**config, "configurable": there})
-
-
 async def put_fork(saver: BaseCheckpointSaver[Any], old: RunnableConfig, note: str) -> str:
     """Copy a checkpoint to the end of its thread, with the fork note; return the copy's id.
 
@@ -94,7 +87,7 @@ async def put_fork(saver: BaseCheckpointSaver[Any], old: RunnableConfig, note: s
     own_id = str(uuid6(node=_NODE, clock_seq=-2))  # `uuid6` as LangGraph calls it.
     copy: Checkpoint = {**saved.checkpoint, "id": own_id, "ts": empty_checkpoint()["ts"]}
     step = saved.metadata.get("step", -1) + 1
-    told: Any = {**saved.metadata, "source": "fork", "step": step, _FORK: note}
+    told: Any = {**saved.metadata, "source": "fork", "step": step, FORK: note}
     parent = saved.parent_config or place_of(thread_id_of(saved), namespace_of(saved))
     await sync_or_async(saver.put, saver.aput, parent, copy, told, {})
     return str(copy["id"])
@@ -104,13 +97,13 @@ async def _note_of(
     configurable: Mapping[str, Any], saver: BaseCheckpointSaver[Any]
 ) -> _ForkNote | None:
     """Return the note for the calls of this task, if it began from a fork."""
-    told: Any = configurable.get(_FORK)
+    told: Any = configurable.get(FORK)
     note: str | None = told[0] if told else None
     root_id = _root_of(configurable)
     if note is None and root_id.endswith(f"{_NODE:012x}"):
         place = place_of(str(configurable["thread_id"]), checkpoint_id=root_id)
         saved = await read_checkpoint(saver, place)
-        note = saved and cast("Any", saved.metadata).get(_FORK)
+        note = saved and cast("Any", saved.metadata).get(FORK)
     return None if note is None else json.loads(note)
 
 
@@ -119,29 +112,13 @@ def _root_of(configurable: Mapping[str, Any]) -> str:
     return str(configurable.get("checkpoint_map", {}).get("", ""))
 
 
-def task_path(caller: RunnableConfig) -> str:
-    """Return the path of nodes that leads to a task, without task ids."""
-    parts = parts_of(str(caller.get("configurable", {}).get("checkpoint_ns", "")))
-    steps = "|".join(part.name for part in parts)
-    return f"{steps} {json.dumps(caller.get('metadata', {}).get('langgraph_path'))}"
-
-
-class Begun(NamedTuple):
-    """A call that begins: its namespace, the path of its task, its name and its first params."""
-
-    namespace: str
-    task_path: str
-    name: str
-    params: Encoded | None
-
-
 async def past_of(
-    configurable: Mapping[str, Any], saver: BaseCheckpointSaver[Any], begun: Begun
+    configurable: Mapping[str, Any], saver: BaseCheckpointSaver[Any], made: Made, namespace: str
 ) -> dict[str, Any] | None:
     """Return the state that a call had before the fork; None without a fork or an earlier state.
 
-    The earlier namespace differs only in its task ids. If a loop made several matching calls, they
-    are matched in order, because each new call saves the namespace of the call that it continues.
+    The earlier call has the same name, task path and identity. Equal calls differ in the numbers in
+    their namespaces; those of a loop are matched in order, by the namespaces that calls continue.
 
     Raises:
         ValueError: If a call should be rewound, but the node now calls with different params.
@@ -149,40 +126,43 @@ async def past_of(
     fork = await _note_of(configurable, saver)
     if fork is None:
         return None
-    thread: RunnableConfig = {"configurable": {"thread_id": str(configurable["thread_id"])}}
-    saved = await list_checkpoints(saver, thread)
-    taken = continued_in(saved, _root_of(configurable))
+    name, rewound, here = made.settings.name, fork["call"], without_task_ids(namespace)
+    if made.task_path is None:
+        raise RewindRefused(f"LangGraph does not tell in which branch `{name}` is called.")
+    thread_id = str(configurable["thread_id"])
+    saved = await list_checkpoints(saver, {"configurable": {"thread_id": thread_id}})
     there = {
-        namespace: (values, made_with)
-        for namespace, values in _made_from(fork["root"], saved).items()
-        if namespace not in taken and (made_with := _params_if_made_in(values, begun)) is not None
+        place: values
+        for place, values in _made_from(fork["root"], saved).items()
+        if loop_of(values)["task_path"] == made.task_path
+        and [each.get("name", name) for each in records_in(values)[-1:]] == [name]
     }
-    own = begun.namespace.removeprefix(str(configurable["checkpoint_ns"]))
-    depth = len(parts_of(begun.namespace))
-    same = [place for place in there if place.endswith(own) and len(parts_of(place)) == depth]
-    if not same:
-        if fork["answer"] is not None and fork["call"] in there:
-            _refuse(there[fork["call"]][1], begun)
+    same = [place for place in there if loop_of(there[place])["identity"] == made.identity]
+    # A lone retry node is known by its task, whatever its params are today. The params may come
+    # from the output of the rewound call only in the same task of the outermost graph.
+    if namespace == configurable["checkpoint_ns"] and [*map(without_task_ids, there)] == [here]:
+        independent = outermost(rewound) != outermost(*there)
+        same = [*there] if independent or rewound in there else same
+    taken = continued_in(saved, _root_of(configurable))
+    free = [place for place in same if place not in taken]
+    place = next((each for each in free if without_task_ids(each) == here), next(iter(free), None))
+    if place is None:
+        if fork["answer"] is not None and rewound in {*there} - taken:
+            fields = changed_fields(first_params(there[rewound], "params") or {}, made.params)
+            raise RewindRefused(
+                f"the node calls `{name}` with other params now (they differ in {fields}), so it "
+                "is not known to be the same call. Give the call a `key=` that stays the same, or "
+                "the node the params that it had."
+            )
         return None
-    place = same[-1]
-    values = located(there[place][0], place)
-    if place == fork["call"] and fork["answer"] is not None:
-        number, made = fork["answer"][REWIND]["attempt"], len(records_in(values))
-        if not 1 <= number <= made:  # A client may send a number without having read the ledger.
-            raise RewindRefused(f"`attempt` is {number}, and the call has {made}.")
+    values = located(there[place], place)
+    if place == rewound and fork["answer"] is not None:
+        number, count = fork["answer"][REWIND]["attempt"], len(records_in(values))
+        if not 1 <= number <= count:  # A client may send a number without having read the ledger.
+            raise RewindRefused(f"`attempt` is {number}, and the call has {count}.")
         again: Loop = {**reopened(values), "continues": place}
         return {**values, LOOP: again, ANSWER: {"value": fork["answer"]}}
     return {**values, LOOP: {**loop_of(values), "continues": place}}
-
-
-def _refuse(made_with: Mapping[str, Any], begun: Begun) -> NoReturn:
-    """Raise, because a call with the same name but other params replaces the call to rewind."""
-    fields = changed_fields(made_with, begun.params)
-    raise RewindRefused(
-        f"the node calls `{begun.name}` with other params now (they differ in {fields}), "
-        "so it is not known to be the same call. Give the call a `key=` that stays the same, such "
-        "as the id of what it works on, or the node the params that it had."
-    )
 
 
 def continued_in(saved: list[CheckpointTuple], root: str) -> set[str | None]:
@@ -191,24 +171,16 @@ def continued_in(saved: list[CheckpointTuple], root: str) -> set[str | None]:
 
 
 def _made_from(root: str, saved: list[CheckpointTuple]) -> dict[str, dict[str, Any]]:
-    """Return the newest state of each call made from the checkpoint `root`, by namespace."""
+    """Return the newest state of each call made from the checkpoint `root`, oldest call first."""
     newest: dict[str, CheckpointTuple] = {}
     for checkpoint in saved:
         newest.setdefault(namespace_of(checkpoint), checkpoint)
+    by_age = sorted(newest.items(), key=lambda item: str(item[1].checkpoint["id"]))
     return {
         namespace: values
-        for namespace, checkpoint in newest.items()
+        for namespace, checkpoint in by_age
         if LOOP in (values := values_of(checkpoint)) and root_of(checkpoint) == root
     }
-
-
-def _params_if_made_in(values: Mapping[str, Any], begun: Begun) -> dict[str, Any] | None:
-    """Return the first params of a saved call; None if its name or its task is different."""
-    attempts = records_in(values)
-    if not attempts or attempts[-1].get("name", begun.name) != begun.name:
-        return None
-    same = loop_of(values)["task_path"] == begun.task_path
-    return first_params(values, "params") if same else None
 
 
 def continued(past: Mapping[str, Any], attempts_key: str) -> dict[str, Any]:

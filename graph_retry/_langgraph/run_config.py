@@ -9,6 +9,7 @@ printing the `configurable` of a node.)
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Collection, Generator, Mapping
 from contextlib import contextmanager
 from copy import copy
@@ -102,6 +103,33 @@ def state_keys_around(configurable: Mapping[str, Any]) -> Collection[str] | None
                 if all(isinstance(channel, BaseChannel) for channel in named.values()):
                     return named.keys()
     return None
+
+
+def task_paths(configurable: Mapping[str, Any]) -> list[Any]:
+    """Return the path of the running task in each graph around it, outermost graph first.
+
+    A path, such as the index of a `Send`, stays the same in a fork. The path of a `@task` holds the
+    path of its caller. If a graph is not found, it and the graphs around it are left out.
+    """
+    paths: list[Any] = []
+    around: Mapping[str, Any] | None = configurable
+    while around is not None:
+        here, around = around, None
+        for value in here.values():
+            for given in value.args if isinstance(value, partial) else ():
+                if hasattr(given, "path") and hasattr(given, "triggers"):
+                    paths.insert(0, given.path)
+            around = around or _config_of_graph(value)
+    return paths
+
+
+def _config_of_graph(value: Any) -> Mapping[str, Any] | None:
+    """Return a graph's `configurable`, from the function with which its tasks start a `@task`."""
+    if inspect.isfunction(value):  # A node with a timeout has this function in a closure.
+        value = inspect.getclosurevars(value).nonlocals.get("call")
+    keywords: dict[str, Any] = value.keywords if isinstance(value, partial) else {}
+    loop: Any = getattr(keywords.get("schedule_task"), "__self__", None)
+    return None if loop is None else loop.config.get("configurable")
 
 
 def inside(configurable: Mapping[str, Any], namespace: str | None) -> dict[str, Any]:

@@ -5,6 +5,7 @@ Each call runs the loop in its own checkpoint namespace, where LangGraph saves e
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
@@ -24,15 +25,16 @@ from graph_retry._identity import Made
 from graph_retry._json import is_object
 from graph_retry._langgraph.calls import Slot, find_slot, tell_ended, tell_ended_by_input
 from graph_retry._langgraph.checkpoints import PLACE, newest_checkpoint, values_of
-from graph_retry._langgraph.fork import task_path
 from graph_retry._langgraph.open_reviews import delete_answered, make_table
 from graph_retry._langgraph.run_config import (
     inside,
     saver_in,
     scratchpad_in,
     task_namespace_in,
+    task_paths,
     writer_of,
 )
+from graph_retry._namespaces import parts_of
 from graph_retry._run.plan import Plan
 from graph_retry._run.step import RUN, LoopRun
 from graph_retry._state import ANSWER, LOOP, Loop, loop_of
@@ -174,7 +176,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
             codec=plan.codec,
             llm_call=plan.llm_call,
             given=input,
-            task_path=task_path(caller),
+            task_path=_task_path(caller),
             is_task=is_task or not task,
         )
         waits: Loop | None = None
@@ -242,3 +244,23 @@ async def _closed(run: LoopRun, slot: Slot | None) -> None:
             await tell_ended_by_input(run.saver, str(thread))
         for row in run.answered:
             await delete_answered(run.saver, row)
+
+
+def _task_path(caller: RunnableConfig) -> str | None:
+    """Return the nodes and the paths of a task and of all tasks around it, without their ids.
+
+    None if the path of a task around it is not found. A fork could then confuse two branches.
+    """
+    configurable = caller.get("configurable", {})
+    parts = parts_of(task_namespace_in(configurable))
+    paths = task_paths(configurable)
+    if sum(map(_tasks_in, paths)) != sum(part.is_task for part in parts):
+        return None
+    steps = "|".join(part.name for part in parts)
+    return " ".join([steps, *map(json.dumps, paths)])
+
+
+def _tasks_in(path: Any) -> int:
+    """Return the number of tasks on a path; the path of a `@task` holds that of its caller."""
+    inner: list[Any] = [each for each in path if isinstance(each, tuple)]
+    return 1 + sum(map(_tasks_in, inner))

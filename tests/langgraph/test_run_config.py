@@ -4,12 +4,14 @@ A failure names what a version of LangGraph has changed; `make compat` runs thes
 the newest.
 """
 
+import asyncio
+
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.config import get_config
 from langgraph.func import entrypoint, task
 from langgraph.graph import StateGraph
-from langgraph.types import Command, RetryPolicy, interrupt
+from langgraph.types import Command, RetryPolicy, Send, interrupt
 
 from graph_retry._langgraph import run_config
 from tests.loops import thread
@@ -174,3 +176,45 @@ def test_every_fact_holds_in_a_task_of_an_entrypoint(form):
     assert run_config.saver_in(configurable) is not None
     assert run_config.scratchpad_in(configurable) is not None
     assert run_config.node_attempt(configurable) == 1
+
+
+@pytest.mark.parametrize("timeout", [None, 60])
+def test_a_task_knows_the_paths_of_all_tasks_around_it(timeout):
+    """A fork tells the branches apart by them; also where a node has a timeout."""
+    told = []
+
+    async def leaf(_):
+        configurable = get_config()["configurable"]
+        told.append([path[1] for path in run_config.task_paths(configurable)])
+        return {}
+
+    inner = StateGraph(dict).add_node("leaf", leaf, timeout=timeout).set_entry_point("leaf")
+    compiled = inner.compile()
+
+    async def wrap(_):
+        await compiled.ainvoke({})
+
+    middle = StateGraph(dict).add_node("inner", wrap, timeout=timeout)
+    twice = [Send("inner", {}), Send("inner", {})]
+    middle.add_conditional_edges("__start__", lambda _: twice, ["inner"])
+    graph = StateGraph(dict).add_node("middle", middle.compile()).set_entry_point("middle")
+    asyncio.run(graph.compile(checkpointer=InMemorySaver()).ainvoke({}, thread()))
+    assert sorted(told) == [["middle", 0, "leaf"], ["middle", 1, "leaf"]]
+
+
+def test_the_path_of_a_task_of_an_entrypoint_holds_that_of_the_entrypoint():
+    """Both are in the namespace of the `@task`."""
+    told = []
+
+    @task
+    def look():
+        told.extend(run_config.task_paths(get_config()["configurable"]))
+
+    @entrypoint(checkpointer=InMemorySaver())
+    def work(_):
+        return look().result()
+
+    work.invoke(1, thread())
+    ((_, around, *_),) = told
+    assert isinstance(around, tuple)
+    assert around[1] == "work"

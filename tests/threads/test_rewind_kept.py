@@ -85,7 +85,7 @@ def test_a_rewind_of_a_call_with_a_key_goes_on_from_the_saved_params():
 
 
 def test_a_rewind_whose_call_is_not_made_again_says_so():
-    """The node takes another way today."""
+    """The node takes another way today. The thread has its earlier state."""
     model, calls = Model(goal=1), [True, False]
 
     def ask(_: State) -> State:
@@ -97,5 +97,8 @@ def test_a_rewind_whose_call_is_not_made_again_says_so():
     graph.invoke({}, thread())
     (ledger,) = history.attempts_of(graph, thread())
 
+    before = graph.get_state(thread())
     with pytest.raises(AnswerRefused, match="did not make that call again"):
         rewind(graph, thread(), ledger, attempt=1, params={"n": 3})
+    after = graph.get_state(thread())
+    assert (after.values, after.next) == (before.values, before.next)
