@@ -107,10 +107,10 @@ class Validator:
                     "return plain data, or give the type a serializer that its validation reads"
                 )
             issues = [problem]
+        more = issue("", f"only the first {MAX_ISSUES} issues were looked at", "more_issues")
         # Two branches of a union may have the same issue.
-        issues = [*{json.dumps(one, default=str): one for one in issues}.values()]
-        more = issue("", f"there are more issues than these {MAX_ISSUES}", "more_issues")
-        return Checked(issues=issues[:MAX_ISSUES] + [more] * (len(issues) > MAX_ISSUES))
+        shown = [*{json.dumps(one, default=str): one for one in issues[:MAX_ISSUES]}.values()]
+        return Checked(issues=shown + [more] * (len(issues) > MAX_ISSUES))
 
     def rebuild(self, jsonable: Any) -> Any:
         """Rebuild the validated value from the `jsonable` of an accepted check.
