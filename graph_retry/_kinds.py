@@ -144,10 +144,12 @@ def _is_a(value: Any, kind: Any) -> bool:
         return is_whole(value)
     if kind is float:
         return is_number(value)
+    if kind == RunnableConfig and isinstance(value, Mapping) and value:
+        # A dict without any key of a config is meant as something else, such as another argument.
+        known = RunnableConfig.__annotations__.keys()
+        return not known.isdisjoint(cast("Mapping[str, Any]", value))
     if is_typeddict(kind):
-        # A dict without any declared key is meant as something else, such as another argument.
-        known: Any = kind.__annotations__
-        return isinstance(value, Mapping) and (not value or not known.keys().isdisjoint(value))
+        return isinstance(value, Mapping)
     if kind in (Sequence, Iterable, Collection) and isinstance(value, str | bytes):
         return False
     # A class has all methods of a protocol such as `Format`, and is still not an object of it.

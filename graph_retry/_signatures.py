@@ -65,7 +65,7 @@ class Alternatives(Generic[ParamsT]):
         params: Annotated[
             Sequence[ParamsT],
             Within(1),
-            "the params of each of the `Alternatives`, at least of one",
+            "a list that is not empty, of the params of each alternative",
         ],
     ) -> None:
         """Take the params in the order in which they are shown.
