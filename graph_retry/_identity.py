@@ -110,14 +110,15 @@ class Made:
     def identity(self) -> str | None:
         """The identity of the call; None if its params are not known.
 
-        A retry node is identified by the params that it receives, without defaults, because a
-        `default_factory` may return a new value in each run.
+        A retry node that user code invokes is identified by the params that it receives, without
+        defaults, because a `default_factory` may return a new value in each run.
         """
         if self.values is None or self.params is None:
             return None
         if LOOP in self.values:
             return str(self.values[LOOP]["identity"])
-        return identity_of(self.codec.given(*self._as_given(self.values)))
+        as_known = self.params if self.is_task else self.codec.given(*self._as_given(self.values))
+        return identity_of(as_known)
 
     @cached_property
     def params(self) -> Encoded | None:
