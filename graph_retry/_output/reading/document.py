@@ -35,7 +35,7 @@ from graph_retry._output.reading.costs import (
     prices,
 )
 from graph_retry._output.reading.moves import BRACKETS, MORE
-from graph_retry._output.reading.search import CEILING, DOCUMENT, Node, Work
+from graph_retry._output.reading.search import CEILING, CHARACTERS, DOCUMENT, Node, Work
 from graph_retry._output.reading.strict import finite, strict_part, unique
 from graph_retry._output.reading.strings import Reader
 from graph_retry._patterns import lazy
@@ -208,7 +208,7 @@ def _weighed(text: str, start: int, end: int, work: Work, *, complete: bool | No
     """Read a document twice: first with each notation as a habit, then at its real costs."""
     part, whole = text[start:end], complete is True
     cheap = prices(complete=whole)
-    work.left -= DOCUMENT
+    work.left -= DOCUMENT + len(part) // CHARACTERS
     reader = Reader(part, cheap, work, bytearray(len(part) + 2), closed=whole)
     found = reader.run(reader.first())
     first = Reading(found[0]) if found else None

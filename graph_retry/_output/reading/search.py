@@ -29,7 +29,7 @@ class Frame:
 class Work:
     """The work that is left for all searches in one text; a search without any ends in a refusal.
 
-    Each added reader takes one unit, as do `CHARACTERS` in one step. A document takes `DOCUMENT`.
+    An added reader or `CHARACTERS` looked over take one unit, and a document takes `DOCUMENT`.
     """
 
     def __init__(self, size: int) -> None:
