@@ -252,9 +252,7 @@ def _suspect(first: Reading | None, reader: Reader, price: dict[str, int]) -> by
     spans = [(at - 200, at + 100) for at, cost in paid if cost + MARGIN >= ACCIDENT]
     if first is None or first.losses:
         is_cheap = first and sum(cost for _, cost in paid) < ACCIDENT
-        stop = reader.furthest
-        everywhere = (stop - 2000, stop + 500)
-        spans = [] if is_cheap else [everywhere]
+        spans = [] if is_cheap else [(reader.furthest - 2000, reader.furthest + 500)]
     for begin, end in spans:
         span = slice(max(0, begin), min(size, end))
         suspect[span] = b"\1" * max(0, span.stop - span.start)

@@ -129,7 +129,7 @@ class Moves(Search):
             # Nothing else is possible here, so that the same reader goes on behind the mark.
             pos, mode, stack = self.at + 1, to[0], to[1]
             self.node = Node(cost, pos, mode, stack, self.sig, "", (), self.at, self.node)
-            self.wide = bool(self.suspect[pos])
+            self.wide = self.is_near and bool(self.suspect[pos])
             char = self._next(pos)
         if char == "\\" or not char.isascii():  # It may be white space that JSON does not allow.
             odd = lexis.SPACE.match(self.text, self.at)

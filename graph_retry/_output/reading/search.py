@@ -9,7 +9,7 @@ number of steps, so that the time is proportional to the length of the text.
 
 from typing import NamedTuple
 
-from graph_retry._output.reading.costs import LOSSES, MARGIN
+from graph_retry._output.reading.costs import ACCIDENT, LOSSES, MARGIN
 
 CEILING, MAX_DEPTH, _PRIME = 120, 500, (1 << 61) - 1
 START, CHARACTERS, DOCUMENT = 25_000, 250, 10
@@ -74,6 +74,7 @@ class Search:
         self.node = Node(0, 0, "r", None, 0, "", (), 0, None)
         self.at = 0  # the position of the present step
         self.odd = ""  # the surprise that each present step has
+        self.is_near = True  # Only a reader near the cheapest one at its place assumes accidents.
         self.sig = 0  # the hash of all text that the present reader has written
         self.furthest = 0
         self.too_deep = False
@@ -114,12 +115,11 @@ class Search:
         """Return the cheapest reading up to the cost `most`, and another one within `MARGIN`."""
         self.limit = min(self.limit, most + MARGIN)
         seen: dict[tuple[int, str, Frame | None], int | None] = {}  # None after two values
+        cheapest: dict[int, int] = {}
         found: list[Node] = []
-        cost, best_sig = first.cost, -1
+        cost, best_sig, work = first.cost, -1, self.work
         self.buckets[cost].append(first)
-        while cost <= self.limit and (found or cost <= most) and len(found) < 2:
-            if self.work.left <= 0:
-                return []
+        while cost <= self.limit and (found or cost <= most) and len(found) < 2 and work.left > 0:
             if not self.buckets[cost]:
                 cost += 1
                 continue
@@ -138,5 +138,6 @@ class Search:
             seen[key] = self.sig if sig == -1 else None
             self.furthest = max(self.furthest, node.pos)
             self.node, self.odd = node, ""
+            self.is_near = cost < cheapest.setdefault(node.pos, cost) + ACCIDENT
             self.expand()
-        return found
+        return found if work.left > 0 else []

@@ -40,7 +40,7 @@ class Reader(Moves):
 
     def expand(self) -> None:
         """Add a reader for each possible next step of the present one."""
-        self.wide = bool(self.suspect[self.node.pos])
+        self.wide = self.is_near and bool(self.suspect[self.node.pos])
         if self.node.mode[0] == "S":
             self._in_string()
         else:
