@@ -51,7 +51,7 @@ def test_no_file_is_long():
 
 ROOM_LINES, ROOM_FILES = 1_500, 12
 LARGER_ROOMS = {
-    "_output/reading": (2_032, 10),
+    "_output/reading": (2_031, 10),
 }
 """Rooms that hold more: their lines and files at most. A number here only ever gets smaller."""
 
