@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, cast
 
 from graph_retry._json import is_array, is_number, is_object, read_digits
@@ -219,8 +220,10 @@ def parsed_value(attempt: Attempt, *, as_text: bool = False) -> Any:
 def exact_value(attempt: Attempt, *, as_text: bool = False) -> Any:
     """Return the value of `parsed_value`. Its numbers that lose digits as floats are `Digits`."""
     text: str | None = (attempt["repaired"] or attempt["raw"] or {}).get("text")
-    is_read = text is not None and is_rounded(attempt["repairs"])
-    return read_digits(str(text)) if is_read else parsed_value(attempt, as_text=as_text)
+    if text is not None and is_rounded(attempt["repairs"]):
+        with suppress(ValueError):  # A text without quotes, such as a time, is no JSON.
+            return read_digits(text)
+    return parsed_value(attempt, as_text=as_text)
 
 
 def is_rounded(repairs: Iterable[Repair]) -> bool:

@@ -1,6 +1,6 @@
 """From raw output to the value asked for, inside the graph: repair, validation, the record."""
 
-from datetime import date
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
@@ -14,6 +14,7 @@ from graph_retry import (
     AttemptsExhausted,
     Completion,
     InterventionRequired,
+    approve,
     create_retry_node,
     respond,
     resume,
@@ -201,6 +202,17 @@ def test_a_person_who_corrects_a_field_rounds_no_other_field(decision):
     graph.invoke({"params": {}}, thread())
     exact = {"amount": Decimal(EXACT), "lines": [Decimal("1.5"), Decimal(LINES)], "payer": "Bob"}
     assert resume(graph, thread(), decision)["output"] == Bill(**exact)
+
+
+@pytest.mark.parametrize("written", ["{}", '"{}"'])
+def test_a_time_that_lost_digits_is_reviewed_with_or_without_quotes(written):
+    """Python's times end at microseconds, and a text without quotes is no JSON."""
+    text = written.format("2024-01-02T03:04:05.123456789Z")
+    made = datetime(2024, 1, 2, 3, 4, 5, 123456, tzinfo=UTC)
+    options = {"output": datetime, "review": "always"}
+    graph = one_call("function", None, lambda _: text, InMemorySaver(), **options)
+    graph.invoke({"params": {}}, thread())
+    assert resume(graph, thread(), approve())["output"] == made
 
 
 @pytest.mark.parametrize(
