@@ -136,11 +136,7 @@ def spelled_json(value: Any) -> str:
 
 def as_floats(value: Any) -> Any:
     """Return a JSON value in which plain floats replace `Digits`."""
-    if is_object(value):
-        return {key: as_floats(item) for key, item in value.items()}
-    if is_array(value):
-        return list(map(as_floats, value))
-    return float(value) if isinstance(value, Digits) else value
+    return _with_leaves(value, lambda leaf: float(leaf) if isinstance(leaf, Digits) else leaf)
 
 
 def _finite(text: str) -> float:
@@ -201,11 +197,16 @@ def with_texts(value: Any, change: Callable[[str], str]) -> Any:
         >>> with_texts({"a": ["x", 1]}, str.upper)
         {'a': ['X', 1]}
     """
-    if isinstance(value, str):
-        return change(value)
+    return _with_leaves(value, lambda leaf: change(leaf) if isinstance(leaf, str) else leaf)
+
+
+def _with_leaves(value: Any, change: Callable[[Any], Any]) -> Any:
+    """Return a JSON value with `change` applied to everything but objects, lists and keys."""
     if is_object(value):
-        return {key: with_texts(item, change) for key, item in value.items()}
-    return [with_texts(item, change) for item in value] if is_array(value) else value
+        return {key: _with_leaves(item, change) for key, item in value.items()}
+    if is_array(value):
+        return [_with_leaves(item, change) for item in value]
+    return change(value)
 
 
 def pointer(parts: Iterable[Any]) -> str:
