@@ -16,6 +16,7 @@ from copy import copy
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from types import FunctionType
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
@@ -119,13 +120,14 @@ def task_paths(configurable: Mapping[str, Any]) -> list[Any]:
             for given in value.args if isinstance(value, partial) else ():
                 if hasattr(given, "path") and hasattr(given, "triggers"):
                     paths.insert(0, given.path)
-            around = around or _config_of_graph(value)
+            if around is None and isinstance(value, partial | FunctionType):
+                around = _config_of_graph(value)
     return paths
 
 
 def _config_of_graph(value: Any) -> Mapping[str, Any] | None:
     """Return a graph's `configurable`, from the function with which its tasks start a `@task`."""
-    if inspect.isfunction(value):  # A node with a timeout has this function in a closure.
+    if isinstance(value, FunctionType):  # A node with a timeout has this function in a closure.
         value = inspect.getclosurevars(value).nonlocals.get("call")
     keywords: dict[str, Any] = value.keywords if isinstance(value, partial) else {}
     loop: Any = getattr(keywords.get("schedule_task"), "__self__", None)
