@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager
 from hashlib import blake2s
 from pathlib import Path
 
+import filelock  # noqa: F401 (loaded now, because the users of a test cannot read its files)
 import pytest
 from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
