@@ -16,7 +16,7 @@ from typing import Any
 from bench.load import _Sync, opened
 from bench.storage import text
 from graph_retry import edit, resume
-from graph_retry._awaiting import run_sync
+from graph_retry._functions.awaiting import run_sync
 from graph_retry._langgraph.open_reviews import delete, insert, row_of
 from graph_retry.inbox import list_reviews
 from tests.loops import Model, one_call, thread

@@ -9,10 +9,10 @@ have the rest: `hooks` (automation), `inbox` and `expiry` (all threads), `histor
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from graph_retry._on_demand import on_demand
+from graph_retry._functions.signatures import AttemptContext
 from graph_retry._output.completion import Completion
 from graph_retry._review.answers import Decision, accept, approve, comment, edit, reject, respond
-from graph_retry._signatures import AttemptContext
+from graph_retry._texts.on_demand import on_demand
 from graph_retry.errors import (
     AnswerRefused,
     AttemptFailed,

@@ -20,8 +20,7 @@ from langgraph.checkpoint.base import (
     empty_checkpoint,
 )
 
-from graph_retry._awaiting import call, passed_as, sync_or_async
-from graph_retry._json import digest, is_number
+from graph_retry._functions.awaiting import call, sync_or_async
 from graph_retry._langgraph.checkpoints import (
     newest_checkpoint,
     place_of,
@@ -30,6 +29,8 @@ from graph_retry._langgraph.checkpoints import (
 )
 from graph_retry._lock import ThreadLock
 from graph_retry._review.deadline import after, is_expired
+from graph_retry._texts.json import digest, is_number
+from graph_retry._texts.wording import passed_as
 from graph_retry._threads.reviews import PendingReview
 
 TOLD = "graph-retry:told"

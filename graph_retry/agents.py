@@ -45,9 +45,9 @@ from graph_retry._agents.tool_call import (
     tool_options,
     with_update,
 )
-from graph_retry._arguments import Size, checked
-from graph_retry._signatures import OnRetry
-from graph_retry._wording import did_you_mean
+from graph_retry._functions.arguments import Size, checked
+from graph_retry._functions.signatures import OnRetry
+from graph_retry._texts.wording import did_you_mean
 from graph_retry.errors import CallCancelled
 from graph_retry.function import Call
 from graph_retry.options import RetryOptions, settle

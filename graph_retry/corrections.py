@@ -21,15 +21,15 @@ from typing import Any, Literal, Unpack, cast
 
 from typing_extensions import TypedDict
 
-from graph_retry._arguments import checked
-from graph_retry._awaiting import passed_as
 from graph_retry._corrections.files import Exported, import_corrections, writing
 from graph_retry._corrections.record import Correction, How, content_key, corrections_in
 from graph_retry._corrections.renderings import Format, ToMessages
-from graph_retry._json import is_object
+from graph_retry._functions.arguments import checked
+from graph_retry._functions.twins import async_twin, in_sync
 from graph_retry._review.deadline import utc
+from graph_retry._texts.json import is_object
+from graph_retry._texts.wording import passed_as
 from graph_retry._threads.graphs import saver_of
-from graph_retry._twins import async_twin, in_sync
 from graph_retry.history import (
     LedgerSource,
     arun_steps,

@@ -16,9 +16,6 @@ from typing import Any, NamedTuple, Unpack, cast
 
 from pydantic_core import to_jsonable_python
 
-from graph_retry._arguments import Count
-from graph_retry._attempts import params_at
-from graph_retry._awaiting import is_sync, passed_as
 from graph_retry._corrections.evaluation import (
     Compare,
     Ended,
@@ -27,13 +24,17 @@ from graph_retry._corrections.evaluation import (
     agreement_of,
 )
 from graph_retry._corrections.record import counted_value
-from graph_retry._json import digest
+from graph_retry._functions.arguments import Count
+from graph_retry._functions.awaiting import is_sync
+from graph_retry._functions.signatures import LLMCall, OnRetry, name_of
+from graph_retry._functions.twins import async_twin, in_sync
 from graph_retry._output.validator import Validator
 from graph_retry._params.codec import ParamsCodec
-from graph_retry._redact import redacted
 from graph_retry._run.plan import make_plan
-from graph_retry._signatures import LLMCall, OnRetry, name_of
-from graph_retry._twins import async_twin, in_sync
+from graph_retry._state.attempts import params_at
+from graph_retry._texts.json import digest
+from graph_retry._texts.redact import redacted
+from graph_retry._texts.wording import passed_as
 from graph_retry.errors import AttemptsExhausted, InterventionRequired
 from graph_retry.function import Call
 from graph_retry.history import LedgerSource, aevery_ledger, every_ledger

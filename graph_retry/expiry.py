@@ -10,16 +10,16 @@ from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 
-from graph_retry._arguments import Seconds
-from graph_retry._json import is_object
+from graph_retry._functions.arguments import Seconds
+from graph_retry._functions.twins import async_twin, in_sync
 from graph_retry._lock import ThreadLock
 from graph_retry._reminders import remind, stages_of
 from graph_retry._review.deadline import EXPIRE, is_expired
+from graph_retry._texts.json import is_object
+from graph_retry._texts.wording import counted
 from graph_retry._threads.graphs import invoke, saver_of, thread_of
 from graph_retry._threads.reading import open_questions, read_shown
 from graph_retry._threads.resuming import resuming
-from graph_retry._twins import async_twin, in_sync
-from graph_retry._wording import counted
 from graph_retry.answering import PendingReview
 from graph_retry.errors import CallCancelled, StaleDecision
 from graph_retry.inbox import find_all

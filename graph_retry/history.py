@@ -14,10 +14,12 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from pydantic_core import to_jsonable_python
 
-from graph_retry._arguments import checked
-from graph_retry._attempts import check_version
-from graph_retry._awaiting import is_sync, passed_as, run_async, run_sync
-from graph_retry._json import is_array, is_object, json_lines, replacing
+from graph_retry._functions.arguments import checked
+from graph_retry._functions.awaiting import is_sync, run_async, run_sync
+from graph_retry._functions.twins import async_twin, in_sync
+from graph_retry._state.attempts import check_version
+from graph_retry._texts.json import is_array, is_object, json_lines, replacing
+from graph_retry._texts.wording import passed_as
 from graph_retry._threads.graphs import (
     check_compiled,
     get_state,
@@ -28,7 +30,6 @@ from graph_retry._threads.graphs import (
 )
 from graph_retry._threads.ledgers import read_ledgers, whole_ledgers
 from graph_retry._threads.server.listing import places_on
-from graph_retry._twins import async_twin, in_sync
 from graph_retry.ledger import Ledger
 from graph_retry.records import SCHEMA_VERSION, Attempt
 

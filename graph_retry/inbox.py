@@ -7,16 +7,16 @@ from typing import Annotated, Any
 
 from langchain_core.runnables import RunnableConfig
 
-from graph_retry._arguments import Size
+from graph_retry._functions.arguments import Size
+from graph_retry._functions.twins import async_twin, in_sync
 from graph_retry._langgraph.open_reviews import Row, has_table, open_rows
 from graph_retry._review.answers import assign, defer
 from graph_retry._review.deadline import is_expired
+from graph_retry._texts.wording import quoted_with_article
 from graph_retry._threads.graphs import check_placeless, is_client, is_local, saver_of
 from graph_retry._threads.listing import Finder, list_saved_reviews
 from graph_retry._threads.reviews import PendingReview, key_of, whole_reviews
 from graph_retry._threads.server.listing import list_remote_reviews
-from graph_retry._twins import async_twin, in_sync
-from graph_retry._wording import quoted_with_article
 
 __all__ = ["alist_reviews", "assign", "defer", "list_reviews"]
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from graph_retry._attempts import params_at, parsed_value, readable
-from graph_retry._namespaces import parts_of
 from graph_retry._params.patch import readable_diff
-from graph_retry._redact import shown_record
 from graph_retry._review.decisions import ROWS
+from graph_retry._state.attempts import params_at, parsed_value, readable
+from graph_retry._state.namespaces import parts_of
+from graph_retry._texts.redact import shown_record
 from graph_retry.records import Attempt
 
 __all__ = ["Ledger", "Outcome"]

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 from typing_extensions import TypedDict
 
-from graph_retry._arguments import checked
-from graph_retry._attempts import tokens_of
+from graph_retry._functions.arguments import checked
+from graph_retry._state.attempts import tokens_of
 from graph_retry.ledger import Ledger, attempts_in
 from graph_retry.records import Attempt
 

@@ -24,9 +24,9 @@ from typing import Any, Literal
 from urllib.error import HTTPError
 from urllib.parse import SplitResult, urlsplit
 
-from graph_retry._arguments import Seconds, checked
-from graph_retry._quoting import one_line
+from graph_retry._functions.arguments import Seconds, checked
 from graph_retry._review.review import Review
+from graph_retry._texts.quoting import one_line
 
 __all__ = ["Email", "Links", "Slack", "Teams"]
 

@@ -7,8 +7,9 @@ from typing import Annotated, Any, Literal, cast, get_args
 from langgraph.types import RetryPolicy
 from typing_extensions import TypedDict
 
-from graph_retry._arguments import Count, Name, Seconds, Size, check_options
-from graph_retry._kinds import Within
+from graph_retry._functions.arguments import Count, Name, Seconds, Size, check_options
+from graph_retry._functions.kinds import Within
+from graph_retry._functions.signatures import Hook
 from graph_retry._output.formats.format import Format, FormatName, format_named
 from graph_retry._review.answers import (
     Decision,
@@ -19,7 +20,6 @@ from graph_retry._review.answers import (
 )
 from graph_retry._review.decisions import BY_DEFAULT, ROWS
 from graph_retry._review.review import Review
-from graph_retry._signatures import Hook
 from graph_retry.hooks._budget import Budget
 from graph_retry.hooks._feedback import FeedbackStrategy, feedback
 from graph_retry.hooks._lessons import Lessons

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from graph_retry._arguments import checked
+from graph_retry._functions.arguments import checked
 from graph_retry._output import build
 from graph_retry._output.build import SchemaOfParams, heuristic
 from graph_retry._output.formats.format import Format, describe_format
@@ -22,7 +22,7 @@ from graph_retry._output.reading import (
 )
 from graph_retry._output.reading.parse import document_in, read_output
 from graph_retry._output.validator import Checked, Validator, format_issues
-from graph_retry._patterns import lazy
+from graph_retry._texts.on_demand import lazy
 from graph_retry.records import RepairLevel
 
 __all__ = [

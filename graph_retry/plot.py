@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from graph_retry._arguments import checked
-from graph_retry._attempts import tokens_of
 from graph_retry._corrections.evaluation import Evaluation
-from graph_retry._wording import counted
+from graph_retry._functions.arguments import checked
+from graph_retry._state.attempts import tokens_of
+from graph_retry._texts.wording import counted
 from graph_retry.ledger import Ledger
 from graph_retry.metrics import Attempts, Summary, distinct, ledgers_of, summarize
 from graph_retry.records import Attempt

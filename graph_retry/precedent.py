@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Annotated
 
-from graph_retry._arguments import Share, checked
 from graph_retry._corrections.record import Correction
-from graph_retry._issues import SHOWN_ISSUES
-from graph_retry._kinds import Within
+from graph_retry._functions.arguments import Share, checked
+from graph_retry._functions.kinds import Within
+from graph_retry._texts.issues import SHOWN_ISSUES
 
 __all__ = ["Precedent", "precedents"]
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, Unpack, cast
 
 from graph_retry._asking.hooks import propose
-from graph_retry._attempts import is_returned, params_at, readable
-from graph_retry._json import identical
+from graph_retry._functions.signatures import OnRetry
+from graph_retry._functions.twins import async_twin, in_sync
 from graph_retry._loop.check import read_raw, validate_attempt
 from graph_retry._loop.revise import hooks_may_help
 from graph_retry._output.failures import announced, classified
@@ -16,8 +16,8 @@ from graph_retry._params.patch import Encoded
 from graph_retry._run.plan import Plan, make_plan
 from graph_retry._run.receiving import stopped_again
 from graph_retry._run.step import in_place
-from graph_retry._signatures import OnRetry
-from graph_retry._twins import async_twin, in_sync
+from graph_retry._state.attempts import is_returned, params_at, readable
+from graph_retry._texts.json import identical
 from graph_retry.errors import ReplayMismatch
 from graph_retry.ledger import OneCall, attempts_in
 from graph_retry.options import RetryOptions, settle

@@ -9,12 +9,12 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command
 
-from graph_retry._arguments import checked
-from graph_retry._awaiting import naming_twin, run_async, run_sync
+from graph_retry._functions.arguments import checked
+from graph_retry._functions.awaiting import naming_twin, run_async, run_sync
 from graph_retry._review.answers import Answer
+from graph_retry._texts.wording import quoted_with_article
 from graph_retry._threads.graphs import is_local
 from graph_retry._threads.resuming import take_thread
-from graph_retry._wording import quoted_with_article
 from graph_retry.errors import CallCancelled
 
 __all__ = ["aresumption", "resumption"]

@@ -18,9 +18,7 @@ from langgraph.types import StateSnapshot
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 from typing_extensions import TypedDict
 
-from graph_retry._going_back import REWIND, RewindRefused, reopened
-from graph_retry._issues import issue, json_problem, literal
-from graph_retry._json import is_object
+from graph_retry._functions.twins import async_twin, in_sync
 from graph_retry._langgraph.checkpoints import list_checkpoints, namespace_of, place_of
 from graph_retry._langgraph.fork import (
     COPY,
@@ -29,7 +27,10 @@ from graph_retry._langgraph.fork import (
     fork_note,
     put_fork,
 )
-from graph_retry._state import ANSWER, LOOP
+from graph_retry._state.going_back import REWIND, RewindRefused, reopened
+from graph_retry._state.position import ANSWER, LOOP
+from graph_retry._texts.issues import issue, json_problem, literal
+from graph_retry._texts.json import is_object
 from graph_retry._threads.graphs import (
     at_newest,
     check_compiled,
@@ -44,7 +45,6 @@ from graph_retry._threads.ledgers import read_ledgers
 from graph_retry._threads.reading import open_questions
 from graph_retry._threads.resuming import resuming
 from graph_retry._threads.server.runs import RemoteRuns, is_error_of
-from graph_retry._twins import async_twin, in_sync
 from graph_retry.errors import AnswerRefused
 from graph_retry.ledger import Ledger
 from graph_retry.records import Issue

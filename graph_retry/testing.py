@@ -11,11 +11,11 @@ from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
-from graph_retry._arguments import checked
-from graph_retry._attempts import is_returned
-from graph_retry._json import is_array, is_object
+from graph_retry._functions.arguments import checked
 from graph_retry._output.completion import Completion
-from graph_retry._wording import counted
+from graph_retry._state.attempts import is_returned
+from graph_retry._texts.json import is_array, is_object
+from graph_retry._texts.wording import counted
 from graph_retry.answering import pending_reviews, resume
 from graph_retry.history import attempts_of
 from graph_retry.ledger import OneCall, attempts_in

@@ -76,6 +76,11 @@ def test_a_room_is_read_in_an_hour():
     assert large == {}
 
 
+def test_no_module_stands_outside_of_the_rooms():
+    """What is not for users is in a room, but for two modules that two rooms need between them."""
+    assert {path.stem for path in PACKAGE.glob("_[a-z]*.py")} <= {"_lock", "_reminders"}
+
+
 def test_modules_are_named_after_what_they_hold():
     """A name that fits anything says nothing."""
     vague = {"utils", "util", "base", "helpers", "helper", "common", "misc"}
@@ -104,7 +109,7 @@ INSIDE = re.compile(
     r"|\"(?:parents|resuming)\"|\.modes\b|partition\(\"\|\"\)|split\(\"\|\"\)|saver\.(?:conn|loop|lock)"
 )
 KNOW_THE_INSIDE = {
-    "_attempts.py": 1,
+    "_state/attempts.py": 1,
     "_asking/person.py": 1,
     "records.py": 1,
 }
@@ -117,7 +122,7 @@ def test_one_room_knows_the_inside_of_langgraph():
     for path in sources("graph_retry"):
         name = str(path.relative_to(PACKAGE))
         lines = [line for line in path.read_text().splitlines() if INSIDE.search(line)]
-        if lines and not name.startswith(("_langgraph/", "_namespaces")):
+        if lines and not name.startswith(("_langgraph/", "_state/namespaces")):
             found[name] = len(lines)
     more = {name: lines for name, lines in found.items() if lines > KNOW_THE_INSIDE.get(name, 0)}
     assert more == {}

@@ -23,12 +23,12 @@ from langchain_core.tools import BaseTool
 from pydantic import ValidationError
 
 from graph_retry._agents.tool_call import tool_issues
-from graph_retry._issues import issue, pydantic_issues
-from graph_retry._json import is_array, is_object
 from graph_retry._output.build import Validator, build_validator
 from graph_retry._output.failures import syntax_issue
 from graph_retry._output.reading import ParsedOutput, Wanted
 from graph_retry._output.reading.parse import read_output
+from graph_retry._texts.issues import issue, pydantic_issues
+from graph_retry._texts.json import is_array, is_object
 from graph_retry.records import Issue, Repair, RepairLevel
 
 _RESPONSE = "structured_response"

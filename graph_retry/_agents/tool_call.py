@@ -18,11 +18,11 @@ from langgraph.types import Command
 from pydantic import BaseModel, ValidationError
 from typing_extensions import TypeIs
 
-from graph_retry._issues import pydantic_issues
-from graph_retry._json import is_object
 from graph_retry._output.build import build_validator
 from graph_retry._params.codec import ParamsCodec, ParamsInvalid
 from graph_retry._params.patch import Encoded
+from graph_retry._texts.issues import pydantic_issues
+from graph_retry._texts.json import is_object
 from graph_retry.options import RetryOptions
 from graph_retry.records import Issue
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from graph_retry._awaiting import call, passed_as
+from graph_retry._functions.awaiting import call
+from graph_retry._functions.signatures import Alternatives, name_of
 from graph_retry._params.patch import Encoded
 from graph_retry._run.plan import Plan
 from graph_retry._run.step import Once, as_task
-from graph_retry._signatures import Alternatives, name_of
+from graph_retry._texts.wording import passed_as
 from graph_retry.errors import AttemptFailed
 from graph_retry.records import Attempt, Failure
 

@@ -12,7 +12,6 @@ from langgraph.types import interrupt
 
 from graph_retry._asking.questions import question_of
 from graph_retry._asking.reviewers import Passed, ask_reviewers, notify
-from graph_retry._going_back import Fork, fork_of, forked, goes_back
 from graph_retry._langgraph.open_reviews import insert, row_of
 from graph_retry._langgraph.run_config import (
     call_namespace,
@@ -29,8 +28,9 @@ from graph_retry._run.first_checks import NO_CHECKPOINTER
 from graph_retry._run.keeping import whole_here
 from graph_retry._run.plan import Plan
 from graph_retry._run.step import StepInput
-from graph_retry._state import ANSWER, REVIEWED, Loop
-from graph_retry._wording import counted
+from graph_retry._state.going_back import Fork, fork_of, forked, goes_back
+from graph_retry._state.position import ANSWER, REVIEWED, Loop
+from graph_retry._texts.wording import counted
 from graph_retry.errors import InterventionRequired
 from graph_retry.records import Attempt, author_role
 

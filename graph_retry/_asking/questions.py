@@ -10,25 +10,25 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage
 
-from graph_retry._attempts import (
+from graph_retry._langgraph.run_config import current_thread
+from graph_retry._output.build import SchemaOfParams
+from graph_retry._output.failures import finish_kind
+from graph_retry._output.validator import Validator
+from graph_retry._params.patch import Encoded, readable_diff
+from graph_retry._review.review import Question, accept_output
+from graph_retry._run.plan import Plan
+from graph_retry._state.attempts import (
     decision_ids,
     exact_value,
     is_rounded,
     params_at,
     parsed_value,
 )
-from graph_retry._issues import json_problem
-from graph_retry._json import identical
-from graph_retry._langgraph.run_config import current_thread
-from graph_retry._output.build import SchemaOfParams
-from graph_retry._output.failures import finish_kind
-from graph_retry._output.validator import Validator
-from graph_retry._params.patch import Encoded, readable_diff
-from graph_retry._redact import redacted
-from graph_retry._review.review import Question, accept_output
-from graph_retry._run.plan import Plan
-from graph_retry._state import Loop, OpenReview
-from graph_retry._wording import counted, quoted_with_article
+from graph_retry._state.position import Loop, OpenReview
+from graph_retry._texts.issues import json_problem
+from graph_retry._texts.json import identical
+from graph_retry._texts.redact import redacted
+from graph_retry._texts.wording import counted, quoted_with_article
 from graph_retry.hooks._feedback import comment_field, with_comment
 from graph_retry.records import Attempt, Issue
 

@@ -14,14 +14,10 @@ from typing import Any
 from langgraph.errors import GraphBubbleUp
 from typing_extensions import TypedDict
 
-from graph_retry._attempts import times_sent
-from graph_retry._awaiting import AsyncUnderSyncError, call
-from graph_retry._credentials import without_keys
-from graph_retry._issues import text_of
-from graph_retry._json import is_object
+from graph_retry._functions.awaiting import AsyncUnderSyncError, call
+from graph_retry._functions.signatures import name_of
 from graph_retry._langgraph.run_config import current_thread, thread_in_logs
 from graph_retry._params.patch import Encoded
-from graph_retry._redact import redacted
 from graph_retry._review.answers import Reviewer
 from graph_retry._review.clients.payload import build_payload
 from graph_retry._review.decisions import Accepted
@@ -29,8 +25,12 @@ from graph_retry._review.review import Question, Review, parts_of
 from graph_retry._run.keeping import whole_here
 from graph_retry._run.plan import Plan
 from graph_retry._run.step import as_task
-from graph_retry._signatures import name_of
-from graph_retry._transitions import why_no_call
+from graph_retry._state.attempts import times_sent
+from graph_retry._state.transitions import why_no_call
+from graph_retry._texts.credentials import without_keys
+from graph_retry._texts.issues import text_of
+from graph_retry._texts.json import is_object
+from graph_retry._texts.redact import redacted
 from graph_retry.records import Attempt
 
 _LOG = logging.getLogger("graph_retry")

@@ -9,8 +9,8 @@ from typing import Any, Literal, cast
 
 from typing_extensions import TypedDict
 
-from graph_retry._awaiting import passed_as
-from graph_retry._json import identical, is_number, is_object
+from graph_retry._texts.json import identical, is_number, is_object
+from graph_retry._texts.wording import passed_as
 from graph_retry.metrics import known_sum
 from graph_retry.records import Failure
 

@@ -16,11 +16,11 @@ from typing import Any, cast
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
 
-from graph_retry._arguments import checked
 from graph_retry._corrections.record import Correction, redacted_row
 from graph_retry._corrections.renderings import FORMATS, Format, LeftOut, ToMessages
-from graph_retry._json import digest, is_number, is_object, json_lines, replacing
-from graph_retry._wording import did_you_mean
+from graph_retry._functions.arguments import checked
+from graph_retry._texts.json import digest, is_number, is_object, json_lines, replacing
+from graph_retry._texts.wording import did_you_mean
 
 _NEEDED = ("params", "value")
 

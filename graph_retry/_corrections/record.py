@@ -8,8 +8,9 @@ from typing import Any, Literal, NotRequired, cast
 
 from typing_extensions import TypedDict
 
-from graph_retry._json import digest, is_object
-from graph_retry._redact import Redact, redacted, redacted_fields
+from graph_retry._state.attempts import redacted_fields
+from graph_retry._texts.json import digest, is_object
+from graph_retry._texts.redact import Redact, redacted
 from graph_retry.ledger import Ledger, output_of
 from graph_retry.records import Attempt, Failure, Issue
 

@@ -9,7 +9,7 @@ from uuid import NAMESPACE_URL, uuid5
 from langchain_core.messages import convert_to_openai_messages
 
 from graph_retry._corrections.record import Correction, answer_text, as_text
-from graph_retry._json import is_array
+from graph_retry._texts.json import is_array
 
 Format = Literal["rows", "openai", "preference", "pydantic-evals", "langsmith"]
 """`rows`: one `Correction` on each line. `openai`: chats for fine-tuning, from outputs that people

@@ -2,7 +2,7 @@
 
 LangGraph numbers the subgraphs that a task invokes, in the order in which they start. If the order
 changes, a call would find the state of a different call. Therefore this module builds the namespace
-of a call from its identity (see `_identity.py`) and, if the task makes equal calls, a number.
+of a call from its identity (see `_state/identity.py`) and, if the task makes equal calls, a number.
 
 The number counts equal calls within one execution of the task. An execution is one scratchpad and
 one attempt of the node, because a retry policy runs a node again with the same scratchpad.
@@ -24,9 +24,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
-from graph_retry._attempts import records_in
-from graph_retry._awaiting import sleep
-from graph_retry._identity import Made, body_of, changed_fields, first_params
+from graph_retry._functions.awaiting import sleep
 from graph_retry._langgraph.checkpoints import (
     check_clock,
     is_saved,
@@ -46,9 +44,11 @@ from graph_retry._langgraph.run_config import (
     scratchpad_in,
 )
 from graph_retry._langgraph.shown import questions_of
-from graph_retry._namespaces import are_namesakes, call_namespace_of, namesakes
 from graph_retry._params.patch import Encoded
-from graph_retry._state import ANSWER
+from graph_retry._state.attempts import records_in
+from graph_retry._state.identity import Made, body_of, changed_fields, first_params
+from graph_retry._state.namespaces import are_namesakes, call_namespace_of, namesakes
+from graph_retry._state.position import ANSWER
 
 _LOG = logging.getLogger("graph_retry")
 
@@ -142,7 +142,7 @@ async def find_slot(
     thread_id = str(configurable["thread_id"])
     may_be_saved = may_be_resumed(configurable)
     saved = await newest_checkpoint(saver, thread_id, namespace) if may_be_saved else None
-    name = made.settings.name
+    name = made.name
     before = records_in(saved.checkpoint["channel_values"]) if made.is_task and saved else []
     # The task's own namespace holds a different call, so this task makes several calls. This call
     # then gets a namespace by its identity.
@@ -156,7 +156,7 @@ async def find_slot(
     # The first step copies the past state. After a crash before that step, it is still needed.
     if may_be_saved and not (saved and ANSWER in saved.checkpoint["channel_values"]):
         past = await past_of(configurable, saver, made, namespace)
-        if past is None and made.settings.key is None and not made.is_task:
+        if past is None and made.key is None and not made.is_task:
             note = await _note_changed(made, execution, configurable, saver)
     slot = Slot(namespace, saved is not None, past, note, execution.running)
     execution.running.add(slot.at_rest)
@@ -194,7 +194,7 @@ def _begun(made: Made, execution: _Execution, task: str) -> str:
     if identity is None or made.params is None:
         execution.begun[task] += 1
         return task
-    name, key = made.settings.name, made.settings.key
+    name, key = made.name, made.key
     known = execution.params_of_key.setdefault((name, key), made.params) if key else made.params
     if known != made.params:
         raise ValueError(
@@ -228,7 +228,7 @@ async def _note_changed(
 
     This changes no result, because a loop, a new version of the node and parallel calls look alike.
     """
-    thread_id, name = str(configurable["thread_id"]), made.settings.name
+    thread_id, name = str(configurable["thread_id"]), made.name
     start = namesakes(configurable["checkpoint_ns"], name)
     differences: list[str] = []
     for namespace in await namespaces_in(saver, thread_id, start):

@@ -19,10 +19,10 @@ from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.checkpoint.serde.types import INTERRUPT, RESUME
 from langgraph.types import StateSnapshot
 
-from graph_retry._awaiting import collect, sleep, sync_or_async
-from graph_retry._json import is_object
+from graph_retry._functions.awaiting import collect, sleep, sync_or_async
 from graph_retry._langgraph.storage import query, storage_of
-from graph_retry._state import ANSWER, LOOP, is_open
+from graph_retry._state.position import ANSWER, LOOP, is_open
+from graph_retry._texts.json import is_object
 from graph_retry.errors import ReplayMismatch
 
 _WAITED = 1.0

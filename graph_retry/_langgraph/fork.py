@@ -24,10 +24,7 @@ from langgraph.graph import START
 from langgraph.types import Overwrite
 from typing_extensions import TypedDict
 
-from graph_retry._attempts import located, records_in
-from graph_retry._awaiting import sync_or_async
-from graph_retry._going_back import REWIND, RewindRefused, reopened
-from graph_retry._identity import Made, changed_fields, first_params
+from graph_retry._functions.awaiting import sync_or_async
 from graph_retry._langgraph.checkpoints import (
     list_checkpoints,
     namespace_of,
@@ -37,8 +34,11 @@ from graph_retry._langgraph.checkpoints import (
     thread_id_of,
     values_of,
 )
-from graph_retry._namespaces import outermost, without_task_ids
-from graph_retry._state import ANSWER, LOOP, Loop, loop_of
+from graph_retry._state.attempts import located, records_in
+from graph_retry._state.going_back import REWIND, RewindRefused, reopened
+from graph_retry._state.identity import Made, changed_fields, first_params
+from graph_retry._state.namespaces import outermost, without_task_ids
+from graph_retry._state.position import ANSWER, LOOP, Loop, loop_of
 
 COPY = "__copy__"
 """The node name with which LangGraph's `update_state` copies a checkpoint to its thread's end."""
@@ -126,7 +126,7 @@ async def past_of(
     fork = await _note_of(configurable, saver)
     if fork is None:
         return None
-    name, rewound, here = made.settings.name, fork["call"], without_task_ids(namespace)
+    name, rewound, here = made.name, fork["call"], without_task_ids(namespace)
     if made.task_path is None:
         raise RewindRefused(f"LangGraph does not tell in which branch `{name}` is called.")
     thread_id = str(configurable["thread_id"])

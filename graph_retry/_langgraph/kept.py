@@ -13,9 +13,9 @@ from typing import Any, cast
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
-from graph_retry._attempts import filled, listed, params_at, readable, records_in
 from graph_retry._langgraph.checkpoints import read_checkpoint
 from graph_retry._params.patch import Encoded, initial_patch
+from graph_retry._state.attempts import filled, listed, params_at, readable, records_in
 from graph_retry.records import Attempt, KeptIn
 
 Reader = Callable[[KeptIn], Awaitable[Mapping[str, Any] | None]]

@@ -14,9 +14,9 @@ from weakref import WeakSet
 
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 
-from graph_retry._json import digest
 from graph_retry._langgraph.checkpoints import newest_checkpoint, root_of, waits_for
 from graph_retry._langgraph.storage import query, storage_of
+from graph_retry._texts.json import digest
 
 TABLE = "graph_retry_open_reviews"
 

@@ -27,7 +27,7 @@ from langgraph.config import get_config
 from langgraph.runtime import ExecutionInfo, Runtime
 from langgraph.types import StreamWriter
 
-from graph_retry._namespaces import around
+from graph_retry._state.namespaces import around
 
 
 def call_namespace() -> str:

@@ -22,7 +22,6 @@ from langgraph.checkpoint.serde.types import INTERRUPT, RESUME
 from langgraph.config import get_config
 from langgraph.types import Interrupt
 
-from graph_retry._json import is_object
 from graph_retry._langgraph.checkpoints import (
     NO_TASK,
     newest_checkpoint,
@@ -30,7 +29,8 @@ from graph_retry._langgraph.checkpoints import (
     waits_for,
 )
 from graph_retry._langgraph.run_config import began_at, call_namespace, has_answer, saver_in
-from graph_retry._namespaces import outermost
+from graph_retry._state.namespaces import outermost
+from graph_retry._texts.json import is_object
 from graph_retry.records import INTERVENTION
 
 _GIVEN = "graph_retry_given"

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
-from graph_retry._awaiting import is_sync
+from graph_retry._functions.awaiting import is_sync
 
 _SAVERS = "langgraph.checkpoint."
 

@@ -8,14 +8,22 @@ from langgraph.types import Overwrite
 
 from graph_retry._asking.hooks import Proposal
 from graph_retry._asking.questions import read_value
-from graph_retry._awaiting import call, passed_as
-from graph_retry._redact import shown_record
+from graph_retry._functions.awaiting import call
+from graph_retry._functions.signatures import name_of
 from graph_retry._review.deadline import after, now
 from graph_retry._run.plan import Plan
 from graph_retry._run.step import StepInput, as_task
-from graph_retry._signatures import name_of
-from graph_retry._state import ANSWER, LOOP, REVIEWED, Loop, OpenReview, fresh_review, review_id_of
-from graph_retry._wording import counted
+from graph_retry._state.position import (
+    ANSWER,
+    LOOP,
+    REVIEWED,
+    Loop,
+    OpenReview,
+    fresh_review,
+    review_id_of,
+)
+from graph_retry._texts.redact import shown_record
+from graph_retry._texts.wording import counted, passed_as
 from graph_retry.errors import AttemptsExhausted, CallCancelled, GraphRetryError
 from graph_retry.hooks._gate import verdict_of
 from graph_retry.hooks._lessons import lessons_of

@@ -18,9 +18,8 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import ExecutionInfo, get_runtime
 from langgraph.types import Overwrite, RetryPolicy
 
-from graph_retry._attempts import open_attempt
-from graph_retry._awaiting import AsyncUnderSyncError, call, sleep
-from graph_retry._json import digest
+from graph_retry._functions.awaiting import AsyncUnderSyncError, call, sleep
+from graph_retry._functions.signatures import AttemptContext, name_of
 from graph_retry._langgraph.fork import continued
 from graph_retry._langgraph.run_config import seen_from
 from graph_retry._loop.after_attempt import reviewed_later
@@ -28,14 +27,15 @@ from graph_retry._loop.outcome import Outcome, needs_repair, outcome_of_error, o
 from graph_retry._output.providers.errors import retry_after
 from graph_retry._output.providers.objects import raise_error_in
 from graph_retry._params.patch import Encoded
-from graph_retry._redact import redacted
 from graph_retry._run.first_checks import check_first
 from graph_retry._run.keeping import noted, slimmed_here, stubs_again
 from graph_retry._run.receiving import Reception
 from graph_retry._run.step import StepInput, read_input
-from graph_retry._signatures import AttemptContext, name_of
-from graph_retry._state import ANSWER, LOOP, REVIEWED, Loop, fresh_loop, loop_of
-from graph_retry._transitions import goes_on
+from graph_retry._state.attempts import open_attempt
+from graph_retry._state.position import ANSWER, LOOP, REVIEWED, Loop, fresh_loop, loop_of
+from graph_retry._state.transitions import goes_on
+from graph_retry._texts.json import digest
+from graph_retry._texts.redact import redacted
 from graph_retry.options import Settings
 from graph_retry.records import PEOPLE, Attempt, author_role
 

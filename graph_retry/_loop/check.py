@@ -7,9 +7,6 @@ from functools import partial
 from typing import Any, cast
 
 from graph_retry._asking.questions import read_value
-from graph_retry._attempts import ROUNDED, exact_value, is_rounded, params_at
-from graph_retry._awaiting import passed_as
-from graph_retry._issues import issue, json_problem
 from graph_retry._loop.after_attempt import succeeded
 from graph_retry._output.build import (
     Checked,
@@ -23,11 +20,12 @@ from graph_retry._output.formats.format import read_as
 from graph_retry._output.mistakes import place_of, tell
 from graph_retry._output.reading import ParsedOutput, Wanted
 from graph_retry._output.types.conversions import rounded_numbers
-from graph_retry._redact import redacted_fields
 from graph_retry._run.step import StepInput
-from graph_retry._schemas import ANY_KIND
-from graph_retry._state import LOOP, REVIEWED
-from graph_retry._wording import quoted_with_article
+from graph_retry._state.attempts import ROUNDED, exact_value, is_rounded, params_at, redacted_fields
+from graph_retry._state.position import LOOP, REVIEWED
+from graph_retry._texts.issues import issue, json_problem
+from graph_retry._texts.schemas import ANY_KIND
+from graph_retry._texts.wording import passed_as, quoted_with_article
 from graph_retry.options import Settings
 from graph_retry.records import Attempt, Failure, FailureKind, Issue
 

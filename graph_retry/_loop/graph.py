@@ -14,7 +14,6 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import RetryPolicy
 from typing_extensions import TypedDict
 
-from graph_retry._attempts import merge_attempts
 from graph_retry._loop.after_attempt import give_up_step
 from graph_retry._loop.call import call_step, transport_policy
 from graph_retry._loop.check import repair_step, validate_step
@@ -22,8 +21,9 @@ from graph_retry._loop.revise import recall_step, revise_step
 from graph_retry._run.plan import Plan
 from graph_retry._run.running import RetryGraph
 from graph_retry._run.step import Step, StepFunction, StepInput
-from graph_retry._state import ANSWER, LOOP, REVIEWED
-from graph_retry._transitions import FOLLOWERS
+from graph_retry._state.attempts import merge_attempts
+from graph_retry._state.position import ANSWER, LOOP, REVIEWED
+from graph_retry._state.transitions import FOLLOWERS
 from graph_retry.hooks._lessons import Lesson, merging_lessons
 from graph_retry.options import DEFAULT_KEYS, Settings
 from graph_retry.records import Attempt

@@ -15,8 +15,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
-from graph_retry._credentials import without_keys
-from graph_retry._issues import attempt, json_problem
+from graph_retry._functions.signatures import name_of
 from graph_retry._langgraph.run_config import current_saver
 from graph_retry._output.build import wrap_error
 from graph_retry._output.completion import read_result, said_in
@@ -26,10 +25,11 @@ from graph_retry._output.providers.langchain import mean_logprob
 from graph_retry._output.validator import Validator, format_issues
 from graph_retry._params.patch import Encoded
 from graph_retry._params.tagged_json import TYPES, Writer, differences, restore
-from graph_retry._redact import redacted_in_logs
 from graph_retry._run.plan import Plan
-from graph_retry._signatures import name_of
-from graph_retry._wording import quoted_with_article
+from graph_retry._texts.credentials import without_keys
+from graph_retry._texts.issues import attempt, json_problem
+from graph_retry._texts.redact import redacted_in_logs
+from graph_retry._texts.wording import quoted_with_article
 from graph_retry.options import Settings
 from graph_retry.records import Attempt, Failure, FailureKind, Issue
 

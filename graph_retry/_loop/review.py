@@ -17,10 +17,8 @@ from langgraph.types import Overwrite
 from graph_retry._asking.person import Taken, take_answer
 from graph_retry._asking.questions import TYPED, proposal_in_words
 from graph_retry._asking.reviewers import not_again
-from graph_retry._going_back import RewindRefused, is_reopened
 from graph_retry._langgraph.run_config import thread_in_logs
 from graph_retry._loop.after_attempt import without_output
-from graph_retry._redact import redacted
 from graph_retry._review.answers import Decision, Refused, reject
 from graph_retry._review.deadline import is_expired, now
 from graph_retry._review.decisions import ROWS, Accepted, CallAgain, Effect, End, Wait
@@ -29,7 +27,9 @@ from graph_retry._review.review import Question
 from graph_retry._run.keeping import stubs_again
 from graph_retry._run.plan import Plan
 from graph_retry._run.step import StepInput
-from graph_retry._state import ANSWER, LOOP, REVIEWED, Loop, OpenReview, review_id_of
+from graph_retry._state.going_back import RewindRefused, is_reopened
+from graph_retry._state.position import ANSWER, LOOP, REVIEWED, Loop, OpenReview, review_id_of
+from graph_retry._texts.redact import redacted
 from graph_retry.records import Attempt, Issue
 
 _LOG = logging.getLogger("graph_retry.reviews")

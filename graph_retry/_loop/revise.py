@@ -8,16 +8,15 @@ from typing import Any, NamedTuple, cast
 from langgraph.types import Overwrite
 
 from graph_retry._asking.hooks import Proposal, propose
-from graph_retry._attempts import times_sent
 from graph_retry._langgraph.run_config import thread_in_logs
 from graph_retry._loop.after_attempt import finished, open_review, without_output
 from graph_retry._output.failures import ROUTES
-from graph_retry._redact import redacted_fields
 from graph_retry._run.keeping import whole_here
 from graph_retry._run.step import StepInput
-from graph_retry._state import LOOP, Loop, fresh_loop
-from graph_retry._transitions import after_failure, goes_on, why_no_call
-from graph_retry._wording import counted, with_article
+from graph_retry._state.attempts import redacted_fields, times_sent
+from graph_retry._state.position import LOOP, Loop, fresh_loop
+from graph_retry._state.transitions import after_failure, goes_on, why_no_call
+from graph_retry._texts.wording import counted, with_article
 from graph_retry.hooks._lessons import merging_lessons
 from graph_retry.options import Settings
 from graph_retry.records import Attempt

@@ -10,12 +10,12 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from graph_retry._arguments import checked
-from graph_retry._issues import describe, wrap_error
-from graph_retry._json import is_object
+from graph_retry._functions.arguments import checked
 from graph_retry._output.function import FunctionValidator
 from graph_retry._output.types.validator import TypedValidator
 from graph_retry._output.validator import Checked, Validator, format_issues
+from graph_retry._texts.issues import describe, wrap_error
+from graph_retry._texts.json import is_object
 from graph_retry.records import Issue
 
 __all__ = ["Checked", "Validator", "build_validator", "format_issues", "heuristic", "wrap_error"]

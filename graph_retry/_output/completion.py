@@ -12,15 +12,15 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
-from graph_retry._issues import attempt, cut, excerpt, json_problem, text_of
-from graph_retry._json import is_array, is_number, is_object
 from graph_retry._output.failures import is_complete
 from graph_retry._output.providers.anthropic import UNPARSED
 from graph_retry._output.providers.google import BLOCKED
 from graph_retry._output.providers.langchain import finish_reason, reasoning_in, refusal_in
 from graph_retry._output.providers.objects import blocked, message_of, token_name_of
 from graph_retry._output.validator import Validator
-from graph_retry._patterns import lazy
+from graph_retry._texts.issues import attempt, cut, excerpt, json_problem, text_of
+from graph_retry._texts.json import is_array, is_number, is_object
+from graph_retry._texts.on_demand import lazy
 
 _MAX_USAGE = 10_000
 _UNPARSED_ARGUMENTS = lazy(rf"(?s){UNPARSED}\b.*? JSON: (.*)")

@@ -11,14 +11,13 @@ from typing import Literal
 from langchain_core.exceptions import OutputParserException
 from pydantic import ValidationError
 
-from graph_retry._awaiting import passed_as
-from graph_retry._credentials import without_keys
-from graph_retry._issues import attempt, issue, text_of
 from graph_retry._output.providers.anthropic import UNPARSED
 from graph_retry._output.providers.errors import provider_kind
 from graph_retry._output.providers.objects import meaning_of
 from graph_retry._output.reading import ParsedOutput
-from graph_retry._wording import quoted_with_article
+from graph_retry._texts.credentials import without_keys
+from graph_retry._texts.issues import attempt, issue, text_of
+from graph_retry._texts.wording import passed_as, quoted_with_article
 from graph_retry.records import Failure, FailureKind, Issue
 
 MAX_MESSAGE = 4_000

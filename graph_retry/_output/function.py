@@ -11,12 +11,12 @@ from typing import Any
 from langgraph.errors import GraphBubbleUp
 from typing_extensions import TypeIs
 
-from graph_retry._awaiting import AsyncUnderSyncError, awaited, run_sync
-from graph_retry._issues import REFUSED, cut, describe, issue, wrap_error
-from graph_retry._json import is_array, is_object
+from graph_retry._functions.awaiting import AsyncUnderSyncError, awaited, run_sync
+from graph_retry._functions.signatures import declared_params, name_of
 from graph_retry._output.mistakes import place_of_bug, tell_bug
 from graph_retry._output.validator import Validator
-from graph_retry._signatures import declared_params, name_of
+from graph_retry._texts.issues import REFUSED, cut, describe, issue, wrap_error
+from graph_retry._texts.json import is_array, is_object
 from graph_retry.records import Issue
 
 _VERDICT = {"ok", "data", "errors", "hopeless"}

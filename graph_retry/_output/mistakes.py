@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 from langchain_core.runnables import Runnable
 
-from graph_retry._awaiting import unwrapped
-from graph_retry._credentials import without_keys
-from graph_retry._issues import text_of
-from graph_retry._redact import Redact, redacted_in_logs
+from graph_retry._functions.awaiting import unwrapped
+from graph_retry._texts.credentials import without_keys
+from graph_retry._texts.issues import text_of
+from graph_retry._texts.redact import Redact, redacted_in_logs
 
 _LOG = logging.getLogger("graph_retry")
 

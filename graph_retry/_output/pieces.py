@@ -8,11 +8,11 @@ from langchain_core.messages import AIMessageChunk, ToolCallChunk, message_chunk
 from langchain_core.runnables import AddableDict
 from pydantic import BaseModel
 
-from graph_retry._issues import describe
-from graph_retry._json import is_array, is_number, is_object
+from graph_retry._functions.streams import joined, without_half
 from graph_retry._output.completion import Completion
 from graph_retry._output.providers.objects import chunk_of
-from graph_retry._streams import joined, without_half
+from graph_retry._texts.issues import describe
+from graph_retry._texts.json import is_array, is_number, is_object
 
 _Kind = Literal["text", "keys", "list", "value", "scalar"]
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, cast
 
-from graph_retry._arguments import checked
-from graph_retry._issues import MAX_ISSUES, SHOWN_ISSUES, issue, json_problem
-from graph_retry._json import as_floats
+from graph_retry._functions.arguments import checked
 from graph_retry._output.partial.settled import Judge
-from graph_retry._schemas import ANY_KIND, alternatives, kinds, kinds_of
-from graph_retry._wording import quoted_with_article
+from graph_retry._texts.issues import MAX_ISSUES, SHOWN_ISSUES, issue, json_problem
+from graph_retry._texts.json import as_floats
+from graph_retry._texts.schemas import ANY_KIND, alternatives, kinds, kinds_of
+from graph_retry._texts.wording import quoted_with_article
 from graph_retry.records import Issue, Repair
 
 

@@ -17,8 +17,6 @@ from typing import Any, Generic, NamedTuple, Self, TypeVar, cast
 from jsonpointer import resolve_pointer
 from pydantic import BaseModel, ValidationError
 
-from graph_retry._issues import ABSENT, issue, pydantic_issues
-from graph_retry._json import is_object
 from graph_retry._params.fields import hidden_fields
 from graph_retry._params.params_type import Form, describe_type, inferred_schema
 from graph_retry._params.patch import Encoded, changes
@@ -33,8 +31,10 @@ from graph_retry._params.tagged_json import (
     spelled,
     validate,
 )
-from graph_retry._redact import property_names
-from graph_retry._wording import quoted_with_article
+from graph_retry._texts.issues import ABSENT, issue, pydantic_issues
+from graph_retry._texts.json import is_object
+from graph_retry._texts.redact import property_names
+from graph_retry._texts.wording import quoted_with_article
 from graph_retry.records import Issue
 
 ParamsT = TypeVar("ParamsT")

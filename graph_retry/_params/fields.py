@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from graph_retry._json import is_object
+from graph_retry._texts.json import is_object
 
 
 def fields_of(params: Any) -> Mapping[str, Any]:

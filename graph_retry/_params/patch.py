@@ -9,10 +9,10 @@ from typing import Any, NamedTuple, cast
 
 import jsonpatch
 
-from graph_retry._issues import ABSENT
-from graph_retry._json import identical, is_array, is_object, pointer
-from graph_retry._pictures import noted
-from graph_retry._wording import SENTENCE_END, counted, whole_sentences
+from graph_retry._texts.issues import ABSENT
+from graph_retry._texts.json import identical, is_array, is_object, pointer
+from graph_retry._texts.pictures import noted
+from graph_retry._texts.wording import SENTENCE_END, counted, whole_sentences
 
 _SHOWN_CHARS = 1_000
 """The most characters of a value that a diff of few changes shows."""

@@ -27,11 +27,11 @@ from pydantic import BaseModel, PydanticUserError, RootModel, TypeAdapter
 from pydantic.types import Secret, SecretBytes, SecretStr
 from pydantic_core import PydanticSerializationError, TzInfo, to_jsonable_python
 
-from graph_retry._issues import describe, issue, json_problem
-from graph_retry._json import is_array, is_object, is_text, pointer, pointer_parts
 from graph_retry._params.fields import fields_of, hidden_fields
 from graph_retry._params.patch import changes
-from graph_retry._wording import quoted_with_article
+from graph_retry._texts.issues import describe, issue, json_problem
+from graph_retry._texts.json import is_array, is_object, is_text, pointer, pointer_parts
+from graph_retry._texts.wording import quoted_with_article
 from graph_retry.records import Issue
 
 Tagged = tuple[Any, dict[str, str]]

@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal, NotRequired, Protocol
 from langchain_core.runnables import Runnable
 from typing_extensions import TypedDict
 
-from graph_retry._arguments import Count, checked
-from graph_retry._issues import SHOWN_ISSUES, as_json, cut
+from graph_retry._functions.arguments import Count, checked
 from graph_retry._review.review import Review
+from graph_retry._texts.issues import SHOWN_ISSUES, as_json, cut
 from graph_retry.records import Issue
 
 MAX_PROBLEM = 2_000

@@ -11,8 +11,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, cast
 
-from graph_retry._issues import literal
-from graph_retry._json import is_object, is_whole
 from graph_retry._review.answers import (
     Decision,
     DecisionType,
@@ -30,6 +28,8 @@ from graph_retry._review.answers import (
 from graph_retry._review.deadline import is_expired, utc
 from graph_retry._review.edits import changed_output, changes_of, checked_output, edited
 from graph_retry._review.review import Question, Review
+from graph_retry._texts.issues import literal
+from graph_retry._texts.json import is_object, is_whole
 
 _MAX_NAME = 200
 

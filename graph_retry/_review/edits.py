@@ -8,19 +8,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from graph_retry._issues import issue, json_problem, literal, top_of
-from graph_retry._json import (
-    NotJsonError,
-    identical,
-    is_array,
-    is_object,
-    read_json,
-    with_texts,
-)
 from graph_retry._output.validator import format_issues
 from graph_retry._params.codec import ParamsInvalid
 from graph_retry._params.patch import Encoded
-from graph_retry._redact import property_names, redacted
 from graph_retry._review.answers import Reading, Refused
 from graph_retry._review.forms.restore import Field, merged, restored
 from graph_retry._review.forms.shown import (
@@ -32,7 +22,17 @@ from graph_retry._review.forms.shown import (
     put_back,
 )
 from graph_retry._review.review import Question
-from graph_retry._wording import counted
+from graph_retry._texts.issues import issue, json_problem, literal, top_of
+from graph_retry._texts.json import (
+    NotJsonError,
+    identical,
+    is_array,
+    is_object,
+    read_json,
+    with_texts,
+)
+from graph_retry._texts.redact import property_names, redacted
+from graph_retry._texts.wording import counted
 from graph_retry.records import Issue
 
 

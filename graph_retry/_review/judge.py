@@ -8,9 +8,7 @@ from typing import Any, cast
 from langgraph.errors import GraphBubbleUp
 from pydantic_core import to_json
 
-from graph_retry._awaiting import AsyncUnderSyncError
-from graph_retry._issues import cut, literal, wrap_error
-from graph_retry._json import NotJsonError, is_array, is_object, read_json
+from graph_retry._functions.awaiting import AsyncUnderSyncError
 from graph_retry._review.answers import Decision, Reading, Refused
 from graph_retry._review.clients.table import (
     NO_FIELDS,
@@ -30,7 +28,9 @@ from graph_retry._review.decisions import (
     why_not_offered,
 )
 from graph_retry._review.review import Question
-from graph_retry._wording import did_you_mean
+from graph_retry._texts.issues import cut, literal, wrap_error
+from graph_retry._texts.json import NotJsonError, is_array, is_object, read_json
+from graph_retry._texts.wording import did_you_mean
 
 _OF_VALID_OUTPUT: dict[str, str] = {"retry": "edit", "accept": "approve"}
 BINDING = ("attempt", "review_id", "decision_id", "by", "channel")
@@ -50,7 +50,7 @@ async def judge(answer: Any, question: Question) -> Accepted | Refused:
     An edit that changes nothing counts as an approval, if approvals are allowed.
 
     Example:
-        >>> from graph_retry._awaiting import run_sync
+        >>> from graph_retry._functions.awaiting import run_sync
         >>> from graph_retry._params.codec import ParamsCodec
         >>> question = Question(
         ...     function_name="extract", attempt=2, review_id="r2", params={"temperature": 0.7},

@@ -10,11 +10,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
-from graph_retry._issues import SHOWN_ISSUES
 from graph_retry._output.validator import Checked
 from graph_retry._params.codec import ParamsCodec
 from graph_retry._params.patch import Encoded
-from graph_retry._redact import shown_record
+from graph_retry._texts.issues import SHOWN_ISSUES
+from graph_retry._texts.redact import shown_record
 from graph_retry.records import Attempt, Failure, Issue, Repair
 
 _KEYS = {"attempt": "attempt_count"}

@@ -13,16 +13,16 @@ from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 
-from graph_retry._awaiting import refuse_async
-from graph_retry._credentials import looks_random, says_secret, without_named_keys
-from graph_retry._json import is_array, is_object, pointer
+from graph_retry._functions.awaiting import refuse_async
 from graph_retry._langgraph.run_config import state_keys_around
 from graph_retry._params.patch import Encoded
-from graph_retry._patterns import lazy
-from graph_retry._redact import redacted_path
 from graph_retry._run.plan import Plan, check_fields
 from graph_retry._run.step import StepInput
-from graph_retry._wording import near_miss
+from graph_retry._texts.credentials import looks_random, says_secret, without_named_keys
+from graph_retry._texts.json import is_array, is_object, pointer
+from graph_retry._texts.on_demand import lazy
+from graph_retry._texts.redact import redacted_path
+from graph_retry._texts.wording import near_miss
 from graph_retry.errors import InterventionRequired
 from graph_retry.hooks._feedback import comment_field
 from graph_retry.options import Settings

@@ -15,17 +15,17 @@ from typing import Any, cast
 from langgraph.runtime import get_runtime
 from langgraph.types import Overwrite
 
-from graph_retry._attempts import (
+from graph_retry._langgraph.checkpoints import read_checkpoint
+from graph_retry._langgraph.kept import record_place, saved_at, whole
+from graph_retry._langgraph.run_config import call_namespace, current_saver, current_thread
+from graph_retry._params.patch import diff_views
+from graph_retry._state.attempts import (
     decision_ids,
     merge_attempts,
     params_at,
     without_implied,
 )
-from graph_retry._langgraph.checkpoints import read_checkpoint
-from graph_retry._langgraph.kept import record_place, saved_at, whole
-from graph_retry._langgraph.run_config import call_namespace, current_saver, current_thread
-from graph_retry._params.patch import diff_views
-from graph_retry._state import LOOP, Loop
+from graph_retry._state.position import LOOP, Loop
 from graph_retry.hooks._budget import Budget
 from graph_retry.options import Settings
 from graph_retry.records import Attempt, KeptIn

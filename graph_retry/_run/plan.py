@@ -10,12 +10,9 @@ from weakref import WeakKeyDictionary
 
 from langchain_core.runnables import Runnable
 
-from graph_retry._arguments import WrongArgumentError, check_argument
-from graph_retry._awaiting import AsyncUnderSyncError
-from graph_retry._output.build import SchemaOfParams, Validator, build_validator, format_issues
-from graph_retry._params.codec import ParamsCodec
-from graph_retry._redact import property_names
-from graph_retry._signatures import (
+from graph_retry._functions.arguments import WrongArgumentError, check_argument
+from graph_retry._functions.awaiting import AsyncUnderSyncError
+from graph_retry._functions.signatures import (
     AttemptContext,
     LLMCall,
     OnRetry,
@@ -24,7 +21,10 @@ from graph_retry._signatures import (
     declared_params,
     name_of,
 )
-from graph_retry._wording import quoted_with_article
+from graph_retry._output.build import SchemaOfParams, Validator, build_validator, format_issues
+from graph_retry._params.codec import ParamsCodec
+from graph_retry._texts.redact import property_names
+from graph_retry._texts.wording import quoted_with_article
 from graph_retry.options import Settings
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-from graph_retry._issues import ABSENT, attempt
 from graph_retry._output.partial.growing import GrowingArguments
 from graph_retry._output.partial.watch import Watch
 from graph_retry._output.pieces import Pieces
 from graph_retry._output.validator import Validator
-from graph_retry._redact import redacted
 from graph_retry._run.step import StepInput
+from graph_retry._texts.issues import ABSENT, attempt
+from graph_retry._texts.redact import redacted
 from graph_retry.options import Settings
 from graph_retry.records import Attempt
 

@@ -20,9 +20,7 @@ from langgraph.graph import START
 from langgraph.graph.state import CompiledStateGraph, StateGraph
 from langgraph.types import Command, StateUpdate
 
-from graph_retry._awaiting import run_async, run_sync, sync_or_async
-from graph_retry._identity import Made
-from graph_retry._json import is_object
+from graph_retry._functions.awaiting import run_async, run_sync, sync_or_async
 from graph_retry._langgraph.calls import Slot, find_slot, tell_ended, tell_ended_by_input
 from graph_retry._langgraph.checkpoints import PLACE, newest_checkpoint, values_of
 from graph_retry._langgraph.open_reviews import delete_answered, make_table
@@ -34,11 +32,13 @@ from graph_retry._langgraph.run_config import (
     task_paths,
     writer_of,
 )
-from graph_retry._namespaces import parts_of
 from graph_retry._run.plan import Plan
 from graph_retry._run.step import RUN, LoopRun
-from graph_retry._state import ANSWER, LOOP, Loop, loop_of
-from graph_retry._transitions import FOLLOWERS, next_after_edit
+from graph_retry._state.identity import Made
+from graph_retry._state.namespaces import parts_of
+from graph_retry._state.position import ANSWER, LOOP, Loop, loop_of
+from graph_retry._state.transitions import FOLLOWERS, next_after_edit
+from graph_retry._texts.json import is_object
 
 CALL = "__graph_retry_call"
 """The key of `configurable` in which `retry_llm_call` passes its plan to the shared loop."""
@@ -143,7 +143,8 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
             if self.plan is None or not by_step or not is_object(values):
                 return update
             state.update(values)
-            following = next_after_edit(self.plan.settings, state)
+            raises = self.plan.settings.on_cancel == "raise"
+            following = next_after_edit(state, self.plan.settings.keys, raises=raises)
             command: Any = Command(update=values, goto=following)
             return update._replace(values=command)
 
@@ -172,7 +173,9 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         task = task_namespace_in(configurable)
         is_task = self.plan is not None and scratchpad_in(given) is not None
         made = Made(
-            settings=plan.settings,
+            name=plan.settings.name,
+            key=plan.settings.key,
+            keys=plan.settings.keys,
             codec=plan.codec,
             llm_call=plan.llm_call,
             given=input,

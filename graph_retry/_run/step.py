@@ -12,8 +12,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.config import get_stream_writer
 from langgraph.types import Command, Overwrite, StreamWriter
 
-from graph_retry._attempts import readable
-from graph_retry._awaiting import SyncRun, is_sync, run_async, run_sync
+from graph_retry._functions.awaiting import SyncRun, is_sync, run_async, run_sync
 from graph_retry._langgraph.open_reviews import Row, row_of
 from graph_retry._langgraph.run_config import (
     current_saver,
@@ -25,8 +24,9 @@ from graph_retry._params.patch import Encoded
 from graph_retry._run.keeping import with_whole_ledger
 from graph_retry._run.plan import Plan
 from graph_retry._run.tracing import CallTrace
-from graph_retry._state import LOOP, Loop, loop_of
-from graph_retry._transitions import next_step
+from graph_retry._state.attempts import readable
+from graph_retry._state.position import LOOP, Loop, loop_of
+from graph_retry._state.transitions import next_step
 from graph_retry.errors import ReplayMismatch
 from graph_retry.records import Attempt, author_role
 
@@ -158,7 +158,9 @@ class Step(Runnable[Any, Any]):
             _note_review(given, update)
         if not self._chooses_next:
             return update
-        following = next_step(given.plan.settings, {**given.state, **update})
+        settings = given.plan.settings
+        state = {**given.state, **update}
+        following = next_step(state, settings.keys, raises=settings.on_cancel == "raise")
         return Command(update=update, goto=following)
 
 

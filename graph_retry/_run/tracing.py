@@ -20,9 +20,9 @@ from importlib import import_module
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from graph_retry._json import digest, is_object
-from graph_retry._redact import Redact, redacted_in_logs
 from graph_retry._review.deadline import now
+from graph_retry._texts.json import digest, is_object
+from graph_retry._texts.redact import Redact, redacted_in_logs
 from graph_retry.options import Settings
 from graph_retry.records import PEOPLE, Attempt, author_role
 

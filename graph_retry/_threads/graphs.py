@@ -15,11 +15,11 @@ from langgraph.pregel import Pregel
 from langgraph.types import StateSnapshot
 from typing_extensions import TypeIs
 
-from graph_retry._awaiting import call, is_sync, sync_or_async
+from graph_retry._functions.awaiting import call, is_sync, sync_or_async
 from graph_retry._langgraph.checkpoints import PLACE
-from graph_retry._namespaces import outermost
-from graph_retry._state import LOOP
-from graph_retry._wording import quoted_with_article
+from graph_retry._state.namespaces import outermost
+from graph_retry._state.position import LOOP
+from graph_retry._texts.wording import quoted_with_article
 
 _HOW_CONFIG = 'pass {"configurable": {"thread_id": …}}'
 """The advice in errors about a config that names no thread."""

@@ -8,10 +8,10 @@ from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 
-from graph_retry._attempts import ledgers_in, records_in
-from graph_retry._going_back import is_reopened
 from graph_retry._langgraph.kept import whole
-from graph_retry._state import LOOP, loop_of
+from graph_retry._state.attempts import ledgers_in, records_in
+from graph_retry._state.going_back import is_reopened
+from graph_retry._state.position import LOOP, loop_of
 from graph_retry._threads.reading import read_whole, reader_of
 from graph_retry._threads.view import ThreadView
 from graph_retry.ledger import Ledger

@@ -25,7 +25,7 @@ from graph_retry._langgraph.open_reviews import (
     is_over,
     open_rows,
 )
-from graph_retry._state import loop_of
+from graph_retry._state.position import loop_of
 from graph_retry._threads.graphs import has_node_of, on_thread
 from graph_retry._threads.reading import read_newest
 from graph_retry._threads.reviews import (

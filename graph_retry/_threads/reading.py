@@ -9,7 +9,6 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.types import Interrupt
 
-from graph_retry._json import is_object
 from graph_retry._langgraph.checkpoints import (
     list_checkpoints,
     newest_checkpoint,
@@ -18,7 +17,8 @@ from graph_retry._langgraph.checkpoints import (
 )
 from graph_retry._langgraph.kept import Reader, record_place, saved_at
 from graph_retry._langgraph.shown import namespace_in
-from graph_retry._namespaces import parts_of
+from graph_retry._state.namespaces import parts_of
+from graph_retry._texts.json import is_object
 from graph_retry._threads.graphs import (
     get_state,
     has_node_of,

@@ -17,9 +17,7 @@ from langgraph.pregel.remote import RemoteException
 from langgraph.types import Command, Durability
 from pydantic_core import to_json
 
-from graph_retry._awaiting import AsyncUnderSyncError, is_async_only, sleep
-from graph_retry._issues import json_problem
-from graph_retry._json import is_object
+from graph_retry._functions.awaiting import AsyncUnderSyncError, is_async_only, sleep
 from graph_retry._langgraph.checkpoints import (
     newest_checkpoint,
     values_of,
@@ -34,9 +32,12 @@ from graph_retry._langgraph.shown import (
     questions_of,
 )
 from graph_retry._lock import ThreadLock, pauses
-from graph_retry._namespaces import are_namesakes
 from graph_retry._review.deadline import EXPIRE, now
-from graph_retry._state import ANSWER
+from graph_retry._state.namespaces import are_namesakes
+from graph_retry._state.position import ANSWER
+from graph_retry._texts.issues import json_problem
+from graph_retry._texts.json import is_object
+from graph_retry._texts.wording import quoted_with_article
 from graph_retry._threads.graphs import (
     at_newest,
     check_compiled,
@@ -50,7 +51,6 @@ from graph_retry._threads.reading import read_shown
 from graph_retry._threads.server.runs import RemoteRuns
 from graph_retry._threads.view import Asked, ThreadView
 from graph_retry._threads.why_closed import has_expired, why_closed
-from graph_retry._wording import quoted_with_article
 from graph_retry.errors import AnswerRefused, CallCancelled, StaleDecision
 
 _ANSWER_IS_SAVED = (

@@ -8,19 +8,19 @@ from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 
-from graph_retry._attempts import records_in
+from graph_retry._functions.twins import async_twin, in_sync
 from graph_retry._langgraph.checkpoints import values_of
 from graph_retry._langgraph.kept import whole
 from graph_retry._langgraph.open_reviews import Row, row_of
 from graph_retry._langgraph.shown import namespace_in
-from graph_retry._redact import shown_record
 from graph_retry._review.answers import Answer
 from graph_retry._review.review import IN_JSON, Review, parts_of
+from graph_retry._state.attempts import records_in
+from graph_retry._texts.redact import shown_record
 from graph_retry._threads.graphs import check_compiled, thread_of
 from graph_retry._threads.reading import open_questions, reader_of
 from graph_retry._threads.resuming import resuming
 from graph_retry._threads.view import Asked
-from graph_retry._twins import async_twin, in_sync
 
 
 @dataclass(frozen=True, kw_only=True)

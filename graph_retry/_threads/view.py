@@ -28,8 +28,8 @@ from graph_retry._langgraph.shown import (
     questions_of,
     shown_at,
 )
-from graph_retry._namespaces import outermost
-from graph_retry._state import LOOP, is_open
+from graph_retry._state.namespaces import outermost
+from graph_retry._state.position import LOOP, is_open
 
 
 class Asked(NamedTuple):

@@ -9,16 +9,16 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import StateSnapshot
 
-from graph_retry._attempts import records_in
-from graph_retry._awaiting import sleep
-from graph_retry._issues import literal
-from graph_retry._json import is_object
+from graph_retry._functions.awaiting import sleep
 from graph_retry._langgraph.kept import whole
 from graph_retry._langgraph.shown import intervention, namespace_in
 from graph_retry._lock import ThreadLock, pauses
-from graph_retry._namespaces import outermost
 from graph_retry._review.deadline import EXPIRE
-from graph_retry._state import ANSWER, is_open, loop_of, review_id_of
+from graph_retry._state.attempts import records_in
+from graph_retry._state.namespaces import outermost
+from graph_retry._state.position import ANSWER, is_open, loop_of, review_id_of
+from graph_retry._texts.issues import literal
+from graph_retry._texts.json import is_object
 from graph_retry._threads.graphs import get_state, is_local, is_remote, node_names, thread_of
 from graph_retry._threads.reading import read_whole, reader_of
 from graph_retry._threads.server.runs import RemoteRuns, is_error_of

@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from graph_retry._attempts import tokens_of
-from graph_retry._issues import excerpt
-from graph_retry._wording import in_words, since
+from graph_retry._state.attempts import tokens_of
+from graph_retry._texts.issues import excerpt
+from graph_retry._texts.wording import in_words, since
 from graph_retry.answering import PendingReview
 from graph_retry.cli.screen import Rows, Screen
 from graph_retry.ledger import Ledger

@@ -24,11 +24,11 @@ from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 from langgraph_sdk.errors import APIStatusError
 
-from graph_retry._awaiting import run_async
+from graph_retry._functions.awaiting import run_async
 from graph_retry._review.answers import Decision
+from graph_retry._texts.wording import with_article
 from graph_retry._threads.graphs import get_state, is_local, saver_of
 from graph_retry._threads.why_closed import is_rejection, other_question, standing
-from graph_retry._wording import with_article
 from graph_retry.answering import PendingReview, apending_reviews, aresume
 from graph_retry.cli.exits import ExitCode, Stop
 from graph_retry.history import aattempts_of

@@ -6,10 +6,10 @@ function. The other objects are values of the options `feedback`, `reviewer`, `b
 
 from typing import TYPE_CHECKING
 
-from graph_retry._on_demand import on_demand
+from graph_retry._functions.signatures import Alternatives, HookTraits
 from graph_retry._review.answers import Reviewer, ReviewFunction
 from graph_retry._review.review import Review
-from graph_retry._signatures import Alternatives, HookTraits
+from graph_retry._texts.on_demand import on_demand
 from graph_retry.hooks._budget import Budget, SharedBudget
 from graph_retry.hooks._feedback import FeedbackStrategy, feedback, feedback_text
 from graph_retry.hooks._gate import Gate

@@ -16,11 +16,10 @@ from decimal import Decimal
 from numbers import Real
 from typing import Any, cast
 
-from graph_retry._arguments import Amount, Count, Size, checked
-from graph_retry._attempts import tokens_of
-from graph_retry._awaiting import passed_as
+from graph_retry._functions.arguments import Amount, Count, Size, checked
 from graph_retry._output.failures import BudgetExceededError
-from graph_retry._wording import counted
+from graph_retry._state.attempts import tokens_of
+from graph_retry._texts.wording import counted, passed_as
 from graph_retry.records import Attempt, Spent
 
 _NOTHING = Spent(tokens=0, cost=0.0, seconds=0.0, rounds=0)

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from graph_retry._arguments import Share, checked
-from graph_retry._attempts import parsed_value
-from graph_retry._awaiting import call, run_sync
-from graph_retry._json import digest, is_number, is_object
+from graph_retry._functions.arguments import Share, checked
+from graph_retry._functions.awaiting import call, run_sync
+from graph_retry._state.attempts import parsed_value
+from graph_retry._texts.json import digest, is_number, is_object
 from graph_retry.records import Attempt, GateVerdict
 
 Judge = Callable[[Attempt], Any]

@@ -9,18 +9,18 @@ from typing import Annotated, Any
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import Runnable, RunnableLambda
 
-from graph_retry._arguments import checked
-from graph_retry._issues import excerpt, literal
-from graph_retry._json import is_object
-from graph_retry._kinds import Within
+from graph_retry._functions.arguments import checked
+from graph_retry._functions.kinds import Within
 from graph_retry._output.completion import read_result
 from graph_retry._output.failures import is_complete
 from graph_retry._output.reading import Wanted
 from graph_retry._output.reading.parse import read_output
-from graph_retry._quoting import fenced
 from graph_retry._review.answers import Decision, DecisionType
 from graph_retry._review.decisions import ROWS
 from graph_retry._review.review import Review
+from graph_retry._texts.issues import excerpt, literal
+from graph_retry._texts.json import is_object
+from graph_retry._texts.quoting import fenced
 
 _SHOWN = (
     *("response_schema", "message", "error", "note", "issues"),

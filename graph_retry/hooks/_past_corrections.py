@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import Any
 
-from graph_retry._arguments import Count, Share, checked
-from graph_retry._awaiting import passed_as
 from graph_retry._corrections.record import Correction, answer_text, as_text
-from graph_retry._issues import cut
-from graph_retry._json import is_array
-from graph_retry._quoting import CORRECTIONS, LESSONS, fenced, framed, unframed
+from graph_retry._functions.arguments import Count, Share, checked
+from graph_retry._texts.issues import cut
+from graph_retry._texts.json import is_array
+from graph_retry._texts.quoting import CORRECTIONS, LESSONS, fenced, framed, unframed
+from graph_retry._texts.wording import passed_as
 from graph_retry.hooks._lessons import Lesson, Lessons, placed
 from graph_retry.hooks._prompt import Prompt, plain_text
 

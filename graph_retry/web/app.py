@@ -10,7 +10,7 @@ from starlette.middleware import Middleware
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from graph_retry._arguments import checked
+from graph_retry._functions.arguments import checked
 from graph_retry.web.page import HERE, Site
 from graph_retry.web.pages.alike import answer_alike, outcomes
 from graph_retry.web.pages.history import find_thread, history, thread

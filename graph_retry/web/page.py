@@ -13,7 +13,7 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from graph_retry._wording import counted, in_words
+from graph_retry._texts.wording import counted, in_words
 from graph_retry.notifications import key_of, kind_of, sentence_of
 from graph_retry.web.forms.fields import quoted, visible
 from graph_retry.web.listing import Listings

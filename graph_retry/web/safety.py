@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from graph_retry._arguments import checked
+from graph_retry._functions.arguments import checked
 from graph_retry._review.review import Review
 from graph_retry.notifications import key_of, read_link, sign
 

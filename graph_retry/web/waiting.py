@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from langchain_core.runnables import RunnableConfig
 
-from graph_retry._awaiting import run_async, run_sync
+from graph_retry._functions.awaiting import run_async, run_sync
 from graph_retry._langgraph.open_reviews import Row as TableRow
 from graph_retry._threads.graphs import check_placeless, is_remote, saver_of
 from graph_retry._threads.resuming import resuming

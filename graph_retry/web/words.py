@@ -6,8 +6,8 @@ import json
 import re
 from typing import Any
 
-from graph_retry._json import pointer_parts
-from graph_retry._wording import in_words, since
+from graph_retry._texts.json import pointer_parts
+from graph_retry._texts.wording import in_words, since
 
 
 def said(value: Any) -> str:

@@ -13,8 +13,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint
 
 import graph_retry
-from graph_retry._arguments import hints_of
-from graph_retry._kinds import misfit
+from graph_retry._functions.arguments import hints_of
+from graph_retry._functions.kinds import misfit
 from graph_retry.answering import pending_reviews
 from graph_retry.history import export_ledgers
 from graph_retry.rewind import rewind

@@ -16,8 +16,8 @@ from graph_retry import (
     resume,
     retry_llm_call,
 )
-from graph_retry._arguments import hints_of
-from graph_retry._awaiting import AsyncUnderSyncError
+from graph_retry._functions.arguments import hints_of
+from graph_retry._functions.awaiting import AsyncUnderSyncError
 from graph_retry.agents import RetryMiddleware
 from graph_retry.corrections import Selection, corrections_of, export
 from graph_retry.evaluate import EvaluateOptions, evaluate

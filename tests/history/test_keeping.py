@@ -18,8 +18,8 @@ from graph_retry import (
     resume,
 )
 from graph_retry import history as histories
-from graph_retry._attempts import records_in
 from graph_retry._run import keeping as rules
+from graph_retry._state.attempts import records_in
 from graph_retry.history import attempts_of
 from graph_retry.inbox import list_reviews
 from graph_retry.replay import replay

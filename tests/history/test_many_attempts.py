@@ -4,7 +4,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from graph_retry import CallCancelled, edit, reject
-from graph_retry import _attempts as ledgers
+from graph_retry._state import attempts as ledgers
 from graph_retry.history import attempts_of
 from tests.history.test_keeping import SIZE, SYNC, in_state, kept
 from tests.history.test_pruned import pruned

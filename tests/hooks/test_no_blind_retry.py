@@ -19,7 +19,7 @@ from graph_retry import (
     respond,
     retry_llm_call,
 )
-from graph_retry._transitions import why_no_call
+from graph_retry._state.transitions import why_no_call
 from graph_retry.hooks import escalate, model_reviewer
 from tests.loops import Model, answer, one_call, reviews, thread
 

@@ -8,7 +8,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from graph_retry import Completion, edit
-from graph_retry._awaiting import run_sync
+from graph_retry._functions.awaiting import run_sync
 from graph_retry._loop.check import read_raw, validate_attempt
 from graph_retry._loop.outcome import store
 from graph_retry._output.completion import read_result

@@ -16,10 +16,10 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, interrupt
 from typing_extensions import TypedDict
 
-from graph_retry._awaiting import run_async, run_sync
+from graph_retry._functions.awaiting import run_async, run_sync
 from graph_retry._langgraph.checkpoints import NO_TASK
 from graph_retry._langgraph.storage import query, storage_of
-from graph_retry._namespaces import Part, call_namespace_of, outermost, parts_of
+from graph_retry._state.namespaces import Part, call_namespace_of, outermost, parts_of
 from tests.loops import thread
 
 

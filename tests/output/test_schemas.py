@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph_retry._schemas import ANY_KIND, alternatives, element, kind_of, kinds, kinds_of, member
+from graph_retry._texts.schemas import (
+    ANY_KIND,
+    alternatives,
+    element,
+    kind_of,
+    kinds,
+    kinds_of,
+    member,
+)
 
 NAMES = st.sampled_from(["a", "b", "c"])
 VALUES = st.recursive(

@@ -34,7 +34,7 @@ from langgraph.types import Command
 import graph_retry
 from graph_retry import history, inbox
 from graph_retry._asking.person import LEFT_OVER
-from graph_retry._awaiting import run_sync
+from graph_retry._functions.awaiting import run_sync
 from graph_retry._langgraph.open_reviews import TABLE, make_table
 from tests.conftest import Mode
 from tests.loops import thread

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from graph_retry._awaiting import run_sync
+from graph_retry._functions.awaiting import run_sync
 from graph_retry._params.codec import ParamsCodec
 from graph_retry._review import judge as judging
 from graph_retry._review.answers import Refused

@@ -6,7 +6,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from graph_retry import StaleDecision, edit, history, inbox
-from graph_retry._awaiting import run_sync
+from graph_retry._functions.awaiting import run_sync
 from graph_retry._threads import why_closed
 from tests.loops import Model, answer, one_call, reviews, thread
 

@@ -14,7 +14,7 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from psycopg_pool import ConnectionPool
 
 from graph_retry import StaleDecision, aresume, edit, pending_reviews, respond, resume
-from graph_retry._awaiting import run_sync
+from graph_retry._functions.awaiting import run_sync
 from graph_retry._lock import ThreadLock
 from tests.loops import Model, one_call, thread
 

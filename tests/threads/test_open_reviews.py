@@ -14,7 +14,7 @@ from langgraph.func import entrypoint, task
 from langgraph.types import Command
 
 from graph_retry import aretry_llm_call, create_retry_node, edit, inbox, resume, retry_llm_call
-from graph_retry._awaiting import run_async, run_sync
+from graph_retry._functions.awaiting import run_async, run_sync
 from graph_retry._langgraph.open_reviews import TABLE
 from graph_retry._langgraph.storage import query
 from graph_retry._threads import listing

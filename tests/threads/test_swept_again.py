@@ -6,7 +6,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from graph_retry import edit, expiry, resumption
-from graph_retry._awaiting import sync_or_async
+from graph_retry._functions.awaiting import sync_or_async
 from tests.loops import Model, answer, one_call, thread
 from tests.threads.threads import ends_before_its_run
 

@@ -7,12 +7,12 @@ from typing import Any, Literal, Protocol, cast, runtime_checkable
 
 from langgraph.errors import GraphBubbleUp
 
-from graph_retry._arguments import checked
-from graph_retry._issues import describe, json_problem
-from graph_retry._json import as_floats, spelled_json
-from graph_retry._kinds import misfit
+from graph_retry._functions.arguments import checked
+from graph_retry._functions.kinds import misfit
 from graph_retry._output.formats.fences import whole_fence
 from graph_retry._output.reading import ParsedOutput, Unreadable
+from graph_retry._texts.issues import describe, json_problem
+from graph_retry._texts.json import as_floats, spelled_json
 from graph_retry.records import Repair, RepairLevel
 
 FormatName = Literal["json", "yaml", "jsonl", "xml"]

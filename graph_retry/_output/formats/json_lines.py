@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from graph_retry._json import is_array, read_digits, spelled_json
 from graph_retry._output.formats.fences import answer_in
 from graph_retry._output.formats.place import Place
 from graph_retry._output.reading import Unreadable, refuse_if, repair
 from graph_retry._output.reading.parse import read_output
+from graph_retry._texts.json import is_array, read_digits, spelled_json
 from graph_retry.records import Repair
 
 _TAGS = frozenset({"jsonl", "ndjson", "json"})

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from typing import Any
 
-from graph_retry._json import is_object
-from graph_retry._schemas import ANY_KIND, alternatives, element, kinds, member
+from graph_retry._texts.json import is_object
+from graph_retry._texts.schemas import ANY_KIND, alternatives, element, kinds, member
 
 
 class Place:

@@ -12,11 +12,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from graph_retry._json import is_array, read_digits
 from graph_retry._output.formats.fences import answer_in
 from graph_retry._output.formats.place import Place
 from graph_retry._output.reading import refuse_if
 from graph_retry._output.reading.parse import read_output
+from graph_retry._texts.json import is_array, read_digits
 from graph_retry.records import Repair
 
 _TAG = re.compile(r"<([A-Za-z_][\w.-]*)(\s[^<>]*)?>")

@@ -16,12 +16,12 @@ from typing import Any
 
 import yaml  # type: ignore[import-untyped]
 
-from graph_retry._json import read_digits
+from graph_retry._functions.streams import joined
 from graph_retry._output.formats.fences import answer_in
 from graph_retry._output.formats.place import Place
 from graph_retry._output.reading import Unreadable, refuse_if
 from graph_retry._output.reading.lexis import LEFT_OUT
-from graph_retry._streams import joined
+from graph_retry._texts.json import read_digits
 from graph_retry.records import Repair
 
 _lib: Any = yaml  # PyYAML is published without types.

@@ -15,8 +15,8 @@ from typing import Any
 
 import jsonschema
 
-from graph_retry._issues import literal
-from graph_retry._json import is_array, is_object
+from graph_retry._texts.issues import literal
+from graph_retry._texts.json import is_array, is_object
 
 _lib: Any = jsonschema  # The type stubs of `jsonschema` leave much untyped.
 

@@ -12,8 +12,6 @@ from pydantic_core import to_jsonable_python
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import specification_with
 
-from graph_retry._issues import MAX_ISSUES, attempt, cut, issue, json_problem, literal, schema_issue
-from graph_retry._json import is_array, is_object, pointer
 from graph_retry._output.json_schema.bounded_work import (
     TooMuchWorkError,
     errors_of,
@@ -22,6 +20,16 @@ from graph_retry._output.json_schema.bounded_work import (
 from graph_retry._output.json_schema.linear_patterns import matcher, with_linear_patterns
 from graph_retry._output.partial.settled import Judge, PlacedError
 from graph_retry._output.validator import Validator
+from graph_retry._texts.issues import (
+    MAX_ISSUES,
+    attempt,
+    cut,
+    issue,
+    json_problem,
+    literal,
+    schema_issue,
+)
+from graph_retry._texts.json import is_array, is_object, pointer
 from graph_retry.records import Issue
 
 DEFAULT_DRAFT = "https://json-schema.org/draft/2020-12/schema"

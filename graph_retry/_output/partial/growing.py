@@ -12,11 +12,11 @@ from typing import Any
 from langchain_core.messages import ToolCallChunk
 from pydantic_core import from_json
 
-from graph_retry._issues import ABSENT
-from graph_retry._json import is_array, is_object
+from graph_retry._functions.streams import joined, without_half
 from graph_retry._output.validator import Validator
-from graph_retry._patterns import lazy
-from graph_retry._streams import joined, without_half
+from graph_retry._texts.issues import ABSENT
+from graph_retry._texts.json import is_array, is_object
+from graph_retry._texts.on_demand import lazy
 
 _STEP = 32
 """Number of new characters after which a short text is read again."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from graph_retry._json import is_array, is_number
 from graph_retry._output.partial.growing import GrowingDocument, GrowingText
 from graph_retry._output.partial.settled import Settled
 from graph_retry._output.validator import Validator, format_issues
+from graph_retry._texts.json import is_array, is_number
 from graph_retry.records import Failure, Issue, RepairLevel
 
 

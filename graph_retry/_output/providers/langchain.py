@@ -8,8 +8,8 @@ from typing import Any
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGenerationChunk
 
-from graph_retry._json import is_array, is_number, is_object
 from graph_retry._output.providers.provider import first, found
+from graph_retry._texts.json import is_array, is_number, is_object
 
 _REASONING = (
     "additional_kwargs.reasoning_content",

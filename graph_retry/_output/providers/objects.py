@@ -9,8 +9,6 @@ from typing import Any, cast
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolCallChunk
 from langchain_core.messages.tool import tool_call_chunk
 
-from graph_retry._issues import attempt
-from graph_retry._json import is_object, is_whole
 from graph_retry._output.providers import PROVIDERS
 from graph_retry._output.providers.langchain import chunk_in, message_in
 from graph_retry._output.providers.provider import (
@@ -20,7 +18,9 @@ from graph_retry._output.providers.provider import (
     first,
     fits,
 )
-from graph_retry._patterns import lazy
+from graph_retry._texts.issues import attempt
+from graph_retry._texts.json import is_object, is_whole
+from graph_retry._texts.on_demand import lazy
 
 _REPLIES = [reply for provider in PROVIDERS for reply in provider.replies]
 _PIECES = [piece for provider in PROVIDERS for piece in provider.pieces]

@@ -11,7 +11,6 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from graph_retry._json import identical, written
 from graph_retry._output.reading import (
     Document,
     RefusalKind,
@@ -35,7 +34,8 @@ from graph_retry._output.reading.candidates import (
 )
 from graph_retry._output.reading.lexis import EDGES
 from graph_retry._output.reading.strict import strict_value
-from graph_retry._patterns import lazy
+from graph_retry._texts.json import identical, written
+from graph_retry._texts.on_demand import lazy
 
 _THOUGHT = r"(?:think|thinking|thoughts?|reasoning|reflection|scratchpad|analysis|plan)"
 _REASONING_END = lazy(

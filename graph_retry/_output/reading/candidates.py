@@ -8,7 +8,7 @@ from graph_retry._output.reading import Document
 from graph_retry._output.reading.document import mask_at, read_document
 from graph_retry._output.reading.lexis import EDGES, OPENING_KEY
 from graph_retry._output.reading.search import Work
-from graph_retry._patterns import lazy
+from graph_retry._texts.on_demand import lazy
 
 TURN = lazy(  # In a chat transcript, a turn ends or the next turn begins with these marks.
     r"(?m)<\|im_start\|>\s*(?:user|system|human)|\buser<\|end_header_id\|>|<\|user\|>|\[INST\]"

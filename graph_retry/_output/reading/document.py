@@ -38,7 +38,7 @@ from graph_retry._output.reading.moves import BRACKETS, MORE
 from graph_retry._output.reading.search import CEILING, CHARACTERS, DOCUMENT, Node, Work
 from graph_retry._output.reading.strict import finite, strict_part, unique
 from graph_retry._output.reading.strings import Reader
-from graph_retry._patterns import lazy
+from graph_retry._texts.on_demand import lazy
 from graph_retry.records import Repair
 
 PIECE = 4_000

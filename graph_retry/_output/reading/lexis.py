@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from graph_retry._output.reading.strict import finite
-from graph_retry._patterns import lazy
+from graph_retry._texts.on_demand import lazy
 
 _ODD = "\xa0\u1680\u2000-\u200f\u2028\u2029\u202f\u205f-\u2064\u3000\ufeff\xad\x0b\x0c"
 SPACE = lazy(rf"[ \t\r\n]*+(?:(?:[{_ODD}]|\\[nrt](?![A-Za-z]))[ \t\r\n]*+)*+")

@@ -13,7 +13,7 @@ from bisect import bisect_right
 
 from graph_retry._output.reading import lexis
 from graph_retry._output.reading.search import Frame, Node, Search, Step, Work
-from graph_retry._patterns import lazy
+from graph_retry._texts.on_demand import lazy
 
 _CLOSE = {"o": "}", "a": "]", "t": ")", "T": ")", "g": ")"}
 _OPEN = {"{": ("k", "o"), "[": ("f", "a"), "(": ("f", "t")}

@@ -15,7 +15,7 @@ from graph_retry._output.reading import (
 )
 from graph_retry._output.reading.lexis import EDGES
 from graph_retry._output.reading.strict import strict_value
-from graph_retry._patterns import lazy
+from graph_retry._texts.on_demand import lazy
 from graph_retry.records import RepairLevel
 
 _AROUND = {"surroundings", "code_fence", "white_space", "repeated", "chosen"}

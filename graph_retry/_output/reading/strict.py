@@ -6,8 +6,8 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from graph_retry._json import identical
-from graph_retry._patterns import lazy
+from graph_retry._texts.json import identical
+from graph_retry._texts.on_demand import lazy
 
 MAX_DEPTH = 200
 _NOT_ZERO = lazy(r"[^eE]*[1-9]")

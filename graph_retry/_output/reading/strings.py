@@ -6,7 +6,7 @@ means that an inner quote has no partner yet.
 
 from graph_retry._output.reading import lexis
 from graph_retry._output.reading.moves import Moves
-from graph_retry._patterns import lazy
+from graph_retry._texts.on_demand import lazy
 
 _MEMBER = r"(?:[uU]?[\"'“`][^\"'”`\n]{0,200}[\"'”`]\s*+[:=]|[\w$][\w$.-]{0,100}\s*+[:=])"
 _CLOSED = r"(?:[ \t\r]*+\n|\s*+(?:[,}\]]|\Z))"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
-from graph_retry._json import is_array
+from graph_retry._texts.json import is_array
 
 Schema = Mapping[str, Any]
 

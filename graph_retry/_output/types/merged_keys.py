@@ -10,10 +10,10 @@ from typing import Any, cast
 
 from pydantic_core import SchemaValidator
 
-from graph_retry._issues import ABSENT
-from graph_retry._json import is_object, pointer
 from graph_retry._output.types.conversions import children_of
 from graph_retry._output.types.core_schema import CoreSchema, Schema
+from graph_retry._texts.issues import ABSENT
+from graph_retry._texts.json import is_object, pointer
 
 
 class MappingKeys:

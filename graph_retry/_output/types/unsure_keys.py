@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from graph_retry._json import is_object
 from graph_retry._output.types.core_schema import CoreSchema, Schema, fields_of, keys_of
+from graph_retry._texts.json import is_object
 
 _REWRITING = frozenset({"function-before", "function-wrap", "chain"})
 _BY_INDEX = frozenset({"tuple", "named-tuple", "call", "arguments"})

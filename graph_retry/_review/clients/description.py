@@ -12,15 +12,15 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from graph_retry._issues import cut, excerpt, literal
 from graph_retry._output.validator import format_issues
 from graph_retry._params.patch import readable_diff
-from graph_retry._pictures import noted
-from graph_retry._quoting import inert, one_line, quoted
 from graph_retry._review.decisions import ROWS, form_of, offered
 from graph_retry._review.forms.restore import object_branches
 from graph_retry._review.review import NOT_APPLIED, Question
-from graph_retry._wording import whole_sentences
+from graph_retry._texts.issues import cut, excerpt, literal
+from graph_retry._texts.pictures import noted
+from graph_retry._texts.quoting import inert, one_line, quoted
+from graph_retry._texts.wording import whole_sentences
 
 MAX_DESCRIPTION = 4_000
 """Maximum characters of a description."""

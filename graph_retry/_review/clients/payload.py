@@ -13,15 +13,15 @@ from typing import Any, cast
 
 from pydantic_core import to_jsonable_python
 
-from graph_retry._issues import SHOWN_ISSUES, cut, excerpt, issue
-from graph_retry._quoting import one_line
-from graph_retry._redact import property_names, redacted, redacted_issue
 from graph_retry._review.clients.description import describe, shown_output, shown_title
 from graph_retry._review.clients.table import CLIENTS, Form
 from graph_retry._review.decisions import ROWS, offered
 from graph_retry._review.forms.shown import form_args
 from graph_retry._review.review import SHOWN, Question, in_value
-from graph_retry._schemas import storable
+from graph_retry._texts.issues import SHOWN_ISSUES, cut, excerpt, issue
+from graph_retry._texts.quoting import one_line
+from graph_retry._texts.redact import property_names, redacted, redacted_issue
+from graph_retry._texts.schemas import storable
 from graph_retry.records import INTERVENTION
 
 MAX_SCHEMA = 100_000

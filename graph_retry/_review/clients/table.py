@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from graph_retry._issues import literal
-from graph_retry._json import is_array, is_object
-from graph_retry._patterns import lazy
 from graph_retry._review.answers import Reading, Refused
 from graph_retry._review.decisions import ROWS, WORDS, form_of, spelled
+from graph_retry._texts.issues import literal
+from graph_retry._texts.json import is_array, is_object
+from graph_retry._texts.on_demand import lazy
 from graph_retry.records import INTERVENTION
 
 Entry = dict[str, Any]

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from graph_retry._issues import top_of
-from graph_retry._json import is_object
 from graph_retry._output.json_schema.validator import SchemaValidator
 from graph_retry._review.forms.restore import Field, merged
 from graph_retry._review.review import Review
-from graph_retry._schemas import kinds_of
+from graph_retry._texts.issues import top_of
+from graph_retry._texts.json import is_object
+from graph_retry._texts.schemas import kinds_of
 from graph_retry.records import Issue
 
 

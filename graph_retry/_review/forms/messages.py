@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from graph_retry._issues import literal
-from graph_retry._json import is_array, is_object
-from graph_retry._schemas import alternatives, element
+from graph_retry._texts.issues import literal
+from graph_retry._texts.json import is_array, is_object
+from graph_retry._texts.schemas import alternatives, element
 
 _TYPES = {
     "user": "human",

@@ -6,9 +6,6 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from graph_retry._issues import SHOWN_ISSUES, Path, issue, literal
-from graph_retry._json import NotJsonError, is_array, is_number, is_object, read_json
-from graph_retry._pictures import UnknownPictureError, unnoted
 from graph_retry._review.forms.messages import UnknownRoleError, with_types
 from graph_retry._review.forms.shown import (
     LostDigitsError,
@@ -16,8 +13,19 @@ from graph_retry._review.forms.shown import (
     names_behind,
     put_back,
 )
-from graph_retry._schemas import ANY_KIND, alternatives, element, kind_of, kinds, kinds_of, member
-from graph_retry._wording import did_you_mean, near_miss
+from graph_retry._texts.issues import SHOWN_ISSUES, Path, issue, literal
+from graph_retry._texts.json import NotJsonError, is_array, is_number, is_object, read_json
+from graph_retry._texts.pictures import UnknownPictureError, unnoted
+from graph_retry._texts.schemas import (
+    ANY_KIND,
+    alternatives,
+    element,
+    kind_of,
+    kinds,
+    kinds_of,
+    member,
+)
+from graph_retry._texts.wording import did_you_mean, near_miss
 from graph_retry.records import Issue
 
 _LITERALS = {"true": "true", "false": "false", "none": "null"}

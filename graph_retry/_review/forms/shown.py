@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
-from graph_retry._issues import literal
-from graph_retry._json import identical, is_array, is_number, is_object, written
-from graph_retry._pictures import noted
+from graph_retry._texts.issues import literal
+from graph_retry._texts.json import identical, is_array, is_number, is_object, written
+from graph_retry._texts.pictures import noted
 
 MAX_BOX = 4_000
 """Maximum characters of one value in a form."""

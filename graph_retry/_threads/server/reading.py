@@ -13,11 +13,11 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import StateSnapshot
 
-from graph_retry._awaiting import collect
+from graph_retry._functions.awaiting import collect
 from graph_retry._langgraph.checkpoints import as_saved, place_of, unread
 from graph_retry._langgraph.shown import interventions, namespace_in
-from graph_retry._namespaces import moved, task_namespace
-from graph_retry._state import LOOP
+from graph_retry._state.namespaces import moved, task_namespace
+from graph_retry._state.position import LOOP
 from graph_retry._threads.graphs import get_state, is_remote, thread_of
 from graph_retry._threads.server.runs import RemoteRuns, http_status
 from graph_retry._threads.view import ThreadView

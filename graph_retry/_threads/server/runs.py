@@ -13,11 +13,11 @@ from langgraph.pregel.remote import RemoteException
 from langgraph.types import Command
 from pydantic_core import to_jsonable_python
 
-from graph_retry._awaiting import call
-from graph_retry._json import is_object
+from graph_retry._functions.awaiting import call
 from graph_retry._review.deadline import EXPIRE
+from graph_retry._texts.json import is_object
+from graph_retry._texts.wording import quoted_with_article
 from graph_retry._threads.graphs import besides_place, client_of, invoke
-from graph_retry._wording import quoted_with_article
 from graph_retry.errors import StaleDecision
 
 _UNFINISHED = ("pending", "running")

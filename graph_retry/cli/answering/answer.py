@@ -8,7 +8,7 @@ from typing import Any
 
 from graph_retry._review.answers import Decision
 from graph_retry._review.decisions import ROWS
-from graph_retry._wording import counted
+from graph_retry._texts.wording import counted
 from graph_retry.answering import PendingReview
 from graph_retry.cli.answering.decide import Draft, UnreadableError, completed, from_line, ways
 from graph_retry.cli.exits import ExitCode, Stop

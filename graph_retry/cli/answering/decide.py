@@ -17,13 +17,19 @@ from typing import Any, cast
 
 from jsonpointer import JsonPointerException, resolve_pointer
 
-from graph_retry._edited import edited_fields, removed_field
-from graph_retry._json import NotJsonError, is_object, pointer, read_json
 from graph_retry._params.patch import apply_patch
 from graph_retry._review.answers import Decision
 from graph_retry._review.decisions import ROWS, WORDS, spelled
 from graph_retry._review.review import Review
-from graph_retry._wording import did_you_mean
+from graph_retry._texts.json import (
+    NotJsonError,
+    edited_fields,
+    is_object,
+    pointer,
+    read_json,
+    removed_field,
+)
+from graph_retry._texts.wording import did_you_mean
 from graph_retry.cli.exits import ExitCode, Stop
 
 

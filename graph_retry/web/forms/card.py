@@ -12,12 +12,18 @@ from urllib.parse import unquote
 
 from jsonpointer import JsonPointerException, resolve_pointer
 
-from graph_retry._attempts import is_returned, parsed_value, tokens_of
-from graph_retry._edited import edited_fields
-from graph_retry._issues import ABSENT, excerpt
-from graph_retry._json import identical, is_array, is_object, pointer, pointer_parts
 from graph_retry._params.patch import changes
 from graph_retry._review.review import Review
+from graph_retry._state.attempts import is_returned, parsed_value, tokens_of
+from graph_retry._texts.issues import ABSENT, excerpt
+from graph_retry._texts.json import (
+    edited_fields,
+    identical,
+    is_array,
+    is_object,
+    pointer,
+    pointer_parts,
+)
 from graph_retry.answering import PendingReview
 from graph_retry.ledger import Ledger
 from graph_retry.notifications import key_of

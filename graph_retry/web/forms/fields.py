@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, unquote
 
-from graph_retry._issues import ABSENT
-from graph_retry._json import (
+from graph_retry._texts.issues import ABSENT
+from graph_retry._texts.json import (
     NotJsonError,
     identical,
     is_array,
@@ -25,7 +25,7 @@ from graph_retry._json import (
     pointer_parts,
     read_json,
 )
-from graph_retry._schemas import alternatives, element, kind_of
+from graph_retry._texts.schemas import alternatives, element, kind_of
 from graph_retry.web.forms.schema import ROLES, blank, branch_of, role_of, tags_of
 from graph_retry.web.words import said
 

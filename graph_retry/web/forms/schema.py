@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from graph_retry._json import is_object
 from graph_retry._review.forms.restore import branches_followed
-from graph_retry._schemas import alternatives, kind_of, kinds
+from graph_retry._texts.json import is_object
+from graph_retry._texts.schemas import alternatives, kind_of, kinds
 
 ROLES = {
     "role": ("user", "assistant", "system", "developer", "tool"),

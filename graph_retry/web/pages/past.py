@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
-from graph_retry._attempts import tokens_of
 from graph_retry._corrections.record import corrections_in
 from graph_retry._params.patch import changes
+from graph_retry._state.attempts import tokens_of
 from graph_retry.history import ledgers_in
 from graph_retry.ledger import Ledger
 from graph_retry.metrics import known_sum

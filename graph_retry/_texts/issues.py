@@ -15,10 +15,10 @@ from langgraph.errors import GraphBubbleUp
 from pydantic import ValidationError
 from pydantic_core import to_jsonable_python
 
-from graph_retry._credentials import without_keys
-from graph_retry._json import is_array, is_object, is_text, pointer, pointer_parts
-from graph_retry._patterns import lazy
-from graph_retry._wording import expected_by, quoted_with_article
+from graph_retry._texts.credentials import without_keys
+from graph_retry._texts.json import is_array, is_object, is_text, pointer, pointer_parts
+from graph_retry._texts.on_demand import lazy
+from graph_retry._texts.wording import expected_by, quoted_with_article
 from graph_retry.records import Issue
 
 SHOWN_ISSUES = 20

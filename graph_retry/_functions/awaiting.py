@@ -28,9 +28,8 @@ from typing import Any, Generic, ParamSpec, Self, TypeVar, cast
 
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import var_child_runnable_config
-from langgraph.errors import GraphBubbleUp
 
-from graph_retry._streams import Receiver, adrain, drain
+from graph_retry._functions.streams import Receiver, adrain, drain
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -284,18 +283,6 @@ def refuse_async(function: Callable[..., Any]) -> None:
     """
     if is_sync() and is_async(unwrapped(function)):
         raise _async_under_sync(function)
-
-
-@contextmanager
-def passed_as(option: str) -> Generator[None, None, None]:
-    """Add a note to an exception of a user's function: the option as which it was passed."""
-    try:
-        yield
-    except GraphBubbleUp:
-        raise
-    except Exception as error:
-        error.add_note(f"A function that was passed as `{option}` raised this exception.")
-        raise
 
 
 def _name(function: Callable[..., Any]) -> str:

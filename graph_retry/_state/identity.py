@@ -21,14 +21,13 @@ from typing import Any
 from langgraph.graph import START
 from langgraph.types import Command
 
-from graph_retry._attempts import params_at, readable, records_in
-from graph_retry._awaiting import unwrapped
-from graph_retry._json import digest, is_object
+from graph_retry._functions.awaiting import unwrapped
 from graph_retry._params.codec import ParamsCodec
 from graph_retry._params.fields import fields_of
 from graph_retry._params.patch import Encoded
-from graph_retry._state import LOOP, Loop, fresh_loop, loop_of
-from graph_retry.options import Settings
+from graph_retry._state.attempts import params_at, readable, records_in
+from graph_retry._state.position import LOOP, Loop, fresh_loop, loop_of
+from graph_retry._texts.json import digest, is_object
 
 
 def identity_of(params: Encoded, key: str | None = None) -> str:
@@ -75,6 +74,8 @@ def first_params(values: Mapping[str, Any], params_key: str) -> dict[str, Any] |
 class Made:
     """A call that a function or a retry node is about to make.
 
+    name, key: The call's name, and the option `key`, which may be None.
+    keys: The names of the state keys.
     llm_call: The user's function.
     given: The input of the loop. The input from a function already holds encoded params.
     task_path: The path of nodes that leads to the task, without ids; None if it is not known.
@@ -82,7 +83,9 @@ class Made:
         The call can continue even if its input does not contain the params.
     """
 
-    settings: Settings
+    name: str
+    key: str | None
+    keys: Mapping[str, str]
     codec: ParamsCodec[Any]
     llm_call: Any
     given: Any
@@ -101,7 +104,7 @@ class Made:
         values: Mapping[str, Any] = fields_of(self.given)
         if not is_object(self.given):
             values = {key: item for key, item in values.items() if item is not None}
-        status, attempts = self.settings.keys["status"], self.settings.keys["attempts"]
+        status, attempts = self.keys["status"], self.keys["attempts"]
         if values.get(status) == "exhausted" and not _asks_for_more(values.get(attempts)):
             values = {**values, attempts: []}
         return values if values or is_object(self.given) else None
@@ -131,7 +134,7 @@ class Made:
         if self.values is None:
             return None
         if (loop := self.values.get(LOOP)) is not None:
-            return Encoded(self.values[self.settings.keys["params"]], loop["types"])
+            return Encoded(self.values[self.keys["params"]], loop["types"])
         try:
             return self.codec.load(*self._as_given(self.values))
         except (TypeError, ValueError):
@@ -145,10 +148,9 @@ class Made:
 
         The types are known only if the input also holds an attempt that is not finished.
         """
-        keys = self.settings.keys
-        attempts: Sequence[Mapping[str, Any]] = values.get(keys["attempts"]) or []
+        attempts: Sequence[Mapping[str, Any]] = values.get(self.keys["attempts"]) or []
         types: dict[str, str] = attempts[-1]["params_types"] if _asks_for_more(attempts) else {}
-        return values.get(keys["params"]), types
+        return values.get(self.keys["params"]), types
 
     def first_state(self, waits: Loop | None = None) -> Any:
         """Return the input for the first checkpoint, with encoded params and the call's identity.
@@ -158,7 +160,7 @@ class Made:
         if self.values is None or LOOP in self.values or self.params is None:
             return self.given
         loop = {**(waits or fresh_loop()), "types": self.params.types, "identity": self.identity}
-        return {**self.values, self.settings.keys["params"]: self.params.view, LOOP: loop}
+        return {**self.values, self.keys["params"]: self.params.view, LOOP: loop}
 
 
 def _asks_for_more(attempts: Sequence[Mapping[str, Any]] | None) -> bool:

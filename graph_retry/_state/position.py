@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from typing_extensions import TypedDict
 
-from graph_retry._json import digest
+from graph_retry._texts.json import digest
 from graph_retry.records import Issue, Spent
 
 LOOP = "retry_loop"
@@ -71,7 +71,7 @@ class Loop(TypedDict):
     output_types: The Python types of an output that was not validated.
     review: The open question; None if nobody is asked.
     fork: The id of the review at which somebody last went back to an earlier attempt.
-    identity: The identity of the call; see `_identity.py`.
+    identity: The identity of the call; see `identity.py`.
     given: The call's original params, if lessons changed them before attempt 1.
     origin: A part of idempotency keys, for calls that share a namespace.
     task_path: The path of nodes that leads to the task of the call, without task ids.

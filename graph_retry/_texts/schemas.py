@@ -13,8 +13,8 @@ from urllib.parse import unquote
 
 from jsonpointer import JsonPointerException, resolve_pointer
 
-from graph_retry._issues import json_problem
-from graph_retry._json import is_array, is_object
+from graph_retry._texts.issues import json_problem
+from graph_retry._texts.json import is_array, is_object
 
 _COMBINING = ("allOf", "anyOf", "oneOf")
 _MAX_DEPTH = 50

@@ -7,12 +7,13 @@ changes of the params. This module returns records with every key, and rebuilds 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
-from graph_retry._json import is_array, is_number, is_object, read_digits
 from graph_retry._params.patch import Encoded, apply_patch, diff_views, initial_patch
+from graph_retry._texts.json import is_array, is_number, is_object, read_digits
+from graph_retry._texts.redact import Redact, redacted, redacted_issue
 from graph_retry.errors import ReplayMismatch
 from graph_retry.records import SCHEMA_VERSION, Attempt, Repair
 
@@ -257,6 +258,32 @@ def open_attempt(
         **({"labels": labels} if labels else {}),
     }
     return cast("Attempt", {**_blank(), **record})
+
+
+def redacted_fields(
+    record: Mapping[str, Any], redact: Redact | None, names: Collection[str] = ()
+) -> dict[str, Any]:
+    """Return an update for a record in which all texts of the record's result are redacted.
+
+    Without a redactor, the update is empty.
+    """
+    if redact is None:
+        return {}
+
+    def with_redacted(entry: Mapping[str, Any], *fields: str) -> dict[str, Any]:
+        return {**entry, **{name: redacted(entry[name], redact) for name in fields}}
+
+    def output(entry: Mapping[str, Any] | None) -> Any:
+        return entry and {key: redacted(value, redact, names) for key, value in entry.items()}
+
+    failure, repairs = record.get("failure"), record.get("repairs", [])
+    return {
+        **{name: output(record.get(name)) for name in ("raw", "repaired", "parsed")},
+        "finish_reason": redacted(record.get("finish_reason"), redact),
+        "failure": failure and with_redacted(failure, "message"),
+        "issues": [redacted_issue(issue, redact, names) for issue in record.get("issues", [])],
+        "repairs": [with_redacted(repair, "detail") for repair in repairs],
+    }
 
 
 def tokens_of(attempt: Attempt) -> dict[str, int | None]:

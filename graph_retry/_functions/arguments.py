@@ -25,9 +25,9 @@ from typing import (
     get_type_hints,
 )
 
-from graph_retry._credentials import says_secret
-from graph_retry._kinds import Within, misfit
-from graph_retry._wording import did_you_mean, quoted_with_article
+from graph_retry._functions.kinds import Within, misfit
+from graph_retry._texts.credentials import says_secret
+from graph_retry._texts.wording import did_you_mean, quoted_with_article
 
 T = TypeVar("T", bound=Callable[..., Any])
 
@@ -58,12 +58,12 @@ def checked(target: T) -> T:
 
     Example:
         >>> @checked
-        ... def repeat(text: str, times: Count = 1) -> str:
-        ...     return text * times
-        >>> repeat("ab", times="2")
+        ... def say(a: str, n: Count = 1) -> str:
+        ...     return a * n
+        >>> say("ab", n="2")
         Traceback (most recent call last):
         ...
-        graph_retry._arguments.WrongArgumentError: `times`: give a whole number from 1; not '2'.
+        graph_retry._functions.arguments.WrongArgumentError: `n`: give a whole number from 1; ...
     """
     if not isinstance(target, type):
         return cast("T", _checking(target, target))

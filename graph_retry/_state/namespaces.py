@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from graph_retry._patterns import lazy
+from graph_retry._texts.on_demand import lazy
 
 _BETWEEN, _BEFORE_ID = "|", ":"
 _UUID = lazy(r"[0-9a-f-]{36}")

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from graph_retry._json import digest, with_texts
-from graph_retry._patterns import lazy
+from graph_retry._texts.json import digest, with_texts
+from graph_retry._texts.on_demand import lazy
 
 _KINDS = {
     "iVBORw0KGgo": "image/png",

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 
-from graph_retry._patterns import lazy
+from graph_retry._texts.on_demand import lazy
 
 _PASSWORDS = frozenset({"apikey", "pass", "passphrase", "passwd", "password", "pgpassword", "pwd"})
 _SURE = _PASSWORDS | {"secret", "credential", "credentials", "jwt"}

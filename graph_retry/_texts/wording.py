@@ -1,12 +1,15 @@
-"""Wording of messages: articles, plurals, suggestions for misspelt names, and plain type names."""
+"""Wording of messages: articles, plurals, misspelt names, plain type names, and notes on errors."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Generator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from difflib import get_close_matches
 
-from graph_retry._patterns import lazy
+from langgraph.errors import GraphBubbleUp
+
+from graph_retry._texts.on_demand import lazy
 
 SENTENCE_END = lazy("[.!?]\\s+|\n|[\u3002\uff01\uff1f]")
 _OBJECT, _LIST, _DATE = "an object", "a list", "a date (YYYY-MM-DD)"
@@ -160,3 +163,15 @@ def expected_by(code: str) -> str | None:
 
 def _article(noun: str) -> str:
     return "an" if noun[:1].lower() in ("a", "e", "i", "o") else "a"
+
+
+@contextmanager
+def passed_as(option: str) -> Generator[None, None, None]:
+    """Add a note to an exception of a user's function: the option as which it was passed."""
+    try:
+        yield
+    except GraphBubbleUp:
+        raise
+    except Exception as error:
+        error.add_note(f"A function that was passed as `{option}` raised this exception.")
+        raise

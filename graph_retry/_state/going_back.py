@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 from uuid import uuid4
 
-from graph_retry._attempts import params_at
-from graph_retry._json import is_object
 from graph_retry._params.patch import Encoded
 from graph_retry._review.deadline import now
 from graph_retry._review.decisions import ROWS
-from graph_retry._state import Loop, OpenReview, fresh_review, loop_of
+from graph_retry._state.attempts import params_at
+from graph_retry._state.position import Loop, OpenReview, fresh_review, loop_of
+from graph_retry._texts.json import is_object
 from graph_retry.records import Attempt, Failure
 
 REWIND = "rewind"

@@ -11,9 +11,9 @@ from typing import Annotated, Any, Generic, Protocol, TypeVar, cast, get_type_hi
 from langchain_core.runnables import Runnable
 from pydantic import BaseModel
 
-from graph_retry._arguments import checked
-from graph_retry._awaiting import unwrapped
-from graph_retry._kinds import Within
+from graph_retry._functions.arguments import checked
+from graph_retry._functions.awaiting import unwrapped
+from graph_retry._functions.kinds import Within
 from graph_retry.errors import AttemptFailed
 
 ParamsT = TypeVar("ParamsT")

@@ -7,10 +7,9 @@ from typing import Any, Literal
 
 from langgraph.graph import END
 
-from graph_retry._attempts import params_at
 from graph_retry._review.decisions import ROWS
-from graph_retry._state import ANSWER, loop_of
-from graph_retry.options import Settings
+from graph_retry._state.attempts import params_at
+from graph_retry._state.position import ANSWER, loop_of
 from graph_retry.records import Attempt, author_role
 
 Automatic = Literal["retry", "ask", "give_up"]
@@ -128,23 +127,23 @@ WITH_OUTPUT = ("succeeded", "overruled")
 """The statuses of calls that ended with an output."""
 
 
-def next_step(settings: Settings, state: Mapping[str, Any]) -> str:
+def next_step(state: Mapping[str, Any], keys: Mapping[str, str], *, raises: bool) -> str:
     """Return the node of the step that follows in a state.
 
-    If the call ended without an output and must raise an error, `give_up` follows, and raises it.
+    If the call `raises` and ended without an output, `give_up` follows, and raises the error.
     """
-    following, status = loop_of(state)["next"], state.get(settings.keys["status"])
+    following, status = loop_of(state)["next"], state.get(keys["status"])
     if following != "end":
         return following
-    return "give_up" if settings.on_cancel == "raise" and status not in WITH_OUTPUT else END
+    return "give_up" if raises and status not in WITH_OUTPUT else END
 
 
-def next_after_edit(settings: Settings, state: Mapping[str, Any]) -> str:
+def next_after_edit(state: Mapping[str, Any], keys: Mapping[str, str], *, raises: bool) -> str:
     """Return the step that follows a state that somebody has edited, for example in Studio.
 
     An edit of the params of an open question requests the next attempt.
     """
-    following, keys = next_step(settings, state), settings.keys
+    following = next_step(state, keys, raises=raises)
     if following == "review" and state.get(ANSWER) is None:
         asked = params_at(state[keys["attempts"]])
         if asked is not None and state[keys["params"]] != asked.view:

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from graph_retry._issues import cut
-from graph_retry._patterns import lazy
+from graph_retry._texts.issues import cut
+from graph_retry._texts.on_demand import lazy
 from graph_retry.records import Issue
 
 # The beginnings of links, images and HTML.

@@ -26,9 +26,9 @@ from typing import (
 from langchain_core.runnables import RunnableConfig
 from typing_extensions import is_typeddict
 
-from graph_retry._awaiting import unwrapped
-from graph_retry._json import is_number, is_whole
-from graph_retry._wording import counted, did_you_mean, quoted_with_article
+from graph_retry._functions.awaiting import unwrapped
+from graph_retry._texts.json import is_number, is_whole
+from graph_retry._texts.wording import counted, did_you_mean, quoted_with_article
 
 
 class Within(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
@@ -72,7 +72,7 @@ def read_json(text: str) -> Any:
         >>> read_json('{"a": 1, "a": 2}')
         Traceback (most recent call last):
         ...
-        graph_retry._json.NotJsonError: the key "a" is given twice
+        graph_retry._texts.json.NotJsonError: the key "a" is given twice
     """
     try:
         value = json.loads(
@@ -228,3 +228,34 @@ def digest(*parts: Any) -> str:
     """Return a short stable hash of JSON values, for keys and ids."""
     text = _HASHED.encode(parts)
     return hashlib.blake2s(text.encode(), digest_size=12).hexdigest()
+
+
+def edited_fields(shown: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of `after` that differ from `shown`, or are not in `shown`.
+
+    Example:
+        >>> edited_fields({"n": 1, "m": "a"}, {"n": True, "m": "a"})
+        {'n': True}
+    """
+    return {
+        name: value
+        for name, value in after.items()
+        if name not in shown or not identical(value, shown[name])
+    }
+
+
+def removed_field(shown: Any, after: Any, path: tuple[str, ...] = ()) -> str:
+    """Return the JSON Pointer of a removed field, or "". An edit cannot remove a field.
+
+    Example:
+        >>> removed_field({"options": {"top": 1}}, {"options": {}})
+        '/options/top'
+    """
+    if is_object(shown) and is_object(after):
+        for name, before in shown.items():
+            here = (*path, name)
+            if name not in after:
+                return pointer(here)
+            if found := removed_field(before, after[name], here):
+                return found
+    return ""

@@ -10,8 +10,8 @@ import inspect
 from collections.abc import Callable, Coroutine
 from typing import Any, ParamSpec, TypeVar, cast
 
-from graph_retry._arguments import checked
-from graph_retry._awaiting import naming_twin, run_async, run_sync
+from graph_retry._functions.arguments import checked
+from graph_retry._functions.awaiting import naming_twin, run_async, run_sync
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -20,7 +20,7 @@ T = TypeVar("T")
 def in_sync(flow: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
     """Decorate a coroutine function, so that sync code can call it; its arguments are checked.
 
-    The coroutine waits only by the functions of `_awaiting`. The error for a graph that is async
+    The coroutine waits only by the functions of `awaiting`. The error for a graph that is async
     only names the async form.
     """
 
