@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from graph_retry._functions.signatures import AttemptContext
 from graph_retry._output.completion import Completion
-from graph_retry._review.answers import Decision, accept, approve, comment, edit, reject, respond
+from graph_retry._review.answers import accept, approve, comment, edit, reject, respond
+from graph_retry._review.review import Decision
 from graph_retry._texts.on_demand import on_demand
 from graph_retry.errors import (
     AnswerRefused,

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Self
 from weakref import WeakValueDictionary
 
-from graph_retry._functions.awaiting import call
+from graph_retry._functions.calling import call
 from graph_retry._langgraph.storage import connect, query, shared_storage, storage_of
 
 LOCK_NAME = "graph_retry:"

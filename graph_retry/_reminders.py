@@ -20,7 +20,8 @@ from langgraph.checkpoint.base import (
     empty_checkpoint,
 )
 
-from graph_retry._functions.awaiting import call, sync_or_async
+from graph_retry._functions.awaiting import sync_or_async
+from graph_retry._functions.calling import call
 from graph_retry._langgraph.checkpoints import (
     newest_checkpoint,
     place_of,

@@ -18,8 +18,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from graph_retry._texts.redact import shown_record
-from graph_retry.records import Attempt, FailureKind, Issue
+from graph_retry.records import Attempt, FailureKind, Issue, shown_record
 
 __all__ = [
     "AttemptFailed",

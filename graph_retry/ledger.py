@@ -10,8 +10,7 @@ from graph_retry._params.patch import readable_diff
 from graph_retry._review.decisions import ROWS
 from graph_retry._state.attempts import params_at, parsed_value, readable
 from graph_retry._state.namespaces import parts_of
-from graph_retry._texts.redact import shown_record
-from graph_retry.records import Attempt
+from graph_retry.records import Attempt, shown_record
 
 __all__ = ["Ledger", "Outcome"]
 

@@ -11,15 +11,9 @@ from graph_retry._functions.arguments import Count, Name, Seconds, Size, check_o
 from graph_retry._functions.kinds import Within
 from graph_retry._functions.signatures import Hook
 from graph_retry._output.formats.format import Format, FormatName, format_named
-from graph_retry._review.answers import (
-    Decision,
-    DecisionType,
-    Reviewer,
-    ValidDecisionType,
-    reject,
-)
+from graph_retry._review.answers import Reviewer, reject
 from graph_retry._review.decisions import BY_DEFAULT, ROWS
-from graph_retry._review.review import Review
+from graph_retry._review.review import Decision, DecisionType, Review, ValidDecisionType
 from graph_retry.hooks._budget import Budget
 from graph_retry.hooks._feedback import FeedbackStrategy, feedback
 from graph_retry.hooks._lessons import Lessons

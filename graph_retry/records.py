@@ -1,6 +1,6 @@
 """The records that graph state holds as plain JSON: attempts, with failures, issues and repairs."""
 
-from typing import Any, Literal, NotRequired
+from typing import Any, Literal, NotRequired, cast
 
 from typing_extensions import TypedDict
 
@@ -247,3 +247,23 @@ class Spent(TypedDict):
     cost: float
     seconds: float
     rounds: int
+
+
+def shown_record(record: Attempt) -> Attempt:
+    """Return an attempt's record for users, with redacted params if `redact` is set.
+
+    The patches in state hold the original params, because the loop needs them. The texts of a
+    running attempt are left out, because they are redacted only when it ends.
+    """
+    if not record.get("redacted"):
+        return record
+    shown = record.get("params_shown")
+    patch: Any = [{"op": "replace", "path": "", "value": shown}]
+    known: Any = {"params_patch": patch if shown is not None else None, "params_types": {}}
+    # The patch of a record from an earlier call of this function already has redacted params.
+    if "params_shown" in record and shown is None:
+        known = {}
+    if record.get("status") == "running":
+        known |= {"raw": None, "repaired": None, "parsed": None, "failure": None}
+        known |= {"issues": [], "repairs": []}
+    return cast("Attempt", {**record, **known, "params_shown": None})

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from graph_retry._functions.awaiting import call
+from graph_retry._functions.calling import call
 from graph_retry._functions.signatures import Alternatives, name_of
 from graph_retry._params.patch import Encoded
 from graph_retry._run.plan import Plan
@@ -32,6 +32,18 @@ class Proposal(NamedTuple):
     author: str
     new_means: bool = False
     alternatives: tuple[Encoded, ...] = ()
+
+    def suggested(self) -> dict[str, Any]:
+        """Return the fields of an `OpenReview` that suggest these params."""
+        return {
+            "suggested": self.params.view,
+            "suggested_types": self.params.types,
+            "suggested_by": self.author,
+            "noted": {
+                "alternatives": [each.view for each in self.alternatives],
+                "types_of_alternatives": [each.types for each in self.alternatives],
+            },
+        }
 
 
 async def propose(

@@ -14,7 +14,8 @@ from typing import Any
 from langgraph.errors import GraphBubbleUp
 from typing_extensions import TypedDict
 
-from graph_retry._functions.awaiting import AsyncUnderSyncError, call
+from graph_retry._functions.awaiting import AsyncUnderSyncError
+from graph_retry._functions.calling import call
 from graph_retry._functions.signatures import name_of
 from graph_retry._langgraph.run_config import current_thread, thread_in_logs
 from graph_retry._params.patch import Encoded

@@ -26,7 +26,7 @@ from typing import (
 from langchain_core.runnables import RunnableConfig
 from typing_extensions import is_typeddict
 
-from graph_retry._functions.awaiting import unwrapped
+from graph_retry._functions.calling import unwrapped
 from graph_retry._texts.json import is_number, is_whole
 from graph_retry._texts.wording import counted, did_you_mean, quoted_with_article
 

@@ -12,7 +12,7 @@ from langchain_core.runnables import Runnable
 from pydantic import BaseModel
 
 from graph_retry._functions.arguments import checked
-from graph_retry._functions.awaiting import unwrapped
+from graph_retry._functions.calling import unwrapped
 from graph_retry._functions.kinds import Within
 from graph_retry.errors import AttemptFailed
 

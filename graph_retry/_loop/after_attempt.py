@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, cast
 
 from langgraph.types import Overwrite
 
-from graph_retry._asking.hooks import Proposal
 from graph_retry._asking.questions import read_value
-from graph_retry._functions.awaiting import call
+from graph_retry._functions.calling import call
 from graph_retry._functions.signatures import name_of
 from graph_retry._review.deadline import after, now
 from graph_retry._run.plan import Plan
@@ -22,35 +22,28 @@ from graph_retry._state.position import (
     fresh_review,
     review_id_of,
 )
-from graph_retry._texts.redact import shown_record
 from graph_retry._texts.wording import counted, passed_as
 from graph_retry.errors import AttemptsExhausted, CallCancelled, GraphRetryError
 from graph_retry.hooks._gate import verdict_of
 from graph_retry.hooks._lessons import lessons_of
 from graph_retry.options import Settings
-from graph_retry.records import Attempt, GateVerdict
+from graph_retry.records import Attempt, GateVerdict, shown_record
 
 
 def open_review(
-    given: StepInput, proposal: Proposal | None = None, note: str | None = None
+    given: StepInput, suggested: Mapping[str, Any] | None = None, note: str | None = None
 ) -> OpenReview:
     """Create the review of the last attempt, and stream and log that it is asked."""
     asked_at = now()
-    review: OpenReview = {
+    review: Any = {
         **fresh_review(review_id_of(given.attempts[-1]["idempotency_key"], 1)),
+        **(suggested or {}),
         "note": note,
         "asked_at": asked_at,
         "expires_at": after(asked_at, given.plan.settings.expires_after),
     }
-    if proposal is not None:
-        review["suggested"], review["suggested_by"] = proposal.params.view, proposal.author
-        review["suggested_types"] = proposal.params.types
-        review["noted"] = {
-            "alternatives": [each.view for each in proposal.alternatives],
-            "types_of_alternatives": [each.types for each in proposal.alternatives],
-        }
     given.asked(review["review_id"])
-    return review
+    return cast("OpenReview", review)
 
 
 async def succeeded(given: StepInput, record: Attempt, output: Any) -> dict[str, Any]:

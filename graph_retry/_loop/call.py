@@ -18,7 +18,8 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import ExecutionInfo, get_runtime
 from langgraph.types import Overwrite, RetryPolicy
 
-from graph_retry._functions.awaiting import AsyncUnderSyncError, call, sleep
+from graph_retry._functions.awaiting import AsyncUnderSyncError, sleep
+from graph_retry._functions.calling import call
 from graph_retry._functions.signatures import AttemptContext, name_of
 from graph_retry._langgraph.fork import continued
 from graph_retry._langgraph.run_config import seen_from

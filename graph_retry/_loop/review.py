@@ -19,11 +19,11 @@ from graph_retry._asking.questions import TYPED, proposal_in_words
 from graph_retry._asking.reviewers import not_again
 from graph_retry._langgraph.run_config import thread_in_logs
 from graph_retry._loop.after_attempt import without_output
-from graph_retry._review.answers import Decision, Refused, reject
+from graph_retry._review.answers import reject
 from graph_retry._review.deadline import is_expired, now
 from graph_retry._review.decisions import ROWS, Accepted, CallAgain, Effect, End, Wait
 from graph_retry._review.judge import judge
-from graph_retry._review.review import Question
+from graph_retry._review.review import Decision, Question, Refused
 from graph_retry._run.keeping import stubs_again
 from graph_retry._run.plan import Plan
 from graph_retry._run.step import StepInput

@@ -11,7 +11,8 @@ from typing import Any
 from langgraph.errors import GraphBubbleUp
 from typing_extensions import TypeIs
 
-from graph_retry._functions.awaiting import AsyncUnderSyncError, awaited, run_sync
+from graph_retry._functions.awaiting import AsyncUnderSyncError, run_sync
+from graph_retry._functions.calling import awaited
 from graph_retry._functions.signatures import declared_params, name_of
 from graph_retry._output.mistakes import place_of_bug, tell_bug
 from graph_retry._output.validator import Validator

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from langchain_core.runnables import Runnable
 
-from graph_retry._functions.awaiting import unwrapped
+from graph_retry._functions.calling import unwrapped
 from graph_retry._texts.credentials import without_keys
 from graph_retry._texts.issues import text_of
 from graph_retry._texts.redact import Redact, redacted_in_logs

@@ -8,7 +8,7 @@ from langchain_core.messages import AIMessageChunk, ToolCallChunk, message_chunk
 from langchain_core.runnables import AddableDict
 from pydantic import BaseModel
 
-from graph_retry._functions.streams import joined, without_half
+from graph_retry._functions.calling import joined, without_half
 from graph_retry._output.completion import Completion
 from graph_retry._output.providers.objects import chunk_of
 from graph_retry._texts.issues import describe

@@ -17,22 +17,20 @@ from typing import Any, Generic, NamedTuple, Self, TypeVar, cast
 from jsonpointer import resolve_pointer
 from pydantic import BaseModel, ValidationError
 
-from graph_retry._params.fields import hidden_fields
+from graph_retry._params.fields import class_label, hidden_fields, spelled
 from graph_retry._params.params_type import Form, describe_type, inferred_schema
 from graph_retry._params.patch import Encoded, changes
 from graph_retry._params.tagged_json import (
     NO_BASE64,
     VALIDATOR_ERRORS,
     Writer,
-    class_label,
     differences,
     part_of,
     restore,
-    spelled,
     validate,
 )
-from graph_retry._texts.issues import ABSENT, issue, pydantic_issues
-from graph_retry._texts.json import is_object
+from graph_retry._texts.issues import issue, pydantic_issues
+from graph_retry._texts.json import ABSENT, is_object
 from graph_retry._texts.redact import property_names
 from graph_retry._texts.wording import quoted_with_article
 from graph_retry.records import Issue

@@ -1,4 +1,4 @@
-"""The fields of params by name, for every kind of object."""
+"""The fields of params by name, for every kind of object; the names of fields and classes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from graph_retry._texts.json import is_object
+from graph_retry._texts.json import is_object, pointer_parts
 
 
 def fields_of(params: Any) -> Mapping[str, Any]:
@@ -36,3 +36,14 @@ def hidden_fields(params: Any) -> Mapping[str, Any]:
     if not dataclasses.is_dataclass(params):
         return {}
     return {f.name: getattr(params, f.name, None) for f in dataclasses.fields(params) if not f.init}
+
+
+def spelled(path: str) -> str:
+    """Write a JSON Pointer as a Python expression, such as `params.tags[0]`, for errors."""
+    parts = (f"[{key}]" if key.isdecimal() else f".{key}" for key in pointer_parts(path))
+    return "params" + "".join(parts)
+
+
+def class_label(cls: type[Any]) -> str:
+    """Return the name of a class for errors; only built-in classes lack their module."""
+    return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__name__}"

@@ -13,7 +13,7 @@ from pydantic.errors import PydanticUndefinedAnnotation
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from typing_extensions import TypedDict, is_typeddict
 
-from graph_retry._params.tagged_json import class_label, spelled
+from graph_retry._params.fields import class_label, spelled
 from graph_retry._texts.json import is_array, is_object
 
 Form = Literal["object", "bare", "empty"]

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple, cast
 
 import jsonpatch
 
-from graph_retry._texts.issues import ABSENT
-from graph_retry._texts.json import identical, is_array, is_object, pointer
+from graph_retry._texts.json import ABSENT, identical, is_array, is_object, pointer
 from graph_retry._texts.pictures import noted
 from graph_retry._texts.wording import SENTENCE_END, counted, whole_sentences
 

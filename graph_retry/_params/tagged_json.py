@@ -27,7 +27,7 @@ from pydantic import BaseModel, PydanticUserError, RootModel, TypeAdapter
 from pydantic.types import Secret, SecretBytes, SecretStr
 from pydantic_core import PydanticSerializationError, TzInfo, to_jsonable_python
 
-from graph_retry._params.fields import fields_of, hidden_fields
+from graph_retry._params.fields import class_label, fields_of, hidden_fields, spelled
 from graph_retry._params.patch import changes
 from graph_retry._texts.issues import describe, issue, json_problem
 from graph_retry._texts.json import is_array, is_object, is_text, pointer, pointer_parts
@@ -214,17 +214,6 @@ def differences(old: Any, new: Any) -> list[tuple[str, Any, Any]]:
 def part_of(path: str, owner: str) -> str:
     """Return a phrase for errors that names one part of the params, and their owner."""
     return f"`{spelled(path)}`{'' if owner == 'params' else f' in {owner}'}"
-
-
-def spelled(path: str) -> str:
-    """Write a JSON Pointer as a Python expression, such as `params.tags[0]`, for errors."""
-    parts = (f"[{key}]" if key.isdecimal() else f".{key}" for key in pointer_parts(path))
-    return "params" + "".join(parts)
-
-
-def class_label(cls: type[Any]) -> str:
-    """Return the name of a class for errors; only built-in classes lack their module."""
-    return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__name__}"
 
 
 def _joined(parts: Iterable[tuple[str, Tagged]]) -> dict[str, str]:

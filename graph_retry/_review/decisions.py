@@ -12,10 +12,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, cast
 
 from graph_retry._review.answers import (
-    Decision,
-    DecisionType,
-    Reading,
-    Refused,
     accept,
     approve,
     assign,
@@ -27,7 +23,7 @@ from graph_retry._review.answers import (
 )
 from graph_retry._review.deadline import is_expired, utc
 from graph_retry._review.edits import changed_output, changes_of, checked_output, edited
-from graph_retry._review.review import Question, Review
+from graph_retry._review.review import Decision, DecisionType, Question, Reading, Refused, Review
 from graph_retry._texts.issues import literal
 from graph_retry._texts.json import is_object, is_whole
 

@@ -11,7 +11,6 @@ from typing import Any
 from graph_retry._output.validator import format_issues
 from graph_retry._params.codec import ParamsInvalid
 from graph_retry._params.patch import Encoded
-from graph_retry._review.answers import Reading, Refused
 from graph_retry._review.forms.restore import Field, merged, restored
 from graph_retry._review.forms.shown import (
     LostDigitsError,
@@ -21,7 +20,7 @@ from graph_retry._review.forms.shown import (
     names_behind,
     put_back,
 )
-from graph_retry._review.review import Question
+from graph_retry._review.review import Question, Reading, Refused
 from graph_retry._texts.issues import issue, json_problem, literal, top_of
 from graph_retry._texts.json import (
     NotJsonError,

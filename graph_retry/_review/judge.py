@@ -9,7 +9,6 @@ from langgraph.errors import GraphBubbleUp
 from pydantic_core import to_json
 
 from graph_retry._functions.awaiting import AsyncUnderSyncError
-from graph_retry._review.answers import Decision, Reading, Refused
 from graph_retry._review.clients.table import (
     NO_FIELDS,
     Entry,
@@ -27,7 +26,7 @@ from graph_retry._review.decisions import (
     spelled,
     why_not_offered,
 )
-from graph_retry._review.review import Question
+from graph_retry._review.review import Decision, Question, Reading, Refused
 from graph_retry._texts.issues import cut, literal, wrap_error
 from graph_retry._texts.json import NotJsonError, is_array, is_object, read_json
 from graph_retry._texts.wording import did_you_mean

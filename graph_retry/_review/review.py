@@ -6,16 +6,17 @@ A `Question` is the record with the functions that check its answers.
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal
+from typing import Any, Literal, NotRequired
+
+from typing_extensions import TypedDict
 
 from graph_retry._output.validator import Checked
 from graph_retry._params.codec import ParamsCodec
 from graph_retry._params.patch import Encoded
-from graph_retry._texts.issues import SHOWN_ISSUES
-from graph_retry._texts.redact import shown_record
-from graph_retry.records import Attempt, Failure, Issue, Repair
+from graph_retry._texts.issues import SHOWN_ISSUES, cut
+from graph_retry.records import Attempt, Failure, Issue, Repair, shown_record
 
 _KEYS = {"attempt": "attempt_count"}
 """The keys in an interrupt's value that differ from the names of their fields."""
@@ -219,3 +220,73 @@ class Question(Review):
     def shown_types(self) -> dict[str, str]:
         """The types map of `shown`, which holds the suggested params if there are any."""
         return self.types if self.suggested_params is None else self.suggested_types
+
+
+MAX_PROBLEM = 2_000
+"""Maximum characters of a refusal's text."""
+
+ValidDecisionType = Literal["approve", "edit", "reject", "respond", "comment", "defer", "assign"]
+"""The decisions after which an output is always of the type that the call asked for."""
+
+DecisionType = Literal[ValidDecisionType, "accept"]
+
+
+class Decision(TypedDict):
+    """The decision of a person or an agent about one review.
+
+    For an edit, `params` has the changed fields, which are merged onto the shown params. To
+    respond, `output` is a whole output, which is validated like the model's; `changes` and
+    `replace` change a part of the output that was read. For an approval, `choice` is the number of
+    an alternative. `message` is the reason of a decision, or the text of a comment for the model.
+    `until` (defer) is a time in ISO 8601. `to` (assign) is a person's name. `attempt` and
+    `review_id` bind the decision to one question. A second delivery of the decision has the same
+    `decision_id`. `by` is the author. `channel` is the client. If no channel is given, the form of
+    the answer shows the client.
+    """
+
+    type: DecisionType
+    params: NotRequired[Any]
+    message: NotRequired[str | None]
+    output: NotRequired[Any]
+    choice: NotRequired[int]
+    changes: NotRequired[dict[str, Any]]
+    replace: NotRequired[dict[str, str]]
+    until: NotRequired[str]
+    to: NotRequired[str]
+    attempt: NotRequired[int]
+    review_id: NotRequired[str]
+    decision_id: NotRequired[str]
+    by: NotRequired[str]
+    channel: NotRequired[str]
+
+
+@dataclass
+class Reading:
+    """An answer while it is read, and the decision that was found in the answer.
+
+    `offered` lists the decisions that the question offers. A client may send back the `titles` of
+    questions. `from_form` means that the values of the decision came through text boxes.
+    """
+
+    offered: Sequence[str]
+    titles: list[Any] = field(default_factory=list[Any])
+    from_form: bool = False
+    decision: Decision = field(default_factory=lambda: Decision(type="reject"))
+
+
+class Refused(ValueError):
+    """An answer that cannot be applied; `problem` gives the reason and the remedy.
+
+    `kept` has the fields of a form that could be read; the next question shows these fields as the
+    person typed them. `issues` has the reasons by field. Each reason names its field by a JSON
+    Pointer into the params or the output of the answer.
+    """
+
+    def __init__(
+        self, problem: str, kept: dict[str, Any] | None = None, issues: Sequence[Issue] = ()
+    ) -> None:
+        """Cut the text and the issues to their limits."""
+        self.problem = cut(problem, MAX_PROBLEM)
+        super().__init__(self.problem)
+        self.kept = kept or {}
+        self.issues = list(issues[:SHOWN_ISSUES])

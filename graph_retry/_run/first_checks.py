@@ -13,7 +13,7 @@ from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 
-from graph_retry._functions.awaiting import refuse_async
+from graph_retry._functions.calling import refuse_async
 from graph_retry._langgraph.run_config import state_keys_around
 from graph_retry._params.patch import Encoded
 from graph_retry._run.plan import Plan, check_fields

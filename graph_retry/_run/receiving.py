@@ -10,7 +10,8 @@ from graph_retry._output.partial.watch import Watch
 from graph_retry._output.pieces import Pieces
 from graph_retry._output.validator import Validator
 from graph_retry._run.step import StepInput
-from graph_retry._texts.issues import ABSENT, attempt
+from graph_retry._texts.issues import attempt
+from graph_retry._texts.json import ABSENT
 from graph_retry._texts.redact import redacted
 from graph_retry.options import Settings
 from graph_retry.records import Attempt

@@ -21,7 +21,7 @@ from typing import Any
 from langgraph.graph import START
 from langgraph.types import Command
 
-from graph_retry._functions.awaiting import unwrapped
+from graph_retry._functions.calling import unwrapped
 from graph_retry._params.codec import ParamsCodec
 from graph_retry._params.fields import fields_of
 from graph_retry._params.patch import Encoded

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from pydantic_core import to_jsonable_python
 
 from graph_retry._texts.credentials import without_keys
-from graph_retry._texts.json import is_array, is_object, is_text, pointer, pointer_parts
+from graph_retry._texts.json import ABSENT, is_array, is_object, is_text, pointer, pointer_parts
 from graph_retry._texts.on_demand import lazy
 from graph_retry._texts.wording import expected_by, quoted_with_article
 from graph_retry.records import Issue
@@ -27,8 +27,6 @@ MESSAGE_CHARS = 500
 VALUE_CHARS = 200
 MAX_DEPTH = 200  # Pydantic's JSON parser and checkpointers fail at a slightly greater depth.
 REFUSED = "the validator refused the value"
-ABSENT: Any = object()
-"""A marker for a missing value, because `None` may be a value."""
 
 Path = tuple[int | str, ...]
 

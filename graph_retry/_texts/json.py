@@ -13,6 +13,9 @@ from typing import IO, Any, Self
 
 from typing_extensions import TypeIs
 
+ABSENT: Any = object()
+"""A marker for a missing value, because `None` may be a value."""
+
 
 def is_object(value: object) -> TypeIs[dict[str, Any]]:
     """Return whether a value is a JSON object."""

@@ -10,7 +10,7 @@ from typing import Any, cast
 from graph_retry._texts.json import is_array, is_object, pointer, pointer_parts
 from graph_retry._texts.on_demand import lazy
 from graph_retry._texts.wording import passed_as
-from graph_retry.records import Attempt, Issue
+from graph_retry.records import Issue
 
 Redact = Callable[[str], str]
 
@@ -149,23 +149,3 @@ def redacted_issue(issue: Issue, redact: Redact | None, names: Collection[str] =
     """Redact an issue: its texts, and those keys of its path that no type declares."""
     texts = {key: redacted(issue[key], redact) for key in ("message", "expected", "received")}
     return cast("Issue", {**issue, **texts, "path": redacted_path(issue["path"], redact, names)})
-
-
-def shown_record(record: Attempt) -> Attempt:
-    """Return an attempt's record for users, with redacted params if `redact` is set.
-
-    The patches in state hold the original params, because the loop needs them. The texts of a
-    running attempt are left out, because they are redacted only when it ends.
-    """
-    if not record.get("redacted"):
-        return record
-    shown = record.get("params_shown")
-    patch: Any = [{"op": "replace", "path": "", "value": shown}]
-    known: Any = {"params_patch": patch if shown is not None else None, "params_types": {}}
-    # The patch of a record from an earlier call of this function already has redacted params.
-    if "params_shown" in record and shown is None:
-        known = {}
-    if record.get("status") == "running":
-        known |= {"raw": None, "repaired": None, "parsed": None, "failure": None}
-        known |= {"issues": [], "repairs": []}
-    return cast("Attempt", {**record, **known, "params_shown": None})

@@ -15,7 +15,8 @@ from langgraph.pregel import Pregel
 from langgraph.types import StateSnapshot
 from typing_extensions import TypeIs
 
-from graph_retry._functions.awaiting import call, is_sync, sync_or_async
+from graph_retry._functions.awaiting import is_sync, sync_or_async
+from graph_retry._functions.calling import call
 from graph_retry._langgraph.checkpoints import PLACE
 from graph_retry._state.namespaces import outermost
 from graph_retry._state.position import LOOP

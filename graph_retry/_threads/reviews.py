@@ -16,11 +16,11 @@ from graph_retry._langgraph.shown import namespace_in
 from graph_retry._review.answers import Answer
 from graph_retry._review.review import IN_JSON, Review, parts_of
 from graph_retry._state.attempts import records_in
-from graph_retry._texts.redact import shown_record
 from graph_retry._threads.graphs import check_compiled, thread_of
 from graph_retry._threads.reading import open_questions, reader_of
 from graph_retry._threads.resuming import resuming
 from graph_retry._threads.view import Asked
+from graph_retry.records import shown_record
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,7 +25,7 @@ from langgraph_sdk.client import LangGraphClient
 from langgraph_sdk.errors import APIStatusError
 
 from graph_retry._functions.awaiting import run_async
-from graph_retry._review.answers import Decision
+from graph_retry._review.review import Decision
 from graph_retry._texts.wording import with_article
 from graph_retry._threads.graphs import get_state, is_local, saver_of
 from graph_retry._threads.why_closed import is_rejection, other_question, standing

@@ -21,7 +21,7 @@ def serve(source: Source, screen: Screen, *, port: int, by: str | None, read_onl
     try:
         import uvicorn  # noqa: PLC0415 - an extra
 
-        from graph_retry.web.app import create_app  # noqa: PLC0415 - an extra
+        from graph_retry.web import create_app  # noqa: PLC0415 - an extra
     except ModuleNotFoundError as error:
         what = f"the page needs the extra `web`: graph-retry[web] ({error})."
         raise Stop(ExitCode.USAGE, what) from None

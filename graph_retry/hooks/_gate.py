@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from graph_retry._functions.arguments import Share, checked
-from graph_retry._functions.awaiting import call, run_sync
+from graph_retry._functions.awaiting import run_sync
+from graph_retry._functions.calling import call
 from graph_retry._state.attempts import parsed_value
 from graph_retry._texts.json import digest, is_number, is_object
 from graph_retry.records import Attempt, GateVerdict

@@ -15,9 +15,8 @@ from graph_retry._output.completion import read_result
 from graph_retry._output.failures import is_complete
 from graph_retry._output.reading import Wanted
 from graph_retry._output.reading.parse import read_output
-from graph_retry._review.answers import Decision, DecisionType
 from graph_retry._review.decisions import ROWS
-from graph_retry._review.review import Review
+from graph_retry._review.review import Decision, DecisionType, Review
 from graph_retry._texts.issues import excerpt, literal
 from graph_retry._texts.json import is_object
 from graph_retry._texts.quoting import fenced

@@ -11,9 +11,8 @@ from pydantic import BaseModel, Field
 from graph_retry._functions.awaiting import run_sync
 from graph_retry._params.codec import ParamsCodec
 from graph_retry._review import judge as judging
-from graph_retry._review.answers import Refused
 from graph_retry._review.decisions import BY_DEFAULT, Accepted
-from graph_retry._review.review import Question
+from graph_retry._review.review import Question, Refused
 from graph_retry.output import build_validator
 
 TITLE = "extract failed (attempt 2): RateLimitError [r2]"

@@ -9,11 +9,11 @@ import pytest
 
 from graph_retry import Decision
 from graph_retry._params.patch import Encoded
-from graph_retry._review.answers import DecisionType
 from graph_retry._review.clients.payload import build_payload
 from graph_retry._review.clients.table import said_in_words
 from graph_retry._review.decisions import DECISION_TYPES, ROWS, WORDS, End, form_of, offered
 from graph_retry._review.judge import interpret
+from graph_retry._review.review import DecisionType
 from graph_retry.cli.answering.decide import from_line, ways
 from tests.review.questions import TITLE, judge, question
 

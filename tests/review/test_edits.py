@@ -11,9 +11,8 @@ from typing_extensions import TypedDict
 
 from graph_retry._output.validator import Checked
 from graph_retry._params.codec import ParamsCodec
-from graph_retry._review.answers import Refused
 from graph_retry._review.decisions import Accepted, offered
-from graph_retry._review.review import Question
+from graph_retry._review.review import Question, Refused
 from tests.review.questions import TITLE, Params, Style, judge, question
 
 HOT = Params(temperature=1.5, seed=7)

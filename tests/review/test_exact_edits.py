@@ -14,8 +14,8 @@ from pydantic import BaseModel, Field
 
 from graph_retry._params.codec import ParamsCodec
 from graph_retry._params.tagged_json import differences
-from graph_retry._review.answers import Refused
 from graph_retry._review.clients.payload import build_payload
+from graph_retry._review.review import Refused
 from graph_retry._texts.pictures import noted
 from tests.parts import draws
 from tests.review.questions import Color, judge, question, reset_form, through_browser

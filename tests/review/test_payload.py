@@ -13,11 +13,10 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from graph_retry._params.codec import ParamsCodec
 from graph_retry._params.patch import Encoded, readable_diff
-from graph_retry._review.answers import Refused
 from graph_retry._review.clients.description import MAX_DESCRIPTION
 from graph_retry._review.clients.payload import build_payload
 from graph_retry._review.decisions import DECISION_TYPES, Accepted
-from graph_retry._review.review import IN_JSON, SHOWN, Question, Shown, parts_of
+from graph_retry._review.review import IN_JSON, SHOWN, Question, Refused, Shown, parts_of
 from graph_retry.answering import PendingReview
 from graph_retry.cli.screen import Screen
 from graph_retry.cli.show import show_review

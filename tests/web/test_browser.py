@@ -287,7 +287,7 @@ def test_a_list_hears_of_what_came_before_it_listened(browser, desk, monkeypatch
         async def refresh(self):
             looks.append(asyncio.create_task(super().refresh()))
 
-    monkeypatch.setattr("graph_retry.web.app.Waiting", Late)
+    monkeypatch.setattr("graph_retry.web.Waiting", Late)
     app = create_app(desk.graph, authorize=lambda _: "ada")
 
     async def with_late_news(scope, receive, send):

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field, TypeAdapter
 from starlette.testclient import TestClient
 
 from graph_retry import pending_reviews, retry_llm_call
-from graph_retry._texts.issues import ABSENT
+from graph_retry._texts.json import ABSENT
 from graph_retry.web import create_app
 from graph_retry.web.forms.card import first_value
 from graph_retry.web.forms.fields import Form as Fields

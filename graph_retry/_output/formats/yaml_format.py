@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml  # type: ignore[import-untyped]
 
-from graph_retry._functions.streams import joined
+from graph_retry._functions.calling import joined
 from graph_retry._output.formats.fences import answer_in
 from graph_retry._output.formats.place import Place
 from graph_retry._output.reading import Unreadable, refuse_if

@@ -12,10 +12,9 @@ from typing import Any
 from langchain_core.messages import ToolCallChunk
 from pydantic_core import from_json
 
-from graph_retry._functions.streams import joined, without_half
+from graph_retry._functions.calling import joined, without_half
 from graph_retry._output.validator import Validator
-from graph_retry._texts.issues import ABSENT
-from graph_retry._texts.json import is_array, is_object
+from graph_retry._texts.json import ABSENT, is_array, is_object
 from graph_retry._texts.on_demand import lazy
 
 _STEP = 32

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
 
-from graph_retry._texts.issues import ABSENT, Path, child_of
-from graph_retry._texts.json import is_array, is_object, pointer
+from graph_retry._texts.issues import Path, child_of
+from graph_retry._texts.json import ABSENT, is_array, is_object, pointer
 from graph_retry.records import Issue
 
 _CERTAIN = frozenset({"too_long", "extra_forbidden", "maxItems", "additionalProperties"})

@@ -12,8 +12,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeVar
 
-from graph_retry._texts.issues import ABSENT
-from graph_retry._texts.json import is_array, is_object
+from graph_retry._texts.json import ABSENT, is_array, is_object
 from graph_retry._texts.on_demand import lazy
 from graph_retry.records import FailureKind
 

@@ -16,8 +16,8 @@ from pydantic import AliasChoices, AliasPath, BaseModel, RootModel
 from pydantic.fields import FieldInfo
 from pydantic_core import to_jsonable_python
 
-from graph_retry._texts.issues import ABSENT, MAX_ISSUES, child_of, cut, describe
-from graph_retry._texts.json import Digits, is_array, is_object, loses_digits, pointer
+from graph_retry._texts.issues import MAX_ISSUES, child_of, cut, describe
+from graph_retry._texts.json import ABSENT, Digits, is_array, is_object, loses_digits, pointer
 from graph_retry._texts.on_demand import lazy
 from graph_retry.records import Repair
 

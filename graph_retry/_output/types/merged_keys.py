@@ -12,8 +12,7 @@ from pydantic_core import SchemaValidator
 
 from graph_retry._output.types.conversions import children_of
 from graph_retry._output.types.core_schema import CoreSchema, Schema
-from graph_retry._texts.issues import ABSENT
-from graph_retry._texts.json import is_object, pointer
+from graph_retry._texts.json import ABSENT, is_object, pointer
 
 
 class MappingKeys:

@@ -21,8 +21,8 @@ from graph_retry._output.types.conversions import conversions, with_digits
 from graph_retry._output.types.merged_keys import MappingKeys
 from graph_retry._output.types.unsure_keys import counts_elements, unsure_keys
 from graph_retry._output.validator import Checked, Validator
-from graph_retry._texts.issues import ABSENT, attempt, cut, issue, json_problem, pydantic_issues
-from graph_retry._texts.json import identical
+from graph_retry._texts.issues import attempt, cut, issue, json_problem, pydantic_issues
+from graph_retry._texts.json import ABSENT, identical
 from graph_retry.records import Issue, Repair
 
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from graph_retry._review.answers import Reading, Refused
 from graph_retry._review.decisions import ROWS, WORDS, form_of, spelled
+from graph_retry._review.review import Reading, Refused
 from graph_retry._texts.issues import literal
 from graph_retry._texts.json import is_array, is_object
 from graph_retry._texts.on_demand import lazy

@@ -15,7 +15,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.pregel.remote import RemoteGraph
 from langgraph_sdk.client import LangGraphClient, SyncLangGraphClient
 
-from graph_retry._functions.awaiting import call, is_async
+from graph_retry._functions.calling import call, is_async
 from graph_retry._langgraph.shown import intervention, namespace_in
 from graph_retry._review.review import parts_of
 from graph_retry._threads.graphs import get_state, on_thread

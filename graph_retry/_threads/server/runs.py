@@ -13,7 +13,7 @@ from langgraph.pregel.remote import RemoteException
 from langgraph.types import Command
 from pydantic_core import to_jsonable_python
 
-from graph_retry._functions.awaiting import call
+from graph_retry._functions.calling import call
 from graph_retry._review.deadline import EXPIRE
 from graph_retry._texts.json import is_object
 from graph_retry._texts.wording import quoted_with_article

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from graph_retry._review.answers import Decision
 from graph_retry._review.decisions import ROWS
+from graph_retry._review.review import Decision
 from graph_retry._texts.wording import counted
 from graph_retry.answering import PendingReview
 from graph_retry.cli.answering.decide import Draft, UnreadableError, completed, from_line, ways

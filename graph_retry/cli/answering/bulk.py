@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from graph_retry._review.answers import Decision, Refused
 from graph_retry._review.decisions import ROWS
 from graph_retry._review.forms.foreseen import foreseen
 from graph_retry._review.judge import interpret
+from graph_retry._review.review import Decision, Refused
 from graph_retry._texts.json import NotJsonError, is_object, read_json
 from graph_retry._texts.wording import counted
 from graph_retry.answering import PendingReview

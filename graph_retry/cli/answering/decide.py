@@ -18,9 +18,8 @@ from typing import Any, cast
 from jsonpointer import JsonPointerException, resolve_pointer
 
 from graph_retry._params.patch import apply_patch
-from graph_retry._review.answers import Decision
 from graph_retry._review.decisions import ROWS, WORDS, spelled
-from graph_retry._review.review import Review
+from graph_retry._review.review import Decision, Review
 from graph_retry._texts.json import (
     NotJsonError,
     edited_fields,

@@ -15,8 +15,9 @@ from jsonpointer import JsonPointerException, resolve_pointer
 from graph_retry._params.patch import changes
 from graph_retry._review.review import Review
 from graph_retry._state.attempts import is_returned, parsed_value, tokens_of
-from graph_retry._texts.issues import ABSENT, excerpt
+from graph_retry._texts.issues import excerpt
 from graph_retry._texts.json import (
+    ABSENT,
     edited_fields,
     identical,
     is_array,

@@ -14,8 +14,7 @@ from jsonpointer import resolve_pointer
 
 from graph_retry._params.patch import apply_patch, changes
 from graph_retry._review.review import Review
-from graph_retry._texts.issues import ABSENT
-from graph_retry._texts.json import edited_fields, is_number, is_object
+from graph_retry._texts.json import ABSENT, edited_fields, is_number, is_object
 from graph_retry.web.forms.card import first_value, is_same
 from graph_retry.web.forms.ways import NotYetError, Way
 from graph_retry.web.words import spoken

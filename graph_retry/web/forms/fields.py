@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, unquote
 
-from graph_retry._texts.issues import ABSENT
 from graph_retry._texts.json import (
+    ABSENT,
     NotJsonError,
     identical,
     is_array,

@@ -12,8 +12,8 @@ from typing import Any
 from graph_retry._review.decisions import ROWS
 from graph_retry._review.forms.foreseen import schema_of, with_edit
 from graph_retry._review.review import Review
-from graph_retry._texts.issues import ABSENT, issue
-from graph_retry._texts.json import edited_fields, removed_field
+from graph_retry._texts.issues import issue
+from graph_retry._texts.json import ABSENT, edited_fields, removed_field
 from graph_retry.web.forms.fields import has_unread
 
 _ORDER = ("approve", "edit", "comment", "respond", "accept", "defer", "assign", "reject")

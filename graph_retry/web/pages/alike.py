@@ -17,8 +17,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from graph_retry._review.forms.foreseen import foreseen
-from graph_retry._texts.issues import ABSENT
-from graph_retry._texts.json import digest
+from graph_retry._texts.json import ABSENT, digest
 from graph_retry.answering import PendingReview
 from graph_retry.notifications import key_of
 from graph_retry.web.forms.card import compared, decided, first_value, make_card
