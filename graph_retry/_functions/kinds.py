@@ -73,6 +73,8 @@ def _parts(kind: Any) -> tuple[Any, tuple[Any, ...]]:
 
 def misfit(value: Any, kind: Any, place: str) -> Misfit | None:
     """Return the first part of a value that does not fit a type; None if all of it fits."""
+    if kind is Any or type(value) is kind:
+        return None
     origin, args = _parts(kind)
     if origin is Annotated:
         return _misfit_within(value, kind, place)

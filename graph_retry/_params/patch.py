@@ -132,8 +132,9 @@ def changes(old: Any, new: Any, at: str = "") -> Iterator[tuple[str, Any, Any]]:
     """Yield each change as (path, old value, new value), in an order for applying a patch."""
     if is_object(old) and is_object(new):
         for key in {**old, **new}:
-            path = at + pointer((key,))
-            yield from changes(old.get(key, ABSENT), new.get(key, ABSENT), path)
+            before, after = old.get(key, ABSENT), new.get(key, ABSENT)
+            if before is not after:
+                yield from changes(before, after, at + pointer((key,)))
     elif is_array(old) and is_array(new):
         # Skip the equal elements at both ends. Compare the elements in between in pairs, and remove
         # or add the surplus. Removals go backwards, so that earlier indices stay valid.
