@@ -240,7 +240,7 @@ def json_problem(value: Any, path: tuple[Any, ...] = ()) -> Issue | None:
             if kind is dict and type(key) is not str:
                 return issue(path, "a key is not text", "not_json", "text", describe(key))
             here = (*path, key)
-            if kind is dict and not is_text(key):
+            if kind is dict and not is_text(str(key)):
                 return issue(here, _HALVES, "string_unicode", "text")
             if problem := json_problem(child, here):
                 return problem
