@@ -7,7 +7,7 @@ test compares the two.
 from pathlib import Path
 
 from graph_retry._output.reading.answer import REASONS
-from graph_retry._output.reading.costs import (
+from graph_retry._output.reading.weighted.costs import (
     ACCIDENTS,
     LOSSES,
     NOTATIONS,

@@ -27,7 +27,6 @@ MESSAGE_CHARS = 500
 VALUE_CHARS = 200
 MAX_DEPTH = 200  # Pydantic's JSON parser and checkpointers fail at a slightly greater depth.
 REFUSED = "the validator refused the value"
-_HALVES = "lone surrogates are not text"
 
 Path = tuple[int | str, ...]
 
@@ -240,12 +239,11 @@ def json_problem(value: Any, path: tuple[Any, ...] = ()) -> Issue | None:
             if kind is dict and type(key) is not str:
                 return issue(path, "a key is not text", "not_json", "text", describe(key))
             here = (*path, key)
-            if kind is dict and not is_text(str(key)):
-                return issue(here, _HALVES, "string_unicode", "text")
-            if problem := json_problem(child, here):
+            of_key = json_problem(key, here) if kind is dict else None
+            if problem := of_key or json_problem(child, here):
                 return problem
     elif kind is str and not is_text(value):
-        return issue(path, _HALVES, "string_unicode", "text")
+        return issue(path, "lone surrogates are not text", "string_unicode", "text")
     # LangGraph's PostgreSQL savers cannot save a NUL character in a state value that is a text.
     elif kind is str and not path and "\0" in value:
         return issue(path, "PostgreSQL cannot save a NUL character", "string_unicode", "text")

@@ -20,7 +20,7 @@ from graph_retry._functions.calling import joined
 from graph_retry._output.formats.fences import answer_in
 from graph_retry._output.formats.place import Place
 from graph_retry._output.reading import Unreadable, refuse_if
-from graph_retry._output.reading.lexis import LEFT_OUT
+from graph_retry._output.reading.weighted.lexis import LEFT_OUT
 from graph_retry._texts.json import read_digits
 from graph_retry.records import Repair
 

@@ -1,13 +1,9 @@
 """Read JSON from a model's text, losslessly or not at all; this module declares the result.
 
 A text walks through the room like this. `parse` has the entry points, and `strict` reads strict
-JSON. In other text, `candidates` finds the places where a document may begin, and `document` reads
-each of them. It searches broken ones with a `Reader`, which writes strict JSON as it goes. The
-first search shows the habits of the text. If it leaves a doubt, a second search has the real costs.
-`search` keeps the cheapest readers, `moves` and `strings` have their steps, `lexis` other
-spellings, and `costs` all costs. A document is refused if another reading is about as cheap.
-`answer` keeps the documents whose place says that they are the answer, makes one value of them, and
-refuses it if the text around it casts doubt on it.
+JSON. In other text, `candidates` finds the places where a document may begin, and `weighted` reads
+a document at each of them. `answer` keeps the documents whose place says that they are the answer,
+makes one value of them, and refuses it if the text around it casts doubt on it.
 """
 
 from collections.abc import Callable

@@ -32,8 +32,8 @@ from graph_retry._output.reading.candidates import (
     Candidate,
     candidates,
 )
-from graph_retry._output.reading.lexis import EDGES
 from graph_retry._output.reading.strict import strict_value
+from graph_retry._output.reading.weighted.lexis import EDGES
 from graph_retry._texts.json import identical, written
 from graph_retry._texts.on_demand import lazy
 

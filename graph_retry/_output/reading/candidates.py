@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from graph_retry._output.reading import Document
-from graph_retry._output.reading.document import mask_at, read_document
-from graph_retry._output.reading.lexis import EDGES, OPENING_KEY
-from graph_retry._output.reading.search import Work
+from graph_retry._output.reading.weighted.document import mask_at, read_document
+from graph_retry._output.reading.weighted.lexis import EDGES, OPENING_KEY
+from graph_retry._output.reading.weighted.search import Work
 from graph_retry._texts.on_demand import lazy
 
 TURN = lazy(  # In a chat transcript, a turn ends or the next turn begins with these marks.

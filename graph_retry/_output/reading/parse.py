@@ -13,8 +13,8 @@ from graph_retry._output.reading import (
     Wanted,
     repair,
 )
-from graph_retry._output.reading.lexis import EDGES
 from graph_retry._output.reading.strict import strict_value
+from graph_retry._output.reading.weighted.lexis import EDGES
 from graph_retry._texts.on_demand import lazy
 from graph_retry.records import RepairLevel
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from graph_retry._output.reading.search import START
-from graph_retry._output.reading.strings import Reader
+from graph_retry._output.reading.weighted.search import START
+from graph_retry._output.reading.weighted.strings import Reader
 from graph_retry.output import parse_output
 
 TOKENS = ("[", "]", "{", "}", ",", ":", '"', "'", "x", "1", " ", "\n", "//", "/*", "```")

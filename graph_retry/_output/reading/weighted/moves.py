@@ -11,8 +11,8 @@ import re
 from array import array
 from bisect import bisect_right
 
-from graph_retry._output.reading import lexis
-from graph_retry._output.reading.search import Frame, Node, Search, Step, Work
+from graph_retry._output.reading.weighted import lexis
+from graph_retry._output.reading.weighted.search import Frame, Node, Search, Step, Work
 from graph_retry._texts.on_demand import lazy
 
 _CLOSE = {"o": "}", "a": "]", "t": ")", "T": ")", "g": ")"}

@@ -9,7 +9,7 @@ number of steps, so that the time is proportional to the length of the text.
 
 from typing import NamedTuple
 
-from graph_retry._output.reading.costs import ACCIDENT, LOSSES, MARGIN
+from graph_retry._output.reading.weighted.costs import ACCIDENT, LOSSES, MARGIN
 
 CEILING, MAX_DEPTH, _PRIME = 120, 500, (1 << 61) - 1
 START, CHARACTERS, DOCUMENT = 25_000, 250, 10

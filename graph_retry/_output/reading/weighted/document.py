@@ -13,16 +13,10 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from graph_retry._output.reading import (
-    Document,
-    Grade,
-    Unreadable,
-    lexis,
-    merged,
-    refuse_if,
-    repair,
-)
-from graph_retry._output.reading.costs import (
+from graph_retry._output.reading import Document, Grade, Unreadable, merged, refuse_if, repair
+from graph_retry._output.reading.strict import finite, strict_part, unique
+from graph_retry._output.reading.weighted import lexis
+from graph_retry._output.reading.weighted.costs import (
     ACCIDENT,
     ACCIDENTS,
     COSTS,
@@ -34,10 +28,9 @@ from graph_retry._output.reading.costs import (
     SURPRISES,
     prices,
 )
-from graph_retry._output.reading.moves import BRACKETS, MORE
-from graph_retry._output.reading.search import CEILING, CHARACTERS, DOCUMENT, Node, Work
-from graph_retry._output.reading.strict import finite, strict_part, unique
-from graph_retry._output.reading.strings import Reader
+from graph_retry._output.reading.weighted.moves import BRACKETS, MORE
+from graph_retry._output.reading.weighted.search import CEILING, CHARACTERS, DOCUMENT, Node, Work
+from graph_retry._output.reading.weighted.strings import Reader
 from graph_retry._texts.on_demand import lazy
 from graph_retry.records import Repair
 

@@ -4,8 +4,8 @@ The mode has four characters: `S`, the opening quote, `k` (key) or `v` (value), 
 means that an inner quote has no partner yet.
 """
 
-from graph_retry._output.reading import lexis
-from graph_retry._output.reading.moves import Moves
+from graph_retry._output.reading.weighted import lexis
+from graph_retry._output.reading.weighted.moves import Moves
 from graph_retry._texts.on_demand import lazy
 
 _MEMBER = r"(?:[uU]?[\"'“`][^\"'”`\n]{0,200}[\"'”`]\s*+[:=]|[\w$][\w$.-]{0,100}\s*+[:=])"
