@@ -125,14 +125,10 @@ class _FileLock:
 
         if self._lock is None:
             mode = self._database.stat().st_mode & 0o666
-            self._lock = FileLock(self._path, mode=mode, thread_local=False)
+            # A soft lock, made where a file system has no locks, outlives the death of its holder.
+            self._lock = FileLock(self._path, mode=mode, thread_local=False, fallback_to_soft=False)
         with suppress(Timeout):
             self._lock.acquire(blocking=False)
-        if not isinstance(self._lock, FileLock):
-            # On a system without file locks, `filelock` makes a `SoftFileLock`, which stays locked
-            # after its holder has died.
-            self._lock.release()
-            raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
         return bool(self._lock.is_locked)
 
     def _make_folder(self) -> None:

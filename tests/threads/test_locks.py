@@ -111,7 +111,6 @@ def test_another_user_answers_or_is_told_what_to_do():
         assert [answered(str(path)) for path in paths[1:]] == [{"n": 1}] * 2
 
 
-@pytest.mark.filterwarnings("ignore:flock not supported")  # said by newer versions of filelock
 @pytest.mark.parametrize("is_left_over", [False, True])
 def test_a_file_system_without_locks_is_told(tmp_path, monkeypatch, is_left_over):
     """Nobody waits for a lock that cannot be, nor for a file that stays there."""
