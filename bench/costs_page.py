@@ -21,7 +21,7 @@ GROUPS = {
     "Another notation of the same value (grade `format`)": NOTATIONS,
     "A slip: one mark is missing or too many (grade `assumed`)": SLIPS,
     "An accident: at most one of them is repaired (grade `assumed`)": ACCIDENTS,
-    "A surprise: it changes no value, but makes another reading likelier": SURPRISES,
+    "A surprise: it changes no value, but makes another reading more likely": SURPRISES,
     "A loss: data is missing, and a reading with one is refused": LOSSES,
 }
 

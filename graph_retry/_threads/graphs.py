@@ -178,6 +178,6 @@ async def invoke(graph: Any, given: Any, config: RunnableConfig, **options: Any)
             raise
         thread_id = config.get("configurable", {}).get("thread_id")
         raise EmptyInputError(
-            f"nothing is saved of thread {thread_id!r}, so it cannot go on: start it with `invoke` "
+            f"thread {thread_id!r} has no checkpoint to continue from: start it with `invoke` "
             "and an input, or look whether its id and the storage are the right ones."
         ) from error

@@ -135,8 +135,8 @@ def _asked_again(thread: ThreadView, review_id: str | None) -> str | None:
         key = records[-1]["idempotency_key"]
         if review_id in [review_id_of(key, round_) for round_ in range(1, review["round"])]:
             return (
-                f"it is asked again as review {review['review_id']!r}: it was put off, given to "
-                "somebody, or an answer to it was refused"
+                f"it is asked again as review {review['review_id']!r}: it was deferred "
+                "or assigned, or an answer to it was refused"
             )
     return None
 
@@ -145,7 +145,7 @@ def _not_shown(thread: ThreadView, review_id: str | None) -> str | None:
     """Explain that the thread does not show a waiting call (`asyncio.gather` shows only one)."""
     if any(is_open(values, review_id) for _, values in thread.calls()):
         return (
-            "the thread does not show it yet: answer what is open, or continue the thread with "
+            "the thread does not show it yet: answer the open reviews, or continue the thread with "
             "`resume(graph, config)`"
         )
     return None

@@ -102,7 +102,7 @@ def show_review(screen: Screen, review: PendingReview) -> None:
 
 def show_ledger(screen: Screen, ledger: Ledger) -> None:
     """Show every attempt of a call, with its author, changes, outcome and cost."""
-    fork = "" if ledger.current else ", left behind by a fork"
+    fork = "" if ledger.current else ", replaced by a fork"
     screen.title(f"Attempts of {ledger.title or 'a call'}{fork}")
     rows = [
         (

@@ -33,7 +33,7 @@ def serve(source: Source, screen: Screen, *, port: int, by: str | None, read_onl
     with closing(_bound(port)) as bound:
         screen.say(f"http://127.0.0.1:{bound.getsockname()[1]}/?token={token}")
         if not source.can_answer:
-            screen.say("Only to look at: name the graph with --graph to answer, too.", "quiet")
+            screen.say("Read-only. To answer, name the graph with --graph.", "quiet")
         screen.say("Open this address in a browser on this machine. Ctrl-C stops it.", "quiet")
         source.runner.run(server.serve(sockets=[bound]))
 

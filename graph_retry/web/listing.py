@@ -23,7 +23,7 @@ ORDERS = {
     "oldest": "oldest first",
     "due": "due first",
     "alike": "one of each kind",
-    "off": "put off",
+    "off": "deferred",
 }
 
 

@@ -33,7 +33,7 @@ _DONE = {
         "The history records that it is invalid.",
     ),
     "defer": ("You will be asked later.", "The review comes back to the list by itself."),
-    "assign": ("It is given to them.", "The review stays open."),
+    "assign": ("The review is assigned.", "It stays open."),
 }
 
 
@@ -139,7 +139,7 @@ class Runs:
         try:
             outcome.following = await self._waiting.of_thread(run.reviews[0])
         except Exception as error:  # noqa: BLE001 - the known outcome must be shown in any case
-            outcome.text += f" What the thread waits for now cannot be read: {error!r:.300}."
+            outcome.text += f" The thread's open reviews cannot be read: {error!r:.300}."
             return outcome
         open_keys = {key_of(review) for review in outcome.following}
         for review in run.reviews:

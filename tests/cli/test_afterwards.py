@@ -21,7 +21,7 @@ def test_a_call_that_failed_again_out_of_sight_is_not_finished(sqlite, run, call
     code, out, _ = run(*answer(sqlite, "approve", graph="gathered"))
     assert (code, calls(), "Finished" in out) == (0, 3, False)
     assert "Attempt 2 failed, too: ValidationError" in out
-    assert "It is asked about once what else waits on this thread is answered." in out
+    assert "Its review opens when the other reviews of this thread are answered." in out
     for _ in range(2):
         code, out, _ = run(*answer(sqlite, "edit", "n=2", graph="gathered"))
         assert (code, out.splitlines()[0]) == (0, "Finished:")

@@ -206,7 +206,7 @@ def test_an_editor_changes_the_params(editor):
     [
         ("pass", "nothing was changed"),
         ("text = text[:-3]", "no JSON"),
-        ("text = '[]'", "no JSON object"),
+        ("text = '[]'", "not a JSON object"),
         ("text = text.replace('\"x\": \"1\"', '')", "`/opt/deep/x` is missing"),
         ("sys.exit(1)", "the editor .* failed"),
     ],
@@ -222,7 +222,7 @@ def test_what_was_saved_is_edited_on(editor):
     """A comma too many, or an edit that is refused later, is mended and not typed again."""
     draft = Draft()
     editor("text = text.replace('1', '7', 1).rstrip()[:-1]")
-    with pytest.raises(UnreadableError, match=r"no JSON .*\. Type edit to mend it"):
+    with pytest.raises(UnreadableError, match=r"not JSON .*\. Type edit to correct it"):
         from_line("edit", SHOWN, draft)
     editor("text += '}'")
     assert from_line("edit", SHOWN, draft) == edit(n=7)

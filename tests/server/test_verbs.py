@@ -166,7 +166,7 @@ def test_an_answer_that_comes_second_is_told_so(served):
         found = list(pool.map(lambda case: beaten(served, *case), cases))
     for (form, rival), (told, calls, output) in zip(cases, found, strict=True):
         who = "human" if rival == "new input" else "human:ada"
-        assert re.search(f"was first on thread '.*': {who} ran it on at 20", told), (form, rival)
+        assert re.search(f"was first on thread '.*': {who} continued it at 20", told), (form, rival)
         assert (calls, output) == ([0, 1], {"n": 2}), (form, rival)
 
 
@@ -181,7 +181,9 @@ def test_an_answer_while_the_thread_runs_is_refused(served, config):
         (review,) = pending_reviews(graph, config)
         slow = {**edit(n=3, note=f"gate-{thread_id}"), "by": "ada"}
         run = client.runs.create(thread_id, "node", command={"resume": {review.interrupt_id: slow}})
-        with pytest.raises(StaleDecision, match="nothing was written: human:ada ran it on at 20"):
+        with pytest.raises(
+            StaleDecision, match="nothing was written: human:ada continued it at 20"
+        ):
             review.answer(respond({"n": 9}))
         (served.folder / f"gate-{thread_id}").touch()
         assert client.runs.join(thread_id, run["run_id"])["output"] == {"n": 3}
@@ -204,5 +206,5 @@ def test_of_two_processes_one_answers(served, config):
     (n,) = (each.split()[1] for each in outcomes if each.startswith("applied"))
     (stale,) = (each for each in outcomes if each.startswith("stale"))
     (winner,) = (name for name in people if people[name] == n)
-    assert f"human:{winner} ran it on at 20" in stale
+    assert f"human:{winner} continued it at 20" in stale
     assert [call["n"] for call in served.calls(thread_id)] == [0, int(n)]

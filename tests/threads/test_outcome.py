@@ -82,7 +82,7 @@ def test_an_answer_is_told_to_be_refused_where_another_question_is_shown_first()
         (again,) = told.value.review_ids
         with pytest.raises(StaleDecision, match=f"asked again as review '{again}'"):
             await first.aanswer(respond({"n": 1}))
-        with pytest.raises(StaleDecision, match="does not show it yet: answer what is open"):
+        with pytest.raises(StaleDecision, match="does not show it yet: answer the open reviews"):
             await aresume(graph, thread(), answers={again: respond({"n": 1})})
         await shown.aanswer(respond({"n": 2}))
         return await aresume(graph, thread(), answers={again: respond({"n": 1})})
@@ -204,7 +204,9 @@ def test_a_streamed_answer_that_is_refused_is_told_at_the_end():
 def test_a_thread_that_is_not_there_is_told_as_that(form, mode):
     """A mistyped id, a deleted thread, another database: there is nothing to go on with."""
     graph = waiting(form, mode, Model())
-    with pytest.raises(EmptyInputError, match=r"nothing is saved of thread 'typo'.*start it"):
+    with pytest.raises(
+        EmptyInputError, match=r"thread 'typo' has no checkpoint to continue from.*start it"
+    ):
         answer(mode, graph, thread("typo"))
     with pytest.raises(StaleDecision, match="'typo' has no open review"):
         answer(mode, graph, thread("typo"), edit(n=1))

@@ -91,7 +91,7 @@ def test_reviews_of_a_server_are_answered(tmp_path):
         app = create_app(source, authorize=lambda _: "ada")
         with TestClient(app, headers=SAME_SITE) as client:
             address, page = opened(client)
-            assert "What is suggested" in page
+            assert "Suggested changes" in page
             form = Form(page)
             form.choose("edit")
             form.fill("number:/temperature", "3")

@@ -56,7 +56,7 @@ def test_a_fact_with_a_heading_is_on_the_page(desk, monkeypatch):
 
 
 def test_a_review_is_put_off_and_comes_back_when_it_is_asked_for(desk):
-    """It leaves the list without a call, is listed as put off, and can be answered all the same."""
+    """It leaves the list without a call, is listed as deferred, and can still be answered."""
     desk.options["allowed_decisions"] = ["approve", "defer"]
     desk.wait()
     with desk.client() as client:
@@ -86,7 +86,7 @@ def test_a_review_is_given_to_somebody(desk):
         form = Form(opened(client)[1])
         form.choose("assign")
         form.fill("to.text:", "grace")
-        assert "It is given to them." in sent(client, form).text
+        assert "The review is assigned." in sent(client, form).text
         assert "assignee: grace" not in page
         assert "assignee: grace" in client.get("/").text
     assert len(desk.calls) == 1

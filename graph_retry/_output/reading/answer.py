@@ -103,7 +103,7 @@ _LOOSE = lazy(
     r"[ \t]*[,;]?[ \t\r]*(?:(?://|#|/\*).*)?$)"
 )
 REASONS = (
-    Reason("after", "ambiguous", "The text behind the answer takes it back", _TAKEN_BACK, True),
+    Reason("after", "ambiguous", "The text after the answer retracts it", _TAKEN_BACK, True),
     Reason("before", "ambiguous", "The text says that this is not the answer", _NEGATED, True),
     Reason("after", "elided", "The text says that data was left out", _OMITTED, True),
     Reason("before", "elided", "The text says that data was left out", _OMITTED, True),
@@ -241,6 +241,6 @@ def _scalar(text: str, start: int, wanted: Wanted) -> Document:
         declined = _DECLINED.search(text)
         refuse_if(declined, "refusal", start, "The model declined to answer.")
         raise Unreadable("no_json", start, "There is no JSON document in the text.")
-    refuse_if(wanted.complete is False, "truncated", len(text), "The value may go on.")
+    refuse_if(wanted.complete is False, "truncated", len(text), "The value may continue.")
     note = repair("surroundings", 0, f"left out around the answer: {text.strip()[:60]}")
     return Document(*match.span("value"), value, [note])

@@ -68,7 +68,7 @@ def _read(text: str, level: RepairLevel, wanted: Wanted) -> Document:
         position = low + error.pos if isinstance(error, json.JSONDecodeError) else 0
         raise Unreadable("syntax", position, f"This is no strict JSON: {error!s:.40}.") from None
     if wanted.complete is False and high == len(text) and type(value) in {int, float}:
-        raise Unreadable("truncated", high, "The number may go on.")
+        raise Unreadable("truncated", high, "The number may continue.")
     kind = "code_fence" if _FENCE_LINE.match(text[:low].lstrip(EDGES)) else "white_space"
     around = [repair(kind, 0, "left out around the answer")]
     inner = _in_string(value, level, wanted) if type(value) is str else None

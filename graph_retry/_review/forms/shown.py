@@ -139,7 +139,7 @@ def hidden_in(value: Any, shown: Any, original: Any) -> str | None:
     texts = {*_leaves(value, str)} - {*before} if words else ()
     left = next((word for word in sorted(words) if any(word in text for text in texts)), None)
     return left and (
-        f"has {literal(left, 80)}, and it is not known what stands behind it. Leave the text as it "
+        f"has {literal(left, 80)}, and its original is unknown. Leave the text as it "
         "is shown, or write all of it."
     )
 

@@ -83,7 +83,7 @@ class RemoteRuns:
                 raise
             first = await self._first(by_id)
             raise StaleDecision(
-                f"thread {self._thread_id!r} is being run on the server, so nothing was written: "
+                f"thread {self._thread_id!r} is running on the server, so nothing was written: "
                 f"{first or 'look at it again'}."
             ) from error
         if first := await self._first(by_id):
@@ -101,7 +101,7 @@ class RemoteRuns:
         for run in reversed(before):
             for interrupt_id in by_id if run["run_id"] not in self._finished else ():
                 if (answer := _answer_to(interrupt_id, run)) is not _ANOTHER:
-                    return "{1} ran it on at {0}".format(*_signed(run, answer))
+                    return "{1} continued it at {0}".format(*_signed(run, answer))
         return None
 
     async def questions(self) -> list[Any]:

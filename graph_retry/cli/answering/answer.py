@@ -202,7 +202,7 @@ class Desk:
                 failure = last["failure"]
                 error = f"{failure['type']}: {failure['message']}" if failure else ""
                 self._tell_attempt(last["number"], error)
-                waits = "It is asked about once what else waits on this thread is answered."
+                waits = "Its review opens when the other reviews of this thread are answered."
                 return self.screen.say(waits)
             result = ledger.value_at(last["number"])
         if review.value.get("redacted"):

@@ -68,9 +68,9 @@ def from_words(words: Sequence[str], shown: dict[str, Any]) -> Decision:
 _OF_THE_PROMPT = """\
   skip                leave this one open, and go to the next
   help                show this list; ? does the same
-  Ctrl-C              stop here; what is open stays open
+  Ctrl-C              stop here; open reviews stay open
 Type edit alone to change params in $EDITOR, and edit FIELD to open one text there.
-The beginning of a word is enough, where no other word here begins with it."""
+The beginning of a word is enough, if no other word here begins with it."""
 
 
 def ways(offered: Sequence[str], review: Review) -> str:
@@ -99,7 +99,9 @@ def completed(line: str, offered: Sequence[str]) -> str:
     if begun in (*WORDS, "skip", "help") or not begun or not found:
         return "help" if word == "?" else line
     if len(found) > 1:
-        raise UnreadableError(f"{word!r} begins {' and '.join(found)}: type one letter more.")
+        raise UnreadableError(
+            f"{word!r} is the beginning of {' and '.join(found)}: type one more letter."
+        )
     return f"{found[0]}{space}{rest}"
 
 
@@ -211,7 +213,7 @@ def edited(shown: dict[str, Any], changes: Sequence[str]) -> dict[str, Any]:
     for change in changes:
         name, sign, text = change.partition("=")
         if not sign or not name:
-            raise UnreadableError(f"{change!r} is no change: write field=value.")
+            raise UnreadableError(f"{change!r} is not a change: write field=value.")
         fields[name] = _value(text, shown.get(name))
     return fields
 
@@ -242,10 +244,10 @@ def _read_params(text: str, shown: dict[str, Any]) -> dict[str, Any]:
         after = read_json(text)
     except NotJsonError as error:
         raise UnreadableError(
-            f"what was saved is no JSON ({error}). Type edit to mend it."
+            f"the saved text is not JSON ({error}). Type edit to correct it."
         ) from None
     if not is_object(after):
-        raise UnreadableError("what was saved is no JSON object of the params.")
+        raise UnreadableError("the saved text is not a JSON object of the params.")
     if missing := removed_field(shown, after):
         raise UnreadableError(f"`{missing}` is missing: a field can be changed, not removed.")
     return after

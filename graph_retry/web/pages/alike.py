@@ -114,8 +114,8 @@ async def outcomes(site: Site, request: Request, access: Access) -> Response:
     sent = site.runs.get(request.path_params["name"])
     if sent is None or access.key is not None:
         return site.message(
-            request, 404, "These answers are unknown here.",
-            "The server was restarted since. The list shows what still waits.", access,
+            request, 404, "These answers are unknown.",
+            "The server was restarted. The list shows the open reviews.", access,
         )  # fmt: skip
     await sent.wait(SOON_S)
     runs = [run for run in sent.runs if access.sees(run.reviews[0])]
@@ -173,4 +173,4 @@ def _unpacked(text: str) -> Posted:
     try:
         return [(str(name), str(value)) for name, value in json.loads(base64.b64decode(text))]
     except (ValueError, TypeError):
-        raise NotAllowedError(400, "This form is not whole: open the review again.") from None
+        raise NotAllowedError(400, "This form is incomplete: open the review again.") from None

@@ -94,8 +94,8 @@ async def outcome(site: Site, request: Request, access: Access) -> Response:
     runs = [run for run in sent.runs if key in map(key_of, run.reviews)] if sent else []
     if sent is None or not runs or not access.sees(runs[0].reviews[0]):
         return site.message(
-            request, 404, "This answer is unknown here.",
-            "The server was restarted since. The list shows what still waits.", access,
+            request, 404, "This answer is unknown.",
+            "The server was restarted. The list shows the open reviews.", access,
         )  # fmt: skip
     run = runs[0]
     await sent.wait(SOON_S)
