@@ -165,13 +165,13 @@ PLAIN: dict[str, Make] = {
     "`json.loads` and pydantic, blind retries": raw(RETRIES),
 }
 NOTES = """\
-A success is a value that equals the truth, types included; a wrong value is accepted and does not.
-The model never errs in substance, and with a tool it gives the same text as the tool's arguments:
-real ones write fewer fences there. A provider that holds a model to a schema token by token has
-fewer malformed answers to begin with. instructor ends at the finish reason `length` by design, and
-validates strictly by default. LangChain's parsers are not given the
-finish reason, and close a text that was cut off. `create_agent` and trustcall never see what is no
-JSON in a tool call as one."""
+A success is a value that equals the true one, with its types. A wrong value was accepted although
+it differs. The scripted model makes mistakes only in the form of its answer. With a tool, it gives
+the same text as the tool's arguments; real models write fewer fences there. If a provider enforces
+a schema token by token, fewer answers are malformed. By design, instructor stops at the finish
+reason `length` and validates strictly. LangChain's parsers do not get the finish reason, and close
+a text that was cut off. `create_agent` and trustcall do not get tool calls whose arguments are not
+JSON."""
 HEADINGS = ["", "success", "of what was not cut off", "wrong", "failed", "calls", "calls a success"]
 HEADINGS += ["characters sent", "characters a retry"]
 
@@ -182,8 +182,9 @@ def main() -> None:
     print(
         f"{MALFORMED:.0%} of the first answers are malformed, in equal shares: "
         + ", ".join(kind for kind in KINDS if kinds[kind])
-        + f". Told what was wrong, the model corrects itself with {HEEDED:.0%}, else with "
-        f"{LUCKY:.0%}; otherwise it gives the same answer again. At most {RETRIES} retries.\n"
+        + f". If the model is told what was wrong, it corrects itself in {HEEDED:.0%} of the "
+        f"cases; if not, in {LUCKY:.0%}. Otherwise it gives the same answer again. At most "
+        f"{RETRIES} retries.\n"
     )
     print(f"In this process, {TASKS:,} tasks (seed {SEED}):\n")
     tasks = make_tasks(TASKS, SEED)
@@ -248,7 +249,7 @@ def show(rows: dict[str, Row]) -> None:
         for what, counts in (("failed", row.failed), ("wrong", row.wrong))
         if counts
     ]
-    print("\n".join(["Which:", "", *counted, ""]))
+    print("\n".join(["By kind of damage:", "", *counted, ""]))
 
 
 if __name__ == "__main__":
