@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import time
+from collections import defaultdict
 from collections.abc import (
     AsyncIterable,
     Awaitable,
@@ -139,3 +140,28 @@ async def sleep(seconds: float) -> None:
         time.sleep(seconds)  # noqa: ASYNC251 - no event loop waits for it
     else:
         await asyncio.sleep(seconds)
+
+
+class SharedReads:
+    """Reads whose results several calls share: the first call that needs a result makes the read.
+
+    If a read fails, the next call makes it again.
+    """
+
+    def __init__(self) -> None:
+        self._results: dict[str, Any] = {}
+        self._locks: defaultdict[Any, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    async def get(self, name: str, read: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Return the result of the first read of this name, which may be `read`."""
+        # A sync call does not wait for others: it may block the event loop that makes the read.
+        if is_sync():
+            return await self._result(name, read)
+        async with self._locks[name, asyncio.get_running_loop()]:
+            return await self._result(name, read)
+
+    async def _result(self, name: str, read: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        if name not in self._results:
+            self._results.setdefault(name, await read())
+        result: T = self._results[name]
+        return result

@@ -1,28 +1,22 @@
 """Find the saved state of a call among the calls of one task.
 
 LangGraph numbers the subgraphs that a task invokes, in the order in which they start. If the order
-changes, a call would find the state of a different call. Therefore this module builds the namespace
-of a call from its identity (see `_state/identity.py`) and, if the task makes equal calls, a number.
-
-The number counts equal calls within one execution of the task. An execution is one scratchpad and
-one attempt of the node, because a retry policy runs a node again with the same scratchpad.
-(Observed by printing both in a node that fails.)
+changes, a call would find the state of a different call. Therefore each call gets a namespace made
+of its identity (see `_state/identity.py`) and, if one execution of the task makes equal calls, a
+number. An execution is one scratchpad and one attempt of the node, because a retry policy runs a
+node again with the same scratchpad. (Observed by printing both in a node that fails.)
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import threading
-from collections import Counter, defaultdict
 from collections.abc import Mapping
-from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from typing import Any
-from weakref import WeakKeyDictionary, WeakSet
+from weakref import WeakKeyDictionary
 
-from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 
 from graph_retry._functions.awaiting import sleep
 from graph_retry._langgraph.checkpoints import (
@@ -35,7 +29,7 @@ from graph_retry._langgraph.checkpoints import (
     read_checkpoint,
     waits_for,
 )
-from graph_retry._langgraph.fork import past_of
+from graph_retry._langgraph.fork import read_past_calls
 from graph_retry._langgraph.open_reviews import has_table, waiting_in
 from graph_retry._langgraph.run_config import (
     may_be_resumed,
@@ -44,77 +38,45 @@ from graph_retry._langgraph.run_config import (
     scratchpad_in,
 )
 from graph_retry._langgraph.shown import questions_of
-from graph_retry._params.patch import Encoded
 from graph_retry._state.attempts import records_in
-from graph_retry._state.identity import Made, body_of, changed_fields, first_params
-from graph_retry._state.namespaces import are_namesakes, call_namespace_of, namesakes
+from graph_retry._state.execution import Execution
+from graph_retry._state.identity import Made, changed_fields, first_params
+from graph_retry._state.namespaces import are_namesakes, namesakes
 from graph_retry._state.position import ANSWER
 
 _LOG = logging.getLogger("graph_retry")
-
-_PATIENCE = 60.0
-"""Seconds that a pausing call waits for the other calls of its task. The wait is limited because
-one of them may wait for this call. A model call still in flight then is made again on resume."""
 
 _ANCHORED = 5.0
 """Seconds that a call waits until the checkpoint that its task began from is saved. The wait is
 limited because LangGraph may fail to save, and raises that error only after its tasks ended."""
 
+_executions: WeakKeyDictionary[Any, dict[int, Execution]] = WeakKeyDictionary()
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class Slot:
-    """The namespace of a call's state, with facts about the calls of the same execution.
+    """The place of a call's state.
 
+    execution: The execution of the task that makes the call.
     is_saved: Whether the namespace has a checkpoint.
     past: The state of the call before a fork. None if this run need not copy that state.
     note: A warning for reviewers that this new call may be meant to continue a waiting call.
-    at_rest: A future that is done when the run of the call has ended.
-    beside: The futures `at_rest` of all calls of the execution.
     """
 
     namespace: str
+    execution: Execution
     is_saved: bool = False
     past: dict[str, Any] | None = None
     note: str | None = None
-    beside: WeakSet[Future[None]] = field(default_factory=WeakSet[Future[None]])
-    at_rest: Future[None] = field(default_factory=Future[None])
 
     def end(self) -> None:
         """Mark the run of the call as ended."""
-        if not self.at_rest.done():
-            self.at_rest.set_result(None)
+        self.execution.end(self)
 
     async def pause(self) -> None:
-        """Wait until the other calls of the task have paused or ended.
-
-        Under `asyncio.gather`, the first call that pauses ends the task. The result of a model call
-        that still runs would be lost, and a resume would make the model call again.
-        """
+        """Mark the run as ended, and wait until the other calls of the task paused or ended."""
         self.end()
-        if self.beside:
-            beside = map(asyncio.wrap_future, self.beside)
-            await asyncio.wait([*beside], timeout=_PATIENCE)
-
-
-@dataclass
-class _Execution:
-    """The calls that one execution of a task makes.
-
-    begun: The number of calls that have begun, by namespace.
-    bodies: The functions of equal calls (see `body_of`), by namespace.
-    params_of_key: The first params of each call that has a key, by call name and key.
-    is_anchored: Whether the checkpoints that the task began from are saved.
-    """
-
-    begun: Counter[str] = field(default_factory=Counter[str])
-    bodies: dict[str, set[Any]] = field(default_factory=lambda: defaultdict(set[Any]))
-    params_of_key: dict[tuple[str, str], Encoded] = field(default_factory=dict[Any, Encoded])
-    running: WeakSet[Future[None]] = field(default_factory=WeakSet[Future[None]])
-    is_anchored: bool = False
-
-
-_lock = threading.Lock()
-_executions: WeakKeyDictionary[Any, dict[int, _Execution]] = WeakKeyDictionary()
+        await self.execution.rest()
 
 
 async def find_slot(
@@ -128,38 +90,33 @@ async def find_slot(
     scratchpad = scratchpad_in(configurable)
     if saver is None or scratchpad is None:
         return None
-    # Sync calls of one node may begin in several threads at once. The lock keeps them in order.
-    with _lock:
-        # A retry policy runs a node again with the same scratchpad, so executions may share it.
-        known = _executions.setdefault(scratchpad.get_null_resume, defaultdict(_Execution))
-        execution = known[node_attempt(configurable)]
-        namespace = _begun(made, execution, configurable["checkpoint_ns"])
-    if not execution.is_anchored and saves_later(configurable):
-        await _wait_for_anchor(configurable, saver)
-    execution.is_anchored = True
+    new = Execution(configurable["checkpoint_ns"])
+    attempts = _executions.setdefault(scratchpad.get_null_resume, {})
+    execution = attempts.setdefault(node_attempt(configurable), new)
+    namespace, reads = execution.begin(made), execution.reads
+    if saves_later(configurable):
+        await reads.get("anchor", partial(_wait_for_anchor, configurable, saver))
+    saved: CheckpointTuple | None = None
     past: dict[str, Any] | None = None
     note: str | None = None
-    thread_id = str(configurable["thread_id"])
-    may_be_saved = may_be_resumed(configurable)
-    saved = await newest_checkpoint(saver, thread_id, namespace) if may_be_saved else None
-    name = made.name
-    before = records_in(saved.checkpoint["channel_values"]) if made.is_task and saved else []
-    # The task's own namespace holds a different call, so this task makes several calls. This call
-    # then gets a namespace by its identity.
-    if before and before[-1].get("name", name) != name:
-        with _lock:
-            execution.begun[namespace] -= 1
-            made = replace(made, is_task=False)
-            namespace = _begun(made, execution, configurable["checkpoint_ns"])
+    if may_be_resumed(configurable):
+        thread_id = str(configurable["thread_id"])
         saved = await newest_checkpoint(saver, thread_id, namespace)
-    await check_clock(saved)
-    # The first step copies the past state. After a crash before that step, it is still needed.
-    if may_be_saved and not (saved and ANSWER in saved.checkpoint["channel_values"]):
-        past = await past_of(configurable, saver, made, namespace)
-        if past is None and made.key is None and not made.is_task:
-            note = await _note_changed(made, execution, configurable, saver)
-    slot = Slot(namespace, saved is not None, past, note, execution.running)
-    execution.running.add(slot.at_rest)
+        # If the task's own namespace holds a different call, this task makes several calls. This
+        # call then gets a namespace by its identity.
+        if made.is_task and _name_in(saved, made.name) != made.name:
+            made = replace(made, is_task=False)
+            namespace = execution.begin_beside(made)
+            saved = await newest_checkpoint(saver, thread_id, namespace)
+        await check_clock(saved)
+        # The first step copies the past state. After a crash before that step, it is still needed.
+        if not (saved and ANSWER in saved.checkpoint["channel_values"]):
+            calls = await reads.get("past", partial(read_past_calls, configurable, saver))
+            past = calls.continued_by(made, execution.task, namespace) if calls else None
+            if past is None and made.key is None and not made.is_task:
+                note = await _note_changed(made, execution, thread_id, saver)
+    slot = Slot(namespace, execution, saved is not None, past, note)
+    execution.start(slot)
     return slot
 
 
@@ -184,63 +141,37 @@ async def _wait_for_anchor(
             pause, waited = min(2 * pause, 0.1), waited + pause
 
 
-def _begun(made: Made, execution: _Execution, task: str) -> str:
-    """Count a call that begins, and return its namespace. A lone call gets the task's namespace."""
-    identity: str | None = None
-    if not made.is_task or execution.begun[task]:
-        # If user code passes its config to several retry nodes, each looks like the task itself.
-        made = replace(made, is_task=False) if made.is_task else made
-        identity = made.identity
-    if identity is None or made.params is None:
-        execution.begun[task] += 1
-        return task
-    name, key = made.name, made.key
-    known = execution.params_of_key.setdefault((name, key), made.params) if key else made.params
-    if known != made.params:
-        raise ValueError(
-            f"`key={key!r}` names two calls of `{name}` with different params in one node: give "
-            "each call a key of its own."
-        )
-    namespace = call_namespace_of(task, name, identity)
-    bodies, body = execution.bodies[namespace], body_of(made.llm_call)
-    if len(bodies) == 1 and body not in bodies:
-        # A warning is enough, because a new version of the same function has a different body as
-        # well, and must still find its calls.
-        _LOG.warning(
-            "two calls of `%s` in this node have equal params and different functions, so only "
-            "their order distinguishes them: give each call a `name=` or `key=` of its own.",
-            name,
-        )
-    bodies.add(body)
-    number = execution.begun[namespace]
-    own = call_namespace_of(task, name, identity, number) if number else namespace
-    execution.begun.update({namespace, own})
-    return own
+def _name_in(saved: CheckpointTuple | None, default: str) -> str:
+    """Return the name of a saved call; `default` if no call is saved, or without its name."""
+    records = records_in(saved.checkpoint["channel_values"]) if saved else []
+    return records[-1].get("name", default) if records else default
 
 
 async def _note_changed(
-    made: Made,
-    execution: _Execution,
-    configurable: Mapping[str, Any],
-    saver: BaseCheckpointSaver[Any],
+    made: Made, execution: Execution, thread_id: str, saver: BaseCheckpointSaver[Any]
 ) -> str | None:
     """Warn if a new call may be meant to be a saved call of its name; return the warning.
 
     This changes no result, because a loop, a new version of the node and parallel calls look alike.
     """
-    thread_id, name = str(configurable["thread_id"]), made.name
-    start = namesakes(configurable["checkpoint_ns"], name)
-    differences: list[str] = []
-    for namespace in await namespaces_in(saver, thread_id, start):
-        # A call inside a call of this name has a longer namespace, and is no namesake.
-        if execution.begun[namespace] or not are_namesakes(namespace, start):
-            continue
-        newest = await newest_checkpoint(saver, thread_id, namespace)
-        made_with = newest and first_params(newest.checkpoint["channel_values"], "params")
-        if made_with is not None:
-            differences.append(changed_fields(made_with, made.params))
-    if not differences:
+    name, start = made.name, namesakes(execution.task, made.name)
+
+    async def read() -> dict[str, dict[str, Any]]:
+        found: dict[str, dict[str, Any]] = {}
+        for namespace in await namespaces_in(saver, thread_id, start):
+            # A call inside a call of this name has a longer namespace, and is no namesake.
+            if are_namesakes(namespace, start) and not execution.begun[namespace]:
+                newest = await newest_checkpoint(saver, thread_id, namespace)
+                params = newest and first_params(newest.checkpoint["channel_values"], "params")
+                if params is not None:
+                    found[namespace] = params
+        return found
+
+    earlier = await execution.reads.get(start, read)
+    missing = [params for namespace, params in earlier.items() if not execution.begun[namespace]]
+    if not missing:
         return None
+    differences = (changed_fields(params, made.params) for params in missing)
     note = (
         f"an earlier run of this node made a call of `{name}` with other params (they differ in "
         f"{min(differences, key=len)}), which this run has not made so far; if both are meant to "

@@ -22,7 +22,6 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.base.id import uuid6
 from langgraph.graph import START
 from langgraph.types import Overwrite
-from typing_extensions import TypedDict
 
 from graph_retry._functions.awaiting import sync_or_async
 from graph_retry._langgraph.checkpoints import (
@@ -34,11 +33,9 @@ from graph_retry._langgraph.checkpoints import (
     thread_id_of,
     values_of,
 )
-from graph_retry._state.attempts import located, records_in
-from graph_retry._state.going_back import REWIND, RewindRefused, reopened
-from graph_retry._state.identity import Made, changed_fields, first_params
-from graph_retry._state.namespaces import outermost, without_task_ids
-from graph_retry._state.position import ANSWER, LOOP, Loop, loop_of
+from graph_retry._state.going_back import RewindRefused
+from graph_retry._state.past_calls import ForkNote, PastCalls
+from graph_retry._state.position import LOOP, loop_of
 
 COPY = "__copy__"
 """The node name with which LangGraph's `update_state` copies a checkpoint to its thread's end."""
@@ -57,21 +54,9 @@ They tell a call that it is in a fork. Other calls need not read the (perhaps la
 """
 
 
-class _ForkNote(TypedDict):
-    """A message from a fork to the calls that run in it.
-
-    `root` is the id of the forked checkpoint of the outermost graph. If `answer` is given, the call
-    whose namespace is `call` is resumed with that answer.
-    """
-
-    root: str
-    call: str
-    answer: dict[str, Any] | None
-
-
 def fork_note(root: str, call: str = "", answer: dict[str, Any] | None = None) -> str:
-    """Return the fork note as JSON; `_ForkNote` explains the fields."""
-    fork: _ForkNote = {"root": root, "call": call, "answer": answer}
+    """Return the fork note as JSON; `ForkNote` explains the fields."""
+    fork: ForkNote = {"root": root, "call": call, "answer": answer}
     return json.dumps(fork)
 
 
@@ -95,7 +80,7 @@ async def put_fork(saver: BaseCheckpointSaver[Any], old: RunnableConfig, note: s
 
 async def _note_of(
     configurable: Mapping[str, Any], saver: BaseCheckpointSaver[Any]
-) -> _ForkNote | None:
+) -> ForkNote | None:
     """Return the note for the calls of this task, if it began from a fork."""
     told: Any = configurable.get(FORK)
     note: str | None = told[0] if told else None
@@ -112,57 +97,17 @@ def _root_of(configurable: Mapping[str, Any]) -> str:
     return str(configurable.get("checkpoint_map", {}).get("", ""))
 
 
-async def past_of(
-    configurable: Mapping[str, Any], saver: BaseCheckpointSaver[Any], made: Made, namespace: str
-) -> dict[str, Any] | None:
-    """Return the state that a call had before the fork; None without a fork or an earlier state.
-
-    The earlier call has the same name, task path and identity. Equal calls differ in the numbers in
-    their namespaces; those of a loop are matched in order, by the namespaces that calls continue.
-
-    Raises:
-        ValueError: If a call should be rewound, but the node now calls with different params.
-    """
+async def read_past_calls(
+    configurable: Mapping[str, Any], saver: BaseCheckpointSaver[Any]
+) -> PastCalls | None:
+    """Read the calls made from the checkpoint of a fork; None if the task began from no fork."""
     fork = await _note_of(configurable, saver)
     if fork is None:
         return None
-    name, rewound, here = made.name, fork["call"], without_task_ids(namespace)
-    if made.task_path is None:
-        raise RewindRefused(f"LangGraph does not tell in which branch `{name}` is called.")
-    thread_id = str(configurable["thread_id"])
-    saved = await list_checkpoints(saver, {"configurable": {"thread_id": thread_id}})
-    there = {
-        place: values
-        for place, values in _made_from(fork["root"], saved).items()
-        if loop_of(values)["task_path"] == made.task_path
-        and [each.get("name", name) for each in records_in(values)[-1:]] == [name]
-    }
-    same = [place for place in there if loop_of(there[place])["identity"] == made.identity]
-    # A lone retry node is known by its task, whatever its params are today. The params may come
-    # from the output of the rewound call only in the same task of the outermost graph.
-    if namespace == configurable["checkpoint_ns"] and [*map(without_task_ids, there)] == [here]:
-        independent = outermost(rewound) != outermost(*there)
-        same = [*there] if independent or rewound in there else same
+    thread: RunnableConfig = {"configurable": {"thread_id": str(configurable["thread_id"])}}
+    saved = await list_checkpoints(saver, thread)
     taken = continued_in(saved, _root_of(configurable))
-    free = [place for place in same if place not in taken]
-    place = next((each for each in free if without_task_ids(each) == here), next(iter(free), None))
-    if place is None:
-        if fork["answer"] is not None and rewound in {*there} - taken:
-            fields = changed_fields(first_params(there[rewound], "params") or {}, made.params)
-            raise RewindRefused(
-                f"the node calls `{name}` with other params now (they differ in {fields}), so it "
-                "is not known to be the same call. Give the call a `key=` that stays the same, or "
-                "the node the params that it had."
-            )
-        return None
-    values = located(there[place], place)
-    if place == rewound and fork["answer"] is not None:
-        number, count = fork["answer"][REWIND]["attempt"], len(records_in(values))
-        if not 1 <= number <= count:  # A client may send a number without having read the ledger.
-            raise RewindRefused(f"`attempt` is {number}, and the call has {count}.")
-        again: Loop = {**reopened(values), "continues": place}
-        return {**values, LOOP: again, ANSWER: {"value": fork["answer"]}}
-    return {**values, LOOP: {**loop_of(values), "continues": place}}
+    return PastCalls(fork, _made_from(fork["root"], saved), taken)
 
 
 def continued_in(saved: list[CheckpointTuple], root: str) -> set[str | None]:

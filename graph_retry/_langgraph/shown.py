@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -22,6 +23,7 @@ from langgraph.checkpoint.serde.types import INTERRUPT, RESUME
 from langgraph.config import get_config
 from langgraph.types import Interrupt
 
+from graph_retry._functions.awaiting import SharedReads
 from graph_retry._langgraph.checkpoints import (
     NO_TASK,
     newest_checkpoint,
@@ -64,14 +66,18 @@ class Shown(NamedTuple):
         return before
 
 
-async def look_at_shown(review_id: str) -> Shown:
-    """Find the question for which an answer waits, before `interrupt` takes that answer."""
+async def look_at_shown(review_id: str, reads: SharedReads) -> Shown:
+    """Find the question for which an answer waits, before `interrupt` takes that answer.
+
+    An answer was sent before this run. Therefore the questions that the thread showed when the
+    first call of the execution looked (`reads`) tell more than those of a later moment.
+    """
     configurable = get_config().get("configurable", {})
     saver = saver_in(configurable)
     if saver is None or not has_answer(configurable):
         return Shown()
     thread_id = str(configurable["thread_id"])
-    thread = await newest_checkpoint(saver, thread_id, "")
+    thread = await reads.get("thread", partial(newest_checkpoint, saver, thread_id, ""))
     questions = list(questions_of(thread))
     if any(question.get("review_id") == review_id for question in questions):
         return Shown(saver=saver, thread=thread)

@@ -9,6 +9,7 @@ import json
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
@@ -20,7 +21,7 @@ from langgraph.graph import START
 from langgraph.graph.state import CompiledStateGraph, StateGraph
 from langgraph.types import Command, StateUpdate
 
-from graph_retry._functions.awaiting import run_async, run_sync, sync_or_async
+from graph_retry._functions.awaiting import SharedReads, run_async, run_sync, sync_or_async
 from graph_retry._langgraph.calls import Slot, find_slot, tell_ended, tell_ended_by_input
 from graph_retry._langgraph.checkpoints import PLACE, newest_checkpoint, values_of
 from graph_retry._langgraph.open_reviews import delete_answered, make_table
@@ -208,6 +209,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
             note=slot.note if slot else None,
             is_task=made.is_task,
             saver=saver,
+            reads=slot.execution.reads if slot else SharedReads(),
         )
         # If the namespace has a checkpoint, LangGraph continues from it and needs no first state.
         if not (slot and slot.is_saved):
@@ -235,16 +237,15 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
 async def _closed(run: LoopRun, slot: Slot | None) -> None:
     """End a run, and remove its answered reviews from the inbox.
 
-    The first run of a call also warns of open reviews that a new input of the thread ended. The
-    warning comes at the end of the run, because LangGraph may save the input while the call runs.
+    The first new call of a node also warns of open reviews that a new input of the thread ended.
+    It does so at its end, because LangGraph may save the input while the call runs.
     """
     run.trace.close()
     if slot is not None:
         slot.end()
     if run.saver is not None:
         if slot is not None and not slot.is_saved:
-            thread = (run.caller or {}).get("configurable", {}).get("thread_id")
-            await tell_ended_by_input(run.saver, str(thread))
+            await run.reads.get("ended", partial(tell_ended_by_input, run.saver, run.thread))
         for row in run.answered:
             await delete_answered(run.saver, row)
 

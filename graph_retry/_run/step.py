@@ -12,7 +12,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.config import get_stream_writer
 from langgraph.types import Command, Overwrite, StreamWriter
 
-from graph_retry._functions.awaiting import SyncRun, is_sync, run_async, run_sync
+from graph_retry._functions.awaiting import SharedReads, SyncRun, is_sync, run_async, run_sync
 from graph_retry._langgraph.open_reviews import Row, row_of
 from graph_retry._langgraph.run_config import (
     current_saver,
@@ -54,6 +54,7 @@ class LoopRun:
     note: A warning for reviewers: a call that waits may be the same call with other params.
     is_task: Whether LangGraph itself runs the loop, as a node of a graph.
     saver: The checkpointer of the run.
+    reads: What the calls of the node read only once, together.
     answered: The reviews that were answered in this run, as rows of the open-reviews table.
     """
 
@@ -67,6 +68,7 @@ class LoopRun:
     note: str | None = None
     is_task: bool = False
     saver: BaseCheckpointSaver[Any] | None = None
+    reads: SharedReads = field(default_factory=SharedReads)
     trace: CallTrace = field(default_factory=CallTrace)
     answered: list[Row] = field(default_factory=list[Row])
 
