@@ -39,8 +39,7 @@ from graph_retry._langgraph.run_config import (
 )
 from graph_retry._langgraph.shown import questions_of
 from graph_retry._state.attempts import records_in
-from graph_retry._state.execution import Execution
-from graph_retry._state.identity import Made, changed_fields, first_params
+from graph_retry._state.identity import Execution, Made, changed_fields, first_params
 from graph_retry._state.namespaces import are_namesakes, namesakes
 from graph_retry._state.position import ANSWER
 

@@ -33,8 +33,7 @@ from graph_retry._langgraph.checkpoints import (
     thread_id_of,
     values_of,
 )
-from graph_retry._state.going_back import RewindRefused
-from graph_retry._state.past_calls import ForkNote, PastCalls
+from graph_retry._state.going_back import ForkNote, PastCalls, RewindRefused
 from graph_retry._state.position import LOOP, loop_of
 
 COPY = "__copy__"
