@@ -281,5 +281,5 @@ class Execution:
         Under `asyncio.gather`, the first call that pauses ends the task. The result of a model call
         that still runs would be lost, and a resume would make the model call again.
         """
-        if self.running:
-            await asyncio.wait([asyncio.wrap_future(self.at_rest)], timeout=_PATIENCE)
+        # Also waited for if it is done, so that the calls ask in the order in which they paused.
+        await asyncio.wait([asyncio.wrap_future(self.at_rest)], timeout=_PATIENCE)
