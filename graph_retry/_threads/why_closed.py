@@ -64,11 +64,22 @@ async def why_closed(
     why = why or "it was answered already, or never asked here"
     state = await get_state(graph, config)
     if other_question(state) or (at_rest and not _waiting(thread)):
-        why = f"{why}. {standing(state, _CONTINUE)}".rstrip(". ")
+        why = f"{why}. {_standing(state, _CONTINUE)}".rstrip(". ")
     return why
 
 
-def standing(state: StateSnapshot, how: str) -> str:
+async def standing_of(graph: Any, config: RunnableConfig, how: str) -> str:
+    """Tell what a thread without an open review waits for, or how to continue it; see `_standing`.
+
+    A thread that waits in a node of another graph must not be continued with this graph.
+    """
+    elsewhere = await _renamed(graph, config, await read_whole(graph, config))
+    if elsewhere is not None:
+        return f"{elsewhere[0].upper()}{elsewhere[1:]}."
+    return _standing(await get_state(graph, config), how)
+
+
+def _standing(state: StateSnapshot, how: str) -> str:
     """Tell what a thread waits for, or how to continue it by `how`; "" if the thread has ended."""
     if other := other_question(state):
         return f"The thread waits for {other}."
@@ -163,8 +174,8 @@ async def _renamed(graph: Any, config: RunnableConfig, thread: ThreadView) -> st
         if node and node not in nodes:
             return (
                 f"review {review_id!r} waits in node `{node}`, which the graph does not have (its "
-                f"nodes are {', '.join(f'`{name}`' for name in nodes)}): give the node its old "
-                "name back"
+                f"nodes are {', '.join(f'`{name}`' for name in nodes)}): name the "
+                "graph that asked, or give the node its old name back"
             )
     return None
 

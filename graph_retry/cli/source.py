@@ -28,7 +28,7 @@ from graph_retry._functions.awaiting import run_async
 from graph_retry._review.review import Decision
 from graph_retry._texts.wording import with_article
 from graph_retry._threads.graphs import get_state, is_local, saver_of
-from graph_retry._threads.why_closed import is_rejection, other_question, standing
+from graph_retry._threads.why_closed import is_rejection, other_question, standing_of
 from graph_retry.answering import PendingReview, apending_reviews, aresume
 from graph_retry.cli.exits import ExitCode, Stop
 from graph_retry.history import aattempts_of
@@ -129,7 +129,8 @@ class Source:
         if not self.can_answer:
             return ""
         command = f"`graph-retry continue {shlex.quote(thread_id)}`"
-        return standing(self._state(thread_id), command)
+        told = standing_of(self._graph(thread_id), _config(thread_id), command)
+        return self.runner.run(run_async(told))
 
     def _state(self, thread_id: str) -> StateSnapshot:
         state = get_state(self._graph(thread_id), _config(thread_id))
