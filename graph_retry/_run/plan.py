@@ -169,7 +169,11 @@ def _hooks(on_retry: OnRetry[Any]) -> tuple[Callable[..., Any], ...]:
     given: Any = on_retry
     if isinstance(given, type) or get_origin(given) is not None:
         name = given.__name__ if isinstance(given, type) else str(given)
-        raise WrongArgumentError(f"`on_retry` is the class `{name}` (meant as `output={name}`?).")
+        is_hook = any("__call__" in vars(each) for each in getattr(given, "__mro__", ()))
+        meant = (
+            f": make an object of it, `{name}(…)`" if is_hook else f" (meant as `output={name}`?)"
+        )
+        raise WrongArgumentError(f"`on_retry` is the class `{name}`{meant}.")
     if on_retry is None:
         return ()
     check_argument("on_retry", on_retry, OnRetry)

@@ -34,6 +34,11 @@ class Params(BaseModel):
     model: str = "small"
 
 
+class Alternator:
+    def __call__(self, error, attempt, params):
+        return None
+
+
 class Letter(BaseModel):
     """What the model must give."""
 
@@ -63,6 +68,7 @@ def waiting(call, **options):
     ("hook", "words"),
     [
         (Letter, "the class `Letter` (meant as `output=Letter`?)"),
+        (Alternator, "the class `Alternator`: make an object of it, `Alternator(…)`"),
         (lambda error, params: None, "which cannot be called so (too many positional arguments)"),
         (lambda error, attempt, params, extra: None, "(missing a required argument: 'extra')"),
         (dict[str, int], "the class `dict[str, int]` (meant as `output=dict[str, int]`?)"),
