@@ -159,7 +159,7 @@ def test_the_beginning_of_a_word_is_enough(typed, meant):
 
 def test_a_beginning_of_several_words_is_refused():
     """Nothing is guessed; and what is not offered does not count."""
-    with pytest.raises(UnreadableError, match="'r' begins reject and respond"):
+    with pytest.raises(UnreadableError, match="'r' is the beginning of reject and respond"):
         completed("r too dear", OFFERED)
     assert completed("a", ["approve", "edit"]) == "approve"
 
@@ -205,7 +205,7 @@ def test_an_editor_changes_the_params(editor):
     ("change", "told"),
     [
         ("pass", "nothing was changed"),
-        ("text = text[:-3]", "no JSON"),
+        ("text = text[:-3]", "not JSON"),
         ("text = '[]'", "not a JSON object"),
         ("text = text.replace('\"x\": \"1\"', '')", "`/opt/deep/x` is missing"),
         ("sys.exit(1)", "the editor .* failed"),
