@@ -7,7 +7,8 @@ from typing import Annotated, Any, Protocol
 
 from langchain_core.runnables import Runnable
 
-from graph_retry._functions.arguments import Count, checked
+from graph_retry._functions.arguments import Count, Name, WrongArgumentError, checked
+from graph_retry._review.deadline import utc
 from graph_retry._review.review import Decision, Review
 from graph_retry._texts.issues import as_json
 
@@ -96,7 +97,7 @@ def respond(
 
 
 @checked
-def comment(message: str) -> Decision:
+def comment(message: Name) -> Decision:
     """Add a message for the model to the prompt or messages in the params, and call again.
 
     Example:
@@ -125,15 +126,21 @@ def defer(until: str) -> Decision:
 
     The review can be answered earlier. The option `allowed_decisions` must include `defer`.
 
+    Raises:
+        ValueError: If `until` is not a time.
+
     Example:
         >>> defer("2030-05-01T08:00")
         {'type': 'defer', 'until': '2030-05-01T08:00'}
     """
+    if utc(until) is None:
+        wanted = "give a time in ISO 8601, such as '2030-05-01T08:00'"
+        raise WrongArgumentError(f"`until`: {wanted}; not {until!r:.80}.")
     return {"type": "defer", "until": until}
 
 
 @checked
-def assign(to: str) -> Decision:
+def assign(to: Name) -> Decision:
     """Set the label `assignee` of a review, which stays open.
 
     The option `allowed_decisions` must include `assign`.

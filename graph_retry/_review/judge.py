@@ -184,10 +184,9 @@ def _check_complete(entry: Entry, kind: str, message: str | None) -> None:
         raise Refused(NO_FIELDS)
     if row.data in entry and parts:
         raise Refused(f"Give the whole `{row.data}`, or changes of it, and not both.")
-    if row.data and row.data not in entry and not parts:
-        raise Refused(f"To {kind} takes `{row.data}`: {form_of(kind)}.")
-    if row.message == "needed" and message is None:
-        raise Refused(f"To {kind} takes words: {form_of(kind)}.")
+    has_data = not row.data or row.data in entry or parts
+    if not has_data or (row.message == "needed" and message is None):
+        raise Refused(f"To {kind}, send {form_of(kind)}.")
 
 
 def _note_title(given: Entry, kind: str, reading: Reading) -> None:

@@ -157,7 +157,7 @@ def test_each_answer_of_a_thread_has_its_own_result(sqlite, run, calls, tmp_path
         ('{"thread_id": "1", "review_id": "r", "decision": {"type": "frobnicate"}}',
             'type "frobnicate" is no decision. Answer '),
         ('{"thread_id": "1", "review_id": "r", "decision": {"type": "assign"}}',
-            "To assign takes `to`"),
+            "To assign, send"),
         ('{"thread_id": "1", "review_id": "r", "decision": {"type": "approve"}}\n' * 2,
             "line 2 of .* line 1 answers the same review"),
     ],

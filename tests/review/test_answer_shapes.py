@@ -147,7 +147,7 @@ REFUSED: list[tuple[Any, str]] = [
     ({"type": "approve", "output": ADA}, 'no key "output"'),
     ({"type": "reject", "params": {}}, 'no key "params"'),
     ({"type": "reject", "message": ["no"]}, "must be text"),
-    ({"type": "respond"}, "takes `output`"),
+    ({"type": "respond"}, "To respond, send"),
     ({"type": "respond", "output": None}, "output is not valid"),
     ({"type": "respond", "output": {"name": "Ada"}}, "/age"),
     ({"type": "respond", "output": "Ada"}, "output is not valid"),

@@ -7,7 +7,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint
 
-from graph_retry import AnswerRefused, edit, pending_reviews, resume, retry_llm_call
+from graph_retry import AnswerRefused, comment, edit, pending_reviews, resume, retry_llm_call
 from graph_retry._review import deadline
 from graph_retry._review.decisions import DECISION_TYPES
 from graph_retry.history import attempts_of
@@ -62,6 +62,20 @@ def test_a_review_is_deferred_to_a_time_to_come(until: Any) -> None:
     graph = waiting([])
     with pytest.raises(AnswerRefused, match="`until` expects a time to come"):
         resume(graph, CONFIG, {"type": "defer", "until": until})
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda: defer("tomorrow"), "`until`: give a time in ISO 8601, such as"),
+        (lambda: assign(""), "`to`: give a text that is not empty; not ''"),
+        (lambda: comment(""), "`message`: give a text that is not empty; not ''"),
+    ],
+)
+def test_a_decision_that_no_review_takes_is_refused_when_it_is_made(make: Any, told: str) -> None:
+    """Not only at the answer, which may be much later and in another process."""
+    with pytest.raises(ValueError, match=told):
+        make()
 
 
 def test_only_a_person_leaves_a_review_open() -> None:
