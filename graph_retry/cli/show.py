@@ -60,7 +60,8 @@ def show_review(screen: Screen, review: PendingReview) -> None:
     screen.title(review.headline)
     asked = f"thread {review.thread_id}, review {review.review_id}, asked {_since(review.asked_at)}"
     expires = f", expires {_until(review.expires_at)}" if review.expires_at else ""
-    screen.say(f"{asked} ago{expires}", "quiet")
+    deferred = f", deferred until {review.deferred_until}" if review.deferred_until else ""
+    screen.say(f"{asked} ago{expires}{deferred}", "quiet")
     if review.labels:
         screen.say(", ".join(f"{name}: {text}" for name, text in review.labels.items()), "quiet")
     if review.problem:

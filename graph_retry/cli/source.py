@@ -32,7 +32,7 @@ from graph_retry._threads.why_closed import is_rejection, other_question, standi
 from graph_retry.answering import PendingReview, apending_reviews, aresume
 from graph_retry.cli.exits import ExitCode, Stop
 from graph_retry.history import aattempts_of
-from graph_retry.inbox import alist_reviews
+from graph_retry.inbox import alist_reviews, find_all
 from graph_retry.ledger import Ledger
 
 
@@ -62,10 +62,14 @@ class Source:
         return self.runner.run(alist_reviews(self.opened, labels=labels))
 
     def reviews(self, thread_id: str) -> list[PendingReview]:
-        """List the open reviews of one thread."""
+        """List the open reviews of one thread, also those that are deferred."""
         if not self.can_answer:
-            return [review for review in self.inbox() if review.thread_id == thread_id]
+            return [review for review in self._open() if review.thread_id == thread_id]
         return self.runner.run(apending_reviews(self._graph(thread_id), _config(thread_id)))
+
+    def _open(self) -> list[PendingReview]:
+        """List the open reviews of all threads, also those that are deferred."""
+        return self.runner.run(find_all(self.opened))
 
     def ledgers(self, thread_id: str) -> list[Ledger]:
         """List the ledgers of one thread."""
@@ -95,7 +99,7 @@ class Source:
         """
         if self._exists(given):
             return given
-        waiting = {review.thread_id or "" for review in self.inbox()}
+        waiting = {review.thread_id or "" for review in self._open()}
         found = sorted(name for name in waiting if name.startswith(given))
         if len(found) == 1 and not exactly:
             return found[0]

@@ -98,7 +98,11 @@ shared = StateGraph(State).add_conditional_edges("__start__", fan_out, ["ask"])
 shared = shared.add_node(
     "ask",
     create_retry_node(
-        model, Params, output=Number, name="count", allowed_decisions=("assign", "approve")
+        model,
+        Params,
+        output=Number,
+        name="count",
+        allowed_decisions=("assign", "defer", "approve"),
     ),
 )
 

@@ -194,6 +194,19 @@ def test_an_assigned_review_is_not_one_of_the_others(sqlite, run, calls):
     assert listed == f"2 more on this thread: {', '.join(told)}."
 
 
+def test_a_deferred_review_says_until_when(sqlite, run, calls):
+    """In UTC, at once and whenever somebody looks at the thread."""
+    first, *_ = sqlite.begin("shared")
+    until = "2030-05-01T08:00"
+    code, out, _ = run(*answer(sqlite, "defer", until, "--review", first, graph="shared"))
+    assert (code, calls()) == (0, 3)
+    assert f", deferred until {until}:00.000+00:00." in out
+    _, out, _ = run("show", "1", "--db", sqlite.place)
+    assert out.count(f"deferred until {until}") == 1
+    _, out, _ = run("inbox", "--db", sqlite.place, "--json")
+    assert until not in out
+
+
 def test_a_graph_is_loaded_from_a_file(sqlite, run, tmp_path, monkeypatch):
     """A file beside which its own modules lie is loaded as Python runs it."""
     sqlite.begin()

@@ -174,7 +174,8 @@ class Desk:
         if again:
             if again.attempt != review.attempt:
                 self._tell_attempt(again.attempt, again.error)
-            self.screen.say(f"It waits for an answer as review {again.review_id}.")
+            until = f", deferred until {again.deferred_until}" if again.deferred_until else ""
+            self.screen.say(f"It waits for an answer as review {again.review_id}{until}.")
         elif ended := ROWS[decision["type"]].outcome:
             self.screen.say(_ENDED[ended], "good")
         else:
