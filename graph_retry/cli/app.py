@@ -57,7 +57,7 @@ _FILE = typer.Option(
 _RUN = typer.Option(
     metavar="COMMAND", help="Run this for each review, with the review as JSON on stdin."
 )
-_EVERY = typer.Option(metavar="SECONDS", min=0.0, help="Seconds between two looks.")
+_EVERY = typer.Option(metavar="SECONDS", min=0.1, help="Seconds between two looks.")
 _PORT = typer.Option(metavar="PORT", help="The port to serve on (0: any free port).")
 
 _THREAD = typer.Argument(
@@ -136,7 +136,7 @@ def answer(
         code = answer_from(source, screen, file, desk.by, apply=apply)
     elif not (words or screen.has_person):
         ways = "approve, edit FIELD=VALUE, reject REASON, respond FILE, comment WORDS"
-        raise Stop(ExitCode.USAGE, f"say THREAD and one answer: {ways}.")
+        raise Stop(ExitCode.USAGE, f"no terminal to ask at: say THREAD and one answer: {ways}.")
     elif thread is None:
         code = desk.walk()
     else:
