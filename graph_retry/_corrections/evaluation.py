@@ -81,7 +81,8 @@ class Evaluation:
         """Count the outcomes of all calls, or of the given results. An unknown figure is None.
 
         A review counts as avoided if the new output equals the output that a person supplied, took
-        or approved. If there is no such output, a valid output counts as `valid, unconfirmed`.
+        or approved. If there is no such output, a valid output counts as `valid, unconfirmed`. A
+        new failure is a call that would ask a person, and did not when it was recorded.
         """
         some = self.results if results is None else list(results)
         ended = Counter(one["ended"] for one in some)

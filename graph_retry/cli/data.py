@@ -22,6 +22,9 @@ _CALL = typer.Option(
 _OUTPUT = typer.Option(
     metavar="MODULE:TYPE", help="The type that its output must fit (default: any output)."
 )
+_PARAMS = typer.Option(
+    metavar="MODULE:TYPE", help="The type in which the function gets the params (default: a dict)."
+)
 _KEEP = typer.Option(
     metavar="FILE", help="Save each result here. A second run continues from this file."
 )
@@ -72,6 +75,7 @@ def evaluate(
     *,
     call: Annotated[str, _CALL],
     output: Annotated[str | None, _OUTPUT] = None,
+    params: Annotated[str | None, _PARAMS] = None,
     name: Name = None,
     label: Label = None,
     keep: Annotated[Path | None, _KEEP] = None,
@@ -79,7 +83,9 @@ def evaluate(
     """Repeat recorded calls, and count the reviews that they need."""
     function = load_object(call, "--call")
     wanted = None if output is None else load_object(output, "--output")
-    selected: Any = _given(calls=name, labels_wanted=dict(label or ()), path=keep)
+    params_type = None if params is None else load_object(params, "--params")
+    labels = dict(label or ())
+    selected: Any = _given(calls=name, labels_wanted=labels, path=keep, params_type=params_type)
     with screen.progress("calls made") as advance, _misuse():
         evaluation = aevaluate(
             *(source.opened, function), output=wanted, progress=lambda _: advance(), **selected

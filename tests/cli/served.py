@@ -76,6 +76,11 @@ def five(params):
     return '{"n": 5}'
 
 
+def typed_five(params):
+    """Answer by the fields of the params."""
+    return f'{{"n": {params.n + 5}}}'
+
+
 def forging_model(params):
     """Fail with the text of the note."""
     raise ValueError(params.note)

@@ -61,6 +61,11 @@ def test_recorded_calls_are_evaluated(sqlite, run, calls, tmp_path):
     told = [figures[name] for name in ("valid at once", "reviews avoided", "agree")]
     assert (code, told) == (0, ["3", "1", "1"])
     assert (calls(), len(kept.read_text().splitlines())) == (before, 4)
+    code, out, _ = run(
+        *("evaluate", "--db", sqlite.place, "--call", "tests.cli.served:typed_five"),
+        *("--output", "tests.cli.served:Number", "--params", "tests.cli.served:Params"),
+    )
+    assert (code, "valid at once | value: 3" in out) == (0, True)
     code, _, err = run("evaluate", "--db", sqlite.place, "--call", "tests.cli.served:six")
     assert (code, "`--call` is 'tests.cli.served:six', but the module has no 'six'" in err) == (
         2,
