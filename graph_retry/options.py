@@ -231,7 +231,13 @@ def _feedback(given: Any) -> Any:
 
 
 def _reviewers(given: Reviewer | Sequence[Reviewer]) -> tuple[Reviewer, ...]:
-    return tuple(given) if isinstance(given, Sequence) else (given,)
+    each = tuple(given) if isinstance(given, Sequence) else (given,)
+    if any(hasattr(one, "bind_tools") for one in each):
+        raise TypeError(
+            "`reviewer` has a chat model, which takes no review: pass "
+            "`graph_retry.hooks.model_reviewer(model)`."
+        )
+    return each
 
 
 def _transient(given: RetryPolicy) -> RetryPolicy:
