@@ -65,8 +65,9 @@ def _read(text: str, level: RepairLevel, wanted: Wanted) -> Document:
     except (ValueError, RecursionError) as error:
         if tolerant:
             return document_in(text, wanted)
-        is_placed = isinstance(error, json.JSONDecodeError)
-        position, why = (low + error.pos, error.msg) if is_placed else (0, str(error))
+        position, why = 0, str(error)
+        if isinstance(error, json.JSONDecodeError):
+            position, why = low + error.pos, error.msg
         raise Unreadable("syntax", position, f"This is no strict JSON: {why:.40}.") from None
     if wanted.complete is False and high == len(text) and type(value) in {int, float}:
         raise Unreadable("truncated", high, "The number may continue.")
