@@ -31,8 +31,8 @@ _LOG = logging.getLogger("graph_retry")
 _PARAMS_LOG = logging.getLogger("graph_retry.params")
 
 NO_CHECKPOINTER = (
-    "this run has no checkpointer to pause on: compile the graph with one, e.g. "
-    "`builder.compile(checkpointer=InMemorySaver())`, or pass `review=False`"
+    "this run has no checkpointer to pause on: make the graph or agent with one, e.g. "
+    "`checkpointer=InMemorySaver()`, or pass `review=False`"
 )
 
 _ID = lazy(
