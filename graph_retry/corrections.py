@@ -22,7 +22,13 @@ from typing import Any, Literal, Unpack, cast
 from typing_extensions import TypedDict
 
 from graph_retry._corrections.files import Exported, import_corrections, writing
-from graph_retry._corrections.record import Correction, How, content_key, corrections_in
+from graph_retry._corrections.record import (
+    Correction,
+    How,
+    check_names,
+    content_key,
+    corrections_in,
+)
 from graph_retry._corrections.renderings import Format, ToMessages
 from graph_retry._functions.arguments import checked
 from graph_retry._functions.twins import async_twin, in_sync
@@ -57,7 +63,7 @@ class Selection(TypedDict, total=False):
     """The corrections to select.
 
     threads: Ids of the threads to read (default: all; see `every_ledger`).
-    calls: Only calls with these names.
+    calls: Only calls with these names. `export` refuses a name that no call of the source has.
     labels: Only calls that have all of these `labels`.
     how: Only decisions of these kinds (default: all).
     roles: Only decisions by these roles: `human`, `rewind` (a person, by `rewind(decision=…)`),
@@ -139,12 +145,22 @@ class _Sieve:
         self._since, self._until = (_moment(name, selection) for name in ("since", "until"))
         self._selection = selection
         self._seen: set[str] = set()
+        self._names: set[str] = set()
         self.left_out: Counter[str] = Counter()
+
+    def check_calls(self) -> None:
+        """Refuse a name in `calls` that no call had, after the whole source was read."""
+        check_names(self._selection.get("calls", ()), self._names)
 
     def rows(self, item: Any) -> Iterator[Correction]:
         """Yield the selected rows of an item, which is a ledger or a row."""
-        rows = [cast("Correction", item)] if is_object(item) else None
-        for row in rows or self._rows_of(checked_ledger(item)):
+        if is_object(item):
+            rows: Iterable[Correction] = [cast("Correction", item)]
+            self._names.add(item["call"])
+        else:
+            rows = self._rows_of(checked_ledger(item))
+            self._names.add(item.name)
+        for row in rows:
             if not self._is_wanted(row):
                 self.left_out["not selected"] += 1
             elif {row["id"], content_key(row)} & self._seen:
@@ -224,7 +240,8 @@ async def export(
 
     Raises:
         TypeError: If `source` cannot be read.
-        ValueError: If an argument has a value that is not allowed.
+        ValueError: If an argument has a value that is not allowed, or `calls` has a name that no
+            call of the source has. An existing file then stays.
         FileNotFoundError: If the folder of `path` does not exist.
 
     Example:
@@ -237,6 +254,7 @@ async def export(
     with writing(path, format, split, redact, messages, told) as write:
         async for row in _rows(source, sieve):
             write(row)
+        sieve.check_calls()  # If it raises, no file is replaced.
     told.left_out.update(sieve.left_out)
     return told
 

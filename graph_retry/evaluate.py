@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import Context
@@ -23,7 +24,7 @@ from graph_retry._corrections.evaluation import (
     Judged,
     agreement_of,
 )
-from graph_retry._corrections.record import counted_value
+from graph_retry._corrections.record import check_names, counted_value
 from graph_retry._functions.arguments import Count
 from graph_retry._functions.awaiting import is_sync
 from graph_retry._functions.signatures import LLMCall, OnRetry, name_of
@@ -32,7 +33,7 @@ from graph_retry._output.validator import Validator
 from graph_retry._params.codec import ParamsCodec
 from graph_retry._run.plan import make_plan
 from graph_retry._state.attempts import params_at
-from graph_retry._texts.json import digest
+from graph_retry._texts.json import digest, is_object
 from graph_retry._texts.redact import redacted
 from graph_retry._texts.wording import passed_as
 from graph_retry.errors import AttemptsExhausted, InterventionRequired
@@ -46,6 +47,7 @@ from graph_retry.records import author_role
 
 __all__ = ["Compare", "Ended", "EvaluateOptions", "Evaluation", "Judged", "aevaluate", "evaluate"]
 
+_LOG = logging.getLogger("graph_retry")
 _VERSION = 1
 
 
@@ -112,7 +114,8 @@ async def evaluate(
     Raises:
         TypeError: If an argument has the wrong type.
         ValueError: If an option has a value that is not allowed, `source` has calls of several
-            names and `calls` is not given, or `path` belongs to another evaluation.
+            names and `calls` is not given, no call has a name in `calls`, or `path` is another
+            file than one of this evaluation.
 
     Example:
         >>> from graph_retry import InterventionRequired, retry_llm_call
@@ -168,6 +171,7 @@ class _Run:
         self._validator, self._redact = plan.validator, settings.redact
         self.evaluation = Evaluation(settings.name)
         self._names: set[str] = set()
+        self._known: set[str] = set()
         self._spent = Budget().spent_on([])
         self._done = self._read() if self._path else {}
 
@@ -191,13 +195,24 @@ class _Run:
                     pending.add(task)
             while pending:
                 pending = await _first_done(pending)
+            self._check_names()
         finally:
             for task in pending:
                 task.cancel()
         return self.evaluation
 
+    def _check_names(self) -> None:
+        """Refuse a name in `calls` that no call had, or warn if there are results to return."""
+        try:
+            check_names(self._calls or (), self._known)
+        except ValueError as error:
+            if not self.evaluation.results:
+                raise
+            _LOG.warning("%s", error)
+
     def _case(self, ledger: Ledger) -> _Case | None:
         """Return the call to repeat; None if it is not selected or its params are not saved."""
+        self._known.add(ledger.name)
         if not (ledger.attempts and ledger.current and self._is_wanted(ledger)):
             return None
         self._names.add(ledger.name)
@@ -288,14 +303,16 @@ class _Run:
     def _read(self) -> dict[str, Judged]:
         """Read the results of an earlier run from `path`; remove an incomplete last line."""
         path, name = Path(self._path), self.evaluation.name
-        head = {"graph_retry_evaluation": _VERSION, "name": name}
+        head = f"{json.dumps({'graph_retry_evaluation': _VERSION, 'name': name})}\n".encode()
         whole = path.read_bytes() if path.exists() else b""
-        kept = whole[: whole.rfind(b"\n") + 1] or f"{json.dumps(head)}\n".encode()
-        first, *results = map(json.loads, kept.splitlines())
-        if first != head:
+        kept = whole[: whole.rfind(b"\n") + 1] or (head if head.startswith(whole) else whole)
+        first, *results = _json_in(kept)
+        if not is_object(first) or first.get("graph_retry_evaluation") != _VERSION:
+            raise ValueError(f"`path` ({path}) is not a file of `evaluate`: give a new file.")
+        if first.get("name") != name:
             raise ValueError(
-                f"`path` ({path}) has {first!r:.120}, and this is an evaluation of {name!r}: give "
-                "a new file, or `name=` what it was made with."
+                f"`path` ({path}) is of the evaluation of {first.get('name')!r}, and this is an "
+                f"evaluation of {name!r}: give a new file, or `name=` what it was made with."
             )
         if kept != whole:
             path.write_bytes(kept)
@@ -303,6 +320,14 @@ class _Run:
         for one in done.values():
             self._count(one)
         return done
+
+
+def _json_in(lines: bytes) -> list[Any]:
+    """Read JSON Lines; the result is `[None]` if a line is not JSON."""
+    try:
+        return [json.loads(line) for line in lines.splitlines()]
+    except ValueError:
+        return [None]
 
 
 async def _first_done(pending: set[asyncio.Task[None]]) -> set[asyncio.Task[None]]:

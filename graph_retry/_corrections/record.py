@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Literal, NotRequired, cast
 
 from typing_extensions import TypedDict
@@ -11,6 +11,7 @@ from typing_extensions import TypedDict
 from graph_retry._state.attempts import redacted_fields
 from graph_retry._texts.json import digest, is_object
 from graph_retry._texts.redact import Redact, redacted
+from graph_retry._texts.wording import did_you_mean
 from graph_retry.ledger import Ledger, output_of
 from graph_retry.records import Attempt, Failure, Issue
 
@@ -192,6 +193,22 @@ def counted_value(ledger: Ledger) -> tuple[Any, Literal["person", "model"] | Non
     if outcome in ("succeeded", "overruled") and last["kept_in"] is None:
         return output_of(last), "model", bool(decision)
     return None, None, False
+
+
+def check_names(wanted: Collection[str], known: Collection[str]) -> None:
+    """Refuse the name of a call that the source does not have.
+
+    Raises:
+        ValueError: If `known` lacks one of the `wanted` names.
+    """
+    for name in wanted:
+        if name not in known:
+            names = tuple(sorted(filter(None, known)))
+            listed = ", ".join(f"`{each}`" for each in names) or "no calls"
+            raise ValueError(
+                f"`calls` (in the terminal `--name`) has `{name}`, which is the name of no call of "
+                f"`source`.{did_you_mean(name, names)} `source` has {listed}."
+            )
 
 
 def answer_text(given: Any) -> str | None:

@@ -161,18 +161,23 @@ def json_lines(path: str | Path, of: str) -> Iterator[tuple[str, Any]]:
     """Yield (place, value) for each line of a JSON Lines file; a place is `line 2 of data.jsonl`.
 
     Raises:
-        ValueError: If a line is not JSON. The message names the content of such a file (`of`).
+        ValueError: If a line is not JSON, or the file is not text. The message names the content of
+            such a file (`of`).
     """
-    # The encoding is `utf-8-sig`, because some editors begin a file with a byte order mark.
-    with Path(path).open(encoding="utf-8-sig") as file:
-        for number, line in enumerate(file, 1):
-            place = f"line {number} of {path}"
-            if line.strip():
-                try:
-                    yield place, json.loads(line)
-                except ValueError as error:
-                    told = f"{place} is no JSON ({error}): pass a file of {of}."
-                    raise ValueError(told) from None
+    try:
+        # The encoding is `utf-8-sig`, because some editors begin a file with a byte order mark.
+        with Path(path).open(encoding="utf-8-sig") as file:
+            for number, line in enumerate(file, 1):
+                place = f"line {number} of {path}"
+                if line.strip():
+                    try:
+                        yield place, json.loads(line)
+                    except ValueError as error:
+                        told = f"{place} is no JSON ({error}): pass a file of {of}."
+                        raise ValueError(told) from None
+    except UnicodeDecodeError:
+        told = f"{path} is not text, and perhaps a database: pass a file of {of}."
+        raise ValueError(told) from None
 
 
 @contextmanager

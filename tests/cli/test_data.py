@@ -40,6 +40,7 @@ def test_a_wrong_export_is_told(sqlite, run, tmp_path):
         ("x", ("--how", "fixed"), "not 'fixed'"),
         ("x.csv", (), "ends in '.jsonl' or '.ndjson'"),
         ("no/x.jsonl", (), "there is no folder"),
+        ("x.jsonl", ("--name", "cuont"), "has `cuont`, which is the name of no call"),
     ):
         ended, _, err = run("corrections", "--db", sqlite.place, tmp_path / name, *options)
         assert (ended, says in err) == (2, True), err

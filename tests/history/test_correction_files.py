@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langgraph.checkpoint.memory import InMemorySaver
 
+import graph_retry.corrections
 from graph_retry import approve, comment, edit, reject, respond, resume
 from graph_retry.corrections import corrections_of, export, import_corrections
-from graph_retry.history import attempts_of, export_ledgers
+from graph_retry.history import attempts_of, every_ledger, export_ledgers
 from graph_retry.ledger import Ledger
 from tests.history.conftest import ALLOWED, reply
 from tests.loops import Model, answer, one_call, thread
@@ -58,6 +59,42 @@ def test_an_export_that_fails_leaves_the_old_file(many, tmp_path):
     with pytest.raises(ZeroDivisionError):
         export(many, path, where=broken)
     assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [("rows.jsonl", "old")]
+
+
+@pytest.mark.parametrize("source", ["graph", "rows", "ledgers"])
+def test_a_name_that_no_call_has_replaces_no_file(mode, many, tmp_path, source):
+    """The known names are listed, and the old file stays, even if another name selects rows."""
+    path = tmp_path / "rows.jsonl"
+    path.write_text("old")
+    sources = {"rows": corrections_of(many), "ledgers": every_ledger(many)}
+    with pytest.raises(ValueError, match=r"has `cuont`.* Did you mean `count`\? .* has `count`"):
+        mode.call(
+            *(graph_retry.corrections, "export", sources.get(source, many), path),
+            calls=["count", "cuont"],
+        )
+    assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [("rows.jsonl", "old")]
+
+
+def test_calls_without_corrections_are_known(tmp_path):
+    """Nobody was asked about this call, so no row is a correct export."""
+    graph = one_call("node", None, Model(), InMemorySaver())
+    graph.invoke({"params": {"n": 1}}, thread())
+    wrote = export(graph, tmp_path / "rows.jsonl", calls=["count"])
+    assert wrote.written == {str(tmp_path / "rows.jsonl"): 0}
+    with pytest.raises(ValueError, match="`source` has no calls"):
+        export([], tmp_path / "rows.jsonl", calls=["count"])
+
+
+def test_a_file_that_is_not_text_is_told(tmp_path):
+    """A database is read through its checkpointer, and not by its path."""
+    path = tmp_path / "threads.sqlite"
+    path.write_bytes(b"SQLite format 3\x00\xff\xfe")
+    with pytest.raises(
+        ValueError, match=r"threads.sqlite is not text, .* file of `export_ledgers`"
+    ):
+        list(corrections_of(path))
+    with pytest.raises(ValueError, match=r"is not text, .* file of rows"):
+        list(import_corrections(path))
 
 
 OWN = {

@@ -222,6 +222,25 @@ def test_calls_of_several_names_are_chosen_from():
     assert evaluate(saver, better, calls=["sum"]).figures()["calls"] == 1
 
 
+def test_a_name_that_no_call_has_is_refused(recorded, caplog):
+    """All zeros would look like a result; results that were paid for are returned."""
+    with pytest.raises(ValueError, match=r"`cuont`.* Did you mean `count`\?"):
+        evaluate(recorded, better, calls=["cuont"])
+    assert not caplog.text
+    assert len(evaluate(recorded, better, calls=["count", "cuont"]).results) == 10
+    assert "Did you mean `count`?" in caplog.text
+
+
+@pytest.mark.parametrize("text", ['{"id": "acme"}', '{"id": "acme"}\n', "{\n", "[1]\n", "\xff\n"])
+def test_a_file_of_something_else_stays_as_it_is(recorded, tmp_path, text):
+    """It is refused before any call, in one sentence."""
+    path, model = tmp_path / "rows.jsonl", Model(better)
+    path.write_text(text, encoding="latin-1")
+    with pytest.raises(ValueError, match=r"rows\.jsonl\) is not a file of `evaluate`: give a new"):
+        evaluate(recorded, model, path=path)
+    assert (path.read_text(encoding="latin-1"), model.calls) == (text, [])
+
+
 def test_a_review_of_valid_outputs_counts_as_one(recorded):
     """`review="always"` would ask about each; that nobody can be asked here changes nothing."""
     done = evaluate(recorded, better, output=dict[str, int], review="always")
