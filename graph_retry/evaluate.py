@@ -24,7 +24,7 @@ from graph_retry._corrections.evaluation import (
     Judged,
     agreement_of,
 )
-from graph_retry._corrections.record import check_names, counted_value
+from graph_retry._corrections.record import check_names, expected_value
 from graph_retry._functions.arguments import Count
 from graph_retry._functions.awaiting import is_sync
 from graph_retry._functions.signatures import LLMCall, OnRetry, name_of
@@ -258,7 +258,7 @@ class _Run:
         else:
             value = to_jsonable_python(value, fallback=str)
             ended = "at_once" if len(attempts) == 1 else "after_automation"
-        expected, _, vouched = counted_value(case.ledger)
+        expected, vouched = expected_value(case.ledger)
         if vouched:
             expected = await _today(expected, self._validator)
         compared = vouched and ended != "would_ask"

@@ -22,6 +22,9 @@ SCHEMA_VERSION = 1
 INTERVENTION = "llm_intervention"
 """The `type` in the value of each interrupt that graph-retry raises."""
 
+STRUCTURED_RESPONSE = "structured_response"
+"""The key of the structured response in the message of an agent's model."""
+
 PEOPLE = frozenset({"human", "rewind", "state edit"})
 """The roles of people. A person answers a review (`human`), goes back to an earlier attempt
 (`rewind`), or edits the params in state at a review (`state edit`)."""
@@ -218,6 +221,10 @@ class Attempt(TypedDict):
 
     labels: NotRequired[dict[str, str]]
     """The caller's `labels`, if there are any."""
+
+    is_message: NotRequired[bool]
+    """True if the output is the message of an agent's model, as an object with `content`,
+    `tool_calls` and so on. The output that a person supplied may have `structured_response`."""
 
     to_review: NotRequired[bool]
     """True in the last record of a retry node's input, if the node must open a review of that

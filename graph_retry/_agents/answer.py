@@ -29,9 +29,9 @@ from graph_retry._output.reading import ParsedOutput, Wanted
 from graph_retry._output.reading.parse import read_output
 from graph_retry._texts.issues import issue, pydantic_issues
 from graph_retry._texts.json import is_array, is_object
+from graph_retry.records import STRUCTURED_RESPONSE as _RESPONSE
 from graph_retry.records import Issue, Repair, RepairLevel
 
-_RESPONSE = "structured_response"
 _FORMAT = "response_format"  # The key of the index of the answer's response format.
 _UNTITLED = "response_format_"
 _CALLS = ("tool_calls", "invalid_tool_calls")
@@ -58,12 +58,15 @@ class _Reading:
     accepted: dict[str, Any]
     repairs: list[Repair] = field(default_factory=list[Repair])
     issues: list[Issue] = field(default_factory=list[Issue])
+    response: Any = None
+    """The structured response that was read, valid or not; None if there is none."""
 
 
 class AnswerValidator(Validator):
     """Validate a model's answer by the tools and the response format of its request."""
 
     name = "answer"
+    wants_message = True
 
     def __init__(
         self, request: ModelRequest[Any], repair: RepairLevel, *, one_at_a_time: bool
@@ -92,6 +95,13 @@ class AnswerValidator(Validator):
             if self._format_of(call) == place
         ]
         return ModelResponse(result=[message, *tools], structured_response=response)
+
+    def part_to_change(self, value: Any) -> Any:
+        """Return the structured response of an answer that has nothing else, valid or not."""
+        answer = {key: value[key] for key in value if key != _FORMAT} if is_object(value) else value
+        reading = self._read(answer)
+        calls = reading.accepted.get("tool_calls", [])
+        return reading.response if is_object(reading.response) and len(calls) < 2 else value
 
     def _judge(self, value: Any) -> tuple[Any, list[Issue]]:
         reading = self._read(value)
@@ -214,6 +224,7 @@ class AnswerValidator(Validator):
                 return [syntax_issue(read)]
             reading.repairs += read.repairs
             value = read.value
+        reading.response = value
         places = range(len(self._formats)) if place is None else [place]
         all_checked = {at: self._formats[at].validator.check(value) for at in places}
         fitting = [at for at, checked in all_checked.items() if checked.ok]

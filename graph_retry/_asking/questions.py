@@ -80,6 +80,7 @@ def question_of(
         output=output and _in_json(output["value"]),
         takes_output=output is not None,
         read=_as_read(plan, record, output),
+        part_to_change=(plan.validator or Validator()).part_to_change,
         raw_output=raw_output,
         reasoning=(record["raw"] or {}).get("reasoning"),
         diff=readable_diff(before, after) if before is not None else [],

@@ -145,7 +145,8 @@ def _imported(given: Any, place: str) -> Correction:
     blank = {name: None for name in Correction.__annotations__ if name != "split"}
     own: dict[str, Any] = blank | dict.fromkeys(("thread", "call", "node", "outcome"), "")
     own |= {"how": "own", "role": "human", "attempt": 1, "value_from": "person", "vouched": True}
-    own |= {"labels": {}, "issues": [], "pair": False, "redacted": False, "provenance": {}}
+    own |= {"labels": {}, "issues": [], "pair": False, "provenance": {}}
+    own |= {"redacted": False, "is_message": False}
     own |= {"id": digest(given["params"], given["value"]), **given}
     try:
         _row_type().validate_python(own, strict=True)

@@ -13,7 +13,7 @@ from graph_retry._texts.json import digest, is_object
 from graph_retry._texts.redact import Redact, redacted
 from graph_retry._texts.wording import did_you_mean
 from graph_retry.ledger import Ledger, output_of
-from graph_retry.records import Attempt, Failure, Issue
+from graph_retry.records import STRUCTURED_RESPONSE, Attempt, Failure, Issue
 
 How = Literal[
     "supplied", "overruled", "confirmed", "edited", "commented", "approved", "rejected", "own"
@@ -116,6 +116,9 @@ class Correction(TypedDict):
     redacted: bool
     """Whether the call's option `redact` has changed the texts."""
 
+    is_message: bool
+    """Whether the outputs are messages of an agent's model; see `Attempt.is_message`."""
+
     provenance: dict[str, Any]
     """The origin of the row: `namespace`, `idempotency_key`, `started_at`, `attempts`, `usage`."""
 
@@ -167,6 +170,7 @@ def _correction(ledger: Ledger, attempt: Attempt, decision: Mapping[str, Any]) -
         "pair": turned_down and value_from == "person" and digest(output) != digest(value),
         "outcome": ledger.outcome,
         "redacted": bool(attempt.get("redacted")),
+        "is_message": bool(attempt.get("is_message")),
         "provenance": {
             "namespace": ledger.namespace,
             "idempotency_key": attempt["idempotency_key"],
@@ -209,6 +213,19 @@ def check_names(wanted: Collection[str], known: Collection[str]) -> None:
                 f"`calls` (in the terminal `--name`) has `{name}`, which is the name of no call of "
                 f"`source`.{did_you_mean(name, names)} `source` has {listed}."
             )
+
+
+def expected_value(ledger: Ledger) -> tuple[Any, bool]:
+    """Return the output for which a person vouched, and whether another output can equal it.
+
+    No other function returns the message of an agent's model. The structured response that a person
+    supplied is a value.
+    """
+    value, _, vouched = counted_value(ledger)
+    if vouched and ledger.attempts[-1].get("is_message"):
+        message: dict[str, Any] = value if is_object(value) else {}
+        return message.get(STRUCTURED_RESPONSE), STRUCTURED_RESPONSE in message
+    return value, vouched
 
 
 def answer_text(given: Any) -> str | None:

@@ -8,8 +8,9 @@ from uuid import NAMESPACE_URL, uuid5
 
 from langchain_core.messages import convert_to_openai_messages
 
-from graph_retry._corrections.record import Correction, answer_text, as_text
-from graph_retry._texts.json import is_array
+from graph_retry._corrections.record import Correction, answer_text
+from graph_retry._texts.json import is_array, is_object
+from graph_retry.records import STRUCTURED_RESPONSE
 
 Format = Literal["rows", "openai", "preference", "pydantic-evals", "langsmith"]
 """`rows`: one `Correction` on each line. `openai`: chats for fine-tuning, from outputs that people
@@ -39,15 +40,32 @@ def _chat(row: Correction, messages: ToMessages | None) -> list[dict[str, Any]]:
     if not is_array(given):
         raise LeftOut("its params have no `messages` or `prompt`: pass `messages=`")
     try:
-        return convert_to_openai_messages(given)
+        chat: list[dict[str, Any]] = convert_to_openai_messages(given)
     except Exception:  # noqa: BLE001 - LangChain raises errors of many types
         raise LeftOut("its `messages` are no chat messages: pass `messages=`") from None
+    system = params.get("system_prompt") if row["is_message"] else None
+    return [{"role": "system", "content": system}, *chat] if system else chat
 
 
-def _said(text: str | None) -> dict[str, str]:
+def _said(row: Correction, given: Any) -> dict[str, str]:
+    """Return the assistant's message for a recorded output."""
+    text = _words(given.get("value")) if row["is_message"] and given else answer_text(given)
     if not text:  # One empty message makes a provider refuse the whole file.
         raise LeftOut("an output of it is empty")
     return {"role": "assistant", "content": text}
+
+
+def _words(message: Any) -> str:
+    """Return the text of a message of an agent's model, if the message is nothing but text."""
+    message = message if is_object(message) else {}
+    if STRUCTURED_RESPONSE in message:
+        raise LeftOut("an output of it is an agent's structured response, and no text")
+    if message.get("tool_calls") or message.get("invalid_tool_calls"):
+        raise LeftOut("an output of it calls tools, and their definitions are not recorded")
+    content = message.get("content", "")
+    if not isinstance(content, str):
+        raise LeftOut("an output of it is a message with more than text")
+    return content
 
 
 def _as_row(row: Correction, messages: ToMessages | None) -> Any:
@@ -58,7 +76,7 @@ def _as_row(row: Correction, messages: ToMessages | None) -> Any:
 def _as_chat(row: Correction, messages: ToMessages | None) -> Any:
     if row["how"] not in ("supplied", "own") or row["value_from"] != "person":
         raise LeftOut("no person supplied its output")
-    return {"messages": [*_chat(row, messages), _said(as_text(row["value"]))]}
+    return {"messages": [*_chat(row, messages), _said(row, {"value": row["value"]})]}
 
 
 def _as_pair(row: Correction, messages: ToMessages | None) -> Any:
@@ -68,8 +86,8 @@ def _as_pair(row: Correction, messages: ToMessages | None) -> Any:
         raise LeftOut(f"no pair: {why}")
     return {
         "input": {"messages": _chat(row, messages)},
-        "preferred_output": [_said(as_text(row["value"]))],
-        "non_preferred_output": [_said(answer_text(row["raw"]))],
+        "preferred_output": [_said(row, {"value": row["value"]})],
+        "non_preferred_output": [_said(row, row["raw"])],
     }
 
 

@@ -245,6 +245,8 @@ def _new_record(
     moment = datetime.now(UTC) if began is None else datetime.fromtimestamp(began, UTC)
     record["started_at"] = moment.isoformat(timespec="microseconds")
     record.update(cast("Attempt", given.run.trace.kept))
+    if plan.validator is not None and plan.validator.wants_message:
+        record["is_message"] = True
     if settings.redact is not None:
         shown = redacted(params.view, settings.redact, plan.codec.names)
         record.update({"redacted": True, "params_shown": shown})

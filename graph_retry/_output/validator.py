@@ -47,6 +47,8 @@ class Validator:
     """The JSON Schema of the wanted output, for prompts and forms; `None` if unknown."""
     wants_text: bool = False
     """Whether the model's text itself is the value, so that no JSON is read from it."""
+    wants_message: bool = False
+    """Whether the value is the message of an agent's model, as an object."""
 
     @cached_property
     def kinds(self) -> frozenset[str]:
@@ -125,6 +127,10 @@ class Validator:
                 f"there or run the call again:\n{format_issues(issues)}"
             )
         return accepted
+
+    def part_to_change(self, value: Any) -> Any:
+        """Return the part of an output that was read to which a person's changes belong."""
+        return value
 
     def _judge(self, value: Any) -> tuple[Any, list[Issue]]:
         raise NotImplementedError

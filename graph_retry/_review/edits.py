@@ -140,7 +140,7 @@ def changed_output(parts: Mapping[str, Any], question: Question) -> Any:
         why = "nothing could be read" if question.redact is None else "what was read is redacted"
         problem = f"There is no output here that could be changed in part: {why}."
         raise Refused(f"{problem} Send the whole as `output`.")
-    output, words = question.read["value"], parts.get("replace", {})
+    output, words = question.part_to_change(question.read["value"]), parts.get("replace", {})
     if "changes" in parts:
         output = _with_fields(parts["changes"], output, question)
     if not is_object(words) or not all(isinstance(new, str) and old for old, new in words.items()):

@@ -188,9 +188,10 @@ class Question(Review):
 
     `types` and `suggested_types` are the types maps of the encoded params. `takes_output` means
     that a person may take an output: a valid one, or an invalid one in JSON. `read` holds that
-    output under `value`, so that changes can be merged onto the output. `allowed` lists the allowed
-    decisions; None allows all. `used_up` is the reason why no attempt is left. `locked` names
-    params that a person must not change. `check_output` validates an output that a person supplies.
+    output under `value`. `part_to_change` returns the part of that output onto which changes are
+    merged; the merged part is then the answer. `allowed` lists the allowed decisions; None allows
+    all. `used_up` is the reason why no attempt is left. `locked` names params that a person must
+    not change. `check_output` validates an output that a person supplies.
     `with_comment` adds a comment to the params; it is None if the params have no field for a
     comment. `seen_decisions` has the ids of decisions that are already applied.
     """
@@ -201,6 +202,7 @@ class Question(Review):
     types_of_alternatives: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
     takes_output: bool = False
     read: dict[str, Any] | None = None
+    part_to_change: Callable[[Any], Any] = field(default=lambda output: output)
     allowed: tuple[str, ...] | None = None
     used_up: str | None = None
     locked: tuple[str, ...] = ()
