@@ -10,7 +10,7 @@ printing the `configurable` of a node.)
 from __future__ import annotations
 
 import inspect
-from collections.abc import Collection, Generator, Mapping
+from collections.abc import Collection, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
@@ -125,13 +125,40 @@ def task_paths(configurable: Mapping[str, Any]) -> list[Any]:
     return paths
 
 
-def _config_of_graph(value: Any) -> Mapping[str, Any] | None:
-    """Return a graph's `configurable`, from the function with which its tasks start a `@task`."""
+def _starter(value: Any) -> partial[Any] | None:
+    """Return the function with which a task starts a `@task`, if a value is or holds it."""
     if isinstance(value, FunctionType):  # A node with a timeout has this function in a closure.
         value = inspect.getclosurevars(value).nonlocals.get("call")
-    keywords: dict[str, Any] = value.keywords if isinstance(value, partial) else {}
-    loop: Any = getattr(keywords.get("schedule_task"), "__self__", None)
+    return value if isinstance(value, partial) and "schedule_task" in value.keywords else None
+
+
+def _config_of_graph(value: Any) -> Mapping[str, Any] | None:
+    """Return a graph's `configurable`, from the function with which its tasks start a `@task`."""
+    starter = _starter(value)
+    loop: Any = starter and getattr(starter.keywords["schedule_task"], "__self__", None)
     return None if loop is None else loop.config.get("configurable")
+
+
+def is_run_by_task(configurable: Mapping[str, Any], graph: object) -> bool:
+    """Return whether LangGraph itself runs a graph, as a node; True if LangGraph does not tell.
+
+    A function that invokes the graph with the config of its node passes the same config. But then
+    the task runs this function, and not the graph.
+    """
+    if scratchpad_in(configurable) is None:
+        return False
+    for starter in filter(None, map(_starter, configurable.values())):
+        task: Any = starter.args[0]()
+        return task is None or graph in _runnables_in(task.proc)
+    return True
+
+
+def _runnables_in(runnable: Any) -> Iterator[Any]:
+    """Yield a runnable, and the ones of which a chain (`a | b`) or a binding consists."""
+    yield runnable
+    bound = getattr(runnable, "bound", None)
+    for each in (*getattr(runnable, "steps", ()), *([] if bound is None else [bound])):
+        yield from _runnables_in(each)
 
 
 def inside(configurable: Mapping[str, Any], namespace: str | None) -> dict[str, Any]:

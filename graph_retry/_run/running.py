@@ -27,8 +27,8 @@ from graph_retry._langgraph.checkpoints import PLACE, newest_checkpoint, values_
 from graph_retry._langgraph.open_reviews import delete_answered, make_table
 from graph_retry._langgraph.run_config import (
     inside,
+    is_run_by_task,
     saver_in,
-    scratchpad_in,
     task_namespace_in,
     task_paths,
     writer_of,
@@ -172,7 +172,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         if saver is not None and "checkpoint_during" not in options:
             options["durability"] = options.get("durability") or "sync"
         task = task_namespace_in(configurable)
-        is_task = self.plan is not None and scratchpad_in(given) is not None
+        is_task = self.plan is not None and is_run_by_task(given, self)
         made = Made(
             name=plan.settings.name,
             key=plan.settings.key,

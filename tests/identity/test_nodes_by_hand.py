@@ -73,3 +73,32 @@ def test_two_retry_nodes_with_equal_params(mode, hands_config_on, order):
     }
     assert sorted(asked) == ["critique", "draft"]
     assert [len(model.calls) for model in models.values()] == [2, 2]
+
+
+@pytest.mark.parametrize("hands_config_on", [False, True])
+def test_calls_of_one_retry_node_in_another_order(mode, hands_config_on):
+    """Each is known by its params, whether or not the function hands its config on."""
+
+    def tell(params):
+        if params["n"] == 1 and not params.get("ok"):
+            raise ValueError("broken")
+        return f"result of {params['n']}"
+
+    model = Model(tell)
+    retry, orders = create_retry_node(mode.colour(model), dict), [[1, 2], [2, 1], [2, 1]]
+
+    def given(n, config):
+        return ({"params": {"n": n}}, *([config] if hands_config_on else []))
+
+    def node(state, config: RunnableConfig):
+        return {"output": {n: retry.invoke(*given(n, config))["output"] for n in orders.pop(0)}}
+
+    async def anode(state, config: RunnableConfig):
+        made = {n: await retry.ainvoke(*given(n, config)) for n in orders.pop(0)}
+        return {"output": {n: state["output"] for n, state in made.items()}}
+
+    graph = one_node(anode if mode.is_async else node, InMemorySaver())
+    mode.invoke(graph, {}, thread())
+    ended = answer(mode, graph, thread(), edit(ok=True))
+    assert ended["output"] == {1: "result of 1", 2: "result of 2"}
+    assert len(model.calls) == 3

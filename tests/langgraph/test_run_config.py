@@ -7,10 +7,12 @@ the newest.
 import asyncio
 
 import pytest
+from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.config import get_config
 from langgraph.func import entrypoint, task
 from langgraph.graph import StateGraph
+from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, RetryPolicy, Send, interrupt
 
 from graph_retry._langgraph import run_config
@@ -66,6 +68,27 @@ def test_the_scratchpad_has_the_answers_and_the_counter_of_subgraphs():
 def test_an_answer_is_in_the_scratchpad_before_it_is_asked_for():
     """`has_answer` tells whether an `interrupt` would return at once."""
     assert [told["has_answer"] for told in Look(asks=True).told] == [False, True]
+
+
+def test_a_task_says_whether_it_runs_a_graph_or_a_function_that_invokes_it():
+    """Both get the same config: only the runnable of the task tells them apart."""
+    told = []
+
+    class Inner(CompiledStateGraph):
+        def stream(self, input, config=None, **options):
+            told.append(run_config.is_run_by_task(config["configurable"], self))
+            return super().stream(input, config, **options)
+
+    def by_hand(_, config: RunnableConfig):
+        return inner.invoke({}, config)
+
+    plain = StateGraph(dict).add_node("look", lambda _: {}).set_entry_point("look").compile()
+    inner = Inner(**vars(plain))
+    for node in (inner, inner | (lambda state: state), by_hand):
+        builder = StateGraph(dict).add_node("node", node).set_entry_point("node")
+        builder.compile(checkpointer=InMemorySaver()).invoke({}, thread())
+    assert told == [True, True, False]
+    assert run_config.is_run_by_task({}, inner) is False
 
 
 def test_a_plain_answer_is_taken_once():
