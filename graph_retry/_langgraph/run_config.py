@@ -129,7 +129,9 @@ def _starter(value: Any) -> partial[Any] | None:
     """Return the function with which a task starts a `@task`, if a value is or holds it."""
     if isinstance(value, FunctionType):  # A node with a timeout has this function in a closure.
         value = inspect.getclosurevars(value).nonlocals.get("call")
-    return value if isinstance(value, partial) and "schedule_task" in value.keywords else None
+    if not isinstance(value, partial) or "schedule_task" not in value.keywords:
+        return None
+    return cast("partial[Any]", value)
 
 
 def _config_of_graph(value: Any) -> Mapping[str, Any] | None:
