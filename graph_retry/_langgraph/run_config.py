@@ -129,9 +129,8 @@ def _starter(value: Any) -> partial[Any] | None:
     """Return the function with which a task starts a `@task`, if a value is or holds it."""
     if isinstance(value, FunctionType):  # A node with a timeout has this function in a closure.
         value = inspect.getclosurevars(value).nonlocals.get("call")
-    if not isinstance(value, partial) or "schedule_task" not in value.keywords:
-        return None
-    return cast("partial[Any]", value)
+    starter: partial[Any] | None = value if isinstance(value, partial) else None
+    return starter if starter and "schedule_task" in starter.keywords else None
 
 
 def _config_of_graph(value: Any) -> Mapping[str, Any] | None:
