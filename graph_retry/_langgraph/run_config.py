@@ -125,12 +125,12 @@ def task_paths(configurable: Mapping[str, Any]) -> list[Any]:
     return paths
 
 
-def _starter(value: Any) -> partial[Any] | None:
+def _starter(value: Any) -> Any:
     """Return the function with which a task starts a `@task`, if a value is or holds it."""
     if isinstance(value, FunctionType):  # A node with a timeout has this function in a closure.
         value = inspect.getclosurevars(value).nonlocals.get("call")
-    starter: partial[Any] | None = value if isinstance(value, partial) else None
-    return starter if starter and "schedule_task" in starter.keywords else None
+    keywords: dict[str, Any] = value.keywords if isinstance(value, partial) else {}
+    return value if "schedule_task" in keywords else None
 
 
 def _config_of_graph(value: Any) -> Mapping[str, Any] | None:
