@@ -129,8 +129,8 @@ def _starter(value: Any) -> Any:
     """Return the function with which a task starts a `@task`, if a value is or holds it."""
     if isinstance(value, FunctionType):  # A node with a timeout has this function in a closure.
         value = inspect.getclosurevars(value).nonlocals.get("call")
-    keywords: dict[str, Any] = value.keywords if isinstance(value, partial) else {}
-    return value if "schedule_task" in keywords else None
+    keywords: Any = getattr(value, "keywords", None)
+    return value if isinstance(keywords, dict) and "schedule_task" in keywords else None
 
 
 def _config_of_graph(value: Any) -> Mapping[str, Any] | None:
