@@ -24,7 +24,7 @@ from typing import Any, Literal
 from urllib.error import HTTPError
 from urllib.parse import SplitResult, urlsplit
 
-from graph_retry._functions.arguments import Seconds, checked
+from graph_retry._functions.arguments import Seconds, Secret, checked
 from graph_retry._review.review import Review
 from graph_retry._texts.quoting import one_line
 
@@ -92,15 +92,13 @@ class Links:
     """
 
     page: str
-    secret: str = field(repr=False)
+    secret: Secret = field(repr=False)
     expires_after: Seconds = _WEEK_S
 
     def __post_init__(self) -> None:
         """Check the arguments."""
         if not _is_web_address(self.page):
             raise ValueError(f"`page` is {self.page!r:.80}: give the whole address of the page.")
-        if len(self.secret) < 16:
-            raise ValueError("`secret` is too short: give at least 16 characters.")
 
     def url_for(self, review: Review, *, to: str | None = None) -> str:
         """Return the link to a review.

@@ -27,7 +27,7 @@ from typing import (
 
 from graph_retry._functions.kinds import Within, misfit
 from graph_retry._texts.credentials import says_secret
-from graph_retry._texts.wording import did_you_mean, quoted_with_article
+from graph_retry._texts.wording import counted, did_you_mean, quoted_with_article
 
 T = TypeVar("T", bound=Callable[..., Any])
 
@@ -41,6 +41,7 @@ Seconds = Annotated[
 ]
 Share = Annotated[float, Within(0, 1)]
 Name = Annotated[str, Within(1)]
+Secret = Annotated[str, Within(16), "a text of at least 16 characters"]
 
 
 class WrongArgumentError(TypeError, ValueError):
@@ -191,8 +192,7 @@ def check_argument(name: str, value: Any, kind: Any, hint: str = "") -> None:
     """
     wrong = misfit(value, kind, name)
     if wrong is not None:
-        shown = quoted_with_article(type(wrong.value).__name__)
-        shown = shown if says_secret(name) else _shown(wrong.value)
+        shown = _kind_and_size(wrong.value) if says_secret(name) else _shown(wrong.value)
         told = f"`{wrong.place}`: give {wrong.wanted}; not {shown}{wrong.why}.{wrong.hint}"
         is_ours = inspect.isfunction(wrong.value) and wrong.value.__module__.startswith(_PACKAGE)
         how = f" Call it: `{wrong.value.__name__}(…)`." if is_ours else ""
@@ -202,6 +202,13 @@ def check_argument(name: str, value: Any, kind: Any, hint: str = "") -> None:
 _PACKAGE = __name__.partition(".")[0]
 _REPR = reprlib.Repr()
 _REPR.maxstring = _REPR.maxother = 200
+
+
+def _kind_and_size(value: Any) -> str:
+    """Describe a value without showing it."""
+    if isinstance(value, str):
+        return f"a text of {counted(len(value), 'character')}"
+    return quoted_with_article(type(value).__name__)
 
 
 def _shown(value: Any) -> str:

@@ -10,7 +10,7 @@ from starlette.middleware import Middleware
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from graph_retry._functions.arguments import checked
+from graph_retry._functions.arguments import Name, Secret, checked
 from graph_retry.web.page import HERE, Site
 from graph_retry.web.pages.alike import answer_alike, outcomes
 from graph_retry.web.pages.history import find_thread, history, thread
@@ -28,13 +28,13 @@ def create_app(
     source: Any,
     *,
     authorize: Authorize | None = None,
-    token: str | None = None,
-    user: str | None = None,
+    token: Name | None = None,
+    user: Name | None = None,
     read_only: bool = False,
     config: RunnableConfig | None = None,
     context: Any = None,
     title: str = "Reviews",
-    secret: str | None = None,
+    secret: Secret | None = None,
     max_body: int = 8_000_000,
 ) -> Starlette:
     """Make an ASGI app with the pages on which people read and answer reviews.
@@ -46,14 +46,16 @@ def create_app(
         source: The source of reviews, as in `list_reviews`: a compiled graph, a client of
             `langgraph_sdk`, or a checkpointer. A checkpointer's reviews can only be read.
         authorize: A sync or async function that is called with each request. It returns the user's
-            name, an `Access` with the user's rights, or None for a user who may see nothing.
+            name, an `Access` with the user's rights, or None for a user who may see nothing. An
+            empty name means the same as None.
         token: A text that gives access to anybody who opens the app with `?token=…`.
         user: The name of the user who comes with the token. The ledger records it as `by`.
         read_only: Whether reviews can only be read.
         config: The config of the runs that answers start, as in `list_reviews`.
         context: LangGraph's `context` for these runs, as in `resume`.
         title: The heading of each page.
-        secret: The key of `graph_retry.notifications.Links`, whose links the app then accepts.
+        secret: The key of `graph_retry.notifications.Links`, whose links the app then accepts; at
+            least 16 characters.
         max_body: Maximum bytes of a posted form.
 
     Example:

@@ -118,7 +118,7 @@ class Guard:
         if self._authorize is not None:
             found = self._authorize(request)
             found = await found if inspect.isawaitable(found) else found
-            if found is None:
+            if not found:  # An empty name, as of an empty header, is nobody's.
                 raise NotAllowedError(403, "You may not see the reviews: ask who runs this page.")
             return Access(found) if isinstance(found, str) else found
         user = request.scope.get("user")

@@ -139,7 +139,7 @@ def test_links_work_where_the_app_is_mounted(desk):
     ("options", "told"),
     [
         ({"page": "example.org"}, "whole address"),
-        ({"secret": "short"}, "16 characters"),
+        ({"secret": "short"}, "`secret`: give a text of at least 16 characters; not .* 5 char"),
         ({"expires_after": 0}, "seconds above 0"),
     ],
 )

@@ -29,6 +29,34 @@ def test_nobody_sees_anything_before_it_is_said_who_may(desk):
     assert "count" not in page.text.partition("<main")[2]
 
 
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"token": ""}, "`token`: give a text that is not empty or None; not a text of 0 char"),
+        ({"user": ""}, "`user`: give a text that is not empty or None; not ''"),
+        (
+            {"secret": ""},
+            "`secret`: give a text of at least 16 characters or None; not a text of 0",
+        ),
+        ({"secret": "sesame"}, "`secret`: give .*; not a text of 6 characters"),
+        ({"secret": b"a long random text"}, "`secret`: give .*; not a `bytes`"),
+    ],
+)
+def test_a_key_that_anybody_could_guess_is_refused_at_once(desk, options, told):
+    """An empty token would open the app to everybody; the error does not show a secret."""
+    with pytest.raises(ValueError, match=told) as refused:
+        create_app(desk.graph, **options)
+    assert "sesame" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["", None])
+def test_an_empty_name_is_nobody(desk, name):
+    """A proxy may pass on an empty header for people who have not logged in."""
+    desk.wait()
+    with desk.client(authorize=lambda _: name) as client:
+        assert client.get("/").status_code == 403
+
+
 def test_the_printed_token_lets_in(desk):
     """The token becomes a cookie that no script reads, and leaves the address at once."""
     desk.wait()
