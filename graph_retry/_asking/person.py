@@ -146,8 +146,9 @@ async def _ask_person(given: StepInput, question: Question) -> tuple[Any, bool]:
             return interrupt(payload, response_schema=shown_schema), True
     value = interrupt(payload, response_schema=shown_schema)
     forget_plain_answer()
-    await shown.drop_plain_answer()
-    return value, shown.is_ours and not was_sent_before(question.asked_at)
+    given_before = await shown.note_given(value)
+    too_early = was_sent_before(question.asked_at)
+    return value, shown.is_ours and not given_before and not too_early
 
 
 def _was_left_open(loop: Loop) -> bool:

@@ -35,6 +35,9 @@ from graph_retry._state.namespaces import outermost
 from graph_retry._texts.json import is_object
 from graph_retry.records import INTERVENTION
 
+_GIVEN = "graph_retry_given"
+"""The key of the mark that replaces a plain answer in the thread after a question received it."""
+
 
 class Shown(NamedTuple):
     """The facts about a question before it is asked.
@@ -48,14 +51,19 @@ class Shown(NamedTuple):
     saver: BaseCheckpointSaver[Any] | None = None
     thread: CheckpointTuple | None = None
 
-    async def drop_plain_answer(self) -> None:
-        """Remove a plain answer from the thread after a question took an answer.
+    async def note_given(self, answer: Any) -> bool:
+        """Mark a plain answer in the thread as used; return whether it had already been used.
 
-        Either this question took the plain answer, or it took one by id. Then the plain answer
-        belongs to an earlier run. LangGraph would give it to any later question of the node.
+        If a thread runs without a new answer, LangGraph gives the old answer to the next question.
+        The mark shows that the answer is old. A marked answer that arrives again is removed.
         """
+        before = is_object(answer) and answer.keys() == {_GIVEN}
         if self.saver is not None and self.thread is not None:
-            await drop_plain_answer(self.saver, self.thread)
+            marked = None if before or not self.is_ours else {_GIVEN: True}
+            for task, channel, value in self.thread.pending_writes or ():
+                if channel == RESUME and value == answer:
+                    await put_writes(self.saver, self.thread.config, [(RESUME, marked)], task)
+        return before
 
 
 async def look_at_shown(review_id: str, reads: SharedReads) -> Shown:
@@ -94,10 +102,10 @@ def namespace_in(question: Mapping[str, Any]) -> str:
 
 
 async def drop_plain_answer(saver: BaseCheckpointSaver[Any], thread: CheckpointTuple) -> None:
-    """Remove a plain answer from a thread.
+    """Remove a plain answer from a thread before a run with answers by id.
 
-    LangGraph keeps the answer until the outermost node ends, and would give it to the next
-    `interrupt` in that node, even for another question.
+    The plain answer belongs to an earlier run. LangGraph keeps the answer until the outermost node
+    ends, and would give it to the next `interrupt` in that node, even for another question.
     """
     for task, channel, value in thread.pending_writes or ():
         if channel == RESUME and task == NO_TASK and value is not None:
