@@ -31,15 +31,15 @@ from graph_retry._texts.quoting import one_line
 __all__ = ["Email", "Links", "Slack", "Teams"]
 
 _KINDS = {
-    "transient": ("not reached", "The model could not be reached, or was too busy."),
+    "transient": ("failed for now", "The call failed for now. The same call may succeed later."),
     "invalid_syntax": ("unreadable answer", "The model's answer cannot be read."),
     "invalid_schema": ("invalid answer", "The model's answer has the wrong form."),
     "truncated": ("cut off", "The model's answer was cut off."),
     "context_overflow": ("too long", "The text is too long for this model."),
     "refusal": ("declined", "The model declined to answer."),
-    "rejected_input": ("rejected", "The provider rejected the call."),
+    "rejected_input": ("error", "The call ended with an error. A changed call may succeed."),
 }
-_OTHER_KIND = "failed", "The call to the model failed, and would fail again."
+_OTHER_KIND = "failed", "The call failed, and would fail again."
 """Each failure kind in two words for messages and lists, and in a sentence for the page."""
 
 _WAIT_S = 10

@@ -250,7 +250,7 @@ ROWS: dict[str, Row] = {
         words=("rejected", "cancel", "canceled", "cancelled", "ignore", "no", "stop"),
         outcome="cancelled",
         decide=_rejected,
-        does=lambda _: "stop here, without another call",
+        does=lambda _: "stop this call, without an output",
         example={"message": "why to stop"},
         typed=("REASON",),
         sent={
@@ -275,7 +275,7 @@ ROWS: dict[str, Row] = {
         },
         outcome="responded",
         decide=_responded,
-        does=lambda _: "give the output, without another call",
+        does=lambda _: "give the output of this call",
         example={"output": ...},
         typed=("FILE", "{…}", "FIELD=VALUE …"),
         sent={"Agent Inbox": "`respond: {…}` in the box"},

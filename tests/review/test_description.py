@@ -45,7 +45,7 @@ def test_the_description_is_in_the_order_somebody_reads_it() -> None:
         "Suggested changes:",
         "- Approve: call again with the suggested changes.",
         "- Edit:",
-        "- Reject: stop here",
+        "- Reject: stop this call",
         "- Respond: give the output",
     )
     found = [description.index(part) for part in parts]

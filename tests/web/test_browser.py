@@ -77,7 +77,7 @@ def test_a_field_is_changed_by_mouse(browser, desk, page):
     box.send_keys("How many ships?", Keys.ENTER, "All of them.")
     one(browser, "[name$='choice:/model'] option[value='\"large\"']").click()
     one(browser, CHOSEN).click()
-    wait_for(browser, "its answer is valid")
+    wait_for(browser, "its output is valid")
     assert desk.calls[1].prompt == "How many ships?\nAll of them."
     assert desk.calls[1].model == "large"
 
@@ -253,7 +253,7 @@ def test_a_large_text_can_be_edited_and_nothing_leaves_the_machine(browser, desk
     way(browser, "e")
     one(browser, "[name$='choice:/model'] option[value='\"large\"']").click()
     one(browser, CHOSEN).click()
-    wait_for(browser, "its answer is valid")
+    wait_for(browser, "its output is valid")
     assert desk.calls[1].prompt == large
     assert requested(browser) == {page}
 
@@ -275,7 +275,7 @@ def test_an_answer_that_takes_long_is_shown_when_it_is_there(browser, desk):
         one(browser, CHOSEN).click()
         wait_for(browser, "is being applied")
         shown.set()
-        wait_for(browser, "its answer is valid")
+        wait_for(browser, "its output is valid")
     assert list_reviews(desk.graph) == []
 
 

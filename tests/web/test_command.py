@@ -100,7 +100,7 @@ def test_reviews_of_a_server_are_answered(tmp_path):
             form = Form(page)
             form.fill("number:/temperature", "0.5")
             form.fill("text:/model", "large")
-            assert "its answer is valid" in sent(client, form).text
+            assert "its output is valid" in sent(client, form).text
             assert client.get(address).status_code == 410
             form = Form(client.get("/history").text, "find")
             page = client.post("/t", data={**dict(form.controls), "thread": thread}).text

@@ -125,7 +125,7 @@ def test_everybody_can_use_the_page_while_the_model_is_called(seen, slow, page):
     wait_for(browser, "Your answer is being applied")
     checked(browser)
     slow.set()
-    wait_for(browser, "its answer is valid")
+    wait_for(browser, "its output is valid")
     assert browser.switch_to.active_element.get_attribute("id") == "next"
 
 

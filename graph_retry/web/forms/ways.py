@@ -49,11 +49,11 @@ class Way:
 
     @property
     def takes_output(self) -> bool:
-        """Whether this way ends the call with an output, unless the model is called again."""
+        """Whether this way ends the call with an output, unless the call is made again."""
         return self.word == "approve" or ROWS[self.word].outcome in ("responded", "overruled")
 
     def calls(self, review: Review) -> bool:
-        """Return whether this way calls the model again."""
+        """Return whether this way makes the call again."""
         return ROWS[self.word].calls[review.failure is None]
 
     def make(self, review: Review, value: Any, words: str = "") -> dict[str, Any]:
