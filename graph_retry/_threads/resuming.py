@@ -50,7 +50,7 @@ from graph_retry._threads.graphs import (
 from graph_retry._threads.reading import read_shown
 from graph_retry._threads.server.runs import RemoteRuns
 from graph_retry._threads.view import Asked, ThreadView
-from graph_retry._threads.why_closed import has_expired, why_closed
+from graph_retry._threads.why_closed import answers_to, why_closed
 from graph_retry.errors import AnswerRefused, CallCancelled, StaleDecision
 
 _ANSWER_IS_SAVED = (
@@ -172,7 +172,8 @@ class HeldThread:
             lets_expire = is_object(given) and given.get("type") == EXPIRE
             if expires_at is None or lets_expire:
                 continue
-            if await has_expired(self.graph, self.config, asked.review_id):
+            answers = await answers_to(self.graph, self.config, asked.review_id)
+            if "system" in [author for _, author in answers]:
                 why = failed.message if isinstance(failed, CallCancelled) else ""
                 end = f" The run ended: {why}." if why else ""
                 raise StaleDecision(

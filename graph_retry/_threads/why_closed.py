@@ -112,10 +112,13 @@ async def _event(
     return found[-1][2] if found else None
 
 
-async def has_expired(graph: Any, config: RunnableConfig, review_id: str) -> bool:
-    """Return whether a review's default decision was applied, according to the ledgers."""
+async def answers_to(graph: Any, config: RunnableConfig, review_id: str) -> list[tuple[str, str]]:
+    """List the answers to a review that the thread shows, as (time, author), the first one first.
+
+    The author of a default decision is `system`.
+    """
     answers = await _answers(graph, config, await read_whole(graph, config))
-    return (review_id, "system") in [(answered, author) for _, author, answered in answers]
+    return sorted((at, author) for at, author, answered in answers if answered == review_id)
 
 
 async def _answers(

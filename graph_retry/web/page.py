@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate
@@ -14,7 +14,9 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from graph_retry._texts.wording import counted, in_words
+from graph_retry.answering import PendingReview
 from graph_retry.notifications import key_of, kind_of, sentence_of
+from graph_retry.web.forms.card import typed
 from graph_retry.web.forms.fields import quoted, visible
 from graph_retry.web.listing import Listings
 from graph_retry.web.pages.past import Past
@@ -29,7 +31,7 @@ from graph_retry.web.safety import (
     check_origin,
 )
 from graph_retry.web.waiting import Waiting
-from graph_retry.web.words import ago, said, spoken, without_type
+from graph_retry.web.words import ago, answered, said, spoken, without_type
 
 HERE = Path(__file__).parent
 
@@ -106,20 +108,23 @@ class Site:
         page.headers.update(HEADERS)  # Starlette makes this page outside of our middleware.
         return page
 
-    def gone(self, request: Request, access: Access) -> Response:
-        """Return the page for a review that is no longer open."""
+    async def gone(self, request: Request, access: Access, form: Posted | None = None) -> Response:
+        """Return the page for a review that is no longer open. It shows what a person has typed."""
+        answers, following = await self.waiting.after(request.path_params["key"], access)
+        why = answered(*answers[0]) if answers else "Somebody answered it, or it expired."
         return self.message(
-            request, 410, "This review is closed.",
-            "Somebody answered it, or it expired. An answer here changes nothing.", access,
+            request, 410, "This review is closed.", f"{why} An answer here changes nothing.",
+            access, following=following, typed=typed(form or []),
         )  # fmt: skip
 
     def message(
-        self, request: Request, status: int, title: str, text: str, access: Access | None = None
-    ) -> Response:
-        """Return a page with only a heading and a text."""
+        self, request: Request, status: int, title: str, text: str, access: Access | None = None,
+        *, following: Sequence[PendingReview] = (), typed: Sequence[str] = (),
+    ) -> Response:  # fmt: skip
+        """Return a page with a heading, a text, and links to reviews of the same thread."""
         return self.page(
             request, access or Access(may_decide=False), "message.html", status,
-            heading=title, text=text, is_known=access is not None,
+            heading=title, text=text, is_known=access is not None, following=following, typed=typed,
         )  # fmt: skip
 
     def page(

@@ -27,7 +27,7 @@ AT_ONCE = 4
 
 _DONE = {
     "reject": ("The call is stopped.", "It ended without an output."),
-    "respond": ("Your output is used.", "It is valid. The model was not called again."),
+    "respond": ("Your output is used.", "It is valid. The call was not made again."),
     "accept": (
         "The output is used as it is.",
         "The history records that it is invalid.",
@@ -41,8 +41,9 @@ _DONE = {
 class Outcome:
     """The outcome of an answer, for the page.
 
-    `tone` is `good`, `bad` or `plain`. `problem` tells why an answer was refused. After a refusal,
-    the page shows the form with the typed values. `following` are the thread's open reviews now.
+    `tone` is `good`, `bad`, or `plain` if the answer came too late. `problem` tells why an answer
+    was refused. After a refusal, the page shows the form with the typed values. `following` are the
+    thread's open reviews now.
     """
 
     title: str
@@ -161,16 +162,16 @@ class Runs:
         if word in _DONE:
             return Outcome(*_DONE[word])
         if review.failure is None and word == "approve":
-            return Outcome("The output is used.", "The model was not called again.")
+            return Outcome("The output is used.", "The call was not made again.")
         ledgers = await self._waiting.ledgers(review.thread_id)
         ledger = next((each for each in ledgers if each.namespace == review.namespace), None)
         if ledger is None or not ledger.attempts:
             return Outcome("Your answer is applied.")
         last = ledger.attempts[-1]
         if failure := last["failure"]:
-            title = f"The model was called again, and attempt {last['number']} failed, too."
+            title = f"The call was made again, and attempt {last['number']} failed, too."
             return Outcome(title, f"{failure['type']}: {failure['message']}", "bad")
-        title = "The model was called again, and its answer is valid."
+        title = "The call was made again, and its output is valid."
         if review.value.get("redacted"):
             return Outcome(title, "The output is not shown: this call redacts its texts.")
         return Outcome(title, output=said(ledger.value_at(last["number"])))

@@ -20,6 +20,7 @@ from graph_retry._langgraph.open_reviews import Row as TableRow
 from graph_retry._threads.graphs import check_placeless, is_remote, saver_of
 from graph_retry._threads.resuming import resuming
 from graph_retry._threads.reviews import open_reviews, whole_reviews
+from graph_retry._threads.why_closed import answers_to
 from graph_retry.answering import PendingReview
 from graph_retry.history import ledgers_in, thread_ledgers
 from graph_retry.inbox import check_source, find_all, noted_reviews, read_noted
@@ -131,6 +132,17 @@ class Waiting:
             return None
         thread = await self.of_thread(before.review)
         return next((review for review in thread if question_of(review) == before.question), None)
+
+    async def after(
+        self, key: str, access: Access
+    ) -> tuple[list[tuple[str, str]], list[PendingReview]]:
+        """Return the answers to a closed review, and the open reviews of its thread, if known."""
+        before = self._over.get(key)
+        if before is None or before.review.graph is None or not access.sees(before.review):
+            return [], []
+        review = before.review
+        answers = await self.drive(answers_to, review.graph, review.config, review.review_id)
+        return answers, list(filter(access.sees, await self.of_thread(review)))
 
     async def of_thread(self, review: PendingReview) -> list[PendingReview]:
         """Read a thread's open reviews. Without a graph, return only the given review."""

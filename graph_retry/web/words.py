@@ -11,8 +11,10 @@ from graph_retry._texts.wording import in_words, since
 
 
 def said(value: Any) -> str:
-    """Write a value: a text unchanged, any other value as JSON."""
-    return value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
+    """Write a value: a text unchanged, any other value as JSON, and unread fields as typed."""
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, indent=2, ensure_ascii=False, default=lambda unread: unread.text)
 
 
 def ago(moment: str | None) -> str:
@@ -28,6 +30,19 @@ def ago(moment: str | None) -> str:
     if abs(seconds) < 60:
         return "just now" if seconds >= 0 else "in a moment"
     return f"{in_words(seconds)} ago" if seconds >= 0 else f"in {in_words(-seconds)}"
+
+
+def answered(at: str, author: str) -> str:
+    """Tell who answered a review, and when.
+
+    Example:
+        >>> answered("", "human:ada"), answered("", "human")
+        ('ada answered it.', 'Somebody answered it.')
+    """
+    if author == "system":
+        return f"It expired {ago(at)}".rstrip() + "."
+    name = author.partition(":")[2] or {"human": "Somebody"}.get(author, author)
+    return f"{name} answered it {ago(at)}".rstrip() + "."
 
 
 def spoken(path: str) -> str:

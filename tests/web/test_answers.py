@@ -4,11 +4,15 @@ import json
 import re
 
 import pytest
+from langchain.agents import create_agent
+from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
 
-from graph_retry import resume
+from graph_retry.agents import RetryMiddleware
 from graph_retry.history import attempts_of
-from graph_retry.inbox import assign, list_reviews
-from graph_retry.notifications import Links
+from graph_retry.inbox import list_reviews
 from tests.web.forms import Form
 
 
@@ -37,7 +41,7 @@ def last_decision(desk):
     [
         ("", "The model&#39;s answer cannot be read."),
         ("no", "The model&#39;s answer cannot be read."),
-        (TimeoutError("30 s"), "The model could not be reached, or was too busy."),
+        (TimeoutError("30 s"), "The call failed for now. The same call may succeed later."),
     ],
 )
 def test_a_call_without_an_output_has_a_page(desk, answer, title):
@@ -95,7 +99,7 @@ def test_an_edit_calls_again_with_every_kind_of_field(desk):
         form.untick("none:/seed")
         form.untick("none:/day")
         page = sent(client, form)
-    assert "its answer is valid" in page.text
+    assert "its output is valid" in page.text
     params = desk.calls[1].model_dump(mode="json")
     assert params == {
         "prompt": "How\nmany?",
@@ -272,48 +276,6 @@ def test_a_form_that_is_sent_twice_is_one_answer(desk):
     assert len({re.sub(r'/r/\w+|content="[^"]*"', "", page) for page in pages}) == 1
 
 
-def test_who_comes_late_is_told_so(desk):
-    """A second tab, and the way back, meet a review that is over: nothing is done twice."""
-    desk.wait()
-    with desk.client() as client:
-        address, page = opened(client)
-        first, second = Form(page), Form(client.get(address).text)
-        for form in (first, second):
-            form.choose("approve")
-        sent(client, first)
-        late = sent(client, second)
-        back = client.get(address)
-    assert (late.status_code, back.status_code) == (410, 410)
-    assert "This review is closed" in late.text
-    assert len(desk.calls) == 2
-
-
-@pytest.mark.parametrize("by_link", [False, True])
-def test_a_question_that_was_asked_again_meanwhile_keeps_what_was_typed(desk, by_link):
-    """Another person gave it to somebody: both tabs lead to the question as it is asked now."""
-    desk.options["allowed_decisions"] = ["edit", "assign"]
-    desk.wait()
-    secret = "a secret of at least 16 characters"
-    options = {"authorize": lambda _: None, "secret": secret} if by_link else {}
-    with desk.client(**options) as client:
-        (review,) = list_reviews(desk.graph)
-        link = Links("http://testserver", secret=secret).url_for(review)
-        address, page = (link, client.get(link).text) if by_link else opened(client)
-        form = Form(page)
-        form.choose("edit")
-        form.fill("text:/prompt", "How many apples?")
-        resume(desk.graph, {"configurable": {"thread_id": "t1"}}, assign("bob"))
-        late = sent(client, form)
-        assert late.status_code == 409
-        assert "asked again after you opened it" in late.text
-        assert len(desk.calls) == 1
-        again = client.get(address)
-        assert (again.status_code, "Change the call" in again.text) == (200, True)
-        desk.says = lambda _: '{"name": "Ada", "count": 3}'
-        assert sent(client, Form(late.text)).status_code == 200
-    assert [call.prompt for call in desk.calls[1:]] == ["How many apples?"]
-
-
 def test_questions_of_a_thread_are_answered_together(desk):
     """One page, one press: each gets its own answer, and one that is left stays open."""
     desk.wait("t1", {"prompt": "a"}, {"prompt": "b"}, {"prompt": "c"})
@@ -358,3 +320,40 @@ def test_issues_stay_beside_the_values_that_nobody_changed(desk):
         form.fill("output.text:/note", "n")
         page = sent(client, form).text
         assert page.count("String should have at most 60") == 1
+
+
+class Scripted(GenericFakeChatModel):
+    """A chat model that says what it is given, and takes tools."""
+
+    def bind_tools(self, *_args, **_options):
+        return self
+
+
+def test_the_page_of_a_tools_call_says_nothing_of_a_model(desk):
+    """In an agent a tool failed: no model rejected anything, and the model goes on in any case."""
+
+    @tool
+    def find(city: str) -> str:
+        """Find a city."""
+        raise LookupError(f"no {city}")
+
+    call = {"name": "find", "args": {"city": "Ur"}, "id": "1"}
+    model = Scripted(messages=iter([AIMessage("", tool_calls=[call]), AIMessage("Sorry.")]))
+    desk.graph = create_agent(
+        model,
+        tools=[find],
+        middleware=[RetryMiddleware(tools=["find"])],
+        checkpointer=InMemorySaver(),
+    )
+    config = {"configurable": {"thread_id": "t1"}}
+    desk.graph.invoke({"messages": [("user", "Where is Ur?")]}, config)
+    with desk.client() as client:
+        page = opened(client)[1].partition("<main")[2].partition("</main>")[0]
+        form = Form(page)
+        form.choose("reject")
+        done = sent(client, form).text.partition("<main")[2].partition("</main>")[0]
+    assert "The call ended with an error." in page
+    assert "Make the call again, unchanged" in page
+    assert "The call is stopped." in done
+    assert not [text for text in (page, done) if re.search(r"\b(model|provider)\b", text)]
+    assert desk.graph.get_state(config).values["messages"][-1].content == "Sorry."

@@ -13,6 +13,7 @@ from urllib.parse import unquote
 from jsonpointer import JsonPointerException, resolve_pointer
 
 from graph_retry._params.patch import changes
+from graph_retry._review.decisions import ROWS
 from graph_retry._review.review import Review
 from graph_retry._state.attempts import is_returned, parsed_value, tokens_of
 from graph_retry._texts.issues import excerpt
@@ -54,14 +55,16 @@ Posted = Sequence[tuple[str, str]]
 class Card:
     """One review, with the ways to answer it and the person's input.
 
-    `chosen` is the name of the chosen way to answer. `problem` and `problem_lines` tell why an
-    answer was refused. `forms` has the fields of each value that may be edited (`params`,
-    `output`), by its name. `words` has the message that was typed for each way to answer.
+    `chosen` is the name of the chosen way to answer. `problem` and `problem_lines` tell why the
+    person's answer was not applied, under `heading`. `forms` has the fields of each value that may
+    be edited (`params`, `output`), by its name. `words` has the message that was typed for each way
+    to answer.
     """
 
     review: PendingReview
     ways: list[Way]
     chosen: str = ""
+    heading: str = "Not sent yet."
     problem: str = ""
     problem_lines: list[str] = field(default_factory=list[str])
     forms: dict[str, Field] = field(default_factory=dict[str, Field])
@@ -184,6 +187,20 @@ def is_same(one: Any, other: Any) -> bool:
     if one is ABSENT or other is ABSENT:
         return one is other
     return identical(one, other)
+
+
+def typed(posted: Posted) -> list[str]:
+    """Return a person's input as texts to copy: the messages, and the values of the chosen ways.
+
+    The reviews may be closed, so the result depends only on the posted form.
+    """
+    texts = list[str]()
+    for mine in (_under(key, posted) for name, key in posted if name == "review"):
+        row = ROWS.get(dict(mine).get("way", ""))
+        value = read_form(_under(row.data, mine)) if row and row.data else ABSENT
+        texts += [text for _, text in _under("words", mine)]
+        texts += [] if value is ABSENT else [said(value)]
+    return [text for text in texts if text.strip()]
 
 
 def decided(card: Card, posted: Posted) -> tuple[Way, dict[str, Any]]:

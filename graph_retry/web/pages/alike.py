@@ -37,7 +37,7 @@ class Preview:
     """The effect that the first review's answer would have on one similar review.
 
     `decision` is the adapted answer. If no such answer is possible, `decision` is None, and `why`
-    is the reason. If the model is called again, `asked` compares the old params with the new ones.
+    is the reason. If the call is made again, `asked` compares the old params with the new ones.
     Otherwise `output` is the call's new output, and `changed` compares it with the model's output.
     `doubts` lists the errors that the question's schemas find in the decision.
     """
@@ -89,7 +89,7 @@ async def answer_alike(site: Site, request: Request, access: Access) -> Response
     asked = _unpacked(text_of(form, "asked"))
     found = await site.waiting.find(key, access)
     if not found:
-        return site.gone(request, access)
+        return await site.gone(request, access, asked)
     ticked = [text for part, text in form if part == "tick"]
     keys = [mark.partition(":")[0] for mark in ticked][:MOST]
     way, decision = decided(make_card(found[0], asked), asked)

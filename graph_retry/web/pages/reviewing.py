@@ -10,7 +10,7 @@ from starlette.responses import RedirectResponse, Response
 
 from graph_retry.answering import PendingReview
 from graph_retry.notifications import key_of
-from graph_retry.web.forms.card import Card, decided, make_card
+from graph_retry.web.forms.card import Card, decided, make_card, typed
 from graph_retry.web.forms.ways import NotYetError
 from graph_retry.web.page import Posted, Site, root_of
 from graph_retry.web.pages.alike import preview
@@ -29,7 +29,7 @@ async def review(site: Site, request: Request, access: Access) -> Response:
     if request.method == "POST":
         return await _take(site, request, access, found)
     if not found:
-        return site.gone(request, access)
+        return await site.gone(request, access)
     together = request.query_params.get("together") == "1"
     cards = [make_card(each) for each in (found if together else found[:1])]
     return review_page(site, request, access, cards, found)
@@ -43,7 +43,9 @@ async def _asked_again(
     if request.method == "POST":
         form, before = await site.form(request), request.path_params["key"]
         why = "The question was asked again after you opened it. Send your answer once more."
-        card = make_card(review, form, review.problem or why, review.answer_issues, before)
+        if review.problem:
+            why += f"\nAn earlier answer was refused: {review.problem}"
+        card = make_card(review, form, why, posted_as=before)
         page = review_page(site, request, access, [card], [review], 409)
     site.guard.follow(request, page, access, [key_of(review)])
     return page
@@ -61,7 +63,7 @@ async def _take(
     if site.runs.get(name):  # The browser has sent this form twice.
         return there
     if not found or key not in (mine := set(_keys(form))):
-        return site.gone(request, access)
+        return await site.gone(request, access, form)
     asked = [review for review in found if key_of(review) in mine]
     if any(part.endswith(".do") for part, _ in form):
         cards = [make_card(review, form) for review in asked]
@@ -105,6 +107,8 @@ async def outcome(site: Site, request: Request, access: Access) -> Response:
         return Response(headers={"HX-Refresh": "true"})
     if told.problem:
         cards = _again(run, told.following, told.problem)
+        for card in cards:
+            card.heading = "Your answer was refused. No call was made."
         page = review_page(site, request, access, cards, told.following)
         # A link gives access to one review, but now a new review asks the same question.
         site.guard.follow(request, page, access, [card.key for card in cards])
@@ -115,6 +119,7 @@ async def outcome(site: Site, request: Request, access: Access) -> Response:
     return site.page(
         request, access, "outcome.html",
         told=told, review=run.reviews[0], after=after, is_same_thread=bool(following),
+        typed=typed(run.posted) if told.tone == "plain" else [],
     )  # fmt: skip
 
 
