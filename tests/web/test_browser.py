@@ -299,3 +299,18 @@ def test_a_list_hears_of_what_came_before_it_listened(browser, desk, monkeypatch
     with serving(with_late_news) as page:
         browser.get(f"{page}/")
         wait_for(browser, "1 review waits")
+
+
+def test_the_way_back_from_an_outcome_asks_nothing(browser, desk, page):
+    """A form that came back once leaves no form to be sent again in the browser's history."""
+    desk.wait()
+    open_review(browser, page)
+    way(browser, "c")
+    one(browser, CHOSEN).click()
+    wait_for(browser, "Write something first.")
+    one(browser, "[name$='words.comment']").send_keys("Count the ships.")
+    one(browser, CHOSEN).click()
+    wait_for(browser, "attempt 2 failed, too")
+    browser.back()
+    wait_for(browser, "This review is closed.")
+    assert len(desk.calls) == 2

@@ -24,6 +24,8 @@
   if (form) {
     form.addEventListener("submit", (event) => {
       if (form.dataset.sent) { event.preventDefault(); return; }
+      /* This page may be the answer to a posted form: the way back must not post that form again. */
+      history.replaceState(null, "", location.href);
       form.dataset.sent = "yes";
       typed = false;
       if (event.submitter && event.submitter.classList.contains("send")) event.submitter.textContent += " …";
