@@ -131,7 +131,7 @@ def test_the_focus_is_on_what_was_refused(browser, desk, page):
     box.clear()
     box.send_keys("1.5")
     one(browser, CHOSEN).click()
-    wait_for(browser, "Nothing was called.")
+    wait_for(browser, "No call was made.")
     assert browser.switch_to.active_element.get_attribute("class") == "refused"
     box = one(browser, "[name$='number:/count']")
     assert box.get_attribute("value") == "1.5"
