@@ -119,6 +119,27 @@ class Person(BaseModel):
     age: int
 
 
+class Line(BaseModel):
+    """A part of an output."""
+
+    n: int
+
+
+class Lines(BaseModel):
+    """An output with a list of objects."""
+
+    total: int
+    lines: list[Line]
+
+
+def lines_model(params):
+    """Write two lines, of which the second is wrong."""
+    return '{"total": "many", "lines": [{"n": 1}, {"n": "few"}]}'
+
+
+lines = graph_of(create_retry_node(lines_model, Params, output=Lines, name="count"))
+
+
 def redact(text):
     """Hide what nobody at a terminal should see."""
     return text.replace("secret", "***").replace("few", "***")

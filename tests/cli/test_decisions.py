@@ -1,5 +1,6 @@
 """Reading decisions: changes on the command line, typed lines, what an editor saved."""
 
+import re
 import sys
 
 import pytest
@@ -37,6 +38,8 @@ SHOWN = {"n": 1, "zip": "07", "none": None, "a.b": 1, "opt": {"deep": {"x": "1"}
         ("new=[1, 2]", {"new": [1, 2]}),
         ("a.b=2", {"a.b": 2}),
         ('opt={"top": 3}', {"opt": {"top": 3}}),
+        ("/opt/deep/x=2", {"opt": {"deep": {"x": "2"}}}),
+        ("/n=2", {"n": 2}),
     ],
 )
 def test_a_change_is_read(change, meant):
@@ -44,11 +47,29 @@ def test_a_change_is_read(change, meant):
     assert edited(SHOWN, [change]) == meant
 
 
-@pytest.mark.parametrize("changes", [["n"], ["=1"], [""]])
-def test_a_change_that_cannot_be_read_is_refused(changes):
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ("n", "is not a change"),
+        ("=1", "is not a change"),
+        ("", "is not a change"),
+        ("zipp", "Did you mean `zip`?"),
+        ("/opt/shallow=1", "nothing is shown at /opt/shallow"),
+        ("/rows/-=1", "nothing is shown at /rows/-"),
+    ],
+)
+def test_a_change_that_cannot_be_read_is_refused(change, told):
     """Nothing is guessed."""
-    with pytest.raises(UnreadableError, match="change"):
-        edited(SHOWN, changes)
+    with pytest.raises(UnreadableError, match=re.escape(told)):
+        edited({**SHOWN, "rows": [1]}, [change])
+
+
+def test_changes_inside_the_same_field_are_sent_together():
+    """The list is sent as a whole, because a list replaces the shown one."""
+    rows = {"rows": [{"n": "1", "zip": "07"}, {"n": 2}]}
+    both = edited(rows, ["/rows/0/n=3", "/rows/1/n=4"], texts_stay=False)
+    assert both == {"rows": [{"n": 3, "zip": "07"}, {"n": 4}]}
+    assert rows["rows"][0]["n"] == "1"
 
 
 @pytest.mark.parametrize(
@@ -94,7 +115,10 @@ def test_a_typed_line_is_read(tmp_path, line, decision):
         ("model=large n=2", "To change params: edit model=large n=2"),
         ("respond", "respond FILE"),
         ("respond /no/such/file", "cannot be read"),
-        ("respond seven", "the name of a file, - for standard input, or JSON"),
+        ("respond seven", "the name of a file, - for standard input, JSON, or FIELD=VALUE"),
+        ("respond total=7 name='x", r"are written as: respond total=7 .* \(No closing quotation\)"),
+        ("comment", "comment is written as: comment WORDS"),
+        ("defer", "defer is written as: defer TIME"),
     ],
 )
 def test_a_typed_line_that_decides_nothing_is_explained(line, told):
@@ -147,6 +171,8 @@ OFFERED = ["approve", "edit", "reject", "respond", "comment", "accept"]
         ("no", "no"),
         ("x=2", "x=2"),
         ("?", "help"),
+        ("help edit", "help"),
+        ("SKIP it", "skip"),
         ("h", "help"),
         ("s", "skip"),
         ("", ""),

@@ -177,8 +177,9 @@ def test_the_inbox_is_walked(sqlite, terminal, calls, run):
     sqlite.begin("node", "a", "b", "c")
     person = terminal(sqlite, "answer")
     assert "thread c," in person.wait_for("answer> ")
-    person.type("?\n")
-    assert "leave this one open" in person.wait_for("answer> ")
+    for word in ("?", "help edit"):
+        person.type(f"{word}\n")
+        assert "leave this one open" in person.wait_for("answer> ")
     person.type("e n=2\n")
     person.wait_for('"n": 2')
     shown = person.wait_for("answer> ")

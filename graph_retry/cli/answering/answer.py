@@ -10,6 +10,7 @@ from graph_retry._review.decisions import ROWS
 from graph_retry._review.review import Decision
 from graph_retry._texts.wording import counted
 from graph_retry.answering import PendingReview
+from graph_retry._threads.reviews import output_read
 from graph_retry.cli.answering.decide import Draft, UnreadableError, completed, from_line, ways
 from graph_retry.cli.exits import ExitCode, Stop
 from graph_retry.cli.screen import Screen
@@ -94,9 +95,9 @@ class Desk:
         self,
         thread_id: str,
         review_id: str | None,
-        decide: Callable[[dict[str, Any]], Decision],
+        decide: Callable[[dict[str, Any], Any], Decision],
     ) -> ExitCode:
-        """Answer one review with the decision that `decide` makes from the shown params.
+        """Answer one review with the decision that `decide` makes from the shown params and output.
 
         Raises:
             Stop: If no review is open, or several are open and `review_id` names none.
@@ -106,9 +107,10 @@ class Desk:
         if len(reviews) > 1:
             raise Stop(ExitCode.USAGE, f"name one with `--review`: {_listed(reviews)}.")
         if reviews:
-            return self._answer(thread_id, reviews[0], decide(reviews[0].shown))
+            decision = decide(reviews[0].shown, output_read(reviews[0]))
+            return self._answer(thread_id, reviews[0], decision)
         if review_id is not None:  # This raises `StaleDecision`, which names the earlier author.
-            self.source.answer(thread_id, {review_id: decide({})}, self.by)
+            self.source.answer(thread_id, {review_id: decide({}, None)}, self.by)
         raise self._nothing(thread_id)
 
     def go_on(self, thread_id: str) -> None:
@@ -139,12 +141,14 @@ class Desk:
         while True:
             try:
                 line = completed(input("answer> ").strip(), offered)
-                if line == "skip":
+                word = line.partition(" ")[0]
+                if word == "skip":
                     return None
-                if line == "help":
+                if word == "help":
                     self._explain(review, anew=True)
                 elif line:
-                    return from_line(line, review.shown, draft, [*offered, "skip"])
+                    words = [*offered, "skip", "help"]
+                    return from_line(line, review.shown, draft, words, output_read(review))
             except UnreadableError as problem:
                 self.screen.say(f"Not understood: {problem}", "bad")
 

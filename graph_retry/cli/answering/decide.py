@@ -9,13 +9,13 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from jsonpointer import JsonPointerException, resolve_pointer
+from jsonpointer import EndOfList, JsonPointerException, resolve_pointer
 
 from graph_retry._params.patch import apply_patch
 from graph_retry._review.decisions import ROWS, WORDS, spelled
@@ -25,6 +25,7 @@ from graph_retry._texts.json import (
     edited_fields,
     is_object,
     pointer,
+    pointer_parts,
     read_json,
     removed_field,
 )
@@ -36,7 +37,7 @@ class UnreadableError(ValueError):
     """A typed text is not a decision; the message tells why."""
 
 
-def from_words(words: Sequence[str], shown: dict[str, Any]) -> Decision:
+def from_words(words: Sequence[str], shown: dict[str, Any], output: Any = None) -> Decision:
     """Return the decision in the arguments after the thread, such as `reject too dear`.
 
     If the text of the decision is `-`, the text is read from standard input.
@@ -60,7 +61,7 @@ def from_words(words: Sequence[str], shown: dict[str, Any]) -> Decision:
     try:
         if is_edit and "=" not in text and not sys.stdin.isatty():
             raise UnreadableError("An edit is written as: edit field=value …")
-        return from_line(f"{words[0]} {text}", shown)
+        return from_line(f"{words[0]} {text}", shown, output=output)
     except UnreadableError as error:
         raise Stop(ExitCode.USAGE, str(error)) from None
 
@@ -96,8 +97,10 @@ def completed(line: str, offered: Sequence[str]) -> str:
     word, space, rest = line.partition(" ")
     begun = spelled(word)
     found = [known for known in (*offered, "skip", "help") if known.startswith(begun)]
-    if begun in (*WORDS, "skip", "help") or not begun or not found:
-        return "help" if word == "?" else line
+    if word == "?" or begun in ("skip", "help"):
+        return "help" if word == "?" else begun
+    if begun in WORDS or not begun or not found:
+        return line
     if len(found) > 1:
         raise UnreadableError(
             f"{word!r} is the beginning of {' and '.join(found)}: type one more letter."
@@ -121,10 +124,12 @@ def from_line(
     shown: dict[str, Any],
     draft: Draft | None = None,
     offered: Sequence[str] = (*ROWS,),
+    output: Any = None,
 ) -> Decision:
     """Return the decision in a typed line. An error about the line lists the words in `offered`.
 
-    `edit` opens the params in an editor. `edit` with the name of a text opens this text.
+    `edit` opens the params in an editor. `edit` with the name of a text opens this text. Changes of
+    `edit` name fields of `shown`, those of `respond` name fields of `output`.
 
     Raises:
         UnreadableError: If the line is not a decision.
@@ -144,11 +149,13 @@ def from_line(
     if row.data == "params":
         data: dict[str, Any] = {"params": _edit(rest, shown, draft or Draft())}
     elif row.data == "output":
-        data = _output(rest)
+        data = _output(rest, output if is_object(output) else {})
     elif "choice" in row.parts:
         if rest and not rest.isdecimal():
             raise UnreadableError(f"{kind} takes what is shown; to change some: edit {rest}")
         data = {"choice": int(rest)} if rest else {}
+    elif not rest and (row.data or row.message == "needed"):
+        raise UnreadableError(f"{kind} is written as: {kind} {row.typed[0]}")
     else:
         data = {row.data or "message": rest or None}
     return cast("Decision", {"type": kind, **data})
@@ -164,7 +171,9 @@ def _edit(rest: str, shown: dict[str, Any], draft: Draft) -> dict[str, Any]:
     path = name if name.startswith("/") else pointer((name,))
     text = None if "=" in name else _text_at(shown, path)
     if rest and text is None:
-        return _changed(rest, shown)
+        how = "An edit is written as: edit model=large prompt='Read the invoice.'"
+        with _written(how):
+            return edited(shown, _changes(rest))
     path = "" if text is None else path
     if draft.text is None or draft.path != path:
         draft.path = path
@@ -180,12 +189,17 @@ def _edit(rest: str, shown: dict[str, Any], draft: Draft) -> dict[str, Any]:
     return changed
 
 
-def _changed(text: str, shown: dict[str, Any]) -> dict[str, Any]:
+@contextmanager
+def _written(how: str) -> Generator[None]:
+    """Add to an error about changes how they are written."""
     try:
-        return edited(shown, [text] if _is_one_change(text) else shlex.split(text))
+        yield
     except ValueError as error:
-        how = "An edit is written as: edit model=large prompt='Read the invoice.'"
         raise UnreadableError(f"{how} ({error})") from None
+
+
+def _changes(text: str) -> list[str]:
+    return [text] if _is_one_change(text) else shlex.split(text)
 
 
 def _is_one_change(text: str) -> bool:
@@ -196,34 +210,55 @@ def _is_one_change(text: str) -> bool:
     return False
 
 
-def edited(shown: dict[str, Any], changes: Sequence[str]) -> dict[str, Any]:
+def edited(
+    shown: dict[str, Any], changes: Sequence[str], *, texts_stay: bool = True
+) -> dict[str, Any]:
     """Read `field=value` changes.
 
-    A value that is JSON is read as JSON, and any other value is a text. If the field shows a text,
-    each value except `null` stays as typed.
+    A value that is JSON is read as JSON, and any other value is a text. With `texts_stay`, each
+    value except `null` stays as typed if the field shows a text. A field may be a JSON Pointer to a
+    value inside another field, which is then sent as a whole.
 
     Raises:
-        UnreadableError: If a change is not written as `field=value`.
+        UnreadableError: If a change is not written as `field=value`, or its pointer leads nowhere.
 
     Example:
         >>> edited({"seed": 1, "zip": "07"}, ["seed=2", "zip=08"])
         {'seed': 2, 'zip': '08'}
+        >>> edited({"rows": [{"n": 1}, {"n": 2}]}, ["/rows/0/n=3"])
+        {'rows': [{'n': 3}, {'n': 2}]}
     """
     fields: dict[str, Any] = {}
+    read = _value if texts_stay else _json_or_text
     for change in changes:
         name, sign, text = change.partition("=")
         if not sign or not name:
-            raise UnreadableError(f"{change!r} is not a change: write field=value.")
-        fields[name] = _value(text, shown.get(name))
+            meant = did_you_mean(name, (*shown,))
+            raise UnreadableError(f"{change!r} is not a change: write field=value.{meant}")
+        if name in shown or not name.startswith("/"):
+            fields[name] = read(text, shown.get(name))
+            continue
+        after, top = {**shown, **fields}, pointer_parts(name)[0]
+        before = _at(after, name)
+        if before is ...:
+            raise UnreadableError(f"nothing is shown at {name}.")
+        patch = [{"op": "replace", "path": name, "value": read(text, before)}]
+        fields[top] = apply_patch(after, patch)[top]
     return fields
 
 
 def _text_at(shown: dict[str, Any], path: str) -> str | None:
     """Return the text at a path such as `/messages/0/content`, or None."""
+    value = _at(shown, path)
+    return value if isinstance(value, str) else None
+
+
+def _at(shown: dict[str, Any], path: str) -> Any:
+    """Return the value at a path, or `...` if the path leads nowhere."""
     with suppress(JsonPointerException):
-        value = resolve_pointer(shown, path, None)
-        return value if isinstance(value, str) else None
-    return None
+        found = resolve_pointer(shown, path, ...)
+        return ... if isinstance(found, EndOfList) else found
+    return ...
 
 
 def _saved(text: str, name: str) -> str:
@@ -256,21 +291,30 @@ def _read_params(text: str, shown: dict[str, Any]) -> dict[str, Any]:
 def _value(text: str, before: Any) -> Any:
     if isinstance(before, str):
         return None if text == "null" else text
+    return _json_or_text(text)
+
+
+def _json_or_text(text: str, _before: Any = None) -> Any:
     try:
         return read_json(text)
     except NotJsonError:
         return text
 
 
-def _output(given: str) -> dict[str, Any]:
+def _output(given: str, shown: dict[str, Any]) -> dict[str, Any]:
     """Read an output from typed JSON, `field=value` changes, a file, or standard input (`-`).
 
-    A number, `true`, `false` and `null` are JSON, even if a file has this name.
+    A number, `true`, `false` and `null` are JSON, even if a file has this name. Changes may begin
+    with a path only if the path leads to a value in the shown output.
     """
     if not given:
         raise UnreadableError("An output is given as: respond FILE, or respond {…}.")
-    if re.match(r"[^\W\d]\w*=", given):
-        return {"changes": _changed(given, {})}
+    path, sign, _ = given.partition("=")
+    leads_in = path.startswith("/") and _at(shown, path) is not ...
+    if sign and (leads_in or re.fullmatch(r"[^\W\d]\w*", path)):
+        how = "Fields of the output are written as: respond total=7 name='Ada Lovelace'"
+        with _written(how):  # A shown text may be the error, so it does not stay a text.
+            return {"changes": edited(shown, _changes(given), texts_stay=False)}
     if given[0] in '{["':
         return {"output": given}
     with suppress(NotJsonError):
@@ -278,6 +322,6 @@ def _output(given: str) -> dict[str, Any]:
     try:
         text = sys.stdin.read() if given == "-" else Path(given).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        how = "respond takes the name of a file, - for standard input, or JSON"
+        how = "respond takes the name of a file, - for standard input, JSON, or FIELD=VALUE"
         raise UnreadableError(f"{how}; the output cannot be read: {error}.") from None
     return {"output": text.removesuffix("\n")}

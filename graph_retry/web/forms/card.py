@@ -15,7 +15,7 @@ from jsonpointer import JsonPointerException, resolve_pointer
 from graph_retry._params.patch import changes
 from graph_retry._review.decisions import ROWS
 from graph_retry._review.review import Review
-from graph_retry._state.attempts import is_returned, parsed_value, tokens_of
+from graph_retry._state.attempts import tokens_of
 from graph_retry._texts.issues import excerpt
 from graph_retry._texts.json import (
     ABSENT,
@@ -26,10 +26,11 @@ from graph_retry._texts.json import (
     pointer,
     pointer_parts,
 )
+from graph_retry._threads.reviews import attempt_of, output_read
 from graph_retry.answering import PendingReview
 from graph_retry.ledger import Ledger
 from graph_retry.notifications import key_of
-from graph_retry.records import Attempt, Issue
+from graph_retry.records import Issue
 from graph_retry.web.forms.fields import Field, Form, has_unread, read_form
 from graph_retry.web.forms.marks import marked, word_diff
 from graph_retry.web.forms.ways import NotYetError, Way, ways_of
@@ -78,7 +79,7 @@ class Card:
     @property
     def texts(self) -> tuple[str, str]:
         """The model's text, and the text that was read, which a repair may have changed."""
-        last: Any = _attempt_of(self.review) or {"raw": None, "repaired": None}
+        last: Any = attempt_of(self.review) or {"raw": None, "repaired": None}
         raw = _written(last["raw"]) or self.review.raw_output or ""
         return raw, (last["repaired"] or {"text": raw})["text"]
 
@@ -258,22 +259,8 @@ def first_value(review: Review, which: str) -> Any:
     """Return the initial values of a form: the shown params, or the output that was read."""
     if which != "output":
         return {"params": review.shown, "choice": 1}.get(which, ABSENT)
-    if review.output is not None:
-        return review.output
-    last = _attempt_of(review)
-    if last is None or not is_returned(last) or review.redacted:
-        return ABSENT  # A redacted text must not become the output.
-    try:
-        # If the output type takes text, the model's text was not read as JSON.
-        return parsed_value(last, as_text=last["lossless"] is None)
-    except ValueError:
-        return ABSENT
-
-
-def _attempt_of(review: Review) -> Attempt | None:
-    """Return the record of the attempt under review; None if the ledger cannot be read."""
-    records = [each for each in review.history if each["number"] == review.attempt]
-    return records[-1] if records else None
+    read = output_read(review)
+    return ABSENT if read is ... else read
 
 
 def _typed(review: Review, which: str, within: Posted) -> Any:
