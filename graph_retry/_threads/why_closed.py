@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from collections.abc import Iterable, Mapping
 from operator import itemgetter
 from typing import Any
@@ -88,8 +89,21 @@ def _standing(state: StateSnapshot, how: str) -> str:
     for error in [str(task.error) for task in state.tasks if task.error]:
         if error.startswith(CallCancelled.__name__):
             return f"A person rejected the call, and so the run ended: {error}"
+        if error.startswith(CancelledError.__name__):
+            return f"The last run was interrupted: {how} continues from there."
         return f"The last run ended with {error}: {how} tries again from there."
     return f"It is being run, or was cut off on the way: {how} continues from there."
+
+
+async def closing_event(graph: Any, config: RunnableConfig, review_id: str | None = None) -> str:
+    """Return what closed a review: its answer with the author, an input, or an update; or "".
+
+    The `review_id` None stands for the thread's last review. A review that still waits, as in
+    another graph, is not closed.
+    """
+    thread = await read_whole(graph, config)
+    waiting = [name for _, name in _waiting(thread) if review_id in (None, name)]
+    return "" if waiting else await _event(graph, config, review_id, thread) or ""
 
 
 async def _event(

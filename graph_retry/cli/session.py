@@ -28,6 +28,7 @@ _WHERE = {
     name: Annotated[str | None, typer.Option(metavar=metavar, help=text)]
     for name, (metavar, text) in _HELP.items()
 }
+_INTERRUPTED = "interrupted; open reviews stay open."
 
 
 class Pair(NamedTuple):
@@ -84,13 +85,18 @@ def _session(
     try:
         with warnings.catch_warnings(), open_source(url, db, graph or named["graph"]) as source:
             warnings.showwarning = warn
-            yield source, Screen()
+            try:
+                yield source, Screen()
+            except KeyboardInterrupt as cut:
+                # Closing the source waits for a sync call in flight, so the line is written first.
+                warn(str(cut) or _INTERRUPTED)
+                code = ExitCode.INTERRUPTED
     except Stop as stop:
         code, why = stop.code, stop.message
     except StaleDecision as error:
         code, why = ExitCode.STALE, error.message
     except (KeyboardInterrupt, EOFError):
-        code, why = ExitCode.INTERRUPTED, "interrupted; open reviews stay open."
+        code, why = ExitCode.INTERRUPTED, "" if code else _INTERRUPTED
     except (GraphBubbleUp, BrokenPipeError):  # Typer handles a closed pipe without a message.
         raise
     except Exception as error:  # noqa: BLE001 - of the graph, the database or the server

@@ -8,7 +8,7 @@ import re
 import shlex
 import sqlite3
 import sys
-from collections.abc import Generator, Mapping
+from collections.abc import Coroutine, Generator, Mapping
 from contextlib import AsyncExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +28,12 @@ from graph_retry._functions.awaiting import run_async
 from graph_retry._review.review import Decision
 from graph_retry._texts.wording import with_article
 from graph_retry._threads.graphs import get_state, is_local, saver_of
-from graph_retry._threads.why_closed import is_rejection, other_question, standing_of
+from graph_retry._threads.why_closed import (
+    closing_event,
+    is_rejection,
+    other_question,
+    standing_of,
+)
 from graph_retry.answering import PendingReview, apending_reviews, aresume
 from graph_retry.cli.exits import ExitCode, Stop
 from graph_retry.history import aattempts_of
@@ -81,7 +86,8 @@ class Source:
         sent: Any = {name: {**signed, **each, **here} for name, each in answers.items()}
         graph = self._graph(thread_id)
         try:
-            return self.runner.run(aresume(graph, _config(thread_id), answers=sent))
+            run = aresume(graph, _config(thread_id), answers=sent)
+            return self._until_ctrl_c(run, thread_id, *answers)
         except Exception as error:
             if not is_rejection(error, answers.values()):
                 raise
@@ -95,7 +101,8 @@ class Source:
             exactly: Whether the text must be a whole id, as in scripts, which nobody watches.
 
         Raises:
-            Stop: If several waiting threads begin with this text, or if one does under `exactly`.
+            Stop: If several waiting threads begin with this text, or if one does under `exactly`,
+                or if the database has no such thread.
         """
         if self._exists(given):
             return given
@@ -105,8 +112,10 @@ class Source:
             return found[0]
         if found:
             names = ", ".join(found[:10]) + (", …" if len(found) > 10 else "")
-            raise Stop(ExitCode.USAGE, f"no thread {given!r}: give a whole id, such as {names}.")
-        return given
+            raise Stop(ExitCode.NOTHING, f"no thread {given!r}: give a whole id, such as {names}.")
+        if not isinstance(self.opened, LangGraphClient):
+            raise Stop(ExitCode.NOTHING, f"the database has no thread {given!r}.")
+        return given  # The server is asked again, and its error is told.
 
     def _exists(self, thread_id: str) -> bool:
         if isinstance(self.opened, LangGraphClient):
@@ -116,9 +125,27 @@ class Source:
         saver = saver_of(self.opened)
         return bool(saver and self.runner.run(saver.aget_tuple(_config(thread_id))))
 
-    def go_on(self, thread_id: str) -> None:
-        """Continue a thread from its last checkpoint, without an answer."""
-        self.runner.run(aresume(self._graph(thread_id), _config(thread_id)))
+    def go_on(self, thread_id: str) -> Any:
+        """Continue a thread from its last checkpoint, without an answer; return its state."""
+        run = aresume(self._graph(thread_id), _config(thread_id))
+        return self._until_ctrl_c(run, thread_id)
+
+    def _until_ctrl_c(self, run: Coroutine[Any, Any, Any], thread_id: str, *answered: str) -> Any:
+        """Run a thread. After Ctrl-C, tell what is saved, and how to continue the thread."""
+        try:
+            return self.runner.run(run)
+        except KeyboardInterrupt:
+            saved = filter(None, (self.closed_by(thread_id, name) for name in answered))
+            who = "; ".join(dict.fromkeys(saved))
+            if not who and (answered or self.reviews(thread_id)):
+                raise
+            answer = who and f"Thread {thread_id!r} has its answer ({who}). "
+            raise KeyboardInterrupt(f"interrupted. {answer}{self.standing(thread_id)}") from None
+
+    def closed_by(self, thread_id: str, review_id: str | None = None) -> str:
+        """Tell who answered a review (default: the last one), or what else closed it; or ""."""
+        told = closing_event(self._graph(thread_id), _config(thread_id), review_id)
+        return self.runner.run(run_async(told))
 
     def is_unfinished(self, thread_id: str) -> bool:
         """Return whether a thread has steps left to run; always False without a graph."""

@@ -156,6 +156,20 @@ private = graph_of(
 )
 
 
+def held_model(params):
+    """Succeed from `n = 2` on, when somebody has opened the pipe `HOLD` and closed it again."""
+    text = model(params)
+    if params.n >= 2:
+        Path(os.environ["HOLD"]).read_text()
+    return text
+
+
+held = graph_of(create_retry_node(held_model, Params, output=Number, name="count"))
+held_private = graph_of(
+    create_retry_node(held_model, Params, output=Number, redact=redact, name="count")
+)
+
+
 @entrypoint()
 async def entry(state):
     """Make the call in an entrypoint, async only."""

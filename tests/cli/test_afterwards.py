@@ -50,7 +50,7 @@ def test_an_interrupt_of_another_kind_is_told_for_what_it_is(sqlite, run, calls)
     assert other in run("show", "1", *where)[1]
     assert run("continue", "1", *where)[1].startswith(other)
     code, _, err = run(*answer(sqlite, "approve", graph="mail"))
-    assert (code, other in err, "cut off" in err) == (3, True, False)
+    assert (code, other in err, "cut off" in err) == (4, True, False)
     assert calls() == 2
 
 

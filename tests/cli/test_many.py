@@ -47,9 +47,9 @@ def test_a_thread_is_shown_by_the_beginning_of_its_id(sqlite, run, calls):
     sqlite.begin("node", "invoice-7", "invoice-8", "order-1")
     assert "thread order-1," in run("show", "ord", *where(sqlite))[1]
     code, _, err = run("show", "inv", *where(sqlite))
-    assert (code, "such as invoice-7, invoice-8." in err) == (2, True)
+    assert (code, "such as invoice-7, invoice-8." in err) == (3, True)
     code, _, err = run("answer", "ord", *where(sqlite), "edit", "n=2")
-    assert (code, "such as order-1." in err, calls()) == (2, True, 3)
+    assert (code, "such as order-1." in err, calls()) == (3, True, 3)
 
 
 def test_a_whole_id_is_never_taken_for_a_beginning(sqlite, run, calls):
@@ -57,7 +57,7 @@ def test_a_whole_id_is_never_taken_for_a_beginning(sqlite, run, calls):
     sqlite.begin("node", "1", "12")
     assert run("answer", "1", *where(sqlite), "edit", "n=2")[0] == 0
     code, _, err = run("answer", "1", *where(sqlite), "edit", "n=2")
-    assert (code, calls(), "nothing waits on thread '1'" in err) == (3, 3, True)
+    assert (code, calls(), "nothing waits on thread '1'" in err) == (4, 3, True)
 
 
 def lines_of(run, database, graph, decide):

@@ -3,9 +3,11 @@
 import json
 from importlib.metadata import version
 
+from pathlib import Path
 import pytest
 
 from tests.cli.conftest import GRAPH, answer
+from graph_retry.corrections import import_corrections
 
 
 @pytest.mark.parametrize("graph", ["node", "asynchronous", "function", "entry"])
@@ -28,8 +30,8 @@ def test_a_thread_is_answered_to_its_end(database, run, calls, graph):
     assert json.loads(out.removeprefix("Finished:")) == {"n": 3}
 
     code, out, err = run(*answer(database, "approve", graph=graph))
-    assert (code, out, calls()) == (3, "", 3)
-    assert "nothing waits on thread '1'" in err
+    assert (code, out, calls()) == (4, "", 3)
+    assert "nothing waits on thread '1': human:ada answered it at 20" in err
 
     code, out, _ = run("show", "1", "--db", database.place)
     assert code == 0
@@ -71,8 +73,9 @@ def test_every_answer_can_be_given_by_options(
 @pytest.mark.parametrize(
     ("words", "code", "told"),
     [
-        (["show", "9", "--db", "{db}"], 3, "no attempt of thread '9' is known"),
-        (["answer", "9", "--db", "{db}", "--graph", "{graph}", "approve"], 3, "nothing waits"),
+        (["show", "9", "--db", "{db}"], 3, "the database has no thread '9'"),
+        (["answer", "9", "--db", "{db}", "--graph", "{graph}", "approve"], 3, "has no thread '9'"),
+        (["continue", "9", "--db", "{db}", "--graph", "{graph}"], 3, "has no thread '9'"),
         (["inbox"], 2, "say where to look"),
         (["inbox", "--db", "{db}", "--url", "http://127.0.0.1:1"], 2, "say where to look"),
         (["inbox", "--db", "{db}.not"], 2, "no SQLite file"),
@@ -164,12 +167,14 @@ def test_an_option_beats_the_environment(sqlite, run, monkeypatch, option):
 
 
 def test_a_second_answer_is_told_who_was_first(sqlite, run, calls):
-    """An answer to a named review that somebody has answered is stale."""
+    """An answer to a review that somebody has answered is stale, whether it names the review."""
     (review,) = sqlite.begin()
     run(*answer(sqlite, "edit", "n=1", "--by", "ada"))
-    code, out, err = run(*answer(sqlite, "approve", "--review", review))
-    assert (code, out, calls()) == (4, "", 2)
-    assert "ada" in err
+    run(*answer(sqlite, "reject", "--by", "ada"))
+    for named in (["--review", review], []):
+        code, out, err = run(*answer(sqlite, "approve", *named))
+        assert (code, out, calls()) == (4, "", 2)
+        assert "human:ada answered it at 20" in err
 
 
 def test_one_of_several_reviews_is_named(sqlite, run, calls):

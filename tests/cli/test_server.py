@@ -62,7 +62,7 @@ def test_reviews_on_a_server_are_found_and_answered(server, run, calls, tmp_path
     person.wait_for("Cancelled.")
     assert (person.close(), calls()) == (0, 5)
     code, _, err = run("answer", node, "--url", server, "approve")
-    assert (code, "nothing waits" in err) == (3, True)
+    assert (code, "nothing waits" in err, "human:ada answered it" in err) == (4, True, True)
 
 
 def test_attempts_that_the_server_hides_are_told_of(server, run):

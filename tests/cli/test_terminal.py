@@ -149,6 +149,31 @@ def test_leaving_is_no_answer(sqlite, terminal, calls, run, key):
     assert json.loads(run("inbox", "--json", "--db", sqlite.place)[1])["review_id"] == review
 
 
+@pytest.mark.parametrize(
+    ("graph", "told"), [("held", '"n": 2'), ("held_private", "The output is not shown")]
+)
+def test_who_leaves_during_a_run_is_told_that_the_answer_is_saved(
+    sqlite, terminal, calls, run, tmp_path, monkeypatch, graph, told
+):
+    """The thread is continued without another answer, and its result is printed."""
+    sqlite.begin(graph)
+    hold = tmp_path / "hold"
+    os.mkfifo(hold)
+    words = ("answer", "1", "edit", "n=2", "--by", "ada")
+    person = terminal(sqlite, *words, graph=graph, HOLD=str(hold))
+    with hold.open("w"):  # Opened as soon as the call reads it.
+        person.type("\x03")
+        assert "stay open" not in person.wait_for("Thread '1' has its answer (human:ada answered")
+        person.wait_for("`graph-retry continue 1` continues from there.")
+    assert person.close() == 130
+    hold.unlink()
+    hold.touch()
+    monkeypatch.setenv("HOLD", str(hold))
+    where = ("--db", sqlite.place, "--graph", f"tests.cli.served:{graph}")
+    code, out, _ = run("continue", "1", *where)
+    assert (code, told in out, '"n": 2' in out, calls()) == (0, True, graph == "held", 3)
+
+
 def test_somebody_else_was_faster(sqlite, terminal, calls, run):
     """Who thinks too long is told who answered; nothing is called for them."""
     sqlite.begin()

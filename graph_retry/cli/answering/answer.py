@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from graph_retry._review.decisions import ROWS
 from graph_retry._review.review import Decision
 from graph_retry._texts.wording import counted
-from graph_retry.answering import PendingReview
 from graph_retry._threads.reviews import output_read
+from graph_retry.answering import PendingReview
 from graph_retry.cli.answering.decide import Draft, UnreadableError, completed, from_line, ways
 from graph_retry.cli.exits import ExitCode, Stop
 from graph_retry.cli.screen import Screen
@@ -65,7 +66,7 @@ class Desk:
         A `review_id` limits the questions to the reviews of its call, including later attempts.
 
         Raises:
-            Stop: If no review of the thread is open.
+            Stop: If no review of the thread is open. The message tells who answered the last one.
         """
         reviews = self._open(thread_id, review_id)
         if not reviews:
@@ -121,13 +122,18 @@ class Desk:
         """
         if not self.source.is_unfinished(thread_id):
             raise Stop(ExitCode.NOTHING, f"thread {thread_id!r} has no step left to run.")
-        self.source.go_on(thread_id)
+        result = self.source.go_on(thread_id)
         if reviews := self.source.reviews(thread_id):
             self.screen.say(f"It waits for an answer: {_listed(reviews)}.")
         elif standing := self.source.standing(thread_id):
             self.screen.say(standing)
+        elif not (ledgers := [one for one in self.source.ledgers(thread_id) if one.current]):
+            self.screen.say("Finished.", "good")  # Nothing tells whether a call redacts its texts.
         else:
-            self.screen.say("Finished.", "good")
+            if len(ledgers) == 1 and ledgers[0].has_output:
+                result = ledgers[0].value_at(ledgers[0].attempts[-1]["number"])
+            records = chain.from_iterable(one.attempts for one in ledgers)
+            self._show_output(result, redacted=any(one.get("redacted") for one in records))
 
     def _open(self, thread_id: str, review_id: str | None) -> list[PendingReview]:
         """List a thread's open reviews. With `review_id`, the id must match or begin with it."""
@@ -210,16 +216,21 @@ class Desk:
                 waits = "Its review opens when the other reviews of this thread are answered."
                 return self.screen.say(waits)
             result = ledger.value_at(last["number"])
-        if review.value.get("redacted"):
+        return self._show_output(result, redacted=bool(review.value.get("redacted")))
+
+    def _show_output(self, result: Any, *, redacted: bool) -> None:
+        if redacted:
             hidden = "Finished. The output is not shown: this call redacts its texts."
-            return self.screen.say(hidden, "good")
-        self.screen.say("Finished:", "good")
-        self.screen.json(result)
-        return None
+            self.screen.say(hidden, "good")
+        else:
+            self.screen.say("Finished:", "good")
+            self.screen.json(result)
 
     def _nothing(self, thread_id: str) -> Stop:
-        why = f"nothing waits on thread {thread_id!r}. {self.source.standing(thread_id)}"
-        return Stop(ExitCode.NOTHING, why.rstrip())
+        by_whom = self.source.closed_by(thread_id)
+        why = ": ".join(filter(None, (f"nothing waits on thread {thread_id!r}", by_whom)))
+        code = ExitCode.STALE if by_whom else ExitCode.NOTHING
+        return Stop(code, f"{why}. {self.source.standing(thread_id)}".rstrip())
 
 
 def _listed(reviews: Sequence[PendingReview]) -> str:
