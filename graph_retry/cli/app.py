@@ -58,7 +58,9 @@ _RUN = typer.Option(
     metavar="COMMAND", help="Run this for each review, with the review as JSON on stdin."
 )
 _EVERY = typer.Option(metavar="SECONDS", min=0.1, help="Seconds between two looks.")
-_PORT = typer.Option(metavar="PORT", help="The port to serve on (0: any free port).")
+_PORT = typer.Option(
+    metavar="PORT", min=0, max=65_535, help="The port to serve on (0: any free port)."
+)
 
 _THREAD = typer.Argument(
     metavar="THREAD", help="The id of a thread, or the beginning of one that waits."
@@ -134,9 +136,12 @@ def answer(
         if thread is not None or review is not None:
             raise Stop(ExitCode.USAGE, "`--file` names its threads: leave THREAD out.")
         code = answer_from(source, screen, file, desk.by, apply=apply)
+    elif apply:
+        raise Stop(ExitCode.USAGE, "`--apply` needs `--file`. Other answers are sent without it.")
     elif not (words or screen.has_person):
+        what = "say THREAD and one answer" if thread is None else "say one answer after THREAD"
         ways = "approve, edit FIELD=VALUE, reject REASON, respond FILE, comment WORDS"
-        raise Stop(ExitCode.USAGE, f"no terminal to ask at: say THREAD and one answer: {ways}.")
+        raise Stop(ExitCode.USAGE, f"no terminal to ask at: {what}: {ways}.")
     elif thread is None:
         code = desk.walk()
     else:

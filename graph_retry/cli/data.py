@@ -9,9 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
+from graph_retry._functions.arguments import check_argument, hints_of
 from graph_retry.cli.exits import ExitCode, Stop
 from graph_retry.cli.screen import Screen
-from graph_retry.cli.session import Label, Pair, pair
+from graph_retry.cli.session import Label, Pair, pairs
 from graph_retry.cli.source import Source, load_object
 from graph_retry.corrections import Format, aexport
 from graph_retry.evaluate import aevaluate
@@ -30,11 +31,7 @@ _KEEP = typer.Option(
 )
 
 
-_SPLIT = typer.Option(
-    metavar="PART=SHARE",
-    parser=pair,
-    help="Write a file for each part, such as train=0.8 and test=0.2.",
-)
+_SPLIT = pairs("PART=SHARE", "Write a file for each part, such as train=0.8 and test=0.2.")
 _HOW = typer.Option(
     metavar="KIND",
     help="Only this kind: supplied, overruled, confirmed, edited, commented, approved or rejected.",
@@ -87,6 +84,7 @@ def evaluate(
     labels = dict(label or ())
     selected: Any = _given(calls=name, labels_wanted=labels, path=keep, params_type=params_type)
     with screen.progress("calls made") as advance, _misuse():
+        check_argument("--call", function, hints_of(aevaluate)["llm_call"])
         evaluation = aevaluate(
             *(source.opened, function), output=wanted, progress=lambda _: advance(), **selected
         )

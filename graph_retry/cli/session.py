@@ -38,15 +38,19 @@ class Pair(NamedTuple):
     text: str
 
 
-def pair(text: str) -> Pair:
-    """Read an option that is typed as `name=text`."""
-    name, sign, rest = text.partition("=")
-    if not (sign and name):
-        raise typer.BadParameter(f"{text!r} is not written as NAME=TEXT.")
-    return Pair(name, rest)
+def pairs(metavar: str, help: str) -> Any:
+    """Return an option that is typed as `name=text`; `metavar` names the parts."""
+
+    def pair(text: str) -> Pair:
+        name, sign, rest = text.partition("=")
+        if not (sign and name):
+            raise typer.BadParameter(f"{text!r} is not written as {metavar}.")
+        return Pair(name, rest)
+
+    return typer.Option(metavar=metavar, parser=pair, help=help)
 
 
-_LABEL = typer.Option(metavar="NAME=TEXT", parser=pair, help="Only calls with this label.")
+_LABEL = pairs("NAME=TEXT", "Only calls with this label.")
 Label = Annotated[list[Pair] | None, _LABEL]
 
 

@@ -7,6 +7,7 @@ import importlib
 import re
 import shlex
 import sqlite3
+import stat
 import sys
 from collections.abc import Coroutine, Generator, Mapping
 from contextlib import AsyncExitStack, closing, contextmanager, suppress
@@ -196,7 +197,7 @@ def open_source(url: str | None, db: str | None, graph: str | None) -> Generator
     stack = AsyncExitStack()
     with asyncio.Runner() as runner:
         try:
-            context = get_client(url=url) if db is None else _saver(db)
+            context = get_client(url=_address(url)) if db is None else _saver(db)
             source: Any = runner.run(stack.enter_async_context(context))
             if db is not None and graph is not None:
                 source = load_graph(graph, source)
@@ -205,14 +206,19 @@ def open_source(url: str | None, db: str | None, graph: str | None) -> Generator
             runner.run(stack.aclose())
 
 
+def _address(url: str | None) -> str | None:
+    if url is None or re.match("https?://", url):
+        return url
+    raise Stop(ExitCode.USAGE, f"`--url` is {url!r}: write it with http:// or https:// before it.")
+
+
 def _saver(db: str) -> Any:
     if re.match(r"postgres(ql)?://|\w+ *=", db):
         return _savers("postgres").AsyncPostgresSaver.from_conn_string(db)
     savers = _savers("sqlite")
-    # A file without checkpoints is refused, because a saver would write its tables into the file.
-    if not Path(db).is_file() or not _has_checkpoints(Path(db)):
-        what = f"`--db` is {db!r}, which is no SQLite file with LangGraph checkpoints, nor a DSN"
-        raise Stop(ExitCode.USAGE, f"{what} (postgresql://…).")
+    if why := _why_unusable(Path(db)):
+        how = "Give a SQLite file with LangGraph checkpoints, or a DSN (postgresql://…)."
+        raise Stop(ExitCode.USAGE, f"`--db` is {db!r}, {why}. {how}")
     return savers.AsyncSqliteSaver.from_conn_string(db)
 
 
@@ -224,13 +230,26 @@ def _savers(extra: str) -> Any:
         raise Stop(ExitCode.USAGE, what) from None
 
 
-def _has_checkpoints(path: Path) -> bool:
+def _why_unusable(path: Path) -> str:
+    """Return why a file is no database with checkpoints; "" if it is one.
+
+    A file without checkpoints is refused, because a saver would write its tables into the file.
+    """
     query = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'checkpoints'"
-    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
-        try:
-            return connection.execute(query).fetchone() is not None
-        except sqlite3.DatabaseError:
-            return False
+    try:
+        if stat.S_ISDIR(path.stat().st_mode):
+            return "which is a folder"
+        place = f"{path.resolve().as_uri()}?mode=ro"
+        with closing(sqlite3.connect(place, uri=True)) as connection:
+            found = connection.execute(query).fetchone()
+    except OSError as error:
+        return f"which cannot be opened ({error.strerror})"
+    except sqlite3.OperationalError as error:
+        needs = "SQLite also writes to the file and its folder when it reads"
+        return f"which SQLite cannot open ({error}; {needs})"
+    except sqlite3.DatabaseError as error:
+        return f"which is no SQLite database ({error})"
+    return "" if found else "which has no table of LangGraph checkpoints"
 
 
 def _config(thread_id: str) -> RunnableConfig:

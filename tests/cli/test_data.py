@@ -34,7 +34,7 @@ def test_a_wrong_export_is_told(sqlite, run, tmp_path):
     sqlite.begin()
     for name, options, says in (
         ("x", ("--format", "csv"), "'csv' is not one of 'rows', 'openai'"),
-        ("x", ("--split", "train"), "'train' is not written as NAME=TEXT"),
+        ("x", ("--split", "train:0.8"), "'train:0.8' is not written as PART=SHARE"),
         ("x", ("--split", "train=most"), "`split['train']`: give a number; not 'most'"),
         ("x", ("--split", "train=0.5"), "add up to 1"),
         ("x", ("--how", "fixed"), "not 'fixed'"),
@@ -67,8 +67,9 @@ def test_recorded_calls_are_evaluated(sqlite, run, calls, tmp_path):
         *("--output", "tests.cli.served:Number", "--params", "tests.cli.served:Params"),
     )
     assert (code, "valid at once | value: 3" in out) == (0, True)
-    code, _, err = run("evaluate", "--db", sqlite.place, "--call", "tests.cli.served:six")
-    assert (code, "`--call` is 'tests.cli.served:six', but the module has no 'six'" in err) == (
-        2,
-        True,
-    )
+    for name, told in (
+        ("six", "`--call` is 'tests.cli.served:six', but the module has no 'six'"),
+        ("Params", "`--call`: give a function of 1 argument, "),
+    ):
+        code, _, err = run("evaluate", "--db", sqlite.place, "--call", f"tests.cli.served:{name}")
+        assert (code, told in err, "llm_call" in err) == (2, True, False), err

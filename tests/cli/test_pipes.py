@@ -1,13 +1,14 @@
 """The console command where no terminal is: plain lines, options for answers, exit codes."""
 
 import json
+import os
 from importlib.metadata import version
-
 from pathlib import Path
+
 import pytest
 
-from tests.cli.conftest import GRAPH, answer
 from graph_retry.corrections import import_corrections
+from tests.cli.conftest import GRAPH, answer
 
 
 @pytest.mark.parametrize("graph", ["node", "asynchronous", "function", "entry"])
@@ -78,14 +79,20 @@ def test_every_answer_can_be_given_by_options(
         (["continue", "9", "--db", "{db}", "--graph", "{graph}"], 3, "has no thread '9'"),
         (["inbox"], 2, "say where to look"),
         (["inbox", "--db", "{db}", "--url", "http://127.0.0.1:1"], 2, "say where to look"),
-        (["inbox", "--db", "{db}.not"], 2, "no SQLite file"),
-        (["inbox", "--db", __file__], 2, "no SQLite file"),
+        (["inbox", "--db", "{db}.not"], 2, "(No such file or directory)"),
+        (["inbox", "--db", "."], 2, "which is a folder"),
+        (["inbox", "--db", __file__], 2, "no SQLite database (file is not a database)"),
+        (["inbox", "--db", os.devnull], 2, "no table of LangGraph checkpoints"),
+        (["inbox", "--url", "localhost:2024"], 2, "with http:// or https:// before it"),
+        (["web", "--db", "{db}", "--port", "99999"], 2, "less than or equal to 65535"),
         (["inbox", "--url", "http://127.0.0.1:1"], 1, "(server: http://127.0.0.1:1)"),
         (["inbox", "--db", "postgresql://127.0.0.1:1/x"], 1, "OperationalError"),
         (["inbox", "--db", "{db}", "--no-such-option"], 2, "No such option"),
         (["answer", "1", "--db", "{db}", "approve"], 2, "`--graph module:variable`"),
-        (["answer", "1", "--db", "{db}", "--graph", "{graph}"], 2, "no terminal to ask at: say"),
-        (["answer", "--db", "{db}", "--graph", "{graph}"], 2, "no terminal to ask at: say"),
+        (["answer", "1", "--db", "{db}", "--graph", "{graph}"], 2, "say one answer after THREAD"),
+        (["answer", "1", "--db", "{db}", "--graph", "{graph}", "approve", "--apply"], 2,
+            "`--apply` needs `--file`"),
+        (["answer", "--db", "{db}", "--graph", "{graph}"], 2, "say THREAD and one answer"),
         (["answer", "1", "--db", "{db}", "--graph", "{graph}", "edit"], 2, "edit field=value"),
         (["answer", "1", "--db", "{db}", "--graph", "{graph}", "--reject", "x"], 2,
             "Write reject without the dashes"),
@@ -114,6 +121,26 @@ def test_what_cannot_be_done_is_told_in_a_line(sqlite, run, calls, words, code, 
     assert (found, out, calls()) == (code, "", 1)
     assert told in err
     assert "Traceback" not in err
+
+
+def test_a_database_that_sqlite_cannot_open_is_told_with_its_cause(sqlite, run):
+    """It is there and has checkpoints, as in a folder in which this user may not write."""
+    sqlite.begin()
+    Path(f"{sqlite.place}-wal").mkdir()
+    code, out, err = run("inbox", "--db", sqlite.place)
+    assert (code, out) == (2, "")
+    assert "which SQLite cannot open (unable to open database file" in err
+
+
+def test_a_value_inside_another_is_changed_by_its_path(sqlite, run, tmp_path):
+    """The path is the one that the table of problems shows; the rest of the list is kept."""
+    sqlite.begin("lines")
+    code, _, err = run(*answer(sqlite, "respond", "/lines/7/n=3", graph="lines"))
+    assert (code, "or FIELD=VALUE" in err) == (2, True)
+    assert run(*answer(sqlite, "respond", "/lines/1/n=3", "total=7", graph="lines"))[0] == 0
+    run("corrections", "--db", sqlite.place, tmp_path / "rows.jsonl")
+    (row,) = import_corrections(tmp_path / "rows.jsonl")
+    assert row["value"] == {"total": 7, "lines": [{"n": 1}, {"n": 3}]}
 
 
 def test_a_refused_output_names_the_field_that_is_missing(sqlite, run, calls):

@@ -250,6 +250,24 @@ def test_a_reader_that_leaves_is_no_error_to_tell(sqlite):
     assert listing.returncode == 1
 
 
+@pytest.mark.parametrize(
+    ("words", "closed", "code", "told"),
+    [
+        (["answer", "1", "--graph", "tests.cli.served:node"], "<&-", 2, "say one answer"),
+        (["inbox"], ">&-", 0, ""),
+        (["inbox"], "2>&-", 0, ""),
+    ],
+)
+def test_a_closed_descriptor_is_like_the_null_device(sqlite, words, closed, code, told):
+    """Nobody can be asked there, and what is written there is lost; the rest works."""
+    sqlite.begin()
+    shell = ["sh", "-c", f'exec "$@" {closed}', "sh", *COMMAND, *words, "--db", sqlite.place]
+    given = {"capture_output": True, "text": True, "env": environment()}
+    done = subprocess.run(shell, check=False, **given)
+    assert (done.returncode, told in done.stderr) == (code, True), done.stderr
+    assert ("thread: 1" in done.stdout) == (closed == "2>&-")
+
+
 @pytest.mark.parametrize("words", [["inbox"], ["show", "1"], ["answer", "1"]])
 def test_what_a_model_wrote_cannot_take_over_the_terminal(sqlite, terminal, words):
     """Nothing but colours reaches the terminal; markup and escapes appear as text."""

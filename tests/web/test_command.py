@@ -62,7 +62,7 @@ def test_one_command_shows_the_demos_reviews(tmp_path):
     ("options", "told"),
     [
         ([], "say where to look"),
-        (["--db", "none.sqlite"], "no SQLite file"),
+        (["--db", "none.sqlite"], "(No such file or directory)"),
         (["--url", "http://127.0.0.1:9", "--port", "{taken}"], "name another with `--port`"),
     ],
 )
