@@ -167,7 +167,13 @@ async def _note_changed(
         return found
 
     earlier = await execution.reads.get(start, read)
-    missing = [params for namespace, params in earlier.items() if not execution.begun[namespace]]
+    # Equal calls of one task have the same identity, so their params do not differ.
+    equal = f"{start}{made.identity}"
+    missing = [
+        params
+        for namespace, params in earlier.items()
+        if not (execution.begun[namespace] or namespace.startswith(equal))
+    ]
     if not missing:
         return None
     differences = (changed_fields(params, made.params) for params in missing)

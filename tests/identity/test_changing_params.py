@@ -280,3 +280,32 @@ def test_no_call_is_taken_for_a_changed_one(mode, checkpointer, calls, answers, 
     (review,) = reviews(mode, graph, thread())
     assert review.value["note"] is None
     assert not [each for each in caplog.records if each.levelname == "WARNING"]
+
+
+@pytest.mark.parametrize("mode", ["sync"], indirect=True)
+def test_an_equal_call_of_an_earlier_run_is_no_changed_one(mode, checkpointer, caplog):
+    """A loop of the user's that made a call several times before its error makes it again."""
+
+    async def mistaken(_):
+        return "bad"
+
+    deployed = [mistaken]
+
+    def node(_):
+        errors = []
+        while len(errors) < 2:
+            try:
+                return {"output": retry_llm_call(deployed[-1], {}, output=int, name="read")}
+            except TypeError as error:
+                errors.append(error)
+        raise errors[-1]
+
+    graph = one_node(node, checkpointer)
+    with pytest.raises(TypeError, match="is async"):
+        mode.invoke(graph, {}, thread())
+    deployed.append(lambda _: "bad")
+    mode.invoke(graph, None, thread())
+
+    (review,) = reviews(mode, graph, thread())
+    assert review.value["note"] is None
+    assert not [each for each in caplog.records if each.levelname == "WARNING"]
