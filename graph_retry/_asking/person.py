@@ -139,7 +139,7 @@ async def _ask_person(given: StepInput, question: Question) -> tuple[Any, bool]:
         await notify(plan, payload, attempts)
     here = (current_thread(), call_namespace(), question.review_id, question.asked_at)
     await insert(saver, row_of(*here))
-    shown = await look_at_shown(question.review_id, given.run.reads)
+    shown = await look_at_shown(question.review_id, given.run.slot.execution.reads)
     # LangGraph would give the waiting answer to this question, although it is for another one.
     if shown.is_for_another:
         with plain_answer_hidden():

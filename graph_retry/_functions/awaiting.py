@@ -18,6 +18,7 @@ from collections.abc import (
     Generator,
     Iterable,
 )
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from typing import Any, Generic, ParamSpec, Self, TypeVar, cast
 
@@ -140,6 +141,28 @@ async def sleep(seconds: float) -> None:
         time.sleep(seconds)  # noqa: ASYNC251 - no event loop waits for it
     else:
         await asyncio.sleep(seconds)
+
+
+async def waited(future: Future[Any], seconds: float) -> bool:
+    """Wait for a future of any thread, for some seconds at most; return whether this may wait.
+
+    A sync call may block the event loop on which the future would be done. It does not wait.
+    """
+    if not is_sync():
+        await asyncio.wait([asyncio.wrap_future(future)], timeout=seconds)
+    elif not _blocks_event_loop():
+        wait([future], seconds)
+    else:
+        return False
+    return True
+
+
+def _blocks_event_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 class SharedReads:

@@ -10,8 +10,9 @@ node again with the same scratchpad. (Observed by printing both in a node that f
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -39,7 +40,8 @@ from graph_retry._langgraph.run_config import (
 )
 from graph_retry._langgraph.shown import questions_of
 from graph_retry._state.attempts import records_in
-from graph_retry._state.identity import Execution, Made, changed_fields, first_params
+from graph_retry._state.execution import Execution, Slot
+from graph_retry._state.identity import Made, changed_fields, first_params
 from graph_retry._state.namespaces import are_namesakes, namesakes
 from graph_retry._state.position import ANSWER
 
@@ -50,73 +52,59 @@ _ANCHORED = 5.0
 limited because LangGraph may fail to save, and raises that error only after its tasks ended."""
 
 _executions: WeakKeyDictionary[Any, dict[int, Execution]] = WeakKeyDictionary()
-
-
-@dataclass(frozen=True, eq=False)
-class Slot:
-    """The place of a call's state.
-
-    execution: The execution of the task that makes the call.
-    is_saved: Whether the namespace has a checkpoint.
-    past: The state of the call before a fork. None if this run need not copy that state.
-    note: A warning for reviewers that this new call may be meant to continue a waiting call.
-    """
-
-    namespace: str
-    execution: Execution
-    is_saved: bool = False
-    past: dict[str, Any] | None = None
-    note: str | None = None
-
-    def end(self) -> None:
-        """Mark the run of the call as ended."""
-        self.execution.end(self)
-
-    async def pause(self) -> None:
-        """Mark the run as ended, and wait until the other calls of the task paused or ended."""
-        self.end()
-        await self.execution.rest()
+_making = threading.Lock()
 
 
 async def find_slot(
     made: Made, configurable: Mapping[str, Any], saver: BaseCheckpointSaver[Any] | None
-) -> Slot | None:
-    """Return the slot of a call's state, or None if LangGraph itself has to choose its namespace.
+) -> Slot:
+    """Return the slot of a call that begins. Without a checkpointer, it has no namespace.
 
     Raises:
+        ReplayMismatch: If a newer run of the node makes the call.
         ValueError: If the key of the call also names a call with other params.
     """
     scratchpad = scratchpad_in(configurable)
     if saver is None or scratchpad is None:
-        return None
-    new = Execution(configurable["checkpoint_ns"])
-    attempts = _executions.setdefault(scratchpad.get_null_resume, {})
-    execution = attempts.setdefault(node_attempt(configurable), new)
-    namespace, reads = execution.begin(made), execution.reads
-    if saves_later(configurable):
-        await reads.get("anchor", partial(_wait_for_anchor, configurable, saver))
-    saved: CheckpointTuple | None = None
-    past: dict[str, Any] | None = None
-    note: str | None = None
-    if may_be_resumed(configurable):
-        thread_id = str(configurable["thread_id"])
-        saved = await newest_checkpoint(saver, thread_id, namespace)
-        # If the task's own namespace holds a different call, this task makes several calls. This
-        # call then gets a namespace by its identity.
-        if made.is_task and _name_in(saved, made.name) != made.name:
-            made = replace(made, is_task=False)
-            namespace = execution.begin_beside(made)
-            saved = await newest_checkpoint(saver, thread_id, namespace)
-        await check_clock(saved)
-        # The first step copies the past state. After a crash before that step, it is still needed.
-        if not (saved and ANSWER in saved.checkpoint["channel_values"]):
-            calls = await reads.get("past", partial(read_past_calls, configurable, saver))
-            past = calls.continued_by(made, execution.task, namespace) if calls else None
-            if past is None and made.key is None and not made.is_task:
-                note = await _note_changed(made, execution, thread_id, saver)
-    slot = Slot(namespace, execution, saved is not None, past, note)
-    execution.start(slot)
+        return Slot(Execution())
+    number, task = node_attempt(configurable), str(configurable["checkpoint_ns"])
+    with _making:
+        attempts = _executions.setdefault(scratchpad.get_null_resume, {})
+        if (execution := attempts.get(number)) is None:
+            execution = attempts[number] = Execution(task, str(configurable["thread_id"]))
+    slot = execution.begin(made)
+    with slot.ended_by_errors():
+        if saves_later(configurable):
+            anchor = partial(_wait_for_anchor, configurable, saver)
+            await execution.reads.get("anchor", anchor)
+        await slot.take_over()
+        if may_be_resumed(configurable):
+            await _find_saved(slot, made, configurable, saver)
     return slot
+
+
+async def _find_saved(
+    slot: Slot, made: Made, configurable: Mapping[str, Any], saver: BaseCheckpointSaver[Any]
+) -> None:
+    """Look for the saved state of a call, and for its state before a fork."""
+    execution, thread_id = slot.execution, slot.execution.thread
+    saved = await newest_checkpoint(saver, thread_id, slot.namespace)
+    # If the task's own namespace holds a different call, this task makes several calls. This call
+    # then gets a namespace by its identity.
+    if made.is_task and _name_in(saved, made.name) != made.name:
+        made = replace(made, is_task=False)
+        execution.begin_beside(slot, made)
+        await slot.take_over()
+        saved = await newest_checkpoint(saver, thread_id, slot.namespace)
+    await check_clock(saved)
+    slot.is_saved = saved is not None
+    # The first step copies the past state. After a crash before that step, it is still needed.
+    if not (saved and ANSWER in saved.checkpoint["channel_values"]):
+        calls = await execution.reads.get("past", partial(read_past_calls, configurable, saver))
+        if calls:
+            slot.past = calls.continued_by(made, execution.task, slot.namespace)
+        if slot.past is None and made.key is None and not made.is_task:
+            slot.note = await _note_changed(made, execution, saver)
 
 
 async def _wait_for_anchor(
@@ -147,13 +135,14 @@ def _name_in(saved: CheckpointTuple | None, default: str) -> str:
 
 
 async def _note_changed(
-    made: Made, execution: Execution, thread_id: str, saver: BaseCheckpointSaver[Any]
+    made: Made, execution: Execution, saver: BaseCheckpointSaver[Any]
 ) -> str | None:
     """Warn if a new call may be meant to be a saved call of its name; return the warning.
 
     This changes no result, because a loop, a new version of the node and parallel calls look alike.
     """
-    name, start = made.name, namesakes(execution.task, made.name)
+    name, thread_id = made.name, execution.thread
+    start = namesakes(execution.task, name)
 
     async def read() -> dict[str, dict[str, Any]]:
         found: dict[str, dict[str, Any]] = {}

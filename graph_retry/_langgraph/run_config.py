@@ -162,8 +162,8 @@ def _runnables_in(runnable: Any) -> Iterator[Any]:
         yield from _runnables_in(each)
 
 
-def inside(configurable: Mapping[str, Any], namespace: str | None) -> dict[str, Any]:
-    """Return the `configurable` for a call's subgraph; `namespace` is the call's own, if known.
+def inside(configurable: Mapping[str, Any], namespace: str) -> dict[str, Any]:
+    """Return the `configurable` for a call's subgraph; `namespace` is the call's own, or empty.
 
     The subgraph sends no `values` to the outer stream, only updates, tokens, tasks and custom
     events. Chat clients would mistake the subgraph's `values`, without `messages`, for the state.
@@ -176,7 +176,7 @@ def inside(configurable: Mapping[str, Any], namespace: str | None) -> dict[str, 
     if key := _key(inner, *_STREAM):
         inner[key] = copy(inner[key])
         inner[key].modes = inner[key].modes - {"values"}
-    if namespace is None:
+    if not namespace:
         return inner
     if key := _key(inner, *_SCRATCHPAD):
         inner[key] = replace(inner[key], subgraph_counter=lambda: 0)

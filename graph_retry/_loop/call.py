@@ -49,7 +49,7 @@ async def call_step(given: StepInput) -> dict[str, Any]:
     run, keys = given.run, given.plan.settings.keys
     # After a fork, only the first step continues from the past state. A later step is recognized by
     # the key `ANSWER` in state, because each first step writes it.
-    past = run.past if ANSWER not in given.state else None
+    past = run.slot.past if ANSWER not in given.state else None
     if past is not None:
         # The past call had finished this step. Its restored state leads the router to its next one.
         if loop_of(past)["next"] != "call":
@@ -144,7 +144,7 @@ async def _open(
     params = plan.codec.load(given.state.get(settings.keys["params"]), loop["types"])
     loop["identity"] = loop["identity"] or run.identity
     loop["task_path"] = loop["task_path"] or run.task_path
-    loop["note"] = loop["note"] or run.note
+    loop["note"] = loop["note"] or run.slot.note
     record = _new_record(given, execution, loop, attempts, params)
     # A stub replaces a record, and names the checkpoint that holds the whole record. No checkpoint
     # of this call holds a record that this step has just copied.

@@ -6,8 +6,9 @@ Each call runs the loop in its own checkpoint namespace, where LangGraph saves e
 from __future__ import annotations
 
 import json
+from asyncio import CancelledError
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, cast
@@ -21,8 +22,8 @@ from langgraph.graph import START
 from langgraph.graph.state import CompiledStateGraph, StateGraph
 from langgraph.types import Command, StateUpdate
 
-from graph_retry._functions.awaiting import SharedReads, run_async, run_sync, sync_or_async
-from graph_retry._langgraph.calls import Slot, find_slot, tell_ended, tell_ended_by_input
+from graph_retry._functions.awaiting import run_async, run_sync, sync_or_async
+from graph_retry._langgraph.calls import find_slot, tell_ended, tell_ended_by_input
 from graph_retry._langgraph.checkpoints import PLACE, newest_checkpoint, values_of
 from graph_retry._langgraph.open_reviews import delete_answered, make_table
 from graph_retry._langgraph.run_config import (
@@ -35,6 +36,7 @@ from graph_retry._langgraph.run_config import (
 )
 from graph_retry._run.plan import Plan
 from graph_retry._run.step import RUN, LoopRun
+from graph_retry._state.execution import Execution, Slot
 from graph_retry._state.identity import Made
 from graph_retry._state.namespaces import parts_of
 from graph_retry._state.position import ANSWER, LOOP, Loop, loop_of
@@ -88,29 +90,32 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         self, input: Any, config: RunnableConfig | None = None, **options: Any
     ) -> Iterator[Any]:
         """Stream like `CompiledStateGraph.stream`, with the call's saved state."""
-        run, slot, given, config = run_sync(self._opened(input, config, options))
+        run, given, config = run_sync(self._opened(input, config, options))
         try:
             yield from super().stream(given, config, **options)
+        except GraphInterrupt:
+            run_sync(_paused(run))
+            raise
         finally:
-            run_sync(_closed(run, slot))
+            run_sync(_closed(run))
 
     async def astream(
         self, input: Any, config: RunnableConfig | None = None, **options: Any
     ) -> AsyncIterator[Any]:
         """Stream like `CompiledStateGraph.astream`, with the call's saved state."""
-        run, slot, given, config = await run_async(self._opened(input, config, options))
+        run, given, config = await run_async(self._opened(input, config, options))
         try:
             async with aclosing(cast("Any", super().astream(given, config, **options))) as parts:
                 async for part in parts:
-                    yield part
+                    with run.slot.parked():
+                        yield part
         except GraphInterrupt:
-            # Under `asyncio.gather`, the first interrupt ends the node and its unfinished calls.
-            run.trace.close()
-            if slot is not None:
-                await slot.pause()
+            # A `wait_for` around the call may cancel the wait. The call has paused all the same.
+            with suppress(CancelledError):
+                await run_async(_paused(run))
             raise
         finally:
-            await run_async(_closed(run, slot))
+            await run_async(_closed(run))
 
     def get_input_jsonschema(self, config: RunnableConfig | None = None) -> dict[str, Any]:
         """Return the JSON Schema of the input, without the loop's own key."""
@@ -153,7 +158,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
 
     async def _opened(
         self, input: Any, config: RunnableConfig | None, options: dict[str, Any]
-    ) -> tuple[LoopRun, Slot | None, Any, RunnableConfig]:
+    ) -> tuple[LoopRun, Any, RunnableConfig]:
         """Prepare a run: find the call's saved state, encode its input, and build its config."""
         given: Mapping[str, Any] = (config or {}).get("configurable", {})
         # A given config that names a thread must not get the place of the running node as well.
@@ -184,7 +189,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
             is_task=is_task or not task,
         )
         waits: Loop | None = None
-        slot: Slot | None = None
+        slot = Slot(Execution())
         if not task:
             waits = await self._waiting(configurable)
             # A new input of the thread ends its open review, which nobody can answer any more.
@@ -195,29 +200,29 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
             await make_table(saver)
             slot = await find_slot(made, configurable, inherited)
             # If the call has a different namespace than its task, the task makes several calls.
-            if is_task and slot and slot.namespace != task:
+            if is_task and slot.namespace not in ("", task):
                 made = replace(made, is_task=False)
         thread_id = configurable.get("thread_id")
-        run = LoopRun(
-            plan,
-            caller=caller if task else None,
-            write=writer_of(caller) if task else None,
-            thread=None if thread_id is None else str(thread_id),
-            identity=None if made.is_task else made.identity,
-            task_path=made.task_path if task else None,
-            past=slot.past if slot else None,
-            note=slot.note if slot else None,
-            is_task=made.is_task,
-            saver=saver,
-            reads=slot.execution.reads if slot else SharedReads(),
-        )
-        # If the namespace has a checkpoint, LangGraph continues from it and needs no first state.
-        if not (slot and slot.is_saved):
-            input = made.first_state(waits)
-        configurable = inside(configurable, slot.namespace if slot else None)
+        with slot.ended_by_errors():
+            run = LoopRun(
+                plan,
+                slot=slot,
+                caller=caller if task else None,
+                write=writer_of(caller) if task else None,
+                thread=None if thread_id is None else str(thread_id),
+                identity=None if made.is_task else made.identity,
+                task_path=made.task_path if task else None,
+                is_task=made.is_task,
+                saver=saver,
+            )
+            # If the namespace has a checkpoint, LangGraph continues from it and needs no first
+            # state.
+            if not slot.is_saved:
+                input = made.first_state(waits)
+        configurable = inside(configurable, slot.namespace)
         configurable[RUN] = run
         config = cast("RunnableConfig", {**(config or {}), "configurable": configurable})
-        return run, slot, input, config
+        return run, input, config
 
     @property
     def _own_saver(self) -> BaseCheckpointSaver[Any] | None:
@@ -234,18 +239,24 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         return loop if loop["review"] is not None else None
 
 
-async def _closed(run: LoopRun, slot: Slot | None) -> None:
+async def _paused(run: LoopRun) -> None:
+    """End a run that pauses, after the other calls of its node have paused or ended."""
+    run.trace.close()
+    await run.slot.pause()
+
+
+async def _closed(run: LoopRun) -> None:
     """End a run, and remove its answered reviews from the inbox.
 
     The first new call of a node also warns of open reviews that a new input of the thread ended.
     It does so at its end, because LangGraph may save the input while the call runs.
     """
     run.trace.close()
-    if slot is not None:
-        slot.end()
+    run.slot.end()
     if run.saver is not None:
-        if slot is not None and not slot.is_saved:
-            await run.reads.get("ended", partial(tell_ended_by_input, run.saver, run.thread))
+        if run.slot.namespace and not run.slot.is_saved:
+            tell = partial(tell_ended_by_input, run.saver, run.thread)
+            await run.slot.execution.reads.get("ended", tell)
         for row in run.answered:
             await delete_answered(run.saver, row)
 

@@ -12,7 +12,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.config import get_stream_writer
 from langgraph.types import Command, Overwrite, StreamWriter
 
-from graph_retry._functions.awaiting import SharedReads, SyncRun, is_sync, run_async, run_sync
+from graph_retry._functions.awaiting import SyncRun, is_sync, run_async, run_sync
 from graph_retry._langgraph.open_reviews import Row, row_of
 from graph_retry._langgraph.run_config import (
     current_saver,
@@ -25,6 +25,7 @@ from graph_retry._run.keeping import with_whole_ledger
 from graph_retry._run.plan import Plan
 from graph_retry._run.tracing import CallTrace
 from graph_retry._state.attempts import readable
+from graph_retry._state.execution import Execution, Slot
 from graph_retry._state.position import LOOP, Loop, loop_of
 from graph_retry._state.transitions import next_step
 from graph_retry.errors import ReplayMismatch
@@ -50,11 +51,9 @@ class LoopRun:
     thread: The id of the thread; None outside any thread.
     identity: The identity of the call in its task; None if it is the task's only call.
     task_path: The path of nodes that leads to the task, without the task's id.
-    past: The state of the call before a fork, if this run continues from that state.
-    note: A warning for reviewers: a call that waits may be the same call with other params.
     is_task: Whether LangGraph itself runs the loop, as a node of a graph.
     saver: The checkpointer of the run.
-    reads: What the calls of the node read only once, together.
+    slot: The run of the call among the calls of its node, and what was saved of the call.
     answered: The reviews that were answered in this run, as rows of the open-reviews table.
     """
 
@@ -64,11 +63,9 @@ class LoopRun:
     thread: str | None = None
     identity: str | None = None
     task_path: str | None = None
-    past: dict[str, Any] | None = None
-    note: str | None = None
     is_task: bool = False
     saver: BaseCheckpointSaver[Any] | None = None
-    reads: SharedReads = field(default_factory=SharedReads)
+    slot: Slot = field(default_factory=lambda: Slot(Execution()))
     trace: CallTrace = field(default_factory=CallTrace)
     answered: list[Row] = field(default_factory=list[Row])
 
@@ -156,6 +153,7 @@ class Step(Runnable[Any, Any]):
         return self._ended(given, update)
 
     def _ended(self, given: StepInput, update: dict[str, Any]) -> Any:
+        given.run.slot.check()
         if LOOP in update:
             _note_review(given, update)
         if not self._chooses_next:
@@ -175,6 +173,7 @@ def _ends(update: Mapping[str, Any]) -> bool:
 def _begun(state: Mapping[str, Any], config: RunnableConfig | None) -> StepInput:
     config = config or {}
     given = read_input(config.get("configurable", {})[RUN], state, config)
+    given.run.slot.check()
     validator = given.plan.validator
     kind = None if validator is None else "text" if validator.wants_text else "json"
     # Before the first step, this opens the span of the run.

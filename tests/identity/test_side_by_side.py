@@ -55,12 +55,9 @@ def wrong_threads(mode, saver, how, way):
         answered = finish(mode, graph, config, way)
 
         got = mode.call(graph, "get_state", config).values.get("output")
-        # `asyncio.gather` stops waiting at the first pause, which may cut off other calls.
-        counted = how == "gather" or guide.counts() == right_counts()
-        # A plain answer that finds its question cut off there decides nothing: it is asked again.
-        may_ask_again = how == "gather" and way == "plain"
+        counted = guide.counts() == right_counts()
         asked_once = len(set(answered)) == len(answered) == len(REVIEWED)
-        if got != right() or guide.repeated or not counted or not (asked_once or may_ask_again):
+        if got != right() or guide.repeated or not counted or not asked_once:
             wrong[seed] = (got, guide.counts(), guide.repeated, answered)
     return wrong
 

@@ -1,0 +1,210 @@
+"""Calls that still run when their node has ended: none is made twice, and none loses an answer.
+
+A node ends at its first pause or error. Its other calls may go on, in asyncio tasks or threads.
+"""
+
+import asyncio
+import time
+from collections import Counter
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.func import entrypoint
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.prebuilt import ToolNode
+from langgraph.types import RetryPolicy
+
+from graph_retry import (
+    ReplayMismatch,
+    apending_reviews,
+    aresume,
+    aretry_llm_call,
+    create_retry_node,
+    edit,
+    retry_llm_call,
+)
+from graph_retry._state import execution
+from tests.loops import State, thread
+
+SOON, LATE = 0.02, 0.3
+"""Seconds in which a request fails, and in which those beside it are still in flight."""
+
+
+class Requests:
+    """Requests by their number `n`: number 0 fails at first, and `slow` ones take longer."""
+
+    def __init__(self, *slow: int) -> None:
+        self.made: Counter[tuple[int, bool]] = Counter()
+        self._slow = slow
+
+    def _begin(self, params: dict[str, Any]) -> float:
+        self.made[params["n"], "ok" in params] += 1
+        return LATE if params["n"] in self._slow else SOON
+
+    def _end(self, params: dict[str, Any]) -> int:
+        if params["n"] == 0 and "ok" not in params:
+            raise ValueError("bad")
+        return params["n"]
+
+    def ask(self, params: dict[str, Any]) -> int:
+        time.sleep(self._begin(params))
+        return self._end(params)
+
+    async def aask(self, params: dict[str, Any]) -> int:
+        await asyncio.sleep(self._begin(params))
+        return self._end(params)
+
+    def once(self, *numbers: int) -> bool:
+        """Whether each request was made once, and number 0 again after its answer."""
+        return self.made == Counter([(0, False), (0, True), *((n, False) for n in numbers)])
+
+
+def calling(make: Any, saver: Any = None, **options: Any) -> Any:
+    """Compile a graph with one node, which runs `make`."""
+
+    async def node(state: State) -> State:
+        return {"output": await make()}
+
+    builder = StateGraph(State).add_node("node", node, **options).add_edge(START, "node")
+    return builder.compile(checkpointer=saver or InMemorySaver())
+
+
+async def answered(graph: Any, given: Any = None) -> Any:
+    """Run a graph, and answer its reviews until it ends; return its state."""
+    state = await graph.ainvoke({} if given is None else given, thread())
+    while reviews := await apending_reviews(graph, thread()):
+        state = await aresume(graph, thread(), answers={reviews[0].review_id: edit(ok=True)})
+    return state
+
+
+class SlowSaver(InMemorySaver):
+    """A saver whose reads take a while, as those of a database over a network."""
+
+    async def aget_tuple(self, config: Any) -> Any:
+        await asyncio.sleep(SOON)
+        return await super().aget_tuple(config)
+
+
+@pytest.mark.parametrize("saver", [InMemorySaver, SlowSaver])
+@pytest.mark.parametrize("how", ["semaphore", "staggered", "threads"])
+async def test_each_request_of_a_plain_gather_is_made_once(how: str, saver: Any) -> None:
+    """Whether they wait for one another, begin late, or run in threads."""
+    requests, turn = Requests(1, 2), asyncio.Semaphore(2)
+
+    async def one(number: int) -> Any:
+        if how == "threads":
+            return await asyncio.to_thread(retry_llm_call, requests.ask, {"n": number})
+        if how == "staggered":
+            await asyncio.sleep(2 * SOON * number)
+            return await aretry_llm_call(requests.aask, {"n": number})
+        async with turn:
+            return await aretry_llm_call(requests.aask, {"n": number})
+
+    graph = calling(lambda: asyncio.gather(*map(one, range(4))), saver())
+    assert (await answered(graph))["output"] == [0, 1, 2, 3]
+    assert requests.once(1, 2, 3)
+
+
+async def test_the_requests_of_sync_tools_are_made_once() -> None:
+    """LangGraph runs the tools of one message in threads."""
+    requests = Requests(1)
+
+    @tool
+    def ask(n: int) -> str:
+        """Ask."""
+        return str(retry_llm_call(requests.ask, {"n": n}))
+
+    builder = StateGraph(MessagesState).add_node("tools", ToolNode([ask]))
+    graph = builder.add_edge(START, "tools").compile(checkpointer=InMemorySaver())
+    calls: Any = [{"name": "ask", "args": {"n": n}, "id": str(n)} for n in (0, 1)]
+    state = await answered(graph, {"messages": [AIMessage("", tool_calls=calls)]})
+    assert [message.content for message in state["messages"][1:]] == ["0", "1"]
+    assert requests.once(1)
+
+
+async def test_a_node_that_is_tried_again_waits_for_the_calls_that_it_left() -> None:
+    """Under LangGraph's `RetryPolicy`, after an error of the node itself."""
+    requests, tries = Requests(1, 2), Counter[str]()
+
+    async def flaky() -> None:
+        await asyncio.sleep(2 * SOON)
+        tries["made"] += 1
+        if tries["made"] == 1:
+            raise ConnectionError
+
+    def make() -> Any:
+        calls = (aretry_llm_call(requests.aask, {"n": n}) for n in range(3))
+        return asyncio.gather(*calls, flaky())
+
+    policy = RetryPolicy(initial_interval=0.01, jitter=False)
+    graph = calling(make, retry_policy=policy)
+    assert (await answered(graph))["output"] == [0, 1, 2, None]
+    assert requests.once(1, 2)
+
+
+async def test_a_time_limit_around_a_call_does_not_hide_its_pause() -> None:
+    """The pausing call waits for the one beside it, which takes longer than the limit."""
+    requests = Requests(1)
+
+    async def limited() -> Any:
+        try:
+            return await asyncio.wait_for(aretry_llm_call(requests.aask, {"n": 0}), 5 * SOON)
+        except TimeoutError:
+            return "too slow"
+
+    graph = calling(lambda: asyncio.gather(limited(), aretry_llm_call(requests.aask, {"n": 1})))
+    assert (await answered(graph))["output"] == [0, 1]
+    assert requests.once(1)
+
+
+async def test_a_stream_that_is_left_unread_delays_no_pause() -> None:
+    """Its run does not count as one that still makes requests."""
+    requests, streams = Requests(), list[Any]()
+
+    async def make() -> Any:
+        node = create_retry_node(requests.aask, dict, name="other")
+        streams.append(node.astream({"params": {"n": 1}}))
+        await anext(streams[-1])
+        return await aretry_llm_call(requests.aask, {"n": 0})
+
+    graph = calling(make)
+    await asyncio.wait_for(graph.ainvoke({}, thread()), execution._PATIENCE / 4)
+    assert [review.params for review in await apending_reviews(graph, thread())] == [{"n": 0}]
+    for stream in streams:
+        await stream.aclose()
+
+
+async def test_a_call_that_outlasts_the_wait_saves_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The newer run makes its request again, and no answer to that one is lost."""
+    monkeypatch.setattr(execution, "_PATIENCE", SOON)
+    requests, errors, goes_on = Requests(), list[BaseException](), asyncio.Event()
+
+    async def ask(params: dict[str, Any]) -> int:
+        if requests.made[1, False] == 1 and params == {"n": 1}:
+            await goes_on.wait()
+        return await requests.aask(params)
+
+    async def kept(number: int) -> Any:
+        requests.made[number, False] += number
+        try:
+            return await aretry_llm_call(ask, {"n": number})
+        except ReplayMismatch as error:
+            errors.append(error)
+            raise
+
+    @entrypoint(checkpointer=InMemorySaver())
+    async def graph(_: Any) -> Any:
+        return await asyncio.gather(*map(kept, range(2)))
+
+    await graph.ainvoke(0, thread())
+    state = await aresume(graph, thread(), edit(ok=True))
+    goes_on.set()
+    await asyncio.sleep(LATE)
+    assert state == [0, 1]
+    assert ["run again" in str(error) for error in errors] == [True]
+    assert await graph.aget_state(thread())
