@@ -14,7 +14,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Generator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
@@ -142,11 +142,10 @@ class Slot:
     @contextmanager
     def ended_by_errors(self) -> Generator[None, None, None]:
         """Note that the run has ended if an error keeps it from going on."""
-        try:
+        with ExitStack() as on_error:
+            on_error.callback(self.end)
             yield
-        except BaseException:
-            self.end()
-            raise
+            on_error.pop_all()
 
     @contextmanager
     def parked(self) -> Generator[None, None, None]:

@@ -145,18 +145,24 @@ async def test_a_node_that_is_tried_again_waits_for_the_calls_that_it_left() -> 
     assert requests.once(1, 2)
 
 
-async def test_a_time_limit_around_a_call_does_not_hide_its_pause() -> None:
+async def test_a_time_limit_that_cuts_off_a_pause_is_told(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     """The pausing call waits for the one beside it, which takes longer than the limit."""
     requests = Requests(1)
 
     async def limited() -> Any:
-        try:
-            return await asyncio.wait_for(aretry_llm_call(requests.aask, {"n": 0}), 5 * SOON)
-        except TimeoutError:
-            return "too slow"
+        return await asyncio.wait_for(aretry_llm_call(requests.aask, {"n": 0}), 5 * SOON)
 
     graph = calling(lambda: asyncio.gather(limited(), aretry_llm_call(requests.aask, {"n": 1})))
-    assert (await answered(graph))["output"] == [0, 1]
+    with pytest.raises(TimeoutError):
+        await graph.ainvoke({}, thread())
+    (told,) = caplog.messages
+    assert "the pause of `Requests.aask` (thread '1') was cancelled" in told
+    assert "use `timeout=`" in told
+    await asyncio.sleep(LATE)
+    await graph.ainvoke(None, thread())
+    assert (await aresume(graph, thread(), edit(ok=True)))["output"] == [0, 1]
     assert requests.once(1)
 
 
