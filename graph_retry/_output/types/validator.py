@@ -18,8 +18,8 @@ from pydantic_core import SchemaError
 
 from graph_retry._output.partial.settled import Judge, PlacedError
 from graph_retry._output.types.conversions import conversions, with_digits
+from graph_retry._output.types.core_schema import counts_elements, unsure_keys
 from graph_retry._output.types.merged_keys import MappingKeys
-from graph_retry._output.types.unsure_keys import counts_elements, unsure_keys
 from graph_retry._output.validator import Checked, Validator
 from graph_retry._texts.issues import attempt, cut, issue, json_problem, pydantic_issues
 from graph_retry._texts.json import ABSENT, identical
