@@ -18,12 +18,15 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+from langgraph.checkpoint.serde.types import INTERRUPT
+from langgraph.graph import START
 
 from graph_retry._functions.awaiting import sleep
 from graph_retry._langgraph.checkpoints import (
     check_clock,
     is_saved,
     list_checkpoints,
+    namespace_of,
     namespaces_in,
     newest_checkpoint,
     place_of,
@@ -42,8 +45,10 @@ from graph_retry._langgraph.shown import questions_of
 from graph_retry._state.attempts import records_in
 from graph_retry._state.execution import Execution, Slot
 from graph_retry._state.identity import Made, changed_fields, first_params
-from graph_retry._state.namespaces import are_namesakes, namesakes
-from graph_retry._state.position import ANSWER
+from graph_retry._state.namespaces import are_namesakes, namesakes, parts_of
+from graph_retry._state.position import ANSWER, LOOP
+from graph_retry._texts.json import is_object
+from graph_retry.errors import ReplayMismatch
 
 _LOG = logging.getLogger("graph_retry")
 
@@ -61,7 +66,7 @@ async def find_slot(
     """Return the slot of a call that begins. Without a checkpointer, it has no namespace.
 
     Raises:
-        ReplayMismatch: If a newer run of the node makes the call.
+        ReplayMismatch: If a newer run of the node makes the call, or another graph waits there.
         ValueError: If the key of the call also names a call with other params.
     """
     scratchpad = scratchpad_in(configurable)
@@ -89,9 +94,9 @@ async def _find_saved(
     """Look for the saved state of a call, and for its state before a fork."""
     execution, thread_id = slot.execution, slot.execution.thread
     saved = await newest_checkpoint(saver, thread_id, slot.namespace)
-    # If the task's own namespace holds a different call, this task makes several calls. This call
+    # If the task's own namespace holds something else, this task makes several calls. This call
     # then gets a namespace by its identity.
-    if made.is_task and _name_in(saved, made.name) != made.name:
+    if made.is_task and saved is not None and not _is_of(made.name, saved):
         made = replace(made, is_task=False)
         execution.begin_beside(slot, made)
         await slot.take_over()
@@ -128,10 +133,27 @@ async def _wait_for_anchor(
             pause, waited = min(2 * pause, 0.1), waited + pause
 
 
-def _name_in(saved: CheckpointTuple | None, default: str) -> str:
-    """Return the name of a saved call; `default` if no call is saved, or without its name."""
-    records = records_in(saved.checkpoint["channel_values"]) if saved else []
-    return records[-1].get("name", default) if records else default
+def _is_of(name: str, saved: CheckpointTuple) -> bool:
+    """Return whether the state in a task's namespace is that of a call with this name.
+
+    It may be that of another call or graph in the same node, such as the first graph of a chain.
+
+    Raises:
+        ReplayMismatch: If another graph waits there, since the node was a subgraph before.
+    """
+    values = saved.checkpoint["channel_values"]
+    first = values.get(START, values)
+    if is_object(first) and LOOP in first:
+        records = records_in(values)
+        return not records or records[-1].get("name", name) == name
+    if any(channel == INTERRUPT for _, channel, _ in saved.pending_writes or ()):
+        node = parts_of(namespace_of(saved))[-1].name
+        raise ReplayMismatch(
+            f"node `{node}` was a subgraph when this thread paused in it, and is the retry node of "
+            f"`{name}` now, which cannot continue the subgraph. Give the node its old graph back, "
+            "or finish the thread with the earlier graph. Nothing was called."
+        )
+    return False
 
 
 async def _note_changed(

@@ -156,10 +156,14 @@ class Made:
         """Return the input for the first checkpoint, with encoded params and the call's identity.
 
         A later run uses the saved params. `waits` is the position of a call that already waits.
+        Each checkpoint of a call holds its position, also if its params cannot be encoded.
         """
-        if self.values is None or LOOP in self.values or self.params is None:
+        if self.values is None or LOOP in self.values:
             return self.given
-        loop = {**(waits or fresh_loop()), "types": self.params.types, "identity": self.identity}
+        loop = {**(waits or fresh_loop()), "identity": self.identity}
+        if self.params is None:
+            return {**self.values, LOOP: loop}
+        loop["types"] = self.params.types
         return {**self.values, self.keys["params"]: self.params.view, LOOP: loop}
 
 

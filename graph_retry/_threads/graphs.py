@@ -18,7 +18,7 @@ from typing_extensions import TypeIs
 from graph_retry._functions.awaiting import is_sync, sync_or_async
 from graph_retry._functions.calling import call
 from graph_retry._langgraph.checkpoints import PLACE
-from graph_retry._state.namespaces import outermost
+from graph_retry._state.namespaces import parts_of
 from graph_retry._state.position import LOOP
 from graph_retry._texts.wording import quoted_with_article
 
@@ -140,10 +140,17 @@ async def _is_empty(graph: Any, config: RunnableConfig) -> bool:
 
 
 def has_node_of(graph: Any, namespace: str) -> bool:
-    """Return whether a local graph has the node that makes a call, or is the call's own graph."""
-    if not is_local(graph):
-        return True
-    return outermost(namespace).name in graph.nodes if namespace else LOOP in graph.channels
+    """Return whether a graph has the node that makes a call, or is the call's own graph.
+
+    A subgraph that a function invokes, or that is on a server, is not known, so it may have it.
+    """
+    for part in parts_of(namespace):
+        if not (part.is_task and is_local(graph)):
+            break
+        if part.name not in graph.nodes:
+            return False
+        graph = graph.nodes[part.name].bound
+    return not is_local(graph) or LOOP in graph.channels
 
 
 async def node_names(graph: Any) -> list[str]:

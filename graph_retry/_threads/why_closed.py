@@ -16,11 +16,11 @@ from graph_retry._langgraph.shown import intervention, namespace_in
 from graph_retry._lock import ThreadLock, pauses
 from graph_retry._review.deadline import EXPIRE
 from graph_retry._state.attempts import records_in
-from graph_retry._state.namespaces import outermost
+from graph_retry._state.namespaces import parts_of
 from graph_retry._state.position import ANSWER, is_open, loop_of, review_id_of
 from graph_retry._texts.issues import literal
 from graph_retry._texts.json import is_object
-from graph_retry._threads.graphs import get_state, is_local, is_remote, node_names, thread_of
+from graph_retry._threads.graphs import get_state, has_node_of, is_remote, node_names, thread_of
 from graph_retry._threads.reading import read_whole, reader_of
 from graph_retry._threads.server.runs import RemoteRuns, is_error_of
 from graph_retry._threads.view import ThreadView
@@ -180,19 +180,20 @@ def _not_shown(thread: ThreadView, review_id: str | None) -> str | None:
 
 
 async def _renamed(graph: Any, config: RunnableConfig, thread: ThreadView) -> str | None:
-    """Return a sentence about a call that waits in a node that the graph no longer has, or None."""
-    waiting = _waiting(thread) if is_local(graph) else []
+    """Return a sentence about a call that waits in a node that the graph does not have, or None."""
+    waiting = _waiting(thread)
     if is_remote(graph):
         values = map(intervention, await RemoteRuns(graph, config).questions())
         waiting = [(namespace_in(value), value["review_id"]) for value in values if value]
     nodes = await node_names(graph) if waiting else []
     for namespace, review_id in waiting:
-        node = outermost(namespace).name
-        if node and node not in nodes:
+        path = [part.name for part in parts_of(namespace) if part.is_task]
+        if path and not (path[0] in nodes and has_node_of(graph, namespace)):
+            known = ", ".join(f"`{name}`" for name in nodes)
             return (
-                f"review {review_id!r} waits in node `{node}`, which the graph does not have (its "
-                f"nodes are {', '.join(f'`{name}`' for name in nodes)}): name the "
-                "graph that asked, or give the node its old name back"
+                f"review {review_id!r} waits in node `{' > '.join(path)}`, whose call the graph "
+                f"does not make (its nodes are {known}): name the graph that asked, or give the "
+                "node its old graph or its old name back"
             )
     return None
 

@@ -31,7 +31,7 @@ def test_a_call_that_failed_again_out_of_sight_is_not_finished(sqlite, run, call
 def test_a_thread_of_another_graph_is_told_to_wait_there(sqlite, run, calls):
     """To continue it with the graph that was named by mistake would run the wrong one."""
     sqlite.begin("node")
-    told = "waits in node `ask`, which the graph does not have (its nodes are `gathered`)"
+    told = "waits in node `ask`, whose call the graph does not make (its nodes are `gathered`)"
     _, _, err = run(*answer(sqlite, "approve", graph="gathered"))
     _, out, _ = run("show", "1", "--db", sqlite.place, "--graph", f"{GRAPH}gathered")
     for said in (err, out):
