@@ -42,10 +42,11 @@ class Ledger:
 
     current: bool = True
     """False if the thread was forked before this call, so that it is no longer in the thread's
-    line."""
+    line. True as well if the checkpoints that would show it are deleted."""
 
     waits: bool | None = None
-    """True if the call waits for a person, False if it has ended, None if this is not known."""
+    """True if the thread waits for a person to answer this call, False if the call has ended, None
+    if it is open and the thread went on without it, or if this is not known."""
 
     ended_by: Literal["", "input", "update"] = ""
     """The event that ended the call's open review before anybody answered it; empty if none did.

@@ -65,6 +65,28 @@ def root_of(saved: CheckpointTuple) -> str:
     return saved.metadata.get("parents", {}).get("", "")
 
 
+def line_of(roots: Mapping[str, CheckpointTuple]) -> dict[str, bool]:
+    """Return whether each of a thread's roots led to the newest root, and was not forked away.
+
+    The roots are the checkpoints of the outermost graph by id, newest first. Of the deleted roots,
+    only the parent of the oldest root in the line is known.
+    """
+    line = dict.fromkeys(roots, False)
+    here, after, is_step = next(iter(roots), ""), "", True
+    while here in roots:
+        # LangGraph's copy of a checkpoint has the same parent as the original.
+        line[here] = is_step or _step(roots[after]) > _step(roots[here]) + 1
+        is_step = roots[here].metadata.get("source") == "loop"
+        here, after = parent_of(roots[here]), here
+    if here and roots[after].metadata.get("source") != "fork":
+        line[here] = is_step
+    return line
+
+
+def _step(saved: CheckpointTuple) -> int:
+    return saved.metadata.get("step", -1)
+
+
 def values_of(saved: CheckpointTuple) -> dict[str, Any]:
     """Return the state that the next run starts from, including an answer in `pending_writes`."""
     values = saved.checkpoint["channel_values"]

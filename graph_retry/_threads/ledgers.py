@@ -43,11 +43,18 @@ def ledgers_of(view: ThreadView) -> Iterator[Ledger]:
     graph's state are included, because the checkpoints of their calls may be deleted. A reducer of
     the user may collect the attempts of several calls in one list. Such a list is left out.
     """
-    line, known = view.line(), list[list[str]]()
-    for namespace, values in sorted(view.calls(), key=lambda call: view.age(call[0])):
+    calls = sorted(view.calls(), key=lambda call: view.age(call[0]))
+    head, known = view.root and view.root.checkpoint["id"], list[list[str]]()
+    # A call that a fork continues is out of the line, unless its root shows that it is in the line.
+    continued = {
+        loop["continues"]
+        for namespace, values in calls
+        if view.line.get(view.root_of(namespace), True) and not is_reopened(loop := loop_of(values))
+    }
+    for namespace, values in calls:
         root = view.root_of(namespace)
         # A root checkpoint that was never saved (as under `durability="exit"`) cannot be forked.
-        current = root in line or root not in view.roots
+        current = view.line.get(root, namespace not in continued)
         position: Any = values[LOOP] or {}
         loop = loop_of(values)
         if is_reopened(loop) and not current:
@@ -55,7 +62,9 @@ def ledgers_of(view: ThreadView) -> Iterator[Ledger]:
         waits, review = _WAITS.get(position.get("next", "")), loop["review"]
         end = view.ended_unanswered.get(review["review_id"]) if review and waits else None
         ended_by: Any = end.metadata.get("source") if end else ""
-        waits = waits and not end
+        # A thread waits only for calls that were made from its newest checkpoint.
+        if waits and root not in ("", head):
+            waits = False if end else None
         ledger = Ledger(records_in(values), namespace, root, current, waits, ended_by)
         if ledger.attempts or values[LOOP] is None:
             known.append(_keys(ledger))

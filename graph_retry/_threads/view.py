@@ -15,6 +15,7 @@ from langgraph.types import Interrupt
 
 from graph_retry._langgraph.checkpoints import (
     is_answered,
+    line_of,
     namespace_of,
     parent_of,
     root_of,
@@ -80,16 +81,14 @@ class ThreadView:
         self.first: dict[str, CheckpointTuple] = {}
         self.roots: dict[str, CheckpointTuple] = {}
         self._shown = shown
-        self._steps: dict[str, int] = {}
 
     def add(self, saved: CheckpointTuple) -> None:
         """Add a checkpoint, which must be older than those already added for its namespace."""
-        namespace, checkpoint_id = namespace_of(saved), saved.checkpoint["id"]
+        namespace = namespace_of(saved)
         self.newest.setdefault(namespace, saved)
         self.first[namespace] = saved
-        self._steps[checkpoint_id] = saved.metadata.get("step", -1)
         if not namespace:
-            self.roots[checkpoint_id] = saved
+            self.roots[saved.checkpoint["id"]] = saved
 
     @property
     def root(self) -> CheckpointTuple | None:
@@ -156,14 +155,7 @@ class ThreadView:
         """Return the key that sorts namespaces by their first checkpoint."""
         return self.first[namespace].checkpoint["id"], root_of(self.newest[namespace])
 
-    def line(self) -> set[str]:
-        """Return the ids of the roots that led to the newest root, without abandoned branches."""
-        line: set[str] = set()
-        here, after = next(iter(self.roots), ""), ""
-        while here in self.roots:
-            forked = after and self.roots[after].metadata.get("source") != "loop"
-            # LangGraph's copy of a checkpoint has the same parent as the original.
-            if not forked or self._steps[after] > self._steps[here] + 1:
-                line.add(here)
-            here, after = parent_of(self.roots[here]), here
-        return line
+    @cached_property
+    def line(self) -> dict[str, bool]:
+        """Whether each root, by its id, is in the thread's line; see `line_of`."""
+        return line_of(self.roots)

@@ -1,11 +1,14 @@
 """Earlier attempts whose checkpoints were deleted while their call waits."""
 
+import asyncio
+
 import matplotlib as mpl
 
 mpl.use("agg")
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
 
 from graph_retry import AnswerRefused, CallCancelled, Completion, edit, reject
 from graph_retry.cli.screen import Screen
@@ -18,13 +21,13 @@ from graph_retry.replay import replay
 from graph_retry.rewind import rewind
 from graph_retry.testing import from_ledger
 from tests.history.test_keeping import SYNC, failing, in_state, kept, text, texts
-from tests.loops import Model, answer, one_call, refused, reviews, thread
+from tests.loops import Model, State, answer, gathered, one_call, refused, reviews, thread
 
 
-def pruned(saver, graph):
-    """Delete all but the newest checkpoints of a thread."""
+def pruned(saver, graph, keep=1):
+    """Delete all but the newest checkpoints of each namespace of a thread."""
     for place in saver.storage[thread()["configurable"]["thread_id"]].values():
-        for each in sorted(place)[:-1]:
+        for each in sorted(place)[:-keep]:
             del place[each]
     return graph
 
@@ -138,3 +141,71 @@ def test_rounds_and_repeated_decisions_are_known_when_their_records_are_not_in_s
     (review,) = reviews(SYNC, graph, thread())
     assert review.attempt == 5
     assert review.value["review_configs"][0]["allowed_decisions"] == ["reject", "respond"]
+
+
+def told(graph):
+    """Return the outcome of each call of the thread, and whether it is in the thread's line."""
+    return [(each.outcome, each.current) for each in attempts_of(graph, thread())]
+
+
+def two_calls(form, saver):
+    """Compile a graph with a call, a node without one, and a call that takes the first's output."""
+    first = one_call(form, SYNC, Model(), None)
+    second = one_call(form, SYNC, Model(goal=9), None)
+    builder = StateGraph(State).add_node("first", first).add_node("second", second)
+    builder.add_node("between", lambda state: {"params": {"n": state["output"]["n"]}})
+    builder.add_edge(START, "first").add_edge("first", "between").add_edge("between", "second")
+    return builder.compile(checkpointer=saver)
+
+
+@pytest.mark.parametrize("keep", [3, 2, 1])
+def test_a_rewound_call_is_replaced_whatever_checkpoints_are_left(form, keep):
+    """A call that a fork continues is known by the call that continues it."""
+    saver = InMemorySaver()
+    graph = two_calls(form, saver)
+    graph.invoke({"params": {"n": 0}}, thread())
+    answer(SYNC, graph, thread(), edit(n=1))
+    for n in (2, 3):
+        (*_, call, _) = attempts_of(graph, thread())
+        rewind(graph, thread(), call, attempt=2, params={"n": n})
+    first, abandoned = ("succeeded", False), ("open", False)
+    now = [("succeeded", True), ("waiting", True)]
+    assert told(graph) == [first, abandoned, first, abandoned, *now]
+
+    pruned(saver, graph, keep)
+
+    found = told(graph)
+    assert (found[0], found[2], found[4:]) == (first, first, now)
+    # Whether the thread's line has the others is not known, but it does not wait for them.
+    assert {outcome for outcome, _ in found[1:4:2]} == {"open"}
+
+
+@pytest.mark.parametrize("keep", [3, 2, 1])
+def test_a_thread_does_not_wait_for_a_call_that_an_input_ended(form, keep):
+    """It waits for the calls that were made from its newest checkpoint."""
+    saver = InMemorySaver()
+    graph = one_call(form, SYNC, Model(), saver)
+    for _ in range(2):
+        graph.invoke({"params": {"n": 0}}, thread())
+    assert told(graph) == [("open", False), ("waiting", True)]
+
+    pruned(saver, graph, keep)
+
+    # Without the checkpoint of the input, nothing shows that the first call was replaced.
+    assert told(graph) == [("open", keep == 1), ("waiting", True)]
+
+
+@pytest.mark.parametrize("durability", ["sync", "async", "exit"])
+def test_calls_whose_questions_are_not_shown_yet_wait(durability):
+    """Under a plain `asyncio.gather` a thread shows one question at a time."""
+    saver = InMemorySaver()
+
+    async def run():
+        graph = gathered(Model(), saver, 2, asyncio.gather)
+        await graph.ainvoke({}, thread(), durability=durability)
+        return graph
+
+    graph = asyncio.run(run())
+    assert len(graph.get_state(thread()).interrupts) == 1
+    assert told(graph) == [("waiting", True)] * 2
+    assert told(pruned(saver, graph)) == [("waiting", True)] * 2
