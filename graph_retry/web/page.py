@@ -21,7 +21,7 @@ from graph_retry.web.forms.fields import quoted, visible
 from graph_retry.web.listing import Listings
 from graph_retry.web.pages.past import Past
 from graph_retry.web.rows import thread_key
-from graph_retry.web.runs import Runs
+from graph_retry.web.runs import Missed, Runs
 from graph_retry.web.safety import (
     HEADERS,
     Access,
@@ -109,22 +109,43 @@ class Site:
         return page
 
     async def gone(self, request: Request, access: Access, form: Posted | None = None) -> Response:
-        """Return the page for a review that is no longer open. It shows what a person has typed."""
-        answers, following = await self.waiting.after(request.path_params["key"], access)
-        why = answered(*answers[0]) if answers else "Somebody answered it, or it expired."
+        """Return the page for reviews that are no longer open, with the input for them."""
+        path_key = request.path_params["key"]
+        keys = dict.fromkeys([path_key, *(key for name, key in form or [] if name == "review")])
+        missed = [await self.missed(key, access, form or []) for key in keys]
+        review = self.waiting.closed(path_key, access)
+        thread = await self.waiting.of_thread(review) if review and review.graph else []
         return self.message(
-            request, 410, "This review is closed.", f"{why} An answer here changes nothing.",
-            access, following=following, typed=typed(form or []),
+            request, 410,
+            "This review is closed." if len(missed) == 1 else "These reviews are closed.",
+            "An answer here changes nothing.", access,
+            following=list(filter(access.sees, thread)), missed=missed,
         )  # fmt: skip
+
+    async def missed(self, key: str, access: Access, form: Posted) -> Missed:
+        """Tell who closed a review before the answer in `form`, or that the review has changed."""
+        found = (await self.waiting.find(key, access))[:1]
+        again = found[0] if found else await self.waiting.asked_again(key, access)
+        if again is not None:
+            why = "It has changed since you opened it."
+            return Missed(why, again, typed(form, key), key_of(again))
+        review = self.waiting.closed(key, access)
+        answers = await self.waiting.answers(review) if review else []
+        why = answered(*answers[0]) if answers else "Somebody answered it, or it expired."
+        return Missed(why, review, typed(form, key))
 
     def message(
         self, request: Request, status: int, title: str, text: str, access: Access | None = None,
-        *, following: Sequence[PendingReview] = (), typed: Sequence[str] = (),
+        *, following: Sequence[PendingReview] = (), missed: Sequence[Missed] = (),
     ) -> Response:  # fmt: skip
-        """Return a page with a heading, a text, and links to reviews of the same thread."""
+        """Return a page with a heading, a text, and links to reviews of the same thread.
+
+        It lists the `missed` reviews with the input for them.
+        """
         return self.page(
             request, access or Access(may_decide=False), "message.html", status,
-            heading=title, text=text, is_known=access is not None, following=following, typed=typed,
+            heading=title, text=text, is_known=access is not None, following=following,
+            missed=missed,
         )  # fmt: skip
 
     def page(

@@ -42,8 +42,8 @@ class Outcome:
     """The outcome of an answer, for the page.
 
     `tone` is `good`, `bad`, or `plain` if the answer came too late. `problem` tells why an answer
-    was refused. After a refusal, the page shows the form with the typed values. `following` are the
-    thread's open reviews now.
+    was refused. After a refusal, the page shows the form with the typed values. `not_applied`
+    counts the answers that were refused or too late. `following` are the thread's open reviews now.
     """
 
     title: str
@@ -51,6 +51,7 @@ class Outcome:
     tone: str = "good"
     output: str = ""
     problem: str = ""
+    not_applied: int = 0
     following: list[PendingReview] = field(default_factory=list[PendingReview])
 
 
@@ -58,25 +59,39 @@ class Outcome:
 class Run:
     """The answers to the reviews of one thread.
 
-    `decisions` maps review ids to decisions. `posted` has the fields of the form. `told` is the
-    outcome, which is None while the thread runs.
+    `decisions` maps review ids to decisions. `told` is the outcome, which is None while the thread
+    runs.
     """
 
     reviews: list[PendingReview]
     decisions: dict[str, Any]
-    posted: Sequence[tuple[str, str]] = ()
     told: Outcome | None = None
+
+
+@dataclass(frozen=True)
+class Missed:
+    """A review whose answer was not applied, because it was closed or changed meanwhile.
+
+    `why` tells who closed it, or what changed. `review` is None if it is not remembered. `typed`
+    has the input for it. `now` is the key of the review that is open in its place, or "".
+    """
+
+    why: str
+    review: PendingReview | None = None
+    typed: Sequence[str] = ()
+    now: str = ""
 
 
 @dataclass
 class Sent:
-    """A posted form, with one run for each thread.
+    """A posted form, with one run for each thread. `posted` has its fields.
 
-    `stale` counts answers that were not applied, because their reviews had changed.
+    `missed` lists the reviews whose answers are in no run.
     """
 
     runs: list[Run]
-    stale: int = 0
+    posted: Sequence[tuple[str, str]] = ()
+    missed: Sequence[Missed] = ()
     task: asyncio.Future[Any] | None = None
 
     async def wait(self, seconds: float) -> bool:
@@ -122,9 +137,13 @@ class Runs:
         try:
             await self._waiting.answer(run.reviews[0], run.decisions, self._context)
         except AnswerRefused as refused:
-            return await self._look(run, Outcome("", tone="bad", problem=refused.message))
+            outcome = Outcome("", tone="bad", problem=refused.message)
+            outcome.not_applied = len(refused.reasons)
+            return await self._look(run, outcome)
         except StaleDecision as stale:
-            outcome = Outcome("Your answer was not applied.", stale.message, "plain")
+            which = "Your answer" if len(run.reviews) == 1 else "At least one of your answers"
+            outcome = Outcome(f"{which} was not applied.", stale.message, "plain")
+            outcome.not_applied = len(run.decisions)
             return await self._look(run, outcome)
         except GraphBubbleUp:
             raise
@@ -150,7 +169,8 @@ class Runs:
             calls = {review.namespace for review in run.reviews}
             if calls.isdisjoint(review.namespace for review in outcome.following):
                 # Somebody else has answered the review meanwhile.
-                return Outcome("This review is closed.", outcome.problem, "plain")
+                lost = outcome.not_applied
+                return Outcome("This review is closed.", outcome.problem, "plain", not_applied=lost)
         return outcome
 
     async def _told(self, run: Run) -> Outcome:

@@ -133,16 +133,16 @@ class Waiting:
         thread = await self.of_thread(before.review)
         return next((review for review in thread if question_of(review) == before.question), None)
 
-    async def after(
-        self, key: str, access: Access
-    ) -> tuple[list[tuple[str, str]], list[PendingReview]]:
-        """Return the answers to a closed review, and the open reviews of its thread, if known."""
+    def closed(self, key: str, access: Access) -> PendingReview | None:
+        """Return a closed review without its long fields; None if it is not remembered."""
         before = self._over.get(key)
-        if before is None or before.review.graph is None or not access.sees(before.review):
-            return [], []
-        review = before.review
-        answers = await self.drive(answers_to, review.graph, review.config, review.review_id)
-        return answers, list(filter(access.sees, await self.of_thread(review)))
+        return before.review if before is not None and access.sees(before.review) else None
+
+    async def answers(self, review: PendingReview) -> list[tuple[str, str]]:
+        """List the answers to a review, as (time, author)."""
+        if review.graph is None:
+            return []
+        return await self.drive(answers_to, review.graph, review.config, review.review_id)
 
     async def of_thread(self, review: PendingReview) -> list[PendingReview]:
         """Read a thread's open reviews. Without a graph, return only the given review."""

@@ -12,6 +12,7 @@ from graph_retry.notifications import key_of
 from graph_retry.web import Access
 from graph_retry.web.forms.carrying import carry
 from graph_retry.web.forms.ways import NotYetError
+from graph_retry.web.runs import Runs
 from tests.web.forms import Form
 from tests.web.test_answers import opened, sent
 
@@ -73,14 +74,36 @@ def test_what_was_answered_meanwhile_is_told_and_left(desk):
     for number in range(3):
         desk.wait(f"t{number}")
     with desk.client() as client:
-        page = previewed(client, "reject", {})
+        page = previewed(client, "reject", {"words.reject": "no ships"})
         config = {"configurable": {"thread_id": "t1"}}
-        resume(desk.graph, config, respond({"name": "Bob", "count": 1}))
+        resume(desk.graph, config, {**respond({"name": "Bob", "count": 1}), "by": "bob"})
         done = ended(client, page)
     assert "2 answers are applied." in done
-    assert "1 review was left out" in done
+    assert "An answer was not applied." in done
+    assert "<b>t1</b> · count, attempt 1: bob answered it just now." in done
+    assert "no ships" in done
     (ledger,) = attempts_of(desk.graph, config)
     assert ledger.outcome == "responded"
+
+
+def test_an_answer_that_lost_the_race_does_not_count_as_applied(desk, monkeypatch):
+    """Between the preview and the run, somebody else was faster: the reason is shown."""
+    for number in range(2):
+        desk.wait(f"t{number}")
+    with desk.client() as client:
+        page = previewed(client, "reject", {"words.reject": "no ships"})
+        start = Runs.start
+
+        def late(runs, name, sent_form):
+            config = {"configurable": {"thread_id": "t1"}}
+            resume(desk.graph, config, {**respond({"name": "Bob", "count": 1}), "by": "bob"})
+            start(runs, name, sent_form)
+
+        monkeypatch.setattr(Runs, "start", late)
+        done = ended(client, page)
+    assert "1 answer is applied." in done
+    assert "human:bob answered it" in done
+    assert "no ships" in done
 
 
 def test_what_was_not_shown_is_never_answered(desk):
@@ -95,7 +118,7 @@ def test_what_was_not_shown_is_never_answered(desk):
         form.controls.append(["tick", f"{new}:{marks[0].partition(':')[2]}"])
         done = sent(client, form).text
         assert "2 answers are applied." in done
-        assert "1 review was left out" in done
+        assert "An answer was not applied." in done
     assert [review.thread_id for review in list_reviews(desk.graph)] == ["t2"]
 
 

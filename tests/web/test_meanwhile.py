@@ -4,12 +4,13 @@ import pytest
 
 from graph_retry import edit, resume
 from graph_retry.inbox import assign, list_reviews
-from graph_retry.notifications import Links
+from graph_retry.notifications import Links, key_of
 from graph_retry.web.runs import Runs
 from tests.web.forms import Form
 from tests.web.test_answers import opened, sent
 
 CONFIG = {"configurable": {"thread_id": "t1"}}
+BY_BOB = {**edit(model="large"), "by": "bob"}
 
 
 def test_who_comes_late_is_told_so(desk):
@@ -121,3 +122,85 @@ def test_an_answer_that_lost_the_race_is_shown_as_well(desk, monkeypatch):
     assert "human:bob answered it" in page
     assert "How many ships?" in page
     assert len(desk.calls) == 2
+
+
+def together(desk, client):
+    """Open the three questions of a thread on one page; return its form and the review ids."""
+    desk.options["allowed_decisions"] = ["edit", "comment", "assign", "reject"]
+    desk.wait("t1", {"prompt": "a"}, {"prompt": "b"}, {"prompt": "c"})
+    form = Form(client.get(f"{opened(client)[0]}?together=1").text)
+    ids = {key_of(review): review.review_id for review in list_reviews(desk.graph)}
+    return form, [ids[key] for name, key in form.controls if name == "review"]
+
+
+@pytest.mark.parametrize("closed", [0, 1, 2])
+def test_of_several_answers_the_late_one_is_told_and_the_others_are_applied(desk, closed):
+    """It does not matter which review of the page a colleague has answered."""
+    with desk.client() as client:
+        form, ids = together(desk, client)
+        for number in range(3):
+            form.choose("comment", number)
+        comments = [control for control in form.controls if control[0].endswith("words.comment")]
+        for number, control in enumerate(comments):
+            control[1] = f"Count number {number}."
+        resume(desk.graph, CONFIG, answers={ids[closed]: BY_BOB})
+        page = sent(client, form).text
+    assert "2 answers are applied." in page
+    assert "An answer was not applied." in page
+    assert "<b>t1</b> · count, attempt 1: bob answered it just now." in page
+    assert [f"Count number {number}." in page for number in range(3)] == [
+        number == closed for number in range(3)
+    ]
+    assert len(desk.calls) == 6
+
+
+def test_of_several_answers_only_late_ones_are_told(desk):
+    """A closed review that was left alone is no news, and the others can still be answered."""
+    with desk.client() as client:
+        form, ids = together(desk, client)
+        form.choose("reject", 1)
+        resume(desk.graph, CONFIG, answers={ids[0]: BY_BOB, ids[1]: BY_BOB})
+        page = sent(client, form)
+        assert page.status_code == 409
+        assert page.text.count("bob answered it just now.") == 1
+        assert "Choose at least one answer" not in page.text
+        left = Form(page.text)
+        left.choose("reject")
+        resume(desk.graph, CONFIG, answers={ids[2]: {**BY_BOB, "by": "cy"}})
+        gone = sent(client, left)
+        both = sent(client, form)
+    assert (gone.status_code, both.status_code) == (410, 410)
+    assert "This review is closed." in gone.text
+    assert "cy answered it just now." in gone.text
+    assert "These reviews are closed." in both.text
+    assert both.text.count("bob answered it just now.") == 2
+
+
+@pytest.mark.parametrize("again", [0, 1])
+def test_of_several_questions_one_that_was_asked_again_keeps_all_input(desk, again):
+    """Nothing is sent until the person has seen the question as it is asked now."""
+    with desk.client() as client:
+        form, ids = together(desk, client)
+        for number in range(2):
+            form.choose("edit", number)
+            prompts = [each for each in form.controls if each[0].endswith("text:/prompt")]
+            prompts[number][1] = f"How many? {number}"
+        resume(desk.graph, CONFIG, answers={ids[again]: assign("cy")})
+        late = sent(client, form)
+        assert late.status_code == 409
+        assert "asked again after you opened it" in late.text
+        assert len(desk.calls) == 3
+        assert "2 answers are applied." in sent(client, Form(late.text)).text
+    assert sorted(call.prompt for call in desk.calls[3:]) == ["How many? 0", "How many? 1"]
+
+
+def test_the_first_question_of_a_page_may_be_left_open(desk):
+    """The outcome is that of the answered one."""
+    with desk.client() as client:
+        form, _ = together(desk, client)
+        form.choose("reject", 1)
+        page = sent(client, form)
+        again = sent(client, form)
+    assert (page.status_code, again.status_code) == (200, 200)
+    assert "The call is stopped." in page.text
+    assert "The call is stopped." in again.text

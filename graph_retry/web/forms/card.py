@@ -190,18 +190,24 @@ def is_same(one: Any, other: Any) -> bool:
     return identical(one, other)
 
 
-def typed(posted: Posted) -> list[str]:
-    """Return a person's input as texts to copy: the messages, and the values of the chosen ways.
+def typed(posted: Posted, *keys: str) -> list[str]:
+    """Return the input for some reviews as texts: the messages, and the values of the chosen ways.
 
     The reviews may be closed, so the result depends only on the posted form.
     """
     texts = list[str]()
-    for mine in (_under(key, posted) for name, key in posted if name == "review"):
+    for mine in (_under(key, posted) for key in keys):
         row = ROWS.get(dict(mine).get("way", ""))
         value = read_form(_under(row.data, mine)) if row and row.data else ABSENT
         texts += [text for _, text in _under("words", mine)]
         texts += [] if value is ABSENT else [said(value)]
     return [text for text in texts if text.strip()]
+
+
+def chosen_in(posted: Posted, key: str) -> str:
+    """Return the way to answer that a posted form chooses for a review, or "" for none."""
+    way = dict(_under(key, posted)).get("way", "")
+    return "" if way == "later" else way
 
 
 def decided(card: Card, posted: Posted) -> tuple[Way, dict[str, Any]]:

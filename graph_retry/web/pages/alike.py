@@ -20,11 +20,11 @@ from graph_retry._review.forms.foreseen import foreseen
 from graph_retry._texts.json import ABSENT, digest
 from graph_retry.answering import PendingReview
 from graph_retry.notifications import key_of
-from graph_retry.web.forms.card import compared, decided, first_value, make_card
+from graph_retry.web.forms.card import compared, decided, first_value, make_card, typed
 from graph_retry.web.forms.carrying import carried
 from graph_retry.web.forms.ways import NotYetError, Way
 from graph_retry.web.page import Posted, Site, root_of
-from graph_retry.web.runs import SOON_S, Run, Sent
+from graph_retry.web.runs import SOON_S, Missed, Run, Sent
 from graph_retry.web.safety import Access, NotAllowedError, text_of
 from graph_retry.web.words import said
 
@@ -95,17 +95,17 @@ async def answer_alike(site: Site, request: Request, access: Access) -> Response
     way, decision = decided(make_card(found[0], asked), asked)
     fresh = await _previews(site, access, found[0], way, decision, keys)
     runs: dict[str | None, Run] = {}
-    left: list[str] = []
+    left: list[Missed] = []
     known = {each.mark: each for each in fresh if each.decision is not None}
     for mark in ticked:
         each = known.get(mark)
         if each is None:
-            left.append(mark.partition(":")[0])
+            left.append(await site.missed(mark.partition(":")[0], access, []))
             continue
         run = runs.setdefault(each.review.thread_id, Run([], {}))
         run.reviews.append(each.review)
         run.decisions[each.review.review_id] = {**(each.decision or {}), **access.signed}
-    site.runs.start(name, Sent(list(runs.values()), len(left)))
+    site.runs.start(name, Sent(list(runs.values()), asked, left))
     return there
 
 
@@ -119,10 +119,12 @@ async def outcomes(site: Site, request: Request, access: Access) -> Response:
         )  # fmt: skip
     await sent.wait(SOON_S)
     runs = [run for run in sent.runs if access.sees(run.reviews[0])]
+    lost = sum(run.told.not_applied for run in runs if run.told)
     return site.page(
         request, access, "outcomes.html",
-        runs=runs, stale=sent.stale,
-        given=sum(len(run.decisions) for run in runs),
+        runs=runs, missed=sent.missed,
+        typed=typed(sent.posted, request.path_params["key"]) if sent.missed or lost else [],
+        given=sum(len(run.decisions) for run in runs) - lost,
         open=sum(len(run.decisions) for run in runs if not run.told),
     )  # fmt: skip
 

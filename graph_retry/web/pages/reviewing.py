@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from starlette.requests import Request
@@ -10,24 +12,26 @@ from starlette.responses import RedirectResponse, Response
 
 from graph_retry.answering import PendingReview
 from graph_retry.notifications import key_of
-from graph_retry.web.forms.card import Card, decided, make_card, typed
+from graph_retry.web.forms.card import Card, chosen_in, decided, make_card, typed
 from graph_retry.web.forms.ways import NotYetError
 from graph_retry.web.page import Posted, Site, root_of
 from graph_retry.web.pages.alike import preview
 from graph_retry.web.pages.inbox import listed
-from graph_retry.web.runs import SOON_S, Run, Sent
+from graph_retry.web.runs import SOON_S, Missed, Outcome, Run, Sent
 from graph_retry.web.safety import Access, NotAllowedError, text_of
 
 
 async def review(site: Site, request: Request, access: Access) -> Response:
     """Show a review, or handle its posted form, which may answer other reviews of the thread."""
+    if request.method == "POST":
+        return await _take(site, request, access)
     key = request.path_params["key"]
     found = await site.waiting.find(key, access)
     again = None if found else await site.waiting.asked_again(key, access)
     if again is not None:
-        return await _asked_again(site, request, access, again)
-    if request.method == "POST":
-        return await _take(site, request, access, found)
+        page = RedirectResponse(f"{root_of(request)}/r/{key_of(again)}", 303)
+        site.guard.follow(request, page, access, [key_of(again)])
+        return page
     if not found:
         return await site.gone(request, access)
     together = request.query_params.get("together") == "1"
@@ -35,59 +39,97 @@ async def review(site: Site, request: Request, access: Access) -> Response:
     return review_page(site, request, access, cards, found)
 
 
-async def _asked_again(
-    site: Site, request: Request, access: Access, review: PendingReview
-) -> Response:
-    """Lead from a closed review to the open one with the same question, and keep typed values."""
-    page: Response = RedirectResponse(f"{root_of(request)}/r/{key_of(review)}", 303)
-    if request.method == "POST":
-        form, before = await site.form(request), request.path_params["key"]
-        why = "The question was asked again after you opened it. Send your answer once more."
-        if review.problem:
-            why += f"\nAn earlier answer was refused: {review.problem}"
-        card = make_card(review, form, why, posted_as=before)
-        page = review_page(site, request, access, [card], [review], 409)
-    site.guard.follow(request, page, access, [key_of(review)])
-    return page
+@dataclass
+class _Meant:
+    """The open reviews that a posted form is about, and the answers that come too late.
+
+    `thread` lists all open reviews of the thread. `posted_as` maps the key of each review that the
+    form is about to its key in the form. They differ if the question was asked again.
+    """
+
+    thread: list[PendingReview] = field(default_factory=list[PendingReview])
+    posted_as: dict[str, str] = field(default_factory=dict[str, str])
+    missed: list[Missed] = field(default_factory=list[Missed])
+
+    @property
+    def reviews(self) -> list[PendingReview]:
+        """The open reviews that the form is about."""
+        return [review for review in self.thread if key_of(review) in self.posted_as]
 
 
-async def _take(
-    site: Site, request: Request, access: Access, found: list[PendingReview]
-) -> Response:
-    """Handle a posted form: start the chosen answer, or apply a button and show the form again."""
+async def _meant(site: Site, access: Access, form: Posted, keys: Iterable[str]) -> _Meant:
+    """Read the reviews of a posted form, which may be closed, or asked again, since it was opened.
+
+    Raises:
+        NotAllowedError: If the reviews belong to several threads, as in no form of the page.
+    """
+    meant = _Meant()
+    for key in keys:
+        found = [each for each in meant.thread if key_of(each) == key]
+        found = found or await site.waiting.find(key, access)
+        again = None if found else await site.waiting.asked_again(key, access)
+        if again is not None:
+            found = [again]
+        if found:
+            meant.posted_as[key_of(found[0])] = key
+            meant.thread = list({key_of(each): each for each in [*meant.thread, *found]}.values())
+        elif chosen_in(form, key):
+            meant.missed.append(await site.missed(key, access, form))
+    if len({review.thread_id for review in meant.thread}) > 1:
+        raise NotAllowedError(400, "This form is incomplete: open the review again.")
+    return meant
+
+
+async def _take(site: Site, request: Request, access: Access) -> Response:
+    """Handle a posted form: start the chosen answers, or show the form again with its input."""
     form = await site.form(request)
     if not site.can_answer(access):
         raise NotAllowedError(403, "You can read this review, but not answer it.")
-    name, key = text_of(form, "answer"), request.path_params["key"]
-    there = RedirectResponse(f"{root_of(request)}/r/{key}/a/{name}", 303)
-    if site.runs.get(name):  # The browser has sent this form twice.
-        return there
-    if not found or key not in (mine := set(_keys(form))):
+    name, path_key = text_of(form, "answer"), request.path_params["key"]
+    if sent := site.runs.get(name):  # The browser has sent this form twice.
+        return _to_outcome(request, name, sent.runs[0])
+    keys = dict.fromkeys(text for part, text in form if part == "review")
+    meant = await _meant(site, access, form, keys if path_key in keys else ())
+    if not meant.posted_as:
         return await site.gone(request, access, form)
-    asked = [review for review in found if key_of(review) in mine]
-    if any(part.endswith(".do") for part, _ in form):
-        cards = [make_card(review, form) for review in asked]
-        return review_page(site, request, access, cards, found)
-    cards, decisions, is_ready = list[Card](), dict[str, Any](), True
-    for review in asked:
-        card = make_card(review, form)
-        if len(asked) > 1 and card.chosen in ("", "later"):
-            cards.append(card)
-            continue
-        try:
-            decisions[review.review_id] = decided(card, form)[1] | access.signed
-        except NotYetError as problem:
-            card, is_ready = make_card(review, form, str(problem), problem.issues), False
+    cards, decisions, status = list[Card](), dict[str, Any](), 200
+    is_changed = any(part.endswith(".do") for part, _ in form)
+    for review in meant.reviews:
+        before = meant.posted_as[key_of(review)]
+        why = "" if before == key_of(review) else _why_again(review)
+        card = make_card(review, form, why, posted_as=before)
         cards.append(card)
-    if not (is_ready and decisions):
-        if is_ready:
-            cards[0].problem = "Choose at least one answer."
-        return review_page(site, request, access, cards, found, status=422)
+        if why:
+            status = 409
+        elif not is_changed and (len(keys) == 1 or chosen_in(form, before)):
+            try:
+                decisions[review.review_id] = decided(card, form)[1] | access.signed
+            except NotYetError as problem:
+                cards[-1], status = make_card(review, form, str(problem), problem.issues), 422
+    if status != 200 or is_changed or not decisions:
+        if meant.missed:
+            status = 409
+        elif status == 200 and not is_changed:
+            cards[0].problem, status = "Choose at least one answer.", 422
+        page = review_page(site, request, access, cards, meant.thread, status, missed=meant.missed)
+        # A link gives access to one review, but now a new review may ask the same question.
+        site.guard.follow(request, page, access, meant.posted_as)
+        return page
     if text_of(form, "alike") and access.key is None:
-        return await preview(site, request, access, asked[0], form)
-    answered = [review for review in asked if review.review_id in decisions]
-    site.runs.start(name, Sent([Run(answered, decisions, form)]))
-    return there
+        return await preview(site, request, access, meant.reviews[0], form)
+    run = Run([each for each in meant.reviews if each.review_id in decisions], decisions)
+    site.runs.start(name, Sent([run], form, meant.missed))
+    return _to_outcome(request, name, run)
+
+
+def _to_outcome(request: Request, name: str, run: Run) -> Response:
+    key = key_of(run.reviews[0])
+    return RedirectResponse(f"{root_of(request)}/r/{key}/a/{name}", 303)
+
+
+def _why_again(review: PendingReview) -> str:
+    why = "The question was asked again after you opened it. Send your answer once more."
+    return f"{why}\nAn earlier answer was refused: {review.problem}" if review.problem else why
 
 
 async def outcome(site: Site, request: Request, access: Access) -> Response:
@@ -106,10 +148,10 @@ async def outcome(site: Site, request: Request, access: Access) -> Response:
     if "hx-request" in request.headers:  # The waiting page sent this request and must reload.
         return Response(headers={"HX-Refresh": "true"})
     if told.problem:
-        cards = _again(run, told.following, told.problem)
+        cards = _again(sent, run, told)
         for card in cards:
             card.heading = "Your answer was refused. No call was made."
-        page = review_page(site, request, access, cards, told.following)
+        page = review_page(site, request, access, cards, told.following, missed=sent.missed)
         # A link gives access to one review, but now a new review asks the same question.
         site.guard.follow(request, page, access, [card.key for card in cards])
         return page
@@ -119,13 +161,14 @@ async def outcome(site: Site, request: Request, access: Access) -> Response:
     return site.page(
         request, access, "outcome.html",
         told=told, review=run.reviews[0], after=after, is_same_thread=bool(following),
-        typed=typed(run.posted) if told.tone == "plain" else [],
+        typed=typed(sent.posted, *map(key_of, run.reviews)) if told.tone == "plain" else [],
+        missed=sent.missed,
     )  # fmt: skip
 
 
 def review_page(
     site: Site, request: Request, access: Access, cards: list[Card], found: list[PendingReview],
-    status: int = 200,
+    status: int = 200, *, missed: Sequence[Missed] = (),
 ) -> Response:  # fmt: skip
     """Render the page of one review, or of several reviews of a thread."""
     shown = [card.review for card in cards]
@@ -134,19 +177,15 @@ def review_page(
     return site.page(
         request, access, "review.html", status, cards=cards, others=others,
         can_answer=site.can_answer(access), answer=secrets.token_urlsafe(16), alike=alike,
+        missed=missed,
     )  # fmt: skip
 
 
-def _keys(form: Posted) -> list[str]:
-    """Return the keys of the reviews in a posted form."""
-    return [text for name, text in form if name == "review"]
-
-
-def _again(run: Run, following: list[PendingReview], problem: str) -> list[Card]:
+def _again(sent: Sent, run: Run, told: Outcome) -> list[Card]:
     """Make the cards of reviews that replace refused ones, with the person's earlier input."""
     before = {review.namespace: key_of(review) for review in run.reviews}
     return [
-        make_card(review, run.posted, review.problem or problem, review.answer_issues, key)
-        for review in following
+        make_card(review, sent.posted, review.problem or told.problem, review.answer_issues, key)
+        for review in told.following
         if (key := before.get(review.namespace))
     ]
