@@ -236,7 +236,7 @@ async def _go_back(
         saved = await list_checkpoints(saver, config)
         # While the fork is the newest checkpoint, its step has not ended and may make the call.
         is_over = next(each for each in saved if not namespace_of(each)).checkpoint["id"] != fork
-        if is_over and ledger.namespace not in continued_in(saved, fork):
+        if is_over and ledger.namespace not in continued_in(saved, {fork}):
             await _restore(graph, config, head, context)
             raise AnswerRefused(
                 f"The thread ran on from where `{ledger.title}` was called, and did not make that "

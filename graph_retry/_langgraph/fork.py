@@ -1,16 +1,17 @@
 """Fork a thread so that each call in the fork continues from its earlier state.
 
-The tasks of a fork get new ids, so their calls do not find their saved state. Therefore the copied
-checkpoint names the original one. A call that begins in the fork searches the calls made from the
-original checkpoint: LangGraph saves that checkpoint's id in their metadata, under `parents`.
-(Observed by comparing the checkpoints of a thread before and after a fork.)
+The tasks of a fork get new ids, so their calls do not find their saved state. They search the calls
+made from the checkpoint that the fork continues: LangGraph saves that checkpoint's id in their
+metadata, under `parents`. LangGraph itself forks a thread that is run from an earlier checkpoint,
+with a checkpoint whose parent is the earlier one. `rewind` copies the earlier checkpoint with a
+note that names it. (Observed by comparing the checkpoints of a thread before and after a fork.)
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any, cast
+from collections.abc import Collection, Mapping
+from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
@@ -19,7 +20,6 @@ from langgraph.checkpoint.base import (
     CheckpointTuple,
     empty_checkpoint,
 )
-from langgraph.checkpoint.base.id import uuid6
 from langgraph.graph import START
 from langgraph.types import Overwrite
 
@@ -27,12 +27,14 @@ from graph_retry._functions.awaiting import sync_or_async
 from graph_retry._langgraph.checkpoints import (
     list_checkpoints,
     namespace_of,
+    parent_of,
     place_of,
     read_checkpoint,
     root_of,
     thread_id_of,
     values_of,
 )
+from graph_retry._langgraph.run_config import begun_from
 from graph_retry._state.going_back import ForkNote, PastCalls, RewindRefused
 from graph_retry._state.position import LOOP, loop_of
 
@@ -44,12 +46,6 @@ FORK = "graph_retry_fork"
 
 A server accepts no metadata, so there the key is in the run's `configurable`. Its value is a list
 with the JSON, because LangGraph would copy a plain string into each checkpoint.
-"""
-
-_NODE = int.from_bytes(b"grfork")
-"""The last 48 bits of a copied checkpoint's id; in other ids they are random.
-
-They tell a call that it is in a fork. Other calls need not read the (perhaps large) checkpoint.
 """
 
 
@@ -68,8 +64,8 @@ async def put_fork(saver: BaseCheckpointSaver[Any], old: RunnableConfig, note: s
     saved = await read_checkpoint(saver, old)
     if saved is None:
         raise RewindRefused("the checkpoint it goes back to is gone.")
-    own_id = str(uuid6(node=_NODE, clock_seq=-2))  # `uuid6` as LangGraph calls it.
-    copy: Checkpoint = {**saved.checkpoint, "id": own_id, "ts": empty_checkpoint()["ts"]}
+    empty = empty_checkpoint()
+    copy: Checkpoint = {**saved.checkpoint, "id": empty["id"], "ts": empty["ts"]}
     step = saved.metadata.get("step", -1) + 1
     told: Any = {**saved.metadata, "source": "fork", "step": step, FORK: note}
     parent = saved.parent_config or place_of(thread_id_of(saved), namespace_of(saved))
@@ -77,45 +73,51 @@ async def put_fork(saver: BaseCheckpointSaver[Any], old: RunnableConfig, note: s
     return str(copy["id"])
 
 
-async def _note_of(
-    configurable: Mapping[str, Any], saver: BaseCheckpointSaver[Any]
-) -> ForkNote | None:
-    """Return the note for the calls of this task, if it began from a fork."""
-    told: Any = configurable.get(FORK)
-    note: str | None = told[0] if told else None
-    root_id = _root_of(configurable)
-    if note is None and root_id.endswith(f"{_NODE:012x}"):
-        place = place_of(str(configurable["thread_id"]), checkpoint_id=root_id)
-        saved = await read_checkpoint(saver, place)
-        note = saved and cast("Any", saved.metadata).get(FORK)
-    return None if note is None else json.loads(note)
-
-
-def _root_of(configurable: Mapping[str, Any]) -> str:
-    """Return the id of the outermost graph's checkpoint from which a task began."""
-    return str(configurable.get("checkpoint_map", {}).get("", ""))
-
-
 async def read_past_calls(
     configurable: Mapping[str, Any], saver: BaseCheckpointSaver[Any]
 ) -> PastCalls | None:
-    """Read the calls made from the checkpoint of a fork; None if the task began from no fork."""
-    fork = await _note_of(configurable, saver)
-    if fork is None:
+    """Read the calls made before a fork; None if the task began from no fork."""
+    metadata, before = begun_from(configurable)
+    told: Any = configurable.get(FORK)
+    if not told and metadata.get("source") != "fork":
         return None
-    thread: RunnableConfig = {"configurable": {"thread_id": str(configurable["thread_id"])}}
-    saved = await list_checkpoints(saver, thread)
-    taken = continued_in(saved, _root_of(configurable))
-    return PastCalls(fork, _made_from(fork["root"], saved), taken)
+    saved = await list_checkpoints(
+        saver, {"configurable": {"thread_id": str(configurable["thread_id"])}}
+    )
+    roots = {each.checkpoint["id"]: each for each in saved if not namespace_of(each)}
+    note = told[0] if told else _note(metadata, before, roots)
+    fork: ForkNote = json.loads(note)
+    origins, origin = list[str](), fork["root"]
+    # A fork of a fork also continues the calls that the first fork did not reach.
+    while origin:
+        origins.append(origin)
+        root = roots.get(origin)
+        before = _note(root.metadata, parent_of(root), roots) if root else fork_note("")
+        origin = json.loads(before)["root"]
+    here = str(configurable.get("checkpoint_map", {}).get("", ""))
+    taken = continued_in(saved, {here, *origins})
+    return PastCalls(fork, _made_from(origins, saved), taken) if origins else None
 
 
-def continued_in(saved: list[CheckpointTuple], root: str) -> set[str | None]:
-    """Return the namespaces of earlier calls that calls of the fork `root` already continue."""
-    return {loop_of(values)["continues"] for values in _made_from(root, saved).values()}
+def _note(metadata: Mapping[str, Any], before: str, roots: Mapping[str, CheckpointTuple]) -> str:
+    """Return the fork note of a checkpoint; its root is empty if the checkpoint begins no fork.
+
+    A checkpoint by which LangGraph forks follows the one that it continues, in the next step. A
+    copy has the parent of the original instead.
+    """
+    if FORK in metadata:
+        return str(metadata[FORK])
+    is_next = before in roots and roots[before].metadata.get("step", -1) + 1 == metadata.get("step")
+    return fork_note(before if metadata.get("source") == "fork" and is_next else "")
 
 
-def _made_from(root: str, saved: list[CheckpointTuple]) -> dict[str, dict[str, Any]]:
-    """Return the newest state of each call made from the checkpoint `root`, oldest call first."""
+def continued_in(saved: list[CheckpointTuple], roots: Collection[str]) -> set[str | None]:
+    """Return the namespaces of earlier calls that calls made from these checkpoints continue."""
+    return {loop_of(values)["continues"] for values in _made_from(roots, saved).values()}
+
+
+def _made_from(roots: Collection[str], saved: list[CheckpointTuple]) -> dict[str, dict[str, Any]]:
+    """Return the newest state of each call made from these checkpoints, oldest call first."""
     newest: dict[str, CheckpointTuple] = {}
     for checkpoint in saved:
         newest.setdefault(namespace_of(checkpoint), checkpoint)
@@ -123,7 +125,7 @@ def _made_from(root: str, saved: list[CheckpointTuple]) -> dict[str, dict[str, A
     return {
         namespace: values
         for namespace, checkpoint in by_age
-        if LOOP in (values := values_of(checkpoint)) and root_of(checkpoint) == root
+        if LOOP in (values := values_of(checkpoint)) and root_of(checkpoint) in roots
     }
 
 

@@ -120,9 +120,25 @@ def task_paths(configurable: Mapping[str, Any]) -> list[Any]:
             for given in value.args if isinstance(value, partial) else ():
                 if hasattr(given, "path") and hasattr(given, "triggers"):
                     paths.insert(0, given.path)
-            if around is None and isinstance(value, partial | FunctionType):
-                around = _config_of_graph(value)
+            if around is None and (loop := _loop_of(value)) is not None:
+                around = loop.config.get("configurable")
     return paths
+
+
+def begun_from(configurable: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
+    """Return what is known of the outermost graph's checkpoint from which a task began.
+
+    The result is the checkpoint's metadata, and the id of the checkpoint before it. Both are empty
+    if the outermost graph is not found.
+    """
+    around: Mapping[str, Any] | None = configurable
+    while around is not None:
+        loop = next(filter(None, map(_loop_of, around.values())), None)
+        if loop is not None and not loop.is_nested:
+            before = (loop.prev_checkpoint_config or {}).get("configurable", {})
+            return loop.checkpoint_metadata, str(before.get("checkpoint_id", ""))
+        around = loop and loop.config.get("configurable")
+    return {}, ""
 
 
 def _starter(value: Any) -> Any:
@@ -133,11 +149,10 @@ def _starter(value: Any) -> Any:
     return value if isinstance(keywords, dict) and "schedule_task" in keywords else None
 
 
-def _config_of_graph(value: Any) -> Mapping[str, Any] | None:
-    """Return a graph's `configurable`, from the function with which its tasks start a `@task`."""
+def _loop_of(value: Any) -> Any:
+    """Return LangGraph's running loop of a graph, from the function that starts a `@task`."""
     starter = _starter(value)
-    loop: Any = starter and getattr(starter.keywords["schedule_task"], "__self__", None)
-    return None if loop is None else loop.config.get("configurable")
+    return starter and getattr(starter.keywords["schedule_task"], "__self__", None)
 
 
 def is_run_by_task(configurable: Mapping[str, Any], graph: object) -> bool:
