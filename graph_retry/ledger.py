@@ -48,11 +48,11 @@ class Ledger:
     """True if the thread waits for a person to answer this call, False if the call has ended, None
     if it is open and the thread went on without it, or if this is not known."""
 
-    ended_by: Literal["", "input", "update"] = ""
+    ended_by: Literal["", "fork", "input", "update"] = ""
     """The event that ended the call's open review before anybody answered it; empty if none did.
 
-    The event is a new `input` of the thread, or an `update` of its state. (Agent Inbox updates the
-    state for *Mark as Resolved*.)
+    The event is a new `input` of the thread, a `fork` (a run from an earlier checkpoint), or an
+    `update` of its state. (Agent Inbox updates the state for *Mark as Resolved*.)
     """
 
     thread: str = ""

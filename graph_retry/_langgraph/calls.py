@@ -13,7 +13,7 @@ import logging
 import threading
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -25,23 +25,17 @@ from graph_retry._functions.awaiting import sleep
 from graph_retry._langgraph.checkpoints import (
     check_clock,
     is_saved,
-    list_checkpoints,
     namespace_of,
     namespaces_in,
     newest_checkpoint,
-    place_of,
-    read_checkpoint,
-    waits_for,
 )
-from graph_retry._langgraph.fork import read_past_calls
-from graph_retry._langgraph.open_reviews import has_table, waiting_in
+from graph_retry._langgraph.fork import past_calls
 from graph_retry._langgraph.run_config import (
     may_be_resumed,
     node_attempt,
     saves_later,
     scratchpad_in,
 )
-from graph_retry._langgraph.shown import questions_of
 from graph_retry._state.attempts import records_in
 from graph_retry._state.execution import Execution, Slot
 from graph_retry._state.identity import Made, changed_fields, first_params
@@ -105,7 +99,7 @@ async def _find_saved(
     slot.is_saved = saved is not None
     # The first step copies the past state. After a crash before that step, it is still needed.
     if not (saved and ANSWER in saved.checkpoint["channel_values"]):
-        calls = await execution.reads.get("past", partial(read_past_calls, configurable, saver))
+        calls = await past_calls(configurable, saver)
         if calls:
             slot.past = calls.continued_by(made, execution.task, slot.namespace)
         if slot.past is None and made.key is None and not made.is_task:
@@ -196,26 +190,3 @@ async def _note_changed(
     )
     _LOG.warning("`%s` makes a new call: %s.", name, note)
     return note
-
-
-async def tell_ended_by_input(saver: BaseCheckpointSaver[Any], thread_id: str | None) -> None:
-    """Warn of open reviews that the thread's newest input ended; they cannot be answered now."""
-    if has_table(saver) and not await waiting_in(saver, thread_id or ""):
-        return
-    inputs = await list_checkpoints(saver, place_of(thread_id), filter={"source": "input"}, limit=1)
-    head = inputs[0].parent_config if inputs else None
-    before = await read_checkpoint(saver, head) if head else None
-    for question in questions_of(before):
-        call = await newest_checkpoint(saver, thread_id, question.get("checkpoint_ns", ""))
-        if call is not None and waits_for(call, question.get("review_id")):
-            tell_ended(question["review_id"], question["function_name"], thread_id)
-
-
-@lru_cache(maxsize=1_000)
-def tell_ended(review_id: str, name: str, thread_id: str | None) -> None:
-    """Warn that a thread's new input has ended an open review; once for each review."""
-    _LOG.warning(
-        "review %s of `%s` (thread %r) was ended unanswered: the thread was given a new input; "
-        "answer with `resume` before a thread is run with an input again",
-        *(review_id, name, thread_id),
-    )

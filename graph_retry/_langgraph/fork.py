@@ -10,8 +10,11 @@ note that names it. (Observed by comparing the checkpoints of a thread before an
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Collection, Mapping
+from functools import lru_cache, partial
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
@@ -23,18 +26,22 @@ from langgraph.checkpoint.base import (
 from langgraph.graph import START
 from langgraph.types import Overwrite
 
-from graph_retry._functions.awaiting import sync_or_async
+from graph_retry._functions.awaiting import SharedReads, sync_or_async
 from graph_retry._langgraph.checkpoints import (
     list_checkpoints,
     namespace_of,
+    newest_checkpoint,
     parent_of,
     place_of,
     read_checkpoint,
     root_of,
     thread_id_of,
     values_of,
+    waits_for,
 )
-from graph_retry._langgraph.run_config import begun_from
+from graph_retry._langgraph.open_reviews import has_table, waiting_in
+from graph_retry._langgraph.run_config import outermost_loop
+from graph_retry._langgraph.shown import questions_of
 from graph_retry._state.going_back import ForkNote, PastCalls, RewindRefused
 from graph_retry._state.position import LOOP, loop_of
 
@@ -47,6 +54,19 @@ FORK = "graph_retry_fork"
 A server accepts no metadata, so there the key is in the run's `configurable`. Its value is a list
 with the JSON, because LangGraph would copy a plain string into each checkpoint.
 """
+
+
+_BY_INPUT = (
+    "the thread was given a new input; answer with `resume` before a thread is run with an input "
+    "again"
+)
+_WHY_ENDED = {"input": _BY_INPUT, "fork": "the thread was run from an earlier checkpoint"}
+"""The reason why an open review ended, by the source of the checkpoint that ended it."""
+
+_LOG = logging.getLogger("graph_retry")
+
+_reads: WeakKeyDictionary[Any, SharedReads] = WeakKeyDictionary()
+"""The calls before a fork, by the run of the outermost graph and the checkpoint of its step."""
 
 
 def fork_note(root: str, call: str = "", answer: dict[str, Any] | None = None) -> str:
@@ -73,30 +93,40 @@ async def put_fork(saver: BaseCheckpointSaver[Any], old: RunnableConfig, note: s
     return str(copy["id"])
 
 
-async def read_past_calls(
+async def past_calls(
     configurable: Mapping[str, Any], saver: BaseCheckpointSaver[Any]
 ) -> PastCalls | None:
-    """Read the calls made before a fork; None if the task began from no fork."""
-    metadata, before = begun_from(configurable)
-    told: Any = configurable.get(FORK)
-    if not told and metadata.get("source") != "fork":
+    """Return the calls made before a fork, for all calls of the run; None in any other run.
+
+    If a thread is run again from a checkpoint that began a fork, LangGraph makes no new fork, but
+    runs the subgraphs again in new tasks.
+    """
+    loop = outermost_loop(configurable)
+    if loop is None or not (loop.is_replaying or loop.checkpoint_metadata.get("source") == "fork"):
         return None
-    saved = await list_checkpoints(
-        saver, {"configurable": {"thread_id": str(configurable["thread_id"])}}
-    )
+    here = str(configurable.get("checkpoint_map", {}).get("", ""))
+    reads = _reads.setdefault(loop, SharedReads())
+    return await reads.get(here, partial(_read_past_calls, configurable, saver, loop, here))
+
+
+async def _read_past_calls(
+    configurable: Mapping[str, Any], saver: BaseCheckpointSaver[Any], loop: Any, here: str
+) -> PastCalls:
+    thread: RunnableConfig = {"configurable": {"thread_id": str(configurable["thread_id"])}}
+    saved = await list_checkpoints(saver, thread)
     roots = {each.checkpoint["id"]: each for each in saved if not namespace_of(each)}
-    note = told[0] if told else _note(metadata, before, roots)
+    before = (loop.prev_checkpoint_config or {}).get("configurable", {}).get("checkpoint_id", "")
+    told: Any = configurable.get(FORK)
+    note = told[0] if told else _note(loop.checkpoint_metadata, before, roots)
     fork: ForkNote = json.loads(note)
-    origins, origin = list[str](), fork["root"]
+    origins, origin = [here], fork["root"]
     # A fork of a fork also continues the calls that the first fork did not reach.
     while origin:
         origins.append(origin)
         root = roots.get(origin)
-        before = _note(root.metadata, parent_of(root), roots) if root else fork_note("")
-        origin = json.loads(before)["root"]
-    here = str(configurable.get("checkpoint_map", {}).get("", ""))
-    taken = continued_in(saved, {here, *origins})
-    return PastCalls(fork, _made_from(origins, saved), taken) if origins else None
+        note = _note(root.metadata, parent_of(root), roots) if root else fork_note("")
+        origin = json.loads(note)["root"]
+    return PastCalls(fork, _made_from(origins, saved), continued_in(saved, origins))
 
 
 def _note(metadata: Mapping[str, Any], before: str, roots: Mapping[str, CheckpointTuple]) -> str:
@@ -111,9 +141,10 @@ def _note(metadata: Mapping[str, Any], before: str, roots: Mapping[str, Checkpoi
     return fork_note(before if metadata.get("source") == "fork" and is_next else "")
 
 
-def continued_in(saved: list[CheckpointTuple], roots: Collection[str]) -> set[str | None]:
-    """Return the namespaces of earlier calls that calls made from these checkpoints continue."""
-    return {loop_of(values)["continues"] for values in _made_from(roots, saved).values()}
+def continued_in(saved: list[CheckpointTuple], roots: Collection[str]) -> dict[str | None, str]:
+    """Return which calls made from these checkpoints continue earlier calls, by those calls."""
+    made = _made_from(roots, saved)
+    return {loop_of(values)["continues"]: namespace for namespace, values in made.items()}
 
 
 def _made_from(roots: Collection[str], saved: list[CheckpointTuple]) -> dict[str, dict[str, Any]]:
@@ -133,3 +164,40 @@ def continued(past: Mapping[str, Any], attempts_key: str) -> dict[str, Any]:
     """Return the state update that restores a call's earlier state."""
     kept = {key: value for key, value in past.items() if ":" not in key and key != START}
     return {**kept, attempts_key: Overwrite(past.get(attempts_key))}
+
+
+async def tell_ended_reviews(saver: BaseCheckpointSaver[Any], thread_id: str | None) -> None:
+    """Warn of open reviews that the thread's newest input or fork ended.
+
+    A fork of the checkpoint that shows a review, or of a copy, asks it again.
+    """
+    if has_table(saver) and not await waiting_in(saver, thread_id or ""):
+        return
+    place, found = place_of(thread_id), list[CheckpointTuple]()
+    for source in _WHY_ENDED:
+        found += await list_checkpoints(saver, place, filter={"source": source}, limit=1)
+    newest = max(found, key=lambda each: str(each.checkpoint["id"]), default=None)
+    if newest is None:
+        return
+    origin: CheckpointTuple | None = None
+    if newest.metadata.get("source") == "fork":
+        before = await read_checkpoint(saver, place_of(thread_id, "", parent_of(newest)))
+        known = {} if before is None else {parent_of(newest): before}
+        root = json.loads(_note(newest.metadata, parent_of(newest), known))["root"]
+        origin = await read_checkpoint(saver, place_of(thread_id, checkpoint_id=root))
+    asked_again = {question.get("review_id") for question in questions_of(origin)}
+    for head in await list_checkpoints(saver, place, before=newest.config, limit=1):
+        for question in questions_of(head):
+            call = await newest_checkpoint(saver, thread_id, question.get("checkpoint_ns", ""))
+            review_id = question.get("review_id")
+            if call and review_id not in asked_again and waits_for(call, review_id):
+                why = _WHY_ENDED[newest.metadata.get("source", "")]
+                tell_ended(question["review_id"], question["function_name"], thread_id, why)
+
+
+@lru_cache(maxsize=1_000)
+def tell_ended(review_id: str, name: str, thread_id: str | None, why: str = _BY_INPUT) -> None:
+    """Warn that an open review was ended; once for each review."""
+    _LOG.warning(
+        "review %s of `%s` (thread %r) was ended unanswered: %s", review_id, name, thread_id, why
+    )

@@ -125,20 +125,20 @@ def task_paths(configurable: Mapping[str, Any]) -> list[Any]:
     return paths
 
 
-def begun_from(configurable: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
-    """Return what is known of the outermost graph's checkpoint from which a task began.
+def outermost_loop(configurable: Mapping[str, Any]) -> Any:
+    """Return LangGraph's running loop of the outermost graph around a task, or None.
 
-    The result is the checkpoint's metadata, and the id of the checkpoint before it. Both are empty
-    if the outermost graph is not found.
+    It has the metadata of the checkpoint from which the step began (`checkpoint_metadata`), the
+    place of the checkpoint before it (`prev_checkpoint_config`), and whether the run began from an
+    earlier checkpoint of the thread (`is_replaying`).
     """
     around: Mapping[str, Any] | None = configurable
     while around is not None:
         loop = next(filter(None, map(_loop_of, around.values())), None)
-        if loop is not None and not loop.is_nested:
-            before = (loop.prev_checkpoint_config or {}).get("configurable", {})
-            return loop.checkpoint_metadata, str(before.get("checkpoint_id", ""))
-        around = loop and loop.config.get("configurable")
-    return {}, ""
+        if loop is None or not loop.is_nested:
+            return loop
+        around = loop.config.get("configurable")
+    return None
 
 
 def _starter(value: Any) -> Any:

@@ -24,8 +24,9 @@ from langgraph.graph.state import CompiledStateGraph, StateGraph
 from langgraph.types import Command, StateUpdate
 
 from graph_retry._functions.awaiting import run_async, run_sync, sync_or_async
-from graph_retry._langgraph.calls import find_slot, tell_ended, tell_ended_by_input
+from graph_retry._langgraph.calls import find_slot
 from graph_retry._langgraph.checkpoints import PLACE, newest_checkpoint, values_of
+from graph_retry._langgraph.fork import tell_ended, tell_ended_reviews
 from graph_retry._langgraph.open_reviews import delete_answered, make_table
 from graph_retry._langgraph.run_config import (
     inside,
@@ -258,14 +259,14 @@ async def _paused(run: LoopRun) -> None:
 async def _closed(run: LoopRun) -> None:
     """End a run, and remove its answered reviews from the inbox.
 
-    The first new call of a node also warns of open reviews that a new input of the thread ended.
-    It does so at its end, because LangGraph may save the input while the call runs.
+    The first new call of a node also warns of open reviews that a new input or a fork of the thread
+    ended. It does so at its end, because LangGraph may save the input while the call runs.
     """
     run.trace.close()
     run.slot.end()
     if run.saver is not None:
         if run.slot.namespace and not run.slot.is_saved:
-            tell = partial(tell_ended_by_input, run.saver, run.thread)
+            tell = partial(tell_ended_reviews, run.saver, run.thread)
             await run.slot.execution.reads.get("ended", tell)
         for row in run.answered:
             await delete_answered(run.saver, row)

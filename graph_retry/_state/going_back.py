@@ -18,7 +18,7 @@ from graph_retry._review.deadline import now
 from graph_retry._review.decisions import ROWS
 from graph_retry._state.attempts import located, params_at, records_in
 from graph_retry._state.identity import Made, changed_fields, first_params
-from graph_retry._state.namespaces import outermost, without_task_ids
+from graph_retry._state.namespaces import around, outermost, without_task_ids
 from graph_retry._state.position import ANSWER, LOOP, Loop, OpenReview, fresh_review, loop_of
 from graph_retry._texts.json import is_object
 from graph_retry.records import Attempt, Failure
@@ -144,15 +144,15 @@ class ForkNote(TypedDict):
 
 @dataclass(frozen=True)
 class PastCalls:
-    """The calls that were made from the checkpoint of a fork, for the calls of one execution.
+    """The calls that were made from the checkpoint of a fork, for the calls of one run.
 
     states: The newest state of each of these calls, by namespace, oldest call first.
-    taken: The namespaces of those that calls of the fork continue already.
+    taken: The calls of the fork that continue one of them already, by that one. All are namespaces.
     """
 
     fork: ForkNote
     states: dict[str, dict[str, Any]]
-    taken: set[str | None]
+    taken: dict[str | None, str]
 
     def continued_by(self, made: Made, task: str, namespace: str) -> dict[str, Any] | None:
         """Return the state that a call had before the fork; None if there is no earlier state.
@@ -169,7 +169,8 @@ class PastCalls:
         there = {
             place: values
             for place, values in self.states.items()
-            if loop_of(values)["task_path"] == made.task_path
+            if task not in (place, around(place))  # Calls of the same task find their state.
+            and loop_of(values)["task_path"] == made.task_path
             and [each.get("name", name) for each in records_in(values)[-1:]] == [name]
         }
         same = [place for place in there if loop_of(there[place])["identity"] == made.identity]
@@ -178,11 +179,11 @@ class PastCalls:
         if namespace == task and [*map(without_task_ids, there)] == [here]:
             independent = outermost(rewound) != outermost(*there)
             same = [*there] if independent or rewound in there else same
-        free = [place for place in same if place not in self.taken]
+        free = [place for place in same if self.taken.get(place, namespace) == namespace]
         exact = (place for place in free if without_task_ids(place) == here)
         place = next(exact, next(iter(free), None))
         if place is None:
-            if self.fork["answer"] is not None and rewound in {*there} - self.taken:
+            if self.fork["answer"] is not None and rewound in there.keys() - self.taken:
                 fields = changed_fields(first_params(there[rewound], "params") or {}, made.params)
                 raise RewindRefused(
                     f"the node calls `{name}` with other params now (they differ in {fields}), so "
@@ -190,7 +191,7 @@ class PastCalls:
                     "same, or the node the params that it had."
                 )
             return None
-        self.taken.add(place)
+        self.taken[place] = namespace
         values = located(there[place], place)
         loop = cast("Loop", {**loop_of(values), "continues": place})
         if place != rewound or self.fork["answer"] is None:

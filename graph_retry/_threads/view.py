@@ -133,12 +133,18 @@ class ThreadView:
 
     @cached_property
     def ended_unanswered(self) -> dict[str, CheckpointTuple]:
-        """The checkpoint of the input or update that ended a review unanswered, by review id."""
+        """The checkpoint of the input, update or fork that ended a review unanswered, by review id.
+
+        A fork that asks a review again has not ended it.
+        """
         ended: dict[str, CheckpointTuple] = {}
-        for root in self.roots.values():
-            if root.metadata.get("source") in ("input", "update"):
-                for question in questions_of(self.roots.get(parent_of(root))):
-                    ended[question.get("review_id", "")] = root
+        asked = list[str]()
+        for _, root in sorted(self.roots.items()):
+            if root.metadata.get("source") != "loop":
+                ended |= dict.fromkeys(asked, root)
+            asked = [question.get("review_id", "") for question in questions_of(root)]
+            for review_id in asked:
+                ended.pop(review_id, None)
         return ended
 
     def root_of(self, namespace: str) -> str:

@@ -29,6 +29,7 @@ from graph_retry.records import Attempt
 
 _ENDED_BY = {
     "input": "a new run began, with another input,",
+    "fork": "the thread was run from an earlier checkpoint",
     "update": "`update_state` changed the state around its call, which the next run makes anew,",
 }
 """The event that ended an open review, by the `source` of the checkpoint after its question."""

@@ -241,3 +241,35 @@ def test_the_path_of_a_task_of_an_entrypoint_holds_that_of_the_entrypoint():
     ((_, around, *_),) = told
     assert isinstance(around, tuple)
     assert around[1] == "work"
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"], indirect=True)
+def test_a_call_knows_the_checkpoint_from_which_its_run_began(mode):
+    """A fork of LangGraph follows the checkpoint that it continues; a copy has the same parent."""
+    told = []
+
+    def leaf(_):
+        loop = run_config.outermost_loop(get_config()["configurable"])
+        before = loop.prev_checkpoint_config["configurable"]["checkpoint_id"]
+        found = loop.checkpoint_metadata
+        told.append((found["source"], found["step"], before, bool(loop.is_replaying)))
+        return {}
+
+    inner = StateGraph(dict).add_node("leaf", leaf).set_entry_point("leaf").compile()
+    builder = StateGraph(dict).add_node("inner", inner).set_entry_point("inner")
+    graph = builder.compile(checkpointer=InMemorySaver())
+    mode.invoke(graph, {}, thread())
+    before = next(each for each in graph.get_state_history(thread()) if each.next == ("inner",))
+    mode.invoke(graph, None, before.config)
+    original = before.config["configurable"]["checkpoint_id"]
+    fork = next(each for each in graph.get_state_history(thread()) if each.next == ("inner",))
+    mode.invoke(graph, None, fork.config)
+
+    assert told[0][0] == "loop"
+    assert told[1] == ("fork", told[0][1] + 1, original, True)
+    assert told[2][0] == "fork"
+    assert told[2][3] is True
+    graph.update_state(before.config, None, as_node="__copy__")
+    copied = graph.get_state(thread())
+    assert copied.parent_config == before.parent_config
+    assert copied.metadata["step"] == before.metadata["step"] + 1

@@ -5,7 +5,6 @@ from contextlib import closing
 from typing import Any
 
 import pytest
-from langgraph.checkpoint.base.id import uuid6
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.types import INTERRUPT, RESUME
 from langgraph.checkpoint.sqlite import SqliteSaver
@@ -210,14 +209,6 @@ def test_a_thread_goes_on_from_its_newest_checkpoint_copied_as_the_newest():
     new = graph.get_state(thread())
     assert new.next == old.next
     assert new.config != old.config
-
-
-def test_the_last_bits_of_a_checkpoint_id_can_be_chosen():
-    """A copied checkpoint is known by them, and its id is still larger than those before."""
-    before = str(uuid6(clock_seq=-2))
-    copied = str(uuid6(node=int.from_bytes(b"grfork"), clock_seq=-2))
-    assert copied.endswith(b"grfork".hex())
-    assert copied > before
 
 
 def test_a_call_of_a_function_keeps_the_namespace_it_is_given():
