@@ -6,8 +6,6 @@ Each call runs the loop in its own checkpoint namespace, where LangGraph saves e
 from __future__ import annotations
 
 import json
-import logging
-from asyncio import CancelledError
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
@@ -44,8 +42,6 @@ from graph_retry._state.namespaces import parts_of
 from graph_retry._state.position import ANSWER, LOOP, Loop, loop_of
 from graph_retry._state.transitions import FOLLOWERS, next_after_edit
 from graph_retry._texts.json import is_object
-
-_LOG = logging.getLogger("graph_retry")
 
 CALL = "__graph_retry_call"
 """The key of `configurable` in which `retry_llm_call` passes its plan to the shared loop."""
@@ -244,16 +240,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
 async def _paused(run: LoopRun) -> None:
     """End a run that pauses, after the other calls of its node have paused or ended."""
     run.trace.close()
-    try:
-        await run.slot.pause()
-    except CancelledError:
-        _LOG.warning(
-            "the pause of `%s` (thread %r) was cancelled while it waited for other calls of its "
-            "node: its review is saved, and is shown when the node makes the call again. To limit "
-            "the time of a call, use `timeout=` and not `asyncio.wait_for`.",
-            *(run.plan.settings.name, run.thread),
-        )
-        raise
+    await run.slot.pause()
 
 
 async def _closed(run: LoopRun) -> None:

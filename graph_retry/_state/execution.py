@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from asyncio import CancelledError
 from collections import Counter, defaultdict
 from collections.abc import Generator
 from concurrent.futures import Future
@@ -137,7 +138,16 @@ class Slot:
         that still runs would be lost if the process ended then.
         """
         self.end()
-        await self.execution.running.wait()
+        try:
+            await self.execution.running.wait()
+        except CancelledError:
+            _LOG.warning(
+                "the pause of a call (%s) was cancelled while it waited for other calls of its "
+                "node: its review is saved, and is shown when the node makes the call again. To "
+                "limit the time of a call, use `timeout=` and not `asyncio.wait_for`.",
+                self.namespace,
+            )
+            raise
 
     @contextmanager
     def ended_by_errors(self) -> Generator[None, None, None]:

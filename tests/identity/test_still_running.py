@@ -158,7 +158,8 @@ async def test_a_time_limit_that_cuts_off_a_pause_is_told(
     with pytest.raises(TimeoutError):
         await graph.ainvoke({}, thread())
     (told,) = caplog.messages
-    assert "the pause of `Requests.aask` (thread '1') was cancelled" in told
+    assert "the pause of a call (node:" in told
+    assert "|Requests.aask:" in told
     assert "use `timeout=`" in told
     await asyncio.sleep(LATE)
     await graph.ainvoke(None, thread())
