@@ -30,7 +30,7 @@ from graph_retry._langgraph.shown import (
     shown_at,
 )
 from graph_retry._state.namespaces import outermost
-from graph_retry._state.position import LOOP, is_open
+from graph_retry._state.position import LOOP, is_open, loop_of
 
 
 class Asked(NamedTuple):
@@ -130,6 +130,19 @@ class ThreadView:
             values = self.values(namespace)
             if LOOP in values:
                 yield namespace, values
+
+    def waiting(self) -> dict[str, str]:
+        """Return the ids of the reviews for which calls wait, by the namespace of the call.
+
+        No call waits whose step the thread has left.
+        """
+        head = "" if self.root is None else self.root.checkpoint["id"]
+        return {
+            namespace: review["review_id"]
+            for namespace, values in self.calls()
+            if (review := loop_of(values)["review"]) and is_open(values, review["review_id"])
+            if not self.root_of(namespace) or head <= self.root_of(namespace)
+        }
 
     @cached_property
     def ended_unanswered(self) -> dict[str, CheckpointTuple]:

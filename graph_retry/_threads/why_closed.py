@@ -65,7 +65,7 @@ async def why_closed(
         why = "the thread has no run yet" if thread.root is None else _not_shown(thread, review_id)
     why = why or "it was answered already, or never asked here"
     state = await get_state(graph, config)
-    if other_question(state) or (at_rest and not _waiting(thread)):
+    if other_question(state) or (at_rest and not thread.waiting()):
         why = f"{why}. {_standing(state, _CONTINUE)}".rstrip(". ")
     return why
 
@@ -103,7 +103,7 @@ async def closing_event(graph: Any, config: RunnableConfig, review_id: str | Non
     another graph, is not closed.
     """
     thread = await read_whole(graph, config)
-    waiting = [name for _, name in _waiting(thread) if review_id in (None, name)]
+    waiting = [name for name in thread.waiting().values() if review_id in (None, name)]
     return "" if waiting else await _event(graph, config, review_id, thread) or ""
 
 
@@ -172,22 +172,22 @@ def _asked_again(thread: ThreadView, review_id: str | None) -> str | None:
 
 def _not_shown(thread: ThreadView, review_id: str | None) -> str | None:
     """Explain that the thread does not show a waiting call (`asyncio.gather` shows only one)."""
-    if any(is_open(values, review_id) for _, values in thread.calls()):
-        return (
-            "the thread does not show it yet: answer the open reviews, or continue the thread with "
-            "`resume(graph, config)`"
-        )
-    return None
+    if review_id not in thread.waiting().values():
+        return None
+    return (
+        "the thread does not show it yet: answer the open reviews, or continue the thread with "
+        "`resume(graph, config)`"
+    )
 
 
 async def _renamed(graph: Any, config: RunnableConfig, thread: ThreadView) -> str | None:
     """Return a sentence about a call that waits in a node that the graph does not have, or None."""
-    waiting = _waiting(thread)
+    waiting = thread.waiting()
     if is_remote(graph):
         values = map(intervention, await RemoteRuns(graph, config).questions())
-        waiting = [(namespace_in(value), value["review_id"]) for value in values if value]
+        waiting = {namespace_in(value): value["review_id"] for value in values if value}
     nodes = await node_names(graph) if waiting else []
-    for namespace, review_id in waiting:
+    for namespace, review_id in waiting.items():
         path = [part.name for part in parts_of(namespace) if part.is_task]
         if path and not (path[0] in nodes and has_node_of(graph, namespace)):
             known = ", ".join(f"`{name}`" for name in nodes)
@@ -197,15 +197,6 @@ async def _renamed(graph: Any, config: RunnableConfig, thread: ThreadView) -> st
                 "node its old graph or its old name back"
             )
     return None
-
-
-def _waiting(thread: ThreadView) -> list[tuple[str, str]]:
-    """List the calls of a thread that wait for a person, as (namespace, review id)."""
-    return [
-        (namespace, review["review_id"])
-        for namespace, values in thread.calls()
-        if (review := loop_of(values)["review"]) and is_open(values, review["review_id"])
-    ]
 
 
 def other_question(state: StateSnapshot) -> str:
