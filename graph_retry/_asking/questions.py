@@ -15,11 +15,12 @@ from graph_retry._output.build import SchemaOfParams
 from graph_retry._output.failures import finish_kind
 from graph_retry._output.validator import Validator
 from graph_retry._params.patch import Encoded, readable_diff
-from graph_retry._review.review import Question, accept_output
+from graph_retry._review.review import Question, Review, accept_output
 from graph_retry._run.plan import Plan
 from graph_retry._state.attempts import (
     decision_ids,
     exact_value,
+    is_returned,
     is_rounded,
     params_at,
     parsed_value,
@@ -218,3 +219,23 @@ def _raw_text(record: Attempt) -> str | None:
     if "text" in raw or value is None:
         return raw.get("text")
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def attempt_of(review: Review) -> Attempt | None:
+    """Return the record of the attempt under review; None if the ledger cannot be read."""
+    records = [each for each in review.history if each["number"] == review.attempt]
+    return records[-1] if records else None
+
+
+def output_read(review: Review) -> Any:
+    """Return the output that was read, for a person to change; `...` if there is none."""
+    if review.output is not None:
+        return review.output
+    last = attempt_of(review)
+    if last is None or not is_returned(last) or review.redacted:
+        return ...  # A redacted text must not become the output.
+    try:
+        # If the output type takes text, the model's text was not read as JSON.
+        return parsed_value(last, as_text=last["lossless"] is None)
+    except ValueError:
+        return ...

@@ -23,8 +23,6 @@ from langgraph.checkpoint.base import (
     CheckpointTuple,
     empty_checkpoint,
 )
-from langgraph.graph import START
-from langgraph.types import Overwrite
 
 from graph_retry._functions.awaiting import SharedReads, sync_or_async
 from graph_retry._langgraph.checkpoints import (
@@ -56,11 +54,10 @@ with the JSON, because LangGraph would copy a plain string into each checkpoint.
 """
 
 
-_BY_INPUT = (
-    "the thread was given a new input; answer with `resume` before a thread is run with an input "
-    "again"
-)
-_WHY_ENDED = {"input": _BY_INPUT, "fork": "the thread was run from an earlier checkpoint"}
+_WHY_ENDED = {
+    "input": "the thread was given a new input; answer with `resume` before",
+    "fork": "the thread was run from an earlier checkpoint",
+}
 """The reason why an open review ended, by the source of the checkpoint that ended it."""
 
 _LOG = logging.getLogger("graph_retry")
@@ -160,12 +157,6 @@ def _made_from(roots: Collection[str], saved: list[CheckpointTuple]) -> dict[str
     }
 
 
-def continued(past: Mapping[str, Any], attempts_key: str) -> dict[str, Any]:
-    """Return the state update that restores a call's earlier state."""
-    kept = {key: value for key, value in past.items() if ":" not in key and key != START}
-    return {**kept, attempts_key: Overwrite(past.get(attempts_key))}
-
-
 async def tell_ended_reviews(saver: BaseCheckpointSaver[Any], thread_id: str | None) -> None:
     """Warn of open reviews that the thread's newest input or fork ended.
 
@@ -191,13 +182,12 @@ async def tell_ended_reviews(saver: BaseCheckpointSaver[Any], thread_id: str | N
             call = await newest_checkpoint(saver, thread_id, question.get("checkpoint_ns", ""))
             review_id = question.get("review_id")
             if call and review_id not in asked_again and waits_for(call, review_id):
-                why = _WHY_ENDED[newest.metadata.get("source", "")]
-                tell_ended(question["review_id"], question["function_name"], thread_id, why)
+                source = newest.metadata.get("source", "")
+                tell_ended(question["review_id"], question["function_name"], thread_id, source)
 
 
 @lru_cache(maxsize=1_000)
-def tell_ended(review_id: str, name: str, thread_id: str | None, why: str = _BY_INPUT) -> None:
-    """Warn that an open review was ended; once for each review."""
-    _LOG.warning(
-        "review %s of `%s` (thread %r) was ended unanswered: %s", review_id, name, thread_id, why
-    )
+def tell_ended(review_id: str, name: str, thread_id: str | None, source: str = "input") -> None:
+    """Warn that an input or a fork has ended an open review; once for each review."""
+    told = "review %s of `%s` (thread %r) was ended unanswered: %s"
+    _LOG.warning(told, review_id, name, thread_id, _WHY_ENDED[source])

@@ -21,7 +21,6 @@ from langgraph.types import Overwrite, RetryPolicy
 from graph_retry._functions.awaiting import AsyncUnderSyncError, sleep
 from graph_retry._functions.calling import call
 from graph_retry._functions.signatures import AttemptContext, name_of
-from graph_retry._langgraph.fork import continued
 from graph_retry._langgraph.run_config import seen_from
 from graph_retry._loop.after_attempt import reviewed_later
 from graph_retry._loop.outcome import Outcome, needs_repair, outcome_of_error, outcome_of_result
@@ -33,6 +32,7 @@ from graph_retry._run.keeping import noted, slimmed_here, stubs_again
 from graph_retry._run.receiving import Reception
 from graph_retry._run.step import StepInput, read_input
 from graph_retry._state.attempts import open_attempt
+from graph_retry._state.going_back import continued
 from graph_retry._state.position import ANSWER, LOOP, REVIEWED, Loop, fresh_loop, loop_of
 from graph_retry._state.transitions import goes_on
 from graph_retry._texts.json import digest

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 from uuid import uuid4
 
+from langgraph.graph import START
+from langgraph.types import Overwrite
 from typing_extensions import TypedDict
 
 from graph_retry._params.patch import Encoded
@@ -202,3 +204,9 @@ class PastCalls:
             raise RewindRefused(f"`attempt` is {number}, and the call has {count}.")
         again: Loop = {**reopened(values), "continues": place}
         return {**values, LOOP: again, ANSWER: {"value": answer}}
+
+
+def continued(past: Mapping[str, Any], attempts_key: str) -> dict[str, Any]:
+    """Return the state update that restores a call's earlier state."""
+    kept = {key: value for key, value in past.items() if ":" not in key and key != START}
+    return {**kept, attempts_key: Overwrite(past.get(attempts_key))}

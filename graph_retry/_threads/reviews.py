@@ -15,32 +15,12 @@ from graph_retry._langgraph.open_reviews import Row, row_of
 from graph_retry._langgraph.shown import namespace_in
 from graph_retry._review.answers import Answer
 from graph_retry._review.review import IN_JSON, Review, parts_of
-from graph_retry._state.attempts import is_returned, parsed_value, records_in
+from graph_retry._state.attempts import records_in
 from graph_retry._threads.graphs import check_compiled, thread_of
 from graph_retry._threads.reading import open_questions, reader_of
 from graph_retry._threads.resuming import resuming
 from graph_retry._threads.view import Asked
-from graph_retry.records import Attempt, shown_record
-
-
-def attempt_of(review: Review) -> Attempt | None:
-    """Return the record of the attempt under review; None if the ledger cannot be read."""
-    records = [each for each in review.history if each["number"] == review.attempt]
-    return records[-1] if records else None
-
-
-def output_read(review: Review) -> Any:
-    """Return the output that was read, for a person to change; `...` if there is none."""
-    if review.output is not None:
-        return review.output
-    last = attempt_of(review)
-    if last is None or not is_returned(last) or review.redacted:
-        return ...  # A redacted text must not become the output.
-    try:
-        # If the output type takes text, the model's text was not read as JSON.
-        return parsed_value(last, as_text=last["lossless"] is None)
-    except ValueError:
-        return ...
+from graph_retry.records import shown_record
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,6 @@ from graph_retry._langgraph.checkpoints import (
     is_answered,
     line_of,
     namespace_of,
-    parent_of,
     root_of,
     unapplied_answer,
     values_of,

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
+from graph_retry._asking.questions import output_read
 from graph_retry._review.decisions import ROWS
 from graph_retry._review.review import Decision
 from graph_retry._texts.wording import counted
-from graph_retry._threads.reviews import output_read
 from graph_retry.answering import PendingReview
 from graph_retry.cli.answering.decide import Draft, UnreadableError, completed, from_line, ways
 from graph_retry.cli.exits import ExitCode, Stop

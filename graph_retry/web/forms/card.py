@@ -12,6 +12,7 @@ from urllib.parse import unquote
 
 from jsonpointer import JsonPointerException, resolve_pointer
 
+from graph_retry._asking.questions import attempt_of, output_read
 from graph_retry._params.patch import changes
 from graph_retry._review.decisions import ROWS
 from graph_retry._review.review import Review
@@ -26,7 +27,6 @@ from graph_retry._texts.json import (
     pointer,
     pointer_parts,
 )
-from graph_retry._threads.reviews import attempt_of, output_read
 from graph_retry.answering import PendingReview
 from graph_retry.ledger import Ledger
 from graph_retry.notifications import key_of
