@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import takewhile
+from operator import itemgetter
 from typing import Annotated
 
 from graph_retry._corrections.record import Correction
@@ -132,7 +133,9 @@ def precedents(
             like = (row["call"], by, failure["kind"], failure["type"], tuple(issues))
             decided = (row["at"] or "", row["how"] == "approved")
             like_ones.setdefault(like, []).append(decided)
-    found = [_precedent(like, sorted(decided)) for like, decided in like_ones.items()]
+    found = [
+        _precedent(like, sorted(decided, key=itemgetter(0))) for like, decided in like_ones.items()
+    ]
     long = [each for each in found if each.in_a_row >= at_least]
     return sorted(long, key=lambda each: -each.in_a_row)
 

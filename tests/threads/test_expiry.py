@@ -41,7 +41,8 @@ def clock(monkeypatch):
     class Clock:
         now = datetime(2027, 3, 3, 12, tzinfo=UTC)
 
-    for module in ("_review.deadline", "_loop.review", "_loop.after_attempt", "_threads.resuming"):
+    # The others take their clock from the last one when they are imported.
+    for module in ("_loop.review", "_loop.after_attempt", "_threads.resuming", "_review.deadline"):
         read = lambda: Clock.now.isoformat(timespec="milliseconds")  # noqa: E731
         monkeypatch.setattr(f"graph_retry.{module}.now", read)
 
