@@ -112,7 +112,8 @@ async def _read_past_calls(
     thread: RunnableConfig = {"configurable": {"thread_id": str(configurable["thread_id"])}}
     saved = await list_checkpoints(saver, thread)
     roots = {each.checkpoint["id"]: each for each in saved if not namespace_of(each)}
-    before = (loop.prev_checkpoint_config or {}).get("configurable", {}).get("checkpoint_id", "")
+    before: Any = loop.prev_checkpoint_config or {}
+    before = before.get("configurable", {}).get("checkpoint_id", "")
     told: Any = configurable.get(FORK)
     note = told[0] if told else _note(loop.checkpoint_metadata, before, roots)
     fork: ForkNote = json.loads(note)
