@@ -132,12 +132,9 @@ def outermost_loop(configurable: Mapping[str, Any]) -> Any:
     place of the checkpoint before it (`prev_checkpoint_config`), and whether the run began from an
     earlier checkpoint of the thread (`is_replaying`).
     """
-    around: dict[str, Any] | None = dict(configurable)
-    while around is not None:
-        loop: Any = next(filter(None, map(_loop_of, around.values())), None)
-        if loop is None or not loop.is_nested:
-            return loop
-        around = loop.config.get("configurable")
+    for value in configurable.values():
+        if (loop := _loop_of(value)) is not None:
+            return outermost_loop(loop.config["configurable"]) if loop.is_nested else loop
     return None
 
 
