@@ -27,7 +27,7 @@ _mutexes: WeakValueDictionary[tuple[int, str], Any] = WeakValueDictionary()
 """The mutexes of this process, by storage and thread. One disappears with its last `ThreadLock`."""
 
 
-_IN_THE_WAY = "move away what stands there, which is no lock of graph-retry's"
+_IN_THE_WAY = "move away what stands there, which is not a lock of graph-retry"
 _DENIED = "give this user the same access to that folder and its files as to the database"
 _NO_LOCKS = "keep the database on a disk whose file system has locks (a network share may not)"
 _MOVED = "open the database again where it is now: what was opened was moved or deleted"

@@ -5,14 +5,13 @@ No answer is lost, applied twice or given to a different review.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Durability
 
 from graph_retry._functions.twins import async_twin, in_sync
-from graph_retry._review.answers import Answer
+from graph_retry._review.answers import Answer, Answers
 from graph_retry._threads.resuming import resuming
 from graph_retry._threads.reviews import PendingReview, open_reviews, whole_reviews
 
@@ -59,7 +58,7 @@ async def resume(
     config: RunnableConfig,
     decision: Answer = None,
     *,
-    answers: Mapping[str, Answer] | None = None,
+    answers: Answers | None = None,
     context: Any = None,
     durability: Durability | None = None,
     wait: float = 600.0,

@@ -309,7 +309,7 @@ def _problem_in(attempts: list[Any]) -> str | None:
 def _exported(entry: Any, place: str) -> Ledger:
     version: Any = entry.get("graph_retry_ledger") if is_object(entry) else None
     if type(version) is not int or not is_array(entry.get("attempts")):
-        raise ValueError(f"{place} is no exported ledger: pass a file of `export_ledgers`.")
+        raise ValueError(f"{place} is not an exported ledger: pass a file of `export_ledgers`.")
     check_version([cast("Attempt", {"schema_version": version})])
     if problem := _problem_in(entry["attempts"]):
         raise ValueError(f"{place} has {problem}: export it again.")

@@ -112,8 +112,9 @@ class Ledger:
         for attempt in self.attempts:
             if attempt["number"] == number:
                 return attempt
-        known = ", ".join(str(attempt["number"]) for attempt in self.attempts) or "none"
-        raise ValueError(f"`attempt` is {number!r}, which this ledger does not have: {known}.")
+        known = ", ".join(str(attempt["number"]) for attempt in self.attempts)
+        has = f"It has {known}: give one of these numbers" if known else "It has no attempts"
+        raise ValueError(f"this ledger has no attempt {number!r}. {has}.")
 
     def params_at(self, number: int) -> dict[str, Any]:
         """Return the params of one attempt, as JSON.

@@ -9,8 +9,9 @@ from typing import Annotated, Any
 
 from typing_extensions import TypedDict
 
-from graph_retry._functions.arguments import checked
+from graph_retry._functions.arguments import WrongArgumentError, checked
 from graph_retry._state.attempts import tokens_of
+from graph_retry._texts.issues import literal
 from graph_retry.ledger import Ledger, attempts_in
 from graph_retry.records import Attempt
 
@@ -21,6 +22,9 @@ Attempts = Annotated[
     "a `Ledger`, a list of them, or the records that `on_attempt` collected",
 ]
 """One ledger, several of them, or the records that `on_attempt` collected."""
+
+_NEEDED = ("number", "status", "tries", "duration_s", "repairs", "failure", "decision", "usage")
+"""The keys of a record that the figures are made from."""
 
 _TOKENS = ("input_tokens", "output_tokens", "total_tokens")
 
@@ -142,7 +146,16 @@ def _gate(attempts: Sequence[Attempt]) -> dict[str, float | None]:
 def ledgers_of(attempts: Attempts) -> list[Sequence[Attempt]]:
     """Group attempts by call. A record that is not in a ledger counts as a separate call."""
     calls = [attempts] if isinstance(attempts, Ledger) else attempts
-    return [attempts_in(call) if isinstance(call, Ledger | Sequence) else [call] for call in calls]
+    ledgers = [
+        attempts_in(call) if isinstance(call, Ledger | Sequence) else [call] for call in calls
+    ]
+    for record in (record for ledger in ledgers for record in ledger):
+        if missing := [key for key in _NEEDED if key not in record]:
+            raise WrongArgumentError(
+                f"`attempts` has a record without `{missing[0]}`: give whole records, as "
+                f"`on_attempt` and `attempts_of` give them; not {literal(record, 80)}."
+            )
+    return ledgers
 
 
 def distinct(ledgers: Iterable[Sequence[Attempt]]) -> list[Attempt]:

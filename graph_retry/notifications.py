@@ -12,6 +12,7 @@ import binascii
 import hashlib
 import hmac
 import json
+import re
 import smtplib
 import ssl
 import time
@@ -25,7 +26,7 @@ from urllib.error import HTTPError
 from urllib.parse import SplitResult, urlsplit
 
 from graph_retry._functions.arguments import Seconds, Secret, checked
-from graph_retry._review.review import Review
+from graph_retry._review.review import AnyReview, Review
 from graph_retry._texts.quoting import one_line
 
 __all__ = ["Email", "Links", "Slack", "Teams"]
@@ -98,9 +99,19 @@ class Links:
     def __post_init__(self) -> None:
         """Check the arguments."""
         if not _is_web_address(self.page):
-            raise ValueError(f"`page` is {self.page!r:.80}: give the whole address of the page.")
+            raise ValueError(
+                f"`page` is {self.page!r:.80}: give the whole address of the page, such as "
+                "'https://example.org/reviews'."
+            )
+        if set("?#") & set(self.page):
+            base = re.split(r"[?#]", self.page)[0].rstrip("/")
+            raise ValueError(
+                f"`page` is {self.page!r:.80}: give it without `?` and `#`, because a link "
+                f"continues its path, such as {f'{base:.80}/l/…'!r}."
+            )
 
-    def url_for(self, review: Review, *, to: str | None = None) -> str:
+    @checked
+    def url_for(self, review: AnyReview, *, to: str | None = None) -> str:
         """Return the link to a review.
 
         Args:
@@ -214,7 +225,8 @@ class Email:
                 "number, such as 'mail.example.org:587' or '[::1]:25'."
             )
 
-    def __call__(self, review: Review) -> None:
+    @checked
+    def __call__(self, review: AnyReview) -> None:
         """Send the message.
 
         Raises:
@@ -262,7 +274,8 @@ class Slack:
         """Check the arguments."""
         _check_webhook(self.webhook)
 
-    def __call__(self, review: Review) -> None:
+    @checked
+    def __call__(self, review: AnyReview) -> None:
         """Send the message.
 
         Raises:
@@ -303,7 +316,8 @@ class Teams:
         """Check the arguments."""
         _check_webhook(self.webhook)
 
-    def __call__(self, review: Review) -> None:
+    @checked
+    def __call__(self, review: AnyReview) -> None:
         """Send the card.
 
         Raises:

@@ -13,7 +13,13 @@ from graph_retry._functions.signatures import Hook
 from graph_retry._output.formats.format import Format, FormatName, format_named
 from graph_retry._review.answers import Reviewer, reject
 from graph_retry._review.decisions import BY_DEFAULT, ROWS
-from graph_retry._review.review import Decision, DecisionType, Review, ValidDecisionType
+from graph_retry._review.review import (
+    Decision,
+    DecisionType,
+    NotifyFunction,
+    Review,
+    ValidDecisionType,
+)
 from graph_retry.hooks._budget import Budget
 from graph_retry.hooks._feedback import FeedbackStrategy, feedback
 from graph_retry.hooks._lessons import Lessons
@@ -59,7 +65,7 @@ class _OtherOptions(TypedDict, total=False):
     reviewer: Reviewer | Sequence[Reviewer]
     expires_after: Seconds
     default_decision: Annotated[Decision, "a decision, such as `reject(…)` or `respond(…)`"]
-    notify: Callable[[Review], Any]
+    notify: NotifyFunction
     redact: Callable[[str], str]
     budget: Annotated[Budget, "a `Budget` or a `SharedBudget`, such as `Budget(tokens=10_000)`"]
     lessons: Lessons

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Generator, Mapping
+from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
@@ -11,7 +11,7 @@ from langgraph.types import Command
 
 from graph_retry._functions.arguments import checked
 from graph_retry._functions.awaiting import naming_twin, run_async, run_sync
-from graph_retry._review.answers import Answer
+from graph_retry._review.answers import Answer, Answers
 from graph_retry._texts.wording import quoted_with_article
 from graph_retry._threads.graphs import is_local
 from graph_retry._threads.resuming import take_thread
@@ -27,7 +27,7 @@ def resumption(
     config: RunnableConfig,
     decision: Answer = None,
     *,
-    answers: Mapping[str, Answer] | None = None,
+    answers: Answers | None = None,
     wait: float = 600.0,
 ) -> Generator[Command[Any] | None, None, None]:
     """Answer like `resume`, but run the graph yourself, for example to stream it.
@@ -83,7 +83,7 @@ async def aresumption(
     config: RunnableConfig,
     decision: Answer = None,
     *,
-    answers: Mapping[str, Answer] | None = None,
+    answers: Answers | None = None,
     wait: float = 600.0,
 ) -> AsyncGenerator[Command[Any] | None, None]:
     """Do what `resumption` does, from async code.

@@ -128,7 +128,10 @@ async def rewind(
         # The attempt is checked here as well, because a server may hide the ledger checked above.
         made = questions[0].value["attempt_count"]
         if not 1 <= change["attempt"] <= made:
-            raise ValueError(f"`attempt` is {change['attempt']!r}, and the call has {made}.")
+            raise ValueError(
+                f"`attempt` is {change['attempt']!r}, but the call has made {made}: give a number "
+                f"from 1 to {made}."
+            )
         answers = {questions[0].review_id: answer}
         return await resuming(graph, config, answers=answers, context=context)
     if questions:

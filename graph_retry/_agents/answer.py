@@ -6,6 +6,7 @@ In graph state, an answer is one JSON object with the fields of the message, suc
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -135,8 +136,24 @@ class AnswerValidator(Validator):
             reading.issues += _below(f"/tool_calls/{at}/args", found)
         elif self._formats and not calls and not reading.issues:
             given = answer.get(_RESPONSE, str(AIMessage.model_validate(reading.accepted).text))
-            reading.issues += _below(f"/{_RESPONSE}", self._respond(reading, given))
+            found = self._respond(reading, given)
+            reading.issues += _below(f"/{_RESPONSE}", found)
+            if _RESPONSE in answer and not found:
+                self._say(reading.accepted)
         return reading
+
+    def _say(self, accepted: dict[str, Any]) -> None:
+        """Put a person's structured response into the message, as the model would have sent it.
+
+        Some providers refuse an empty message in a later request.
+        """
+        place: int = accepted[_FORMAT]
+        known, response = self._formats[place], accepted[_RESPONSE]
+        if known.is_tool:
+            call: dict[str, Any] = {"id": f"call_{uuid4()}", "name": known.name, "args": response}
+            accepted["tool_calls"] = [{**call, "type": "tool_call"}]
+        elif not AIMessage.model_validate({"content": accepted["content"]}).text:
+            accepted["content"] = json.dumps(response, ensure_ascii=False)
 
     def _as_message(self, value: Any) -> tuple[dict[str, Any], list[Issue]]:
         """Return an output as a message's fields. A person may give only a text or a response."""
@@ -173,7 +190,7 @@ class AnswerValidator(Validator):
                 reading.repairs += read.repairs
                 listed.append({**call, "args": read.value})
             else:
-                why = read.failure["message"] if read.failure else "the arguments are no object"
+                why = read.failure["message"] if read.failure else "the arguments are not an object"
                 what = f"the arguments of `{call.get('name')}` cannot be read: {why}"
                 received = issue("/tool_calls", what, "invalid_json", None, str(text))
                 reading.issues.append(received)
@@ -244,6 +261,8 @@ class _Format:
     validator: Validator
     told: str | None
     """The content of the tool message that confirms the response. None means LangChain's text."""
+    is_tool: bool
+    """Whether the model gives the response as a tool call."""
 
     def is_called(self, name: str) -> bool:
         """Return whether a tool call of this name fills this format."""
@@ -256,13 +275,14 @@ def _formats_of(response_format: Any) -> Iterator[_Format]:
     if response_format is None:
         return
     strategy: Any = response_format
+    is_tool = isinstance(response_format, ToolStrategy)
     if not isinstance(strategy, ToolStrategy):  # Every strategy gives the same names.
         is_strategy = isinstance(strategy, ProviderStrategy | AutoStrategy)
         schema: Any = cast("Any", strategy).schema if is_strategy else strategy
         strategy = ToolStrategy[Any](schema)
     known = cast("ToolStrategy[Any]", strategy)
     for spec in known.schema_specs:
-        yield _Format(spec.name, build_validator(spec.schema), known.tool_message_content)
+        yield _Format(spec.name, build_validator(spec.schema), known.tool_message_content, is_tool)
 
 
 def _fits_tool(tool: BaseTool, args: Any) -> bool:

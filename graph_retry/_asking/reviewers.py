@@ -77,7 +77,7 @@ async def ask_reviewers(
         if is_object(decision):
             return name, decision, passed
         if decision is not None:
-            trouble = "this is no decision: return one, such as `reject(…)`, or None"
+            trouble = "this is not a decision: return one, such as `reject(…)`, or None"
         if trouble is not None:
             passed.append({"by": name, "decision": decision, "problem": trouble})
     return "agent", None, passed

@@ -141,7 +141,9 @@ def _imported(given: Any, place: str) -> Correction:
     if missing:
         raise ValueError(f"{place} has no `{missing[0]}`: a row has at least `params` and `value`.")
     if not is_object(given["params"]) and given["params"] is not None:
-        raise ValueError(f"{place} has `params` that are no object: bare ones are {{'value': …}}.")
+        raise ValueError(
+            f"{place} has `params` that are not an object: bare params are {{'value': …}}."
+        )
     blank = {name: None for name in Correction.__annotations__ if name != "split"}
     own: dict[str, Any] = blank | dict.fromkeys(("thread", "call", "node", "outcome"), "")
     own |= {"how": "own", "role": "human", "attempt": 1, "value_from": "person", "vouched": True}

@@ -42,7 +42,7 @@ def _chat(row: Correction, messages: ToMessages | None) -> list[dict[str, Any]]:
     try:
         chat: list[dict[str, Any]] = convert_to_openai_messages(given)
     except Exception:  # noqa: BLE001 - LangChain raises errors of many types
-        raise LeftOut("its `messages` are no chat messages: pass `messages=`") from None
+        raise LeftOut("its `messages` are not chat messages: pass `messages=`") from None
     system = params.get("system_prompt") if row["is_message"] else None
     return [{"role": "system", "content": system}, *chat] if system else chat
 

@@ -25,7 +25,9 @@ from typing import (
     get_type_hints,
 )
 
-from graph_retry._functions.kinds import Within, misfit
+from typing_extensions import is_typeddict
+
+from graph_retry._functions.kinds import Misfit, Within, functions_in, is_ours, misfit
 from graph_retry._texts.credentials import says_secret
 from graph_retry._texts.wording import counted, did_you_mean, quoted_with_article
 
@@ -194,12 +196,22 @@ def check_argument(name: str, value: Any, kind: Any, hint: str = "") -> None:
     if wrong is not None:
         shown = _kind_and_size(wrong.value) if says_secret(name) else _shown(wrong.value)
         told = f"`{wrong.place}`: give {wrong.wanted}; not {shown}{wrong.why}.{wrong.hint}"
-        is_ours = inspect.isfunction(wrong.value) and wrong.value.__module__.startswith(_PACKAGE)
-        how = f" Call it: `{wrong.value.__name__}(…)`." if is_ours else ""
-        raise WrongArgumentError(f"{told}{how}{hint}")
+        raise WrongArgumentError(f"{told}{_how_to_use(wrong)}{hint}")
 
 
-_PACKAGE = __name__.partition(".")[0]
+def _how_to_use(wrong: Misfit) -> str:
+    """Tell how a function of this package is used, if it was given without being called."""
+    if not is_ours(wrong.value):
+        return ""
+    use = f"{wrong.value.__name__}(…)"
+    functions = functions_in(wrong.kind)
+    if not functions or not is_typeddict(hints_of(wrong.value).get("return")):
+        return f" Call it: `{use}`."
+    # Its result is data, such as a decision, which the wanted function may have to return.
+    names = [each for each in functions if all(isinstance(name, str) for name in each)]
+    return f" Write `lambda {', '.join(names[0])}: {use}`." if names else ""
+
+
 _REPR = reprlib.Repr()
 _REPR.maxstring = _REPR.maxother = 200
 

@@ -21,6 +21,7 @@ from typing import (
     cast,
     get_args,
     get_origin,
+    runtime_checkable,
 )
 
 from langchain_core.runnables import RunnableConfig
@@ -29,6 +30,15 @@ from typing_extensions import is_typeddict
 from graph_retry._functions.calling import unwrapped
 from graph_retry._texts.json import is_number, is_whole
 from graph_retry._texts.wording import counted, did_you_mean, quoted_with_article
+
+
+@runtime_checkable
+class Rule(Protocol):
+    """A rule for values of a type: metadata for `Annotated`. It may have a `hint` for errors."""
+
+    def holds(self, value: Any, /) -> bool:
+        """Return whether a value of the type obeys the rule."""
+        ...
 
 
 class Within(NamedTuple):
@@ -94,14 +104,17 @@ def misfit(value: Any, kind: Any, place: str) -> Misfit | None:
 
 
 def _misfit_within(value: Any, kind: Any, place: str) -> Misfit | None:
-    """Check a value by its type, and then by the bounds that `Annotated` adds."""
+    """Check a value by its type, and then by the rules that `Annotated` adds."""
     inner, *more = _parts(kind)[1]
+    rules = [each for each in more if isinstance(each, Rule)]
     found = misfit(value, inner, place)
-    if found is None and all(each.holds(value) for each in more if isinstance(each, Within)):
+    if found is None and all(each.holds(value) for each in rules):
         return None
     if found is not None and found.place != place:
         return found
-    return (found or Misfit(place, value, kind))._replace(kind=kind)
+    found = found or Misfit(place, value, kind)
+    hints = [getattr(each, "hint", "") for each in rules]
+    return found._replace(kind=kind, hint="".join([found.hint, *hints]))
 
 
 def _misfit_of_all(value: Any, kind: Any, place: str) -> Misfit | None:
@@ -131,7 +144,7 @@ def _misfit_items(
     items = list(cast("Any", value))
     is_pair = origin is tuple and args[-1] is not Ellipsis
     if is_pair and len(items) != len(args):
-        yield Misfit(place, items, tuple)
+        yield Misfit(place, value, tuple)
     kinds = args if is_pair else (args[0],) * len(items)
     for number, (item, kind) in enumerate(zip(items, kinds, strict=False)):
         yield misfit(item, kind, f"{place}[{number}]")
@@ -170,12 +183,24 @@ def _arguments_of(kind: Any) -> list[Any] | None:
     return None
 
 
+def functions_in(kind: Any) -> list[list[Any]]:
+    """Return the arguments of each kind of function that a type, such as a union, allows."""
+    origin, args = _parts(kind)
+    if origin is Annotated:
+        return functions_in(args[0])
+    if origin in (Union, types.UnionType):
+        return [found for branch in args for found in functions_in(branch)]
+    return [] if (arguments := _arguments_of(kind)) is None else [arguments]
+
+
 def _unlike(function: Any, arguments: list[Any], kind: Any) -> str | None:
     """Return the reason why a value is no function of these arguments; None if it is one."""
     if not callable(function):
         return ""
     if isinstance(function, type) or get_origin(function) is not None:
         return ", which is a class"
+    if is_ours(function):
+        return ""
     result = (get_args(kind) or (None, Any))[-1]
     is_sync = get_origin(kind) is Callable and result is not Any and not _may_wait(result)
     if is_sync and inspect.iscoroutinefunction(unwrapped(function)):
@@ -190,11 +215,20 @@ def _unlike(function: Any, arguments: list[Any], kind: Any) -> str | None:
     return None
 
 
+def is_ours(function: Any) -> bool:
+    """Return whether a value is a public function of this package, which is never a callback."""
+    if not inspect.isfunction(function) or "." in function.__qualname__:
+        return False
+    # `checked` wraps public functions. A function that one of them made has a dotted name.
+    return function.__module__.startswith(_PACKAGE) and hasattr(function, "__wrapped__")
+
+
 def _may_wait(result: Any) -> bool:
     """Return whether a function with this declared result may be async."""
     return any((get_origin(each) or each) is Awaitable for each in (result, *get_args(result)))
 
 
+_PACKAGE = f"{__name__.partition('.')[0]}."
 _PLAIN: dict[Any, str] = {
     str: "a text",
     bool: "True or False",
@@ -217,8 +251,10 @@ def _words(kind: Any, size: str = "") -> str:
         within = next((str(each) for each in args[1:] if isinstance(each, Within)), "")
         of_size = within if args[0] in (int, float) else " that is not empty"
         return told or _words(args[0], of_size if within else "")
-    if origin in (Union, types.UnionType, Literal):
-        return _or([repr(each) if origin is Literal else _words(each) for each in args]) + size
+    if origin is Literal:
+        return _or([repr(each) for each in args]) + size
+    if origin in (Union, types.UnionType):
+        return _words_of_union(args) + size
     if (arguments := _arguments_of(kind)) is not None:
         return _words_of_function(arguments)
     plain = _PLAIN.get(origin or kind)
@@ -231,6 +267,23 @@ def _words(kind: Any, size: str = "") -> str:
     if is_plain:
         return f"{plain} of {item.removeprefix('a ')}s{by}{size}"
     return f"{plain}{by}{size}, each {item}"
+
+
+def _words_of_union(branches: Iterable[Any]) -> str:
+    """Describe a union. A list or a pair of the values before it does not name them again."""
+    words = list[str]()
+    for branch in branches:
+        (inner, *more) = get_args(branch) if get_origin(branch) is Annotated else (branch,)
+        held = get_origin(inner) is tuple or _PLAIN.get(get_origin(inner)) == "a list"
+        items = [_words(each) for each in get_args(inner) if held and each is not Ellipsis]
+        size = " that is not empty" if any(isinstance(each, Within) for each in more) else ""
+        if words and items == [_or(words)]:
+            words.append(f"a list of these{size}")
+        elif items and set(items) <= set(words):
+            words.append("a pair of these in this order")
+        else:
+            words.append(_words(branch))
+    return _or(words)
 
 
 def _words_of_function(arguments: list[Any]) -> str:

@@ -53,8 +53,8 @@ def classified(
     if kind is not None and kind not in [*ROUTES]:
         made_by = quoted_with_article(type(error).__name__)
         raise ValueError(
-            f"`classify` returned {kind!r:.200} for {made_by}, which is no "
-            f"failure kind: return one of {', '.join(ROUTES)}, or None for the default."
+            f"`classify` returned {kind!r:.200} for {made_by}, which is not "
+            f"a failure kind: return one of {', '.join(ROUTES)}, or None for the default."
         ) from error
     return kind
 

@@ -19,6 +19,20 @@ Answer = Annotated[Mapping[str, Any] | Sequence[Any] | str | float | bool | None
 """An answer to a review: a `Decision`, or any JSON that a client sends."""
 
 
+class _ByReview:
+    """The rule that a dict has a decision for each review, and is no decision itself."""
+
+    hint = " Give a single decision as `decision=`."
+
+    def holds(self, value: Mapping[str, Any]) -> bool:
+        """Return whether no key is that of a decision; review ids are never such words."""
+        return value.keys().isdisjoint(("action", *Decision.__annotations__))
+
+
+Answers = Annotated[Mapping[str, Answer], _ByReview(), "a dict {review_id: decision}"]
+"""Answers to several reviews, by review id or interrupt id."""
+
+
 @checked
 def approve(choice: Count | None = None) -> Decision:
     """Call again with the suggested params, or with the same params if there is no suggestion.

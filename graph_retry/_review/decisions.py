@@ -153,8 +153,10 @@ def _with_choice(question: Question, choice: Any) -> Question:
     """Return the question with the chosen alternative as its suggestion."""
     options = question.alternatives
     if not is_whole(choice) or not 1 <= choice <= len(options):
-        numbers = f"from 1 to {len(options)}" if options else "only where there are alternatives"
-        raise Refused(f"`choice` is a number {numbers}, not {literal(choice, 80)}.")
+        has = f"the alternatives have the numbers 1 to {len(options)}. Give one of these numbers"
+        if not options:
+            has = "this question has no alternatives. Answer without `choice`"
+        raise Refused(f"`choice` is {literal(choice, 80)}, but {has}.")
     types = question.types_of_alternatives[choice - 1]
     return replace(question, suggested_params=options[choice - 1], suggested_types=types)
 

@@ -211,7 +211,10 @@ async def checked_output(output: Any, question: Question) -> Any:
         try:
             value = read_json(output)
         except NotJsonError as error:
-            why = f"As text it was taken because it is no JSON: {error}."
+            why = (
+                f"The output was taken as a text, because it is not JSON: {error}. Correct its "
+                "JSON, or give the value itself."
+            )
             checked.issues.append(issue("", why, "no_json"))
         else:
             read = await question.check_output(value)

@@ -134,7 +134,7 @@ def interpret(
     if word is None:
         raise _no_decision("The answer does not say what to do: no `type`.", offered)
     if word not in WORDS:
-        raise _no_decision(f"The answer's type {literal(word, 80)} is no decision.", offered)
+        raise _no_decision(f"The answer's type {literal(word, 80)} is not a decision.", offered)
     kind = (_OF_VALID_OUTPUT.get(word) if of_valid else None) or WORDS[word]
     _check_keys(given, kind)
     _note_title(given, kind, reading)

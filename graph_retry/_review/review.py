@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal, NotRequired
+from typing import Annotated, Any, Literal, NotRequired
 
 from typing_extensions import TypedDict
 
@@ -231,6 +231,13 @@ ValidDecisionType = Literal["approve", "edit", "reject", "respond", "comment", "
 """The decisions after which an output is always of the type that the call asked for."""
 
 DecisionType = Literal[ValidDecisionType, "accept"]
+
+
+AnyReview = Annotated[Review, "a review, as `pending_reviews` and `notify` give it"]
+NotifyFunction = Annotated[
+    Callable[[Review], Any], "a function `(review)`, such as `Slack(links, webhook)`"
+]
+"""A function that is called with each question, sync or async."""
 
 
 class Decision(TypedDict):

@@ -173,7 +173,7 @@ def json_lines(path: str | Path, of: str) -> Iterator[tuple[str, Any]]:
                     try:
                         yield place, json.loads(line)
                     except ValueError as error:
-                        told = f"{place} is no JSON ({error}): pass a file of {of}."
+                        told = f"{place} is not JSON ({error}): pass a file of {of}."
                         raise ValueError(told) from None
     except UnicodeDecodeError:
         told = f"{path} is not text, and perhaps a database: pass a file of {of}."

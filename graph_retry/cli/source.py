@@ -248,7 +248,7 @@ def _why_unusable(path: Path) -> str:
         needs = "SQLite also writes to the file and its folder when it reads"
         return f"which SQLite cannot open ({error}; {needs})"
     except sqlite3.DatabaseError as error:
-        return f"which is no SQLite database ({error})"
+        return f"which is not a SQLite database ({error})"
     return "" if found else "which has no table of LangGraph checkpoints"
 
 

@@ -1,6 +1,7 @@
 """A model call of an agent fails by what it would do, and is reviewed in the agent's thread."""
 
 import asyncio
+import json
 from collections import Counter
 from dataclasses import dataclass
 
@@ -29,6 +30,9 @@ from tests.agents.scripted import ScriptedChat, Weather, agent_of, asking, told,
 from tests.loops import answer, reviews, thread
 
 HI = {"messages": [HumanMessage("Where is it sunny?")]}
+
+
+RESPONSE = {"city": "Rome", "days": 3}
 
 
 class Report(BaseModel):
@@ -141,6 +145,25 @@ def test_a_person_answers_in_the_model_s_stead(mode, output, content):
     state = answer(mode, agent, thread(), respond(output))
     assert state["messages"][-1].content == content
     assert len(model.calls) == 1
+
+
+@pytest.mark.parametrize("output", [RESPONSE, {"structured_response": RESPONSE}])
+@pytest.mark.parametrize("strategy", [ToolStrategy, ProviderStrategy, AutoStrategy])
+def test_a_person_s_structured_response_stands_in_the_message(mode, strategy, output):
+    """The message is not empty, each tool call has its result, and the next model call is valid."""
+    model = scripted(TimeoutError("no"), TimeoutError("again"))
+    agent, _ = started(mode, model, response_format=strategy(Report))
+    state = answer(mode, agent, thread(), respond(output))
+    assert state["structured_response"] == Report(**RESPONSE)
+    _, said, *results = state["messages"]
+    if strategy is ToolStrategy:
+        (call,), (result,) = said.tool_calls, results
+        assert (call["name"], call["args"], call["id"]) == ("Report", RESPONSE, result.tool_call_id)
+        assert "Rome" in result.content
+    else:
+        assert (json.loads(said.content), said.tool_calls, results) == (RESPONSE, [], [])
+    mode.invoke(agent, HI, thread())
+    assert all(sent.content or getattr(sent, "tool_calls", None) for sent in model.calls[-1])
 
 
 @pytest.mark.parametrize("strategy", [ToolStrategy, AutoStrategy, lambda schema: schema])

@@ -155,7 +155,7 @@ def test_each_answer_of_a_thread_has_its_own_result(sqlite, run, calls, tmp_path
         ('{"thread_id": "1", "review_id": "r", "decision": "maybe"}', '"maybe" is neither'),
         ('{"thread_id": "1", "review_id": "r", "decision": "approve"}', "needs a `type`: approve"),
         ('{"thread_id": "1", "review_id": "r", "decision": {"type": "frobnicate"}}',
-            'type "frobnicate" is no decision. Answer '),
+            'type "frobnicate" is not a decision. Answer '),
         ('{"thread_id": "1", "review_id": "r", "decision": {"type": "assign"}}',
             "To assign, send"),
         ('{"thread_id": "1", "review_id": "r", "decision": {"type": "approve"}}\n' * 2,

@@ -18,11 +18,12 @@ from graph_retry import (
     create_retry_node,
     edit,
     pending_reviews,
+    respond,
     resume,
     retry_llm_call,
 )
 from graph_retry.agents import RetryMiddleware
-from graph_retry.hooks import escalate, feedback, raise_limit
+from graph_retry.hooks import escalate, feedback, model_reviewer, raise_limit
 
 CONFIG: Any = {"configurable": {"thread_id": "1"}}
 
@@ -102,6 +103,27 @@ def test_a_hook_that_cannot_be_called_is_refused_at_once(hook, words):
         ),
         ({"feedback": dict[str, int]}, TypeError, "not `dict`, which is a class."),
         ({"budget": 800}, ValueError, "`budget`: give a `Budget` or a `SharedBudget`, such as"),
+        (
+            {"reviewer": approve},
+            TypeError,
+            "or a list of these; not `approve`. Write `lambda review: approve(…)`.",
+        ),
+        (
+            {"reviewer": [lambda review: None, respond]},
+            TypeError,
+            "`reviewer[1]`: give a function `(review)` or a `Runnable`; not `respond`. Write `lamb",
+        ),
+        ({"reviewer": model_reviewer}, TypeError, "Call it: `model_reviewer(…)`."),
+        (
+            {"notify": approve},
+            TypeError,
+            "`notify`: give a function `(review)`, such as `Slack(links, webhook)`; not `approve`.",
+        ),
+        (
+            {"repair": False},
+            ValueError,
+            "a function that takes a text alone, or a pair of these in this order; not False.",
+        ),
     ],
 )
 def test_an_option_that_cannot_work_is_refused_at_once(options, error, words):

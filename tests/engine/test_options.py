@@ -84,7 +84,7 @@ def test_documented_defaults_are_the_defaults():
         ("allowed_decisions", ["approv"], "not 'approv'. Did you mean `approve`?"),
         ("budget", Budget, "`budget`: give a `Budget` or a `SharedBudget`"),
         ("budget", 1000, "such as `Budget(tokens=10_000)`; not 1000."),
-        ("reviewer", "gpt", "`reviewer`: give a function `(review)`, a `Runnable`, or a list"),
+        ("reviewer", "gpt", "`reviewer`: give a function `(review)`, a `Runnable` or a list"),
         (
             "allowed_decisions",
             "edit",

@@ -17,6 +17,8 @@ from graph_retry._functions.arguments import hints_of
 from graph_retry._functions.kinds import misfit
 from graph_retry.answering import pending_reviews
 from graph_retry.history import export_ledgers
+from graph_retry.notifications import Email, Links, Slack, Teams
+from graph_retry.resumption import resumption
 from graph_retry.rewind import rewind
 
 RECEIVED = frozenset(
@@ -128,6 +130,42 @@ async def begin(made: Any, given: dict[str, Any]) -> None:
         next(result)
     elif isinstance(result, AsyncIterator):
         await anext(result)
+
+
+def entered(graph: Any, config: Any, **given: Any) -> None:
+    """Begin a block that answers."""
+    with resumption(graph, config, **given):
+        pass
+
+
+LINKS = Links("https://example.org", secret="a long random text")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        LINKS.url_for,
+        Slack(LINKS, "https://slack.example/x"),
+        Teams(LINKS, "https://teams.example/x"),
+        Email(LINKS, "mail.example.org", "a@example.org", "b@example.org"),
+    ],
+)
+def test_only_a_review_can_be_linked_and_sent(call):
+    """Nothing is sent."""
+    with pytest.raises(TypeError, match=r"`review`: give a review, as .*; not 'x'"):
+        call("x")
+
+
+@pytest.mark.parametrize(
+    "answers", [graph_retry.edit(n=1), {"action": "cancel"}, "approve", [graph_retry.approve()]]
+)
+@pytest.mark.parametrize("how", [graph_retry.resume, entered])
+def test_a_decision_in_place_of_answers_is_refused_with_the_right_argument(how, answers):
+    """The review ids are missing."""
+    words = "`answers`: give a dict {review_id: decision} or None; not "
+    with pytest.raises(TypeError, match=re.escape(words)) as caught:
+        how(GIVEN["graph"], GIVEN["config"], answers=answers)
+    assert str(caught.value).endswith("Give a single decision as `decision=`.")
 
 
 @pytest.mark.parametrize(

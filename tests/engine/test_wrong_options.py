@@ -71,7 +71,7 @@ FUNCTIONS = {
         ("review", "an `Attempt`"),
         ("classify", "an `Exception`"),
         ("reviewer", "`(review)`"),
-        ("notify", "a `Review`"),
+        ("notify", "`(review)`"),
         ("redact", "a text"),
         ("on_attempt", "an `Attempt`"),
     ],

@@ -98,11 +98,11 @@ def test_a_file_that_is_not_text_is_told(tmp_path):
 
 
 OWN = {
-    "{": "line 1 of .* is no JSON",
+    "{": "line 1 of .* is not JSON",
     "[]": "has no `params`",
     '{"params": {}}': "has no `value`",
     '{"params": {}, "value": 1, "vlaue": 2}': "`vlaue`, which no row has.*`value`",
-    '{"params": 3, "value": 1}': "no object",
+    '{"params": 3, "value": 1}': "not an object",
     '{"params": {}, "value": 1, "how": "fixed"}': "wrong `how`: Input should be 'supplied'",
     '{"params": {}, "value": 1, "labels": {"a": 1}}': "wrong `labels.a`: .* valid string",
     '{"params": {}, "value": 1, "issues": [{}]}': "wrong `issues.0.path`: Field required",
@@ -171,7 +171,7 @@ def test_a_row_that_is_no_chat_stops_no_other(tmp_path):
     wrote = export(import_corrections(tmp_path / "own.jsonl"), tmp_path / "chat.jsonl", "openai")
     assert sum(wrote.written.values()) == 1
     assert wrote.left_out == {
-        "its `messages` are no chat messages: pass `messages=`": 2,
+        "its `messages` are not chat messages: pass `messages=`": 2,
         "its params have no `messages` or `prompt`: pass `messages=`": 1,
         "an output of it is empty": 1,
     }

@@ -83,8 +83,8 @@ def test_an_export_goes_into_a_pipe(tmp_path):
 @pytest.mark.parametrize(
     ("line", "error", "says"),
     [
-        ("{", ValueError, "line 2 of .* is no JSON"),
-        ("[]", ValueError, "line 2 of .* is no exported ledger"),
+        ("{", ValueError, "line 2 of .* is not JSON"),
+        ("[]", ValueError, "line 2 of .* is not an exported ledger"),
         ('{"graph_retry_ledger": 99, "attempts": []}', ReplayMismatch, "schema version 99"),
         ('{"graph_retry_ledger": 1, "attempts": [{"number": 1}]}', ValueError, "without `author`"),
         ('{"graph_retry_ledger": 1, "attempts": [3]}', ValueError, "has 3 for an attempt"),

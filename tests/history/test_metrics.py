@@ -9,6 +9,7 @@ import graph_retry.rewind
 from graph_retry import Completion, edit, respond, retry_llm_call
 from graph_retry.ledger import Ledger
 from graph_retry.metrics import summarize
+from graph_retry.plot import plot_summary
 from tests.loops import Model, answer, one_call, thread
 
 USAGE = {"input_tokens": 6, "output_tokens": 4, "total_tokens": 10}
@@ -40,6 +41,17 @@ def test_what_has_no_attempts_is_told_in_a_sentence():
     told = "`attempts`: give a `Ledger`, a list of them, or the records that `on_attempt` collected"
     with pytest.raises(TypeError, match=told):
         summarize(None)
+
+
+@pytest.mark.parametrize("given", [[{"a": 1}], [[{"number": 1}]]])
+@pytest.mark.parametrize("of", [summarize, plot_summary])
+def test_what_is_no_whole_record_is_refused_with_the_missing_key(of, given):
+    """A dict of one's own has no figures."""
+    missing = (
+        "`attempts` has a record without `(number|status)`: give whole records, as `on_attempt`"
+    )
+    with pytest.raises(TypeError, match=missing):
+        of(given)
 
 
 def test_a_total_that_is_not_reported_is_the_sum_of_its_parts():

@@ -1,5 +1,7 @@
 """A hook gives several proposals, and a person takes one of them."""
 
+import json
+
 import pytest
 from langchain_core.language_models import FakeListChatModel
 from langgraph.checkpoint.memory import InMemorySaver
@@ -60,7 +62,8 @@ def test_a_choice_that_is_not_there_is_refused(mode, choice):
     """No call is made, and the answer says which there are."""
     graph, model, _ = asked(mode)
     told = refused(mode, graph, thread(), {"type": "approve", "choice": choice})
-    assert "`choice` is a number from 1 to 3" in told.message
+    has = "the alternatives have the numbers 1 to 3. Give one of these numbers."
+    assert f"`choice` is {json.dumps(choice)}, but {has}" in told.message
     assert len(model.calls) == 1
     answer(mode, graph, thread(), edit(model="mine"))
     assert model.calls[1:] == [{"model": "mine", "n": 1}]

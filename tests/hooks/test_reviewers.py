@@ -103,9 +103,9 @@ def test_none_leaves_it_to_the_next_reviewer_and_then_to_a_person(form, mode):
         (reject("hopeless"), "not allowed"),
         (respond({"n": "x"}), "not valid"),
         ("whatever", "whatever"),
-        (False, "False: this is no decision"),
-        (True, "True: this is no decision"),
-        ([edit(n=1)], "this is no decision"),
+        (False, "False: this is not a decision"),
+        (True, "True: this is not a decision"),
+        ([edit(n=1)], "this is not a decision"),
         (RuntimeError("quota gone"), "RuntimeError: quota gone"),
     ],
 )

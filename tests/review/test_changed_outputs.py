@@ -5,7 +5,7 @@ import json
 import pytest
 from pydantic import BaseModel
 
-from graph_retry import respond
+from graph_retry import approve, respond
 from graph_retry._review.clients.payload import build_payload, response_schema
 from graph_retry._review.decisions import End
 from graph_retry._review.review import Refused
@@ -124,6 +124,20 @@ def test_what_was_shown_redacted_comes_back_as_it_was():
         respond({"to": "***", "text": "Bye"}),
     ):
         assert judge(answer, asked).effect == End("succeeded", {"value": {**mail, "text": "Bye"}})
+
+
+def test_a_text_that_is_neither_an_output_nor_its_json_is_told_so():
+    """The error of the JSON follows that of the text."""
+    refused = judge(respond('{"a": 1e400}'), asked_about(READ))
+    assert "The output was taken as a text, because it is not JSON: 1e400" in refused.problem
+    assert refused.problem.endswith("Correct its JSON, or give the value itself.")
+
+
+def test_a_choice_without_alternatives_is_told_what_to_do():
+    """There is nothing to choose from."""
+    refused = judge(approve(2), asked_about(READ))
+    told = "`choice` is 2, but this question has no alternatives. Answer without `choice`."
+    assert refused.problem == told
 
 
 @pytest.mark.parametrize("given", [{}, {"output": 1, "changes": {"a": 1}}])

@@ -28,7 +28,7 @@ class JsonLines:
                 read = read_output(line, "none")
                 if read.failure is not None:
                     at = position + read.failure["position"]
-                    message = f"Line {number} is no JSON value: {read.failure['message']}"
+                    message = f"Line {number} is not a JSON value: {read.failure['message']}"
                     raise Unreadable("syntax", at, message)
                 elements.append(read_digits(read.text))
             position += len(line) + 1

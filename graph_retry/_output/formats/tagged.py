@@ -85,7 +85,7 @@ def _value(texts: list[str], place: Place, depth: int) -> Any:
     value = _one(texts[0], place, depth)
     if wants_list and isinstance(value, str):
         broken = _JSON_LIST.match(value)
-        refuse_if(broken, "syntax", 0, f"This list is no JSON: {value[:40]}")
+        refuse_if(broken, "syntax", 0, f"This list is not JSON: {value[:40]}")
         if not value.strip():
             may_be_text = "string" in (place.element(0).kinds or {"string"})
             refuse_if(may_be_text, "ambiguous", 0, "An empty tag for a list: write [] for none.")

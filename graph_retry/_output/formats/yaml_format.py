@@ -70,7 +70,7 @@ class Yaml:
             line = "" if mark is None else f" in line {mark.line + 1}"
             said = str(getattr(error, "problem", None) or getattr(error, "reason", error))
             position = 0 if mark is None else mark.index
-            raise Unreadable("syntax", position, f"This is no YAML: {said}{line}.") from None
+            raise Unreadable("syntax", position, f"This is not YAML: {said}{line}.") from None
 
     def repair(self, text: str) -> tuple[str, list[Repair]]:
         """Find the answer in its fence or in the text around it."""

@@ -68,7 +68,7 @@ def _read(text: str, level: RepairLevel, wanted: Wanted) -> Document:
         position, why = 0, str(error)
         if isinstance(error, json.JSONDecodeError):
             position, why = low + error.pos, error.msg
-        raise Unreadable("syntax", position, f"This is no strict JSON: {why:.40}.") from None
+        raise Unreadable("syntax", position, f"This is not strict JSON: {why:.40}.") from None
     if wanted.complete is False and high == len(text) and type(value) in {int, float}:
         raise Unreadable("truncated", high, "The number may continue.")
     kind = "code_fence" if _FENCE_LINE.match(text[:low].lstrip(EDGES)) else "white_space"
