@@ -143,9 +143,13 @@ def as_floats(value: Any) -> Any:
 
 
 def _finite(text: str) -> float:
-    if not math.isfinite(float(text)):
-        raise NotJsonError(f"{text[:40]} is not a finite number")
-    return int(text) if text.removeprefix("-").isdecimal() else float(text)
+    value = float(text)
+    # A float cannot hold a number that is too large, and makes 0 of one that is too small.
+    if not math.isfinite(value) or (not value and Decimal(text)):
+        is_number = text[-1:].isdecimal()
+        why = "is out of the range of floats: give it as a text" if is_number else "is not a number"
+        raise NotJsonError(f"{text[:40]} {why}")
+    return int(text) if text.removeprefix("-").isdecimal() else value
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
