@@ -154,9 +154,8 @@ def _note(loop: Loop, review: OpenReview, used_up: str | None) -> str | None:
         role, _, name = review["suggested_by"].partition(":")
         typed = "the fields of the last answer that could be read are shown as typed"
         is_typed = review["suggested_by"] == TYPED
-        notes.append(
-            typed if is_typed else f"the {role} {name} suggests other params".replace("  ", " ")
-        )
+        by = f"other params are suggested by the {role} {name}".rstrip()
+        notes.append(typed if is_typed else by)
     notes += map(proposal_in_words, review["agents"] or ())
     return "; ".join(note for note in notes if note) or None
 

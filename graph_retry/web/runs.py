@@ -13,6 +13,7 @@ from graph_retry._threads.why_closed import is_rejection
 from graph_retry.answering import PendingReview
 from graph_retry.errors import AnswerRefused, StaleDecision
 from graph_retry.notifications import key_of
+from graph_retry.records import Issue
 from graph_retry.web.waiting import Waiting
 from graph_retry.web.words import said
 
@@ -42,7 +43,8 @@ class Outcome:
     """The outcome of an answer, for the page.
 
     `tone` is `good`, `bad`, or `plain` if the answer came too late. `problem` tells why an answer
-    was refused. After a refusal, the page shows the form with the typed values. `not_applied`
+    was refused. After a refusal, the page shows the form with the typed values. `issues` are those
+    of the new output, which the page shows instead of `text`. `not_applied`
     counts the answers that were refused or too late. `following` are the thread's open reviews now.
     """
 
@@ -51,6 +53,7 @@ class Outcome:
     tone: str = "good"
     output: str = ""
     problem: str = ""
+    issues: Sequence[Issue] = ()
     not_applied: int = 0
     following: list[PendingReview] = field(default_factory=list[PendingReview])
 
@@ -190,7 +193,9 @@ class Runs:
         last = ledger.attempts[-1]
         if failure := last["failure"]:
             title = f"The call was made again, and attempt {last['number']} failed, too."
-            return Outcome(title, f"{failure['type']}: {failure['message']}", "bad")
+            text = f"{failure['type']}: {failure['message']}"
+            issues = last["issues"] if failure["kind"] == "invalid_schema" else ()
+            return Outcome(title, text, "bad", issues=issues)
         title = "The call was made again, and its output is valid."
         if review.value.get("redacted"):
             return Outcome(title, "The output is not shown: this call redacts its texts.")

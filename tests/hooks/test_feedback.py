@@ -271,4 +271,4 @@ def test_it_adds_to_what_a_hook_changed_and_is_shown_before_it_is_used(form, mod
     (review,) = reviews(mode, graph, thread())
     assert review.suggested_params["seed"] == 2
     assert FEEDBACK.begin in review.suggested_params["prompt"]
-    assert "the hook on_retry and feedback suggests other params" in review.value["note"]
+    assert "other params are suggested by the hook on_retry and feedback" in review.value["note"]

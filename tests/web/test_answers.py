@@ -305,6 +305,26 @@ def test_an_answer_that_ends_in_an_error_says_so(desk):
     assert len(desk.calls) == 2
 
 
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ('{"name": "Ada", "count": "lots"}', ['title="/count">count</b>', "<code>&#34;lots&#34;"]),
+        ("Hello!", ["InvalidJSON: There is no JSON document in the text."]),
+    ],
+)
+def test_a_next_failure_is_told_as_on_the_page_of_its_review(desk, said, shown):
+    """Fields are named, and a received value has no Python type."""
+    desk.wait()
+    with desk.client() as client:
+        form = Form(opened(client)[1])
+        form.choose("approve")
+        desk.says = lambda params: said
+        page = sent(client, form).text
+    assert "attempt 2 failed, too." in page
+    assert all(text in page for text in shown)
+    assert "(str)" not in page
+
+
 def test_issues_stay_beside_the_values_that_nobody_changed(desk):
     """A refusal of one field does not hide what is still wrong with another."""
     note = "n" * 61
