@@ -106,7 +106,7 @@ def test_a_typed_line_is_read(tmp_path, line, decision):
         ("maybe", "none of approve, edit, reject, respond"),
         (
             "approve model=large",
-            "approve takes what is shown; to change some: edit model=large",
+            "number of an alternative, not 'model=large'. To change params: edit model=large",
         ),
         ("edit large", "An edit is written as: edit model=large"),
         ("edit n='b", "An edit is written as: edit model=large"),
@@ -148,7 +148,7 @@ def test_words_of_the_command_decide(words, decision):
     [
         (["--reject", "x"], "Write reject without the dashes"),
         (["--set", "n=2"], "no such option: --set"),
-        (["approve", "n=2"], "to change some: edit n=2"),
+        (["approve", "n=2"], "not 'n=2'. To change params: edit n=2"),
         (["perhaps"], "none of approve, edit"),
     ],
 )

@@ -94,6 +94,8 @@ def test_every_answer_can_be_given_by_options(
             "`--apply` needs `--file`"),
         (["answer", "--db", "{db}", "--graph", "{graph}"], 2, "say THREAD and one answer"),
         (["answer", "1", "--db", "{db}", "--graph", "{graph}", "edit"], 2, "edit field=value"),
+        (["answer", "1", "--db", "{db}", "--graph", "{graph}", "edit", "n:2"], 2,
+            "edit field=value …, not n:2"),
         (["answer", "1", "--db", "{db}", "--graph", "{graph}", "--reject", "x"], 2,
             "Write reject without the dashes"),
         (["answer", "1", "--db", "{db}", "--graph", "{graph}", "edit", "n"], 2, "field=value"),

@@ -60,7 +60,8 @@ def from_words(words: Sequence[str], shown: dict[str, Any], output: Any = None) 
     text = shlex.join(rest) if is_edit else " ".join(rest)
     try:
         if is_edit and "=" not in text and not sys.stdin.isatty():
-            raise UnreadableError("An edit is written as: edit field=value …")
+            came = f", not {text:.80}" if text else ""
+            raise UnreadableError(f"An edit is written as: edit field=value …{came}")
         return from_line(f"{words[0]} {text}", shown, output=output)
     except UnreadableError as error:
         raise Stop(ExitCode.USAGE, str(error)) from None
@@ -152,7 +153,10 @@ def from_line(
         data = _output(rest, output if is_object(output) else {})
     elif "choice" in row.parts:
         if rest and not rest.isdecimal():
-            raise UnreadableError(f"{kind} takes what is shown; to change some: edit {rest}")
+            raise UnreadableError(
+                f"{kind} takes only the number of an alternative, not {rest!r:.80}. To change "
+                f"params: edit {rest:.80}"
+            )
         data = {"choice": int(rest)} if rest else {}
     elif not rest and (row.data or row.message == "needed"):
         raise UnreadableError(f"{kind} is written as: {kind} {row.typed[0]}")
