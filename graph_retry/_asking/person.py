@@ -1,26 +1,43 @@
-"""Take one answer to the open question: from `resume`, an automatic reviewer, or an `interrupt`."""
+"""Take one answer to the open question: from `resume`, an automatic reviewer, or an `interrupt`.
+
+LangGraph gives a plain answer (one without an interrupt id) to the first question of the run. After
+a crash, nobody may have seen that question yet. If a task makes several calls, the question may
+belong to a call that the person has not seen.
+"""
 
 from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
-from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.runtime import get_runtime
 from langgraph.types import interrupt
 
 from graph_retry._asking.questions import question_of
 from graph_retry._asking.reviewers import Passed, ask_reviewers, notify
+from graph_retry._functions.awaiting import SharedReads
+from graph_retry._langgraph.checkpoints import newest_checkpoint, waits_for
 from graph_retry._langgraph.open_reviews import insert, row_of
 from graph_retry._langgraph.run_config import (
+    answers_by_id,
     call_namespace,
     current_saver,
     current_thread,
-    forget_plain_answer,
+    has_answer,
+    keep_newest_answer,
     plain_answer_hidden,
 )
-from graph_retry._langgraph.shown import look_at_shown, sent_at, was_sent_before
+from graph_retry._langgraph.shown import (
+    drop_plain_answer,
+    namespace_in,
+    questions_of,
+    sent_at,
+    shown_at,
+    was_sent_before,
+)
 from graph_retry._review.clients.payload import build_payload
 from graph_retry._review.clients.table import channel_of
 from graph_retry._review.review import Question
@@ -139,16 +156,18 @@ async def _ask_person(given: StepInput, question: Question) -> tuple[Any, bool]:
         await notify(plan, payload, attempts)
     here = (current_thread(), call_namespace(), question.review_id, question.asked_at)
     await insert(saver, row_of(*here))
-    shown = await look_at_shown(question.review_id, given.run.slot.execution.reads)
+    execution = given.run.slot.execution
+    shown = await _look_at_shown(question.review_id, execution.reads, execution.settled)
     # LangGraph would give the waiting answer to this question, although it is for another one.
     if shown.is_for_another:
         with plain_answer_hidden():
             return interrupt(payload, response_schema=shown_schema), True
+    if shown.is_late:
+        return None, False
+    keep_newest_answer()
     value = interrupt(payload, response_schema=shown_schema)
-    forget_plain_answer()
-    given_before = await shown.note_given(value)
-    too_early = was_sent_before(question.asked_at)
-    return value, shown.is_ours and not given_before and not too_early
+    await shown.end_plain_answer()
+    return value, shown.is_ours and not was_sent_before(question.asked_at)
 
 
 def _was_left_open(loop: Loop) -> bool:
@@ -175,3 +194,57 @@ def _require_checkpointer(given: StepInput, attempts: list[Attempt]) -> BaseChec
         is_main = threading.current_thread() is threading.main_thread()
         missing = OUTSIDE if is_main else OUTSIDE + LOST_CONTEXT
     raise InterventionRequired(f"{needed} ({why}), but {missing}.", attempts)
+
+
+class _Shown(NamedTuple):
+    """The facts about a question before it is asked.
+
+    `is_ours` means that the thread already shows this question. `is_for_another` means that a
+    waiting answer is meant for a different question. `is_late` means that the run brings an answer
+    to an earlier question of this call, which an earlier run has answered already.
+    """
+
+    is_ours: bool = True
+    is_for_another: bool = False
+    is_late: bool = False
+    saver: BaseCheckpointSaver[Any] | None = None
+    thread: CheckpointTuple | None = None
+
+    async def end_plain_answer(self) -> None:
+        """Remove a plain answer from the thread, because a question has taken an answer.
+
+        LangGraph keeps the plain answer until the outermost node ends, and would give it to the
+        next question if the thread runs without a new answer.
+        """
+        if self.saver is not None and self.thread is not None:
+            await drop_plain_answer(self.saver, self.thread)
+
+
+async def _look_at_shown(review_id: str, reads: SharedReads, settled: set[str]) -> _Shown:
+    """Find the question for which an answer waits, before `interrupt` takes that answer.
+
+    An answer was sent before this run. Therefore the questions that the thread showed when the
+    first call of the execution looked (`reads`) tell more than those of a later moment. `settled`
+    has the reviews whose answers this run has applied or refused.
+    """
+    saver, thread_id, here = current_saver(), current_thread() or "", call_namespace()
+    if saver is None or not has_answer():
+        return _Shown()
+    thread = await reads.get("thread", partial(newest_checkpoint, saver, thread_id, ""))
+    for asked, question in shown_at(thread):
+        earlier = question["review_id"]
+        is_answered = asked.id in answers_by_id() and earlier not in settled
+        if is_answered and earlier != review_id and namespace_in(question) == here:
+            settled.add(earlier)
+            return _Shown(is_late=True)
+    questions = list(questions_of(thread))
+    if any(question.get("review_id") == review_id for question in questions):
+        return _Shown(saver=saver, thread=thread)
+    for question in questions:
+        namespace = namespace_in(question) if question else None
+        if namespace == here:
+            continue  # The call already has the answer to this earlier question.
+        call = None if namespace is None else await newest_checkpoint(saver, thread_id, namespace)
+        if call is None or waits_for(call, question.get("review_id")):
+            return _Shown(is_ours=False, is_for_another=True)
+    return _Shown(is_ours=False, saver=saver, thread=thread)

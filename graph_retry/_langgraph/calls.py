@@ -70,7 +70,10 @@ async def find_slot(
     with _making:
         attempts = _executions.setdefault(scratchpad.get_null_resume, {})
         if (execution := attempts.get(number)) is None:
-            execution = attempts[number] = Execution(task, str(configurable["thread_id"]))
+            execution = Execution(task, str(configurable["thread_id"]))
+            # The answers of a run reach each attempt of a node that is tried again.
+            execution.settled = next((each.settled for each in attempts.values()), set[str]())
+            attempts[number] = execution
     slot = execution.begin(made)
     with slot.ended_by_errors():
         if saves_later(configurable):

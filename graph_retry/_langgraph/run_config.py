@@ -198,12 +198,20 @@ def inside(configurable: Mapping[str, Any], namespace: str) -> dict[str, Any]:
     return inner
 
 
-def has_answer(configurable: Mapping[str, Any]) -> bool:
-    """Return whether an answer waits for the next `interrupt`; True if this cannot be known."""
-    scratchpad = scratchpad_in(configurable)
+def has_answer() -> bool:
+    """Return whether the run brings an answer; True if this cannot be known."""
+    scratchpad = scratchpad_in(get_config().get("configurable", {}))
     if scratchpad is None or not isinstance(getattr(scratchpad, "resume", None), list):
         return True
-    return bool(scratchpad.resume) or scratchpad.get_null_resume() is not None
+    has_plain = scratchpad.get_null_resume() is not None
+    return bool(scratchpad.resume) or has_plain or bool(answers_by_id())
+
+
+def answers_by_id() -> Mapping[str, Any]:
+    """Return the answers of the run's command by interrupt id; empty if it has none."""
+    configurable = get_config().get("configurable", {})
+    found = (value for key, value in configurable.items() if key.endswith("resume_map"))
+    return next(found, None) or {}
 
 
 @contextmanager
@@ -221,15 +229,19 @@ def plain_answer_hidden() -> Generator[None, None, None]:
         var_child_runnable_config.reset(token)
 
 
-def forget_plain_answer() -> None:
-    """Remove a plain answer (one without an interrupt id) from the run.
+def keep_newest_answer() -> None:
+    """Remove answers of earlier runs from the run, if it brings a newer one to this question.
 
-    A command holds a plain answer or answers by id, but never both. In a run with answers by id, a
-    plain answer comes from an earlier run. LangGraph would give it to the next outer `interrupt`.
+    A step that takes an answer may be undone, as by a server's rollback. LangGraph keeps the answer
+    and gives it again, before the newer one. A command holds a plain answer or answers by id, never
+    both. In a run with answers by id, a plain answer comes from an earlier run.
     """
     scratchpad = scratchpad_in(get_config().get("configurable", {}))
-    if scratchpad is not None:
-        scratchpad.get_null_resume(True)
+    if scratchpad is None or not scratchpad.resume:
+        return
+    plain = scratchpad.get_null_resume(True)
+    is_older = plain is None or answers_by_id()
+    scratchpad.resume[:] = scratchpad.resume[-1:] if is_older else [plain]
 
 
 def node_attempt(configurable: Mapping[str, Any]) -> int:

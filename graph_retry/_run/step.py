@@ -194,6 +194,7 @@ def _note_review(given: StepInput, update: Mapping[str, Any]) -> None:
     if before is not None and after is None:
         here = (given.run.thread, given.namespace, before["review_id"], before["asked_at"])
         given.run.answered.append(row_of(*here))
+        given.run.slot.execution.settled.add(before["review_id"])
         if (decision := last.get("decision")) is not None:
             reviewed: Any = {**(given.attempts[-1] if given.attempts else {}), **last}
             trace.decided(decision, reviewed, before["asked_at"], settings.name)

@@ -181,6 +181,7 @@ class Execution:
     begun: The number of calls that have begun, by namespace.
     bodies: The functions of equal calls (see `body_of`), by namespace.
     params_of_key: The first params of each call that has a key, by call name and key.
+    settled: The ids of reviews whose answers this run of the node has applied or refused.
     running: The runs of calls that have not paused or ended.
     order: The place of this execution among all of this process.
     """
@@ -191,6 +192,7 @@ class Execution:
     begun: Counter[str] = field(default_factory=Counter[str])
     bodies: dict[str, set[Any]] = field(default_factory=lambda: defaultdict(set[Any]))
     params_of_key: dict[tuple[str, str], Encoded] = field(default_factory=dict[Any, Encoded])
+    settled: set[str] = field(default_factory=set[str])
     running: Running = field(default_factory=Running)
     order: int = field(default_factory=count().__next__)
 

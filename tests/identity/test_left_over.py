@@ -97,8 +97,7 @@ def test_an_answer_decides_no_further_question(form, mode, checkpointer, sent, h
     assert model.made == [0, 1, 1]
     (second,) = reviews(mode, graph, thread())
     assert (second.attempt, second.params) == (2, {"n": 1})
-    left_over = sent == "plain" or how == "plain"
-    assert bool(second.problem) is left_over
+    assert bool(second.problem) is (how in ("plain", "by id"))
     state = answer(
         mode, graph, thread(), answers={second.review_id: {"type": "edit", "params": {"n": 2}}}
     )
@@ -133,7 +132,7 @@ def test_a_plain_answer_is_given_once(mode, form, checkpointer):
     for _ in range(2):
         mode.invoke(graph, None, thread())
         (review,) = reviews(mode, graph, thread())
-        assert (review.attempt, bool(review.problem), len(model.calls)) == (2, True, 2)
+        assert (review.attempt, review.problem, len(model.calls)) == (2, None, 2)
     assert answer(mode, graph, thread(), EDIT)["output"] == {"n": 1}
 
 
@@ -225,3 +224,72 @@ def test_an_answer_is_written_beside_commands_without_one(mode, checkpointer, co
     assert state["output"] == {"n": 5}
     assert [params["n"] for params in model.calls] == [0, 5]
     assert reviews(mode, graph, thread()) == []
+
+
+@pytest.mark.parametrize("by_id", [False, True])
+def test_an_answer_to_a_call_is_not_given_to_an_own_question_of_the_node(checkpointer, mode, by_id):
+    """Nor to a question after one that was answered by its id."""
+    options = {"output": dict[str, int], "name": "count"}
+    model = Model(goal=1)
+
+    async def anode(state):
+        output = await aretry_llm_call(mode.colour(model), state["params"], **options)
+        return {"output": [output, interrupt("To whom?"), interrupt("Send it?")]}
+
+    def node(state):
+        output = retry_llm_call(model, state["params"], **options)
+        return {"output": [output, interrupt("To whom?"), interrupt("Send it?")]}
+
+    builder = StateGraph(State).add_node("ask", anode if mode.is_async else node)
+    graph = builder.add_edge(START, "ask").compile(checkpointer=checkpointer)
+    mode.invoke(graph, {"params": {"n": 0}}, thread())
+
+    def asked():
+        (question,) = mode.call(graph, "get_state", thread()).interrupts
+        return question
+
+    for reply, then in ((EDIT, "To whom?"), ("Ada", "Send it?"), ("yes", None)):
+        given = {asked().id: reply} if by_id and reply == "Ada" else reply
+        state = mode.invoke(graph, Command(resume=given), thread())
+        assert then is None or asked().value == then
+    assert state["output"] == [{"n": 1}, "Ada", "yes"]
+    assert len(model.calls) == 2
+
+
+def test_a_plain_answer_of_a_run_that_crashed_is_gone_when_another_came(mode, checkpointer):
+    """It was meant for the question that the newer answer, by id, has decided."""
+    crashes, made = [], []
+
+    def delete(params):
+        made.append(params["what"])
+        if "sure" not in params:
+            raise ValueError("are you sure?")
+        return params["what"]
+
+    def begin():
+        if crashes:
+            raise crashes.pop()
+
+    async def anode(state):
+        begin()
+        return {"output": [await aretry_llm_call(delete, {"what": w}) for w in "ab"]}
+
+    def node(state):
+        begin()
+        return {"output": [retry_llm_call(delete, {"what": w}) for w in "ab"]}
+
+    builder = StateGraph(State).add_node("ask", anode if mode.is_async else node)
+    graph = builder.add_edge(START, "ask").compile(checkpointer=checkpointer)
+    sure = {"type": "edit", "params": {"sure": True}}
+    mode.invoke(graph, {}, thread())
+    crashes.append(ConnectionError())
+    with pytest.raises(ConnectionError):
+        mode.invoke(graph, Command(resume=sure), thread())
+    (review,) = reviews(mode, graph, thread())
+    kept = {"type": "respond", "output": "kept"}
+    mode.invoke(graph, Command(resume={review.interrupt_id: kept}), thread())
+
+    mode.invoke(graph, None, thread())
+    (review,) = reviews(mode, graph, thread())
+    assert (review.params, review.problem, made) == ({"what": "b"}, None, ["a", "b"])
+    assert answer(mode, graph, thread(), sure)["output"] == ["kept", "b"]

@@ -37,7 +37,7 @@ class Look:
         self.told.append(
             {
                 "configurable": configurable,
-                "has_answer": run_config.has_answer(configurable),
+                "has_answer": run_config.has_answer(),
                 "may_be_resumed": run_config.may_be_resumed(configurable),
                 "node_attempt": run_config.node_attempt(configurable),
                 "began_at": run_config.began_at(configurable),
@@ -68,6 +68,23 @@ def test_the_scratchpad_has_the_answers_and_the_counter_of_subgraphs():
 def test_an_answer_is_in_the_scratchpad_before_it_is_asked_for():
     """`has_answer` tells whether an `interrupt` would return at once."""
     assert [told["has_answer"] for told in Look(asks=True).told] == [False, True]
+
+
+def test_answers_by_id_are_known_before_they_are_asked_for():
+    """Also an answer to a question that is not asked in this run."""
+    told = []
+
+    def ask(_):
+        told.append((dict(run_config.answers_by_id()), run_config.has_answer()))
+        interrupt("?")
+        return {}
+
+    builder = StateGraph(dict).add_node("ask", ask).set_entry_point("ask")
+    graph = builder.compile(checkpointer=InMemorySaver())
+    (asked,) = graph.invoke({}, thread())["__interrupt__"]
+    graph.invoke(Command(resume={"0" * 32: "no"}), thread())
+    graph.invoke(Command(resume={asked.id: "yes"}), thread())
+    assert told == [({}, False), ({"0" * 32: "no"}, True), ({asked.id: "yes"}, True)]
 
 
 def test_a_task_says_whether_it_runs_a_graph_or_a_function_that_invokes_it():
