@@ -172,7 +172,10 @@ class Results(State, total=False):
 @pytest.mark.parametrize("form", ["node", "function"])
 @pytest.mark.parametrize("how", ["replayed", "forked"])
 def test_a_node_that_is_retried_in_a_run_from_an_old_checkpoint_calls_once(form, how):
-    """LangGraph would have its subgraphs begin anew, with the same key."""
+    """LangGraph would have its subgraphs begin anew, with the same key.
+
+    Without an update the run continues the finished call, and requests nothing.
+    """
     keys: list[str] = []
     failures: list[int] = []
 
@@ -204,7 +207,7 @@ def test_a_node_that_is_retried_in_a_run_from_an_old_checkpoint_calls_once(form,
     graph.invoke(None, config)
 
     assert len(failures) == 3
-    assert len(keys) == len(set(keys)) == 2
+    assert len(keys) == len(set(keys)) == (2 if how == "forked" else 1)
 
 
 @pytest.mark.parametrize("form", ["node", "function"])
