@@ -219,8 +219,10 @@ def is_ours(function: Any) -> bool:
     """Return whether a value is a public function of this package, which is never a callback."""
     if not inspect.isfunction(function) or "." in function.__qualname__:
         return False
-    # `checked` wraps public functions. A function that one of them made has a dotted name.
-    return function.__module__.startswith(_PACKAGE) and hasattr(function, "__wrapped__")
+    # `checked` wraps public functions. A function that one of them made has a dotted name, and a
+    # function made by `exec` may have no module.
+    module: str | None = function.__module__
+    return (module or "").startswith(_PACKAGE) and hasattr(function, "__wrapped__")
 
 
 def _may_wait(result: Any) -> bool:

@@ -191,10 +191,11 @@ def _note_review(given: StepInput, update: Mapping[str, Any]) -> None:
     records: list[Any] = (written.value if isinstance(written, Overwrite) else written) or []
     last: Any = records[-1] if records else {}
     number = last.get("number", len(given.attempts))
+    if before is not None and (after is None or after["review_id"] != before["review_id"]):
+        given.run.slot.execution.settled.add(before["review_id"])
     if before is not None and after is None:
         here = (given.run.thread, given.namespace, before["review_id"], before["asked_at"])
         given.run.answered.append(row_of(*here))
-        given.run.slot.execution.settled.add(before["review_id"])
         if (decision := last.get("decision")) is not None:
             reviewed: Any = {**(given.attempts[-1] if given.attempts else {}), **last}
             trace.decided(decision, reviewed, before["asked_at"], settings.name)

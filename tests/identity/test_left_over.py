@@ -293,3 +293,17 @@ def test_a_plain_answer_of_a_run_that_crashed_is_gone_when_another_came(mode, ch
     (review,) = reviews(mode, graph, thread())
     assert (review.params, review.problem, made) == ({"what": "b"}, None, ["a", "b"])
     assert answer(mode, graph, thread(), sure)["output"] == ["kept", "b"]
+
+
+def test_a_bad_answer_by_id_is_refused_with_its_own_reason(form, mode, checkpointer):
+    """The question that is asked again is not taken for one after the answer."""
+    model = Model()
+    graph = one_call(form, mode, model, checkpointer)
+    mode.invoke(graph, {"params": {"n": 0}}, thread())
+    for bad in ("maybe", "perhaps"):
+        (review,) = reviews(mode, graph, thread())
+        mode.invoke(graph, Command(resume={review.interrupt_id: bad}), thread())
+        (again,) = reviews(mode, graph, thread())
+        assert bad in again.problem
+        assert again.review_id != review.review_id
+    assert len(model.calls) == 1
