@@ -120,8 +120,8 @@ def task_paths(configurable: Mapping[str, Any]) -> list[Any]:
             for given in value.args if isinstance(value, partial) else ():
                 if hasattr(given, "path") and hasattr(given, "triggers"):
                     paths.insert(0, given.path)
-            if around is None and (loop := _loop_of(value)) is not None:
-                around = loop.config.get("configurable")
+        loop = _loop_around(here)
+        around = None if loop is None else loop.config.get("configurable")
     return paths
 
 
@@ -132,24 +132,29 @@ def outermost_loop(configurable: Mapping[str, Any]) -> Any:
     place of the checkpoint before it (`prev_checkpoint_config`), and whether the run began from an
     earlier checkpoint of the thread (`is_replaying`).
     """
+    loop = _loop_around(configurable)
+    if loop is None or not loop.is_nested:
+        return loop
+    return outermost_loop(loop.config["configurable"])
+
+
+def _starters(configurable: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield the function with which a task starts a `@task`."""
     for value in configurable.values():
-        if (loop := _loop_of(value)) is not None:
-            return outermost_loop(loop.config["configurable"]) if loop.is_nested else loop
+        starter: Any = value
+        if isinstance(value, FunctionType):  # A node with a timeout has this function in a closure.
+            starter = inspect.getclosurevars(value).nonlocals.get("call")
+        if isinstance(starter, partial) and "schedule_task" in starter.keywords:
+            yield starter
+
+
+def _loop_around(configurable: Mapping[str, Any]) -> Any:
+    """Return LangGraph's running loop of a task's graph, from the starter of its `@task`s."""
+    for starter in _starters(configurable):
+        loop: Any = getattr(starter.keywords["schedule_task"], "__self__", None)
+        if loop is not None:
+            return loop
     return None
-
-
-def _starter(value: Any) -> Any:
-    """Return the function with which a task starts a `@task`, if a value is or holds it."""
-    if isinstance(value, FunctionType):  # A node with a timeout has this function in a closure.
-        value = inspect.getclosurevars(value).nonlocals.get("call")
-    keywords: Any = getattr(value, "keywords", None)
-    return value if isinstance(keywords, dict) and "schedule_task" in keywords else None
-
-
-def _loop_of(value: Any) -> Any:
-    """Return LangGraph's running loop of a graph, from the function that starts a `@task`."""
-    starter = _starter(value)
-    return starter and getattr(starter.keywords["schedule_task"], "__self__", None)
 
 
 def is_run_by_task(configurable: Mapping[str, Any], graph: object) -> bool:
@@ -160,7 +165,7 @@ def is_run_by_task(configurable: Mapping[str, Any], graph: object) -> bool:
     """
     if scratchpad_in(configurable) is None:
         return False
-    for starter in filter(None, map(_starter, configurable.values())):
+    for starter in _starters(configurable):
         task: Any = starter.args[0]()
         return task is None or graph in _runnables_in(task.proc)
     return True
