@@ -65,7 +65,7 @@ async def find_slot(
     """
     scratchpad = scratchpad_in(configurable)
     if saver is None or scratchpad is None:
-        return Slot(Execution())
+        return Slot()
     number, task = node_attempt(configurable), str(configurable["checkpoint_ns"])
     with _making:
         attempts = _executions.setdefault(scratchpad.get_null_resume, {})

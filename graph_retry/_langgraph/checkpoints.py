@@ -74,8 +74,7 @@ def line_of(roots: Mapping[str, CheckpointTuple]) -> dict[str, bool]:
     line = dict.fromkeys(roots, False)
     here, after, is_step = next(iter(roots), ""), "", True
     while here in roots:
-        # LangGraph's copy of a checkpoint has the same parent as the original.
-        line[here] = is_step or _step(roots[after]) > _step(roots[here]) + 1
+        line[here] = is_step or is_copy(roots[after].metadata, roots[here])
         is_step = roots[here].metadata.get("source") == "loop"
         here, after = parent_of(roots[here]), here
     if here and roots[after].metadata.get("source") != "fork":
@@ -83,8 +82,13 @@ def line_of(roots: Mapping[str, CheckpointTuple]) -> dict[str, bool]:
     return line
 
 
-def _step(saved: CheckpointTuple) -> int:
-    return saved.metadata.get("step", -1)
+def is_copy(metadata: Mapping[str, Any], parent: CheckpointTuple) -> bool:
+    """Return whether the checkpoint with this metadata and parent copies another checkpoint.
+
+    LangGraph's copy of a checkpoint has the same parent as the original, and a later step.
+    """
+    step: int = metadata.get("step", -1)
+    return step > parent.metadata.get("step", -1) + 1
 
 
 def values_of(saved: CheckpointTuple) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import json
 import logging
 from collections.abc import Collection, Mapping
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 from langchain_core.runnables import RunnableConfig
@@ -26,6 +26,7 @@ from langgraph.checkpoint.base import (
 
 from graph_retry._functions.awaiting import SharedReads, sync_or_async
 from graph_retry._langgraph.checkpoints import (
+    is_copy,
     list_checkpoints,
     namespace_of,
     newest_checkpoint,
@@ -52,7 +53,6 @@ FORK = "graph_retry_fork"
 A server accepts no metadata, so there the key is in the run's `configurable`. Its value is a list
 with the JSON, because LangGraph would copy a plain string into each checkpoint.
 """
-
 
 _WHY_ENDED = {
     "input": "the thread was given a new input; answer with `resume` before",
@@ -115,28 +115,28 @@ async def _read_past_calls(
     before: Any = loop.prev_checkpoint_config or {}
     before = before.get("configurable", {}).get("checkpoint_id", "")
     told: Any = configurable.get(FORK)
-    note = told[0] if told else _note(loop.checkpoint_metadata, before, roots)
-    fork: ForkNote = json.loads(note)
+    fork = _fork({FORK: told[0]} if told else loop.checkpoint_metadata, before, roots)
     origins, origin = [here], fork["root"]
     # A fork of a fork also continues the calls that the first fork did not reach.
     while origin:
         origins.append(origin)
         root = roots.get(origin)
-        note = _note(root.metadata, parent_of(root), roots) if root else fork_note("")
-        origin = json.loads(note)["root"]
+        origin = _fork(root.metadata, parent_of(root), roots)["root"] if root else ""
     return PastCalls(fork, _made_from(origins, saved), continued_in(saved, origins))
 
 
-def _note(metadata: Mapping[str, Any], before: str, roots: Mapping[str, CheckpointTuple]) -> str:
-    """Return the fork note of a checkpoint; its root is empty if the checkpoint begins no fork.
+def _fork(
+    metadata: Mapping[str, Any], before: str, roots: Mapping[str, CheckpointTuple]
+) -> ForkNote:
+    """Return what a checkpoint forks; the root is empty if the checkpoint begins no fork.
 
-    A checkpoint by which LangGraph forks follows the one that it continues, in the next step. A
-    copy has the parent of the original instead.
+    LangGraph forks with a checkpoint whose parent is the one that it continues.
     """
     if FORK in metadata:
-        return str(metadata[FORK])
-    is_next = before in roots and roots[before].metadata.get("step", -1) + 1 == metadata.get("step")
-    return fork_note(before if metadata.get("source") == "fork" and is_next else "")
+        return cast("ForkNote", json.loads(metadata[FORK]))
+    parent = roots.get(before) if metadata.get("source") == "fork" else None
+    is_fork = parent is not None and not is_copy(metadata, parent)
+    return {"root": before if is_fork else "", "call": "", "answer": None}
 
 
 def continued_in(saved: list[CheckpointTuple], roots: Collection[str]) -> dict[str | None, str]:
@@ -175,7 +175,7 @@ async def tell_ended_reviews(saver: BaseCheckpointSaver[Any], thread_id: str | N
     if newest.metadata.get("source") == "fork":
         before = await read_checkpoint(saver, place_of(thread_id, "", parent_of(newest)))
         known = {} if before is None else {parent_of(newest): before}
-        root = json.loads(_note(newest.metadata, parent_of(newest), known))["root"]
+        root = _fork(newest.metadata, parent_of(newest), known)["root"]
         origin = await read_checkpoint(saver, place_of(thread_id, checkpoint_id=root))
     asked_again = {question.get("review_id") for question in questions_of(origin)}
     for head in await list_checkpoints(saver, place, before=newest.config, limit=1):

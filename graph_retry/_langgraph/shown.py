@@ -18,13 +18,8 @@ from langgraph.checkpoint.serde.types import INTERRUPT, RESUME
 from langgraph.config import get_config
 from langgraph.types import Interrupt
 
-from graph_retry._langgraph.checkpoints import (
-    NO_TASK,
-    put_writes,
-)
-from graph_retry._langgraph.run_config import (
-    began_at,
-)
+from graph_retry._langgraph.checkpoints import NO_TASK, put_writes
+from graph_retry._langgraph.run_config import began_at
 from graph_retry._state.namespaces import outermost
 from graph_retry._texts.json import is_object
 from graph_retry.records import INTERVENTION

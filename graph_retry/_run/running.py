@@ -36,7 +36,7 @@ from graph_retry._langgraph.run_config import (
 )
 from graph_retry._run.plan import Plan
 from graph_retry._run.step import RUN, LoopRun
-from graph_retry._state.execution import Execution, Slot
+from graph_retry._state.execution import Slot
 from graph_retry._state.identity import Made
 from graph_retry._state.namespaces import parts_of
 from graph_retry._state.position import ANSWER, LOOP, Loop, loop_of
@@ -187,15 +187,16 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
             is_task=is_task or not task,
         )
         waits: Loop | None = None
-        slot = Slot(Execution())
         if not task:
+            slot = Slot()
             waits = await self._waiting(configurable)
             # A new input of the thread ends its open review, which nobody can answer any more.
             if waits and waits["review"] and made.values is not None:
                 place = waits["review"]["review_id"], plan.settings.name
                 tell_ended(*place, str(configurable["thread_id"]))
-        elif saver is not None:
-            await make_table(saver)
+        else:
+            if saver is not None:
+                await make_table(saver)
             slot = await find_slot(made, configurable, inherited)
             # If the call has a different namespace than its task, the task makes several calls.
             if is_task and slot.namespace not in ("", task):

@@ -25,7 +25,7 @@ from graph_retry._run.keeping import with_whole_ledger
 from graph_retry._run.plan import Plan
 from graph_retry._run.tracing import CallTrace
 from graph_retry._state.attempts import readable
-from graph_retry._state.execution import Execution, Slot
+from graph_retry._state.execution import Slot
 from graph_retry._state.position import LOOP, Loop, loop_of
 from graph_retry._state.transitions import next_step
 from graph_retry.errors import ReplayMismatch
@@ -65,7 +65,7 @@ class LoopRun:
     task_path: str | None = None
     is_task: bool = False
     saver: BaseCheckpointSaver[Any] | None = None
-    slot: Slot = field(default_factory=lambda: Slot(Execution()))
+    slot: Slot = field(default_factory=Slot)
     trace: CallTrace = field(default_factory=CallTrace)
     answered: list[Row] = field(default_factory=list[Row])
 

@@ -80,98 +80,6 @@ class Running:
             pass
 
 
-@dataclass(eq=False)
-class Slot:
-    """A run of a call, and the place of the call's state.
-
-    execution: The execution of the task that makes the call.
-    namespace: The namespace of the call; empty if LangGraph itself has to choose it.
-    is_saved: Whether the namespace has a checkpoint.
-    past: The state of the call before a fork. None if this run need not copy that state.
-    note: A warning for reviewers that this new call may be meant to continue a waiting call.
-    running: This run, while it has not ended.
-    before: The earlier run of the call, if it may not have ended.
-    is_replaced: Whether a newer run of the call has begun, so that this run must save nothing.
-    """
-
-    execution: Execution
-    namespace: str = ""
-    is_saved: bool = False
-    past: dict[str, Any] | None = None
-    note: str | None = None
-    running: Running = field(default_factory=Running)
-    before: Slot | None = None
-    is_replaced: bool = False
-
-    async def take_over(self) -> None:
-        """Wait until the earlier run of the call has paused or ended, and replace it."""
-        before, self.before = self.before, None
-        if before is not None:
-            if before.running:
-                _LOG.warning("an earlier run of a call still runs (%s): waiting.", self.namespace)
-                await before.running.wait()
-            before.is_replaced = True
-
-    def check(self) -> None:
-        """Refuse to go on if a newer run has taken over. It would lose what this run saves.
-
-        Raises:
-            ReplayMismatch: If a newer run of the call has begun.
-        """
-        if self.is_replaced:
-            raise _replaced(self.namespace)
-
-    def start(self) -> None:
-        """Note that the call runs, until the slot is garbage or `end` is called."""
-        self.running.add(self)
-        self.execution.running.add(self)
-
-    def end(self) -> None:
-        """Note that the run of the call has paused or ended."""
-        self.running.remove(self)
-        self.execution.running.remove(self)
-
-    async def pause(self) -> None:
-        """Note that the run has paused, and wait until all calls of the task paused or ended.
-
-        Under `asyncio.gather`, the first call that pauses ends the task. The result of a model call
-        that still runs would be lost if the process ended then.
-        """
-        self.end()
-        try:
-            await self.execution.running.wait()
-        except CancelledError:
-            _LOG.warning(
-                "the pause of a call (%s) was cancelled while it waited for other calls of its "
-                "node: its review is saved, and is shown when the node makes the call again. To "
-                "limit the time of a call, use `timeout=` and not `asyncio.wait_for`.",
-                self.namespace,
-            )
-            raise
-
-    @contextmanager
-    def ended_by_errors(self) -> Generator[None, None, None]:
-        """Note that the run has ended if an error keeps it from going on."""
-        with ExitStack() as on_error:
-            on_error.callback(self.end)
-            yield
-            on_error.pop_all()
-
-    @contextmanager
-    def parked(self) -> Generator[None, None, None]:
-        """Note that the run does not go on while the reader of its stream has a part of it."""
-        self.end()
-        yield
-        self.start()
-
-
-def _replaced(namespace: str) -> ReplayMismatch:
-    return ReplayMismatch(
-        f"the node of this call ({namespace}) had ended, and was run again meanwhile: the newer "
-        "run makes the call. Await all calls of a node before it ends."
-    )
-
-
 @dataclass
 class Execution:
     """The calls that one execution of a task makes.
@@ -260,3 +168,95 @@ class Execution:
                 made.name,
             )
         bodies.add(body)
+
+
+@dataclass(eq=False)
+class Slot:
+    """A run of a call, and the place of the call's state.
+
+    execution: The execution of the task that makes the call.
+    namespace: The namespace of the call; empty if LangGraph itself has to choose it.
+    is_saved: Whether the namespace has a checkpoint.
+    past: The state of the call before a fork. None if this run need not copy that state.
+    note: A warning for reviewers that this new call may be meant to continue a waiting call.
+    running: This run, while it has not ended.
+    before: The earlier run of the call, if it may not have ended.
+    is_replaced: Whether a newer run of the call has begun, so that this run must save nothing.
+    """
+
+    execution: Execution = field(default_factory=Execution)
+    namespace: str = ""
+    is_saved: bool = False
+    past: dict[str, Any] | None = None
+    note: str | None = None
+    running: Running = field(default_factory=Running)
+    before: Slot | None = None
+    is_replaced: bool = False
+
+    async def take_over(self) -> None:
+        """Wait until the earlier run of the call has paused or ended, and replace it."""
+        before, self.before = self.before, None
+        if before is not None:
+            if before.running:
+                _LOG.warning("an earlier run of a call still runs (%s): waiting.", self.namespace)
+                await before.running.wait()
+            before.is_replaced = True
+
+    def check(self) -> None:
+        """Refuse to go on if a newer run has taken over. It would lose what this run saves.
+
+        Raises:
+            ReplayMismatch: If a newer run of the call has begun.
+        """
+        if self.is_replaced:
+            raise _replaced(self.namespace)
+
+    def start(self) -> None:
+        """Note that the call runs, until the slot is garbage or `end` is called."""
+        self.running.add(self)
+        self.execution.running.add(self)
+
+    def end(self) -> None:
+        """Note that the run of the call has paused or ended."""
+        self.running.remove(self)
+        self.execution.running.remove(self)
+
+    async def pause(self) -> None:
+        """Note that the run has paused, and wait until all calls of the task paused or ended.
+
+        Under `asyncio.gather`, the first call that pauses ends the task. The result of a model call
+        that still runs would be lost if the process ended then.
+        """
+        self.end()
+        try:
+            await self.execution.running.wait()
+        except CancelledError:
+            _LOG.warning(
+                "the pause of a call (%s) was cancelled while it waited for other calls of its "
+                "node: its review is saved, and is shown when the node makes the call again. To "
+                "limit the time of a call, use `timeout=` and not `asyncio.wait_for`.",
+                self.namespace,
+            )
+            raise
+
+    @contextmanager
+    def ended_by_errors(self) -> Generator[None, None, None]:
+        """Note that the run has ended if an error keeps it from going on."""
+        with ExitStack() as on_error:
+            on_error.callback(self.end)
+            yield
+            on_error.pop_all()
+
+    @contextmanager
+    def parked(self) -> Generator[None, None, None]:
+        """Note that the run does not go on while the reader of its stream has a part of it."""
+        self.end()
+        yield
+        self.start()
+
+
+def _replaced(namespace: str) -> ReplayMismatch:
+    return ReplayMismatch(
+        f"the node of this call ({namespace}) had ended, and was run again meanwhile: the newer "
+        "run makes the call. Await all calls of a node before it ends."
+    )

@@ -1,5 +1,7 @@
 """A review that somebody else answers while it is open on a screen: nothing typed is lost."""
 
+from contextlib import contextmanager
+
 import pytest
 
 from graph_retry import edit, resume
@@ -11,6 +13,20 @@ from tests.web.test_answers import opened, sent
 
 CONFIG = {"configurable": {"thread_id": "t1"}}
 BY_BOB = {**edit(model="large"), "by": "bob"}
+
+
+@contextmanager
+def visiting(desk, by_link):
+    """Open the one review, by its link or from the list, and begin to edit its params."""
+    secret = "a secret of at least 16 characters"
+    options = {"authorize": lambda _: None, "secret": secret} if by_link else {}
+    with desk.client(**options) as client:
+        (review,) = list_reviews(desk.graph)
+        link = Links("http://testserver", secret=secret).url_for(review)
+        address, page = (link, client.get(link).text) if by_link else opened(client)
+        form = Form(page)
+        form.choose("edit")
+        yield client, address, form
 
 
 def test_who_comes_late_is_told_so(desk):
@@ -34,14 +50,7 @@ def test_a_question_that_was_asked_again_meanwhile_keeps_what_was_typed(desk, by
     """Another person gave it to somebody: both tabs lead to the question as it is asked now."""
     desk.options["allowed_decisions"] = ["edit", "assign"]
     desk.wait()
-    secret = "a secret of at least 16 characters"
-    options = {"authorize": lambda _: None, "secret": secret} if by_link else {}
-    with desk.client(**options) as client:
-        (review,) = list_reviews(desk.graph)
-        link = Links("http://testserver", secret=secret).url_for(review)
-        address, page = (link, client.get(link).text) if by_link else opened(client)
-        form = Form(page)
-        form.choose("edit")
+    with visiting(desk, by_link) as (client, address, form):
         form.fill("text:/prompt", "How many apples?")
         resume(desk.graph, CONFIG, assign("bob"))
         late = sent(client, form)
@@ -59,14 +68,7 @@ def test_a_question_that_was_asked_again_meanwhile_keeps_what_was_typed(desk, by
 def test_an_answer_after_that_of_a_colleague_is_shown_with_the_colleagues_name(desk, by_link):
     """The text can be copied, and a link leads to the question that the thread asks now."""
     desk.wait()
-    secret = "a secret of at least 16 characters"
-    options = {"authorize": lambda _: None, "secret": secret} if by_link else {}
-    with desk.client(**options) as client:
-        (review,) = list_reviews(desk.graph)
-        link = Links("http://testserver", secret=secret).url_for(review)
-        address, page = (link, client.get(link).text) if by_link else opened(client)
-        form = Form(page)
-        form.choose("edit")
+    with visiting(desk, by_link) as (client, address, form):
         form.fill("text:/prompt", "How many ships?")
         form.fill("number:/temperature", "warm")
         form.fill("words.comment", "Count <twice>.")
