@@ -49,11 +49,11 @@ def test_no_file_is_long():
     assert {name: lines for name, lines in long.items() if lines > 400} == {}
 
 
-ROOM_LINES, ROOM_FILES = 1_500, 12
+ROOM_LINES, ROOM_FILES = 2_000, 14
 
 
 def test_a_room_is_read_in_an_hour():
-    """A folder of the package has at most 1,500 lines in 12 files, those of inner folders apart."""
+    """A folder of the package has at most 2,000 lines in 14 files, those of inner folders apart."""
     rooms = {path.parent for path in sources("graph_retry")} - {PACKAGE}
     sizes = {
         str(room.relative_to(PACKAGE)): (
