@@ -9,18 +9,17 @@ from contextlib import suppress
 from typing import Any
 
 from langgraph.errors import GraphBubbleUp
-from typing_extensions import TypeIs
 
 from graph_retry._functions.awaiting import AsyncUnderSyncError, run_sync
 from graph_retry._functions.calling import awaited
 from graph_retry._functions.signatures import declared_params, name_of
 from graph_retry._output.mistakes import place_of_bug, tell_bug
 from graph_retry._output.validator import Validator
-from graph_retry._texts.issues import REFUSED, cut, describe, issue, wrap_error
+from graph_retry._output.verdicts import UnclearError, issues_of, verdict_of
+from graph_retry._texts.issues import REFUSED, cut, describe, wrap_error
 from graph_retry._texts.json import is_array, is_object
 from graph_retry.records import Issue
 
-_VERDICT = {"ok", "data", "errors", "hopeless"}
 _FORMS = (
     'return a bool, the value, a list of issues or `{"ok": …}` with `data` or `errors`, or raise'
 )
@@ -41,9 +40,15 @@ class FunctionValidator(Validator):
     | returns `{"ok": False}`, optionally with `errors` | refused, for these issues |
     | returns a list | accepted if the list is empty, otherwise refused for these issues |
     | returns an exception | refused, for this reason |
-    | returns other plain JSON | accepted, and replaced by that JSON |
+    | returns the dict with other items | accepted, and replaced by this dict |
+    | returns a number, or a text for a text | accepted, and replaced by it |
 
-    Each issue in a list is a text, an exception or a dict like `Issue`.
+    A verdict may also say `success` or `valid` for `ok`, and `error` or `issues` for `errors`. A
+    dict that is no verdict must have all keys of the value, or one of its items unchanged. Any
+    other dict raises a `TypeError`, because it may be a refusal in words that are not known here.
+
+    Each issue in a list is a text, an exception or a dict like `Issue`. Its `path` is a JSON
+    Pointer, a list of keys, or a path in dots.
 
     A function can report that no other call could help. For this, a verdict or an issue has
     `hopeless: True`, or an exception has this attribute. Then no further attempt is made, and a
@@ -105,74 +110,22 @@ class FunctionValidator(Validator):
     def _decided(self, value: Any, given: Any, answer: Any) -> tuple[Any, list[Issue]]:
         """Return the value and its issues, by the table in the class docstring."""
         if answer is False:
-            return value, [self._issue(REFUSED)]
+            return value, issues_of([REFUSED], value)
         if answer is None or answer is True:
             return value, []
         if answer is given or (type(answer) is type(value) and answer == value):
             return answer, []
-        if self._is_verdict(answer, value):
-            if answer["ok"]:
-                return answer.get("data", value), []
-            errors = answer.get("errors") or [REFUSED]
-            issues = self._issues(errors if is_array(errors) else [errors])
-            if self._is_hopeless(answer):
-                issues[0]["hopeless"] = True
-            return value, issues
-        if isinstance(answer, Exception):
-            answer = [answer]
-        if is_array(answer):
-            return value, self._issues(answer)
-        if isinstance(answer, str) and not isinstance(value, str):
-            raise TypeError(
-                f"`output` validator `{self.name}` returned {describe(answer)}, which may mean "
-                f"several things: {_FORMS}"
-            )
+        try:
+            if is_object(answer) and (verdict := verdict_of(answer, value)) is not None:
+                return verdict.value if not verdict.issues else value, verdict.issues
+            if isinstance(answer, Exception):
+                answer = [answer]
+            if is_array(answer):
+                return value, issues_of(answer, value)
+            if isinstance(answer, str) and not isinstance(value, str):
+                raise UnclearError(
+                    f"returned {describe(answer)}, which may mean several things: {_FORMS}"
+                )
+        except UnclearError as error:
+            raise TypeError(f"`output` validator `{self.name}` {error}") from None
         return answer, []
-
-    def _is_verdict(self, answer: Any, value: Any) -> TypeIs[dict[str, Any]]:
-        """Tell a verdict (`{"ok": …}`) from a value that has a field named `ok`."""
-        if not (is_object(answer) and "ok" in answer):
-            return False
-        more = [f"`{key}`" for key in answer if key not in _VERDICT]
-        if not more and isinstance(answer["ok"], bool):
-            return True
-        if is_object(value) and "ok" in value:
-            return False
-        found = f"`ok` and {more[0]}" if more else f"`ok` {describe(answer['ok'])}"
-        raise TypeError(
-            f"`output` validator `{self.name}` returned a dict with {found}: in a verdict, `ok` is "
-            "True or False, and `data` or `errors` may stand beside it; to return the dict as the "
-            'value, give `{"ok": True, "data": …}`'
-        )
-
-    def _issues(self, reasons: list[Any]) -> list[Issue]:
-        listed: list[Issue] = []
-        for reason in reasons:
-            raised = wrap_error(reason) if isinstance(reason, Exception) else []
-            listed += raised or [self._issue(reason)]
-        return listed
-
-    def _issue(self, error: Any) -> Issue:
-        reason = error if is_object(error) else {"message": error}
-        if not isinstance(reason.get("message"), str):
-            raise TypeError(
-                f"`output` validator `{self.name}` listed {describe(error)} as an issue; that is a "
-                "text, an exception or a dict with `message` and perhaps `path`, `code`, "
-                "`expected`, `received`; to return a list as the value, return "
-                '`{"ok": True, "data": […]}`'
-            )
-        path, code = reason.get("path") or "", reason.get("code") or "refused"
-        path = f"/{path}" if isinstance(path, str) and path[:1] not in ("", "/") else path
-        message = reason["message"] or REFUSED
-        expected, received = reason.get("expected"), reason.get("received")
-        hopeless = self._is_hopeless(reason)
-        return issue(path, message, code, expected, received, hopeless=hopeless)
-
-    def _is_hopeless(self, answer: dict[str, Any]) -> bool:
-        given = answer.get("hopeless") or False
-        if not isinstance(given, bool):
-            raise TypeError(
-                f"`output` validator `{self.name}` returned {describe(given)} as `hopeless`: give "
-                "True or False"
-            )
-        return given

@@ -54,7 +54,8 @@ ACCEPTED = [
     pytest.param(False, True, False, id="true-for-a-boolean"),
     pytest.param({"a": 1}, [], {"a": 1}, id="no-issues"),
     pytest.param({"a": 1}, {"a": 2}, {"a": 2}, id="new-value"),
-    pytest.param({"a": 1}, {}, {}, id="new-empty-value"),
+    pytest.param({"a": 1}, {"b": 2, "a": "x"}, {"b": 2, "a": "x"}, id="new-value-with-more"),
+    pytest.param({"a": 1, "b": 2}, {"a": 1}, {"a": 1}, id="new-value-with-less"),
     pytest.param({"a": 1}, 0, 0, id="new-falsy-value"),
     pytest.param([3], [], [3], id="no-issues-for-a-list"),
     pytest.param([3, 1], {"ok": True, "data": [1, 3]}, [1, 3], id="new-list"),
@@ -66,8 +67,10 @@ ACCEPTED = [
     pytest.param({"a": 1}, {"ok": True, "data": [], "errors": []}, [], id="verdict-with-list"),
     pytest.param({"ok": False}, {"ok": False}, {"ok": False}, id="equal-to-a-verdict"),
     pytest.param({"a": 1}, {"ok": True, "data": None}, None, id="verdict-with-null"),
-    pytest.param({"ok": 1}, {"ok": True, "n": 1}, {"ok": True, "n": 1}, id="data-with-ok"),
-    pytest.param({"a": 1}, {"valid": False}, {"valid": False}, id="data-with-another-word"),
+    pytest.param({"a": 1}, {"success": True, "data": {"n": 1}}, {"n": 1}, id="zod-accepts"),
+    pytest.param({"a": 1}, {"valid": True, "errors": None}, {"a": 1}, id="ajv-accepts"),
+    pytest.param({"ok": 1}, {"success": True, "data": {"ok": True}}, {"ok": True}, id="of-ok"),
+    pytest.param({"ok": 1}, {"ok": True, "data": {"ok": True}}, {"ok": True}, id="of-ok-by-ok"),
     pytest.param({"errors": [1]}, {"errors": []}, {"errors": []}, id="data-with-errors"),
 ]
 REFUSED = [
@@ -90,6 +93,22 @@ REFUSED = [
     pytest.param(
         {}, {"ok": False, "errors": ["bad", RECORD]}, [("", "bad", "refused"), *FOUND], id="verdict"
     ),
+    pytest.param({}, {"success": False, "errors": ["bad"]}, [("", "bad", "refused")], id="success"),
+    pytest.param({}, {"valid": False, "errors": [RECORD]}, FOUND, id="valid"),
+    pytest.param({}, {"valid": False, "issues": [RECORD]}, FOUND, id="issues"),
+    pytest.param({"a": 1}, {"success": False, "error": {"issues": [RECORD]}}, FOUND, id="zod"),
+    pytest.param(
+        {},
+        {"ok": False, "error": KeyError("a")},
+        [("", "KeyError: 'a'", "unexpected_error")],
+        id="error",
+    ),
+    pytest.param(
+        {"errors": [1]},
+        {"success": False, "errors": ["bad"]},
+        [("", "bad", "refused")],
+        id="field-named-errors",
+    ),
     pytest.param(
         {}, {"ok": False}, [("", "the validator refused the value", "refused")], id="bare"
     ),
@@ -99,6 +118,20 @@ REFUSED = [
     pytest.param(
         {}, [{"path": "name", "message": "m"}], [("/name", "m", "refused")], id="path-name"
     ),
+    *[
+        pytest.param(value, [{"path": path, "message": "m"}], [(found, "m", "refused")], id=path)
+        for value, path, found in [
+            ({}, "a.b", "/a/b"),
+            ({"a": {"b": 1}}, "a.b", "/a/b"),
+            ({"a.b": 1}, "a.b", "/a.b"),
+            ({}, "rows.0.price", "/rows/0/price"),
+            ({}, "rows[0].price", "/rows/0/price"),
+            ({}, "$.rows[1]", "/rows/1"),
+            ({}, "$", ""),
+            ({}, "rows/0", "/rows/0"),
+            ({}, "/a.b", "/a.b"),
+        ]
+    ],
 ]
 
 
@@ -127,7 +160,7 @@ def test_an_answer_that_refuses(value, answer, expected):
         pytest.param({}, [{"row": 1}], "as an issue", id="rows-for-a-dict"),
         pytest.param({}, [1], "as an issue", id="numbers-for-a-dict"),
         pytest.param({}, {"ok": False, "errors": [3]}, "as an issue", id="number-as-error"),
-        pytest.param({}, {"a": {1}}, "no plain JSON form", id="set-inside"),
+        pytest.param({"a": 1}, {"a": {1}}, "no plain JSON form", id="set-inside"),
         pytest.param([1], (1,), "no plain JSON form", id="tuple"),
         pytest.param({}, object(), "no plain JSON form", id="object"),
         pytest.param({}, Verdict(True), "no plain JSON form", id="verdict-as-an-object"),
@@ -142,6 +175,23 @@ def test_an_answer_that_refuses(value, answer, expected):
             {}, {"ok": False, "reason": "bad"}, "a dict with `ok` and `reason`", id="more"
         ),
         pytest.param({}, {"ok": True, "rows": 1}, "a dict with `ok` and `rows`", id="rows"),
+        pytest.param({"a": 1}, {}, "is no verdict", id="errors-by-field-none"),
+        pytest.param({"a": 1, "b": 2}, {"a": ["low"]}, "is no verdict", id="errors-by-field"),
+        pytest.param({"a": 1}, {"passed": False}, "is no verdict", id="other-word"),
+        pytest.param({}, {"isValid": False}, "is no verdict", id="other-word-for-an-empty-dict"),
+        pytest.param({"a": 1}, {"status": "error", "message": "m"}, "is no verdict", id="status"),
+        pytest.param({"status": 1, "n": 2}, {"status": "no"}, "is no verdict", id="field-status"),
+        pytest.param([1], {"passed": False}, "is no verdict", id="other-word-for-a-list"),
+        pytest.param("a", {"passed": False}, "is no verdict", id="other-word-for-a-text"),
+        pytest.param({"a": 1}, {"errors": ["bad"]}, "`errors`, but without", id="reasons-alone"),
+        pytest.param({"a": 1}, {"data": 1, "error": None}, "`error`, but without", id="no-state"),
+        pytest.param({"a": 1}, {"a": 1, "valid": False}, "`valid` and `a`", id="marked-value"),
+        pytest.param({"a": 1}, {"ok": True, "valid": True}, "`ok` and `valid`", id="two-states"),
+        pytest.param({"a": 1}, {"ok": True, "errors": ["bad"]}, "together with", id="yes-and-no"),
+        pytest.param({"a": 1}, {"valid": None, "errors": ["b"]}, "`valid` null", id="null"),
+        pytest.param({"ok": 1}, {"ok": False, "reason": "b"}, "`ok` and `reason`", id="field-ok"),
+        pytest.param({"ok": 1, "n": 2}, {"ok": False, "n": 2}, "value has as well", id="changed"),
+        pytest.param({"valid": True}, {"valid": False}, "value has as well", id="field-valid"),
         pytest.param({}, {"ok": "yes"}, 'a dict with `ok` "yes"', id="text-ok"),
         pytest.param({}, {"ok": 0, "errors": ["bad"]}, "a dict with `ok` 0", id="number-ok"),
         pytest.param({}, [{"msg": "bad"}], "as an issue", id="pydantic"),
@@ -152,6 +202,18 @@ def test_an_answer_that_no_rule_covers_is_refused(value, answer, named):
     """The error shows what came and how to say it clearly."""
     with pytest.raises(TypeError, match=named):
         build_validator(lambda given: answer).check(value)
+
+
+@pytest.mark.parametrize("form", ["function", "node"])
+@pytest.mark.parametrize("no", [{"success": False, "errors": ["low"]}, {"valid": False}])
+def test_a_refusal_ends_no_call(form, no):
+    """In both forms a person is asked, and the refusal is no output."""
+    graph = one_call(
+        form, None, Model(lambda params: '{"n": 0}'), InMemorySaver(), output=lambda v: no
+    )
+    asked = graph.invoke({"params": {}}, thread())
+    assert "__interrupt__" in asked
+    assert asked.get("output") is None
 
 
 @pytest.mark.parametrize(
