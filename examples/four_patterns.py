@@ -54,12 +54,11 @@ def show(pattern: str, review: PendingReview) -> None:
 client = Client()
 
 # 1. A closure: nothing to tweak, so a person can only try again, answer or stop.
-show(
-    "closure", ask_for(create_retry_node(lambda _: client.generate("hi"), None, name="greet"), None)
-)
+show("closure", ask_for(create_retry_node(lambda: client.generate("hi"), None, name="greet"), None))
 # expect: closure: greet {} approve, reject, respond
 
 # 2. A bound method: works, but the name and the params say little. Better avoided.
+# A method with keyword arguments only, as of many SDKs, gets the params by name.
 show("method", ask_for(create_retry_node(client.generate, dict), {"prompt": "hi"}))
 # expect: method: Client.generate {'prompt': 'hi'} approve, edit, reject, respond, comment
 

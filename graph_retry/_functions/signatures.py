@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Generic, Protocol, TypeVar, cast, get_type_hints
+from functools import partial
+from typing import Annotated, Any, Generic, Literal, Protocol, TypeVar, cast, get_type_hints
 
 from langchain_core.runnables import Runnable
 from pydantic import BaseModel
@@ -38,12 +39,15 @@ class AttemptContext:
 LLMCall = (
     Callable[[ParamsT], ResultT]
     | Callable[[ParamsT, AttemptContext], ResultT]
+    | Callable[[], ResultT]
     | Runnable[ParamsT, ResultT]
 )
 """A model call: a function (sync or async), or a LangChain runnable such as a chat model.
 
 A model call gets a copy of the params. A function also gets an `AttemptContext` if its second
-parameter has that annotation or the name `context`. The result is a text, a LangChain message, a
+parameter has that annotation or the name `context`. A function with keyword arguments only, such as
+the method of an SDK, gets dict params by name. If the params are None, the function may have no
+parameter. The result is a text, a LangChain message, a
 `Completion` or any other value. If the model call raises an error, the attempt has failed.
 """
 
@@ -145,53 +149,95 @@ def name_of(function: Callable[..., Any] | Runnable[Any, Any], default: str) -> 
     return default if name == "<lambda>" else name
 
 
-def bind_call(
-    llm_call: Callable[..., Any] | Runnable[Any, Any],
-) -> Callable[[Any, AttemptContext], tuple[Any, ...]]:
-    """Return a function that builds the positional arguments for `llm_call`.
+@dataclass(frozen=True)
+class Passing:
+    """How a function gets the params: as one object, by name, or not at all.
 
-    If the second parameter is named `context` (or annotated `AttemptContext`), the arguments are
-    the params and the context. Otherwise, and for a runnable, they are the params alone.
+    The function gets them by name if it takes keyword arguments only, as methods of many SDKs do.
+    """
+
+    name: str
+    by: Literal["position", "name", "nothing"] = "position"
+    has_context: bool = False
+    signature: inspect.Signature | None = None
+
+    def bound(
+        self, llm_call: Any, params: Any, context: AttemptContext
+    ) -> tuple[Callable[..., Any] | Runnable[Any, Any], tuple[Any, ...]]:
+        """Return the function to call in one attempt, and its arguments by position."""
+        if self.by == "nothing":
+            return llm_call, ()
+        if self.by == "position":
+            return llm_call, ((params, context) if self.has_context else (params,))
+        own = {"context": context} if self.has_context else {}
+        return partial(llm_call, **own, **(params or {})), ()
+
+    def check_kind(self, kind: type[Any]) -> None:
+        """Raise if params of this class cannot be passed; None has the class `NoneType`."""
+        if self.by == "nothing" and kind is not type(None):
+            raise TypeError(
+                f"`{self.name}` takes no params, so nobody could change anything about its call: "
+                "give it one parameter, or pass `None` as `params`."
+            )
+        if self.by == "name" and not issubclass(kind, dict | None):
+            raise TypeError(
+                f"`{self.name}` takes keyword arguments only, and gets the params by name: pass a "
+                f"dict as `params`, or wrap it, e.g. `lambda params: {self.name}(…)`."
+            )
+
+    def check_names(self, params: Mapping[str, Any]) -> None:
+        """Raise if the names of the params are not those of the function's arguments."""
+        if self.by != "name" or self.signature is None:
+            return
+        own = {"context"} if self.has_context else set[str]()
+        try:
+            self.signature.bind(**dict.fromkeys({*own, *params}))
+        except TypeError as error:
+            raise TypeError(
+                f"`{self.name}` gets the params by name, but cannot be called so: {error}."
+            ) from None
+
+
+def passing_to(llm_call: Callable[..., Any] | Runnable[Any, Any]) -> Passing:
+    """Return how `llm_call` gets the params.
+
+    A function with positional parameters gets the params as the first one. If the second one is
+    named `context` (or annotated `AttemptContext`), it gets the context. A runnable gets the params
+    alone.
 
     Raises:
-        TypeError: If `llm_call` is not callable, takes no params, or requires further arguments.
+        TypeError: If `llm_call` is not callable, or requires further arguments.
     """
-    if _takes_context(llm_call):
-        return lambda params, context: (params, context)
-    return lambda params, _context: (params,)
-
-
-def _takes_context(llm_call: Callable[..., Any] | Runnable[Any, Any]) -> bool:
+    name = name_of(llm_call, "llm_call")
     if isinstance(llm_call, Runnable):
-        return False
+        return Passing(name)
     if not callable(cast("object", llm_call)):
         kind = type(llm_call).__name__
         raise TypeError(f"`llm_call`, the first argument, must be a function, not `{kind}`.")
     try:
-        taken = [*inspect.signature(llm_call).parameters.values()]
+        signature = inspect.signature(llm_call)
     except (TypeError, ValueError):
-        return False
-    name = name_of(llm_call, "llm_call")
+        return Passing(name)
+    taken = [*signature.parameters.values()]
     in_turn = [p for p in taken if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD)]
     if not in_turn:
-        raise TypeError(
-            f"`{name}` takes no params, so nobody could change anything about its call: give it "
-            "one parameter, and pass as `params` what may be changed."
-        )
-    has_context = any(
-        p.kind is not p.VAR_POSITIONAL
-        and (p.name == "context" or p.annotation in (AttemptContext, "AttemptContext"))
-        for p in in_turn[1:2]
-    )
+        has_context = any(_is_context(p) and p.default is p.empty for p in taken)
+        return Passing(name, "name" if taken else "nothing", has_context, signature)
+    has_context = any(p.kind is not p.VAR_POSITIONAL and _is_context(p) for p in in_turn[1:2])
     named = [p for p in taken if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     needed = [p for p in named if p.default is p.empty and p not in in_turn[: 1 + has_context]]
     if missing := [f"`{p.name}`" for p in needed]:
         raise TypeError(
             f"`{name}` needs {', '.join(missing)}, but it is called as `llm_call(params)` or "
             "`llm_call(params, context)`: move what a person might change into params and "
-            "capture the rest, e.g. with a lambda."
+            f"capture the rest, e.g. with a lambda (for a dict, `lambda params: {name}(**params)`)."
         )
-    return has_context
+    return Passing(name, "position", has_context)
+
+
+def _is_context(parameter: inspect.Parameter) -> bool:
+    declared = parameter.annotation in (AttemptContext, "AttemptContext")
+    return declared or parameter.name == "context"
 
 
 def declared_params(llm_call: Callable[..., Any] | Runnable[Any, Any]) -> type[Any] | None:
@@ -208,7 +254,9 @@ def declared_params(llm_call: Callable[..., Any] | Runnable[Any, Any]) -> type[A
     if not inspect.isroutine(llm_call) or hasattr(llm_call, "__wrapped__"):
         return None
     try:
-        first = next(iter(inspect.signature(llm_call).parameters))
+        first, parameter = next(iter(inspect.signature(llm_call).parameters.items()))
+        if parameter.kind in (parameter.KEYWORD_ONLY, parameter.VAR_KEYWORD):
+            return None
         declared = inspect.get_annotations(llm_call).get(first)
         if isinstance(declared, str):
             declared = get_type_hints(llm_call).get(first)

@@ -74,9 +74,10 @@ async def call_step(given: StepInput) -> dict[str, Any]:
             decided = author_role(record["author"]) in PEOPLE | {"agent"}
             if settings.budget is not None and not decided:
                 settings.budget.check()
+            called, arguments = plan.passing.bound(plan.llm_call, copy, _context(settings, record))
             result = await call(
-                plan.llm_call,
-                *plan.arguments(copy, _context(settings, record)),
+                called,
+                *arguments,
                 timeout=settings.timeout,
                 config=seen_from(run.caller, run.write, given.config),
                 receiver=reception,

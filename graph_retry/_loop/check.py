@@ -38,8 +38,6 @@ For a longer text, the value is parsed again when it is needed.
 _NOTHING = "NothingReturned"
 """The failure type if the function returned None although an output was expected."""
 
-_REFUSAL_KINDS: dict[str, FailureKind] = {"truncated": "truncated", "refusal": "refusal"}
-
 
 async def repair_step(given: StepInput) -> dict[str, Any]:
     """Read the raw text as JSON. This step repairs only syntax; `validate` checks the value."""
@@ -211,7 +209,8 @@ def _syntax_failure(
     parsed: ParsedOutput, announced: FailureKind | None, settings: Settings
 ) -> Failure:
     assert parsed.failure is not None  # noqa: S101
-    kind = announced or _REFUSAL_KINDS.get(parsed.failure["kind"], "invalid_syntax")
+    is_cut = parsed.failure["kind"] == "truncated"
+    kind = announced or ("truncated" if is_cut else "invalid_syntax")
     name = f"Invalid{_format_name(settings).upper()}"
     return {"kind": kind, "type": name, "message": parsed.failure["message"]}
 

@@ -11,7 +11,6 @@ from typing import Any
 from pydantic import BaseModel
 
 from graph_retry._functions.arguments import checked
-from graph_retry._output.function import FunctionValidator
 from graph_retry._output.types.validator import TypedValidator
 from graph_retry._output.validator import Checked, Validator, format_issues
 from graph_retry._texts.issues import describe, wrap_error
@@ -34,6 +33,9 @@ def build_validator(output: Any, *, strict: bool = False, check_formats: bool = 
     if isinstance(output, Validator):
         return output
     if callable(output):
+        # Most calls have a type or a schema, and need no code for functions.
+        from graph_retry._output.function import FunctionValidator  # noqa: PLC0415
+
         return FunctionValidator(output)
     raise TypeError(
         f"`output` is {describe(output)}; it must be a type that pydantic can validate, a JSON "

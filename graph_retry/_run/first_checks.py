@@ -72,6 +72,7 @@ def _check_functions(plan: Plan[Any], params: Encoded) -> None:
     """Raise if `locked` names an unknown field, or a function cannot work in this run."""
     settings = plan.settings
     check_fields("`locked` names", settings.locked, params.view)
+    plan.passing.check_names(params.view)
     _check_default(plan, params.view)
     for function in (
         getattr(plan.validator, "function", None),

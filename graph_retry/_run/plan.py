@@ -13,13 +13,13 @@ from langchain_core.runnables import Runnable
 from graph_retry._functions.arguments import WrongArgumentError, check_argument
 from graph_retry._functions.awaiting import AsyncUnderSyncError
 from graph_retry._functions.signatures import (
-    AttemptContext,
     LLMCall,
     OnRetry,
     ParamsT,
-    bind_call,
+    Passing,
     declared_params,
     name_of,
+    passing_to,
 )
 from graph_retry._output.build import SchemaOfParams, Validator, build_validator, format_issues
 from graph_retry._params.codec import ParamsCodec
@@ -32,7 +32,7 @@ from graph_retry.options import Settings
 class Plan(Generic[ParamsT]):
     """The user's functions, types and options for a call, checked.
 
-    arguments: Returns the positional arguments for `llm_call`, from the params and the context.
+    passing: How `llm_call` gets the params and the context.
     codec: Converts the params to JSON for graph state, and back.
     hooks: The functions of `on_retry`, in the order in which they are asked.
     validator: Checks outputs against `output=`; None if no output type was given.
@@ -40,7 +40,7 @@ class Plan(Generic[ParamsT]):
     """
 
     llm_call: Callable[..., Any] | Runnable[Any, Any]
-    arguments: Callable[[Any, AttemptContext], tuple[Any, ...]]
+    passing: Passing
     codec: ParamsCodec[ParamsT]
     hooks: tuple[Callable[..., Any], ...]
     validator: Validator | None
@@ -69,14 +69,15 @@ def make_plan(
         ValueError: If `locked` names a field that params do not have.
     """
     check_fields("`locked` names", settings.locked, codec.fields or None)
-    arguments, declared = _signature(llm_call)
+    passing, declared = _signature(llm_call)
+    passing.check_kind(codec.params_class)
     if declared is not None:
         _check_declared(llm_call, declared, codec)
     validator = _validator(output, settings)
     _check_default(settings, validator, codec.fields or None)
     return Plan(
         llm_call=llm_call,
-        arguments=arguments,
+        passing=passing,
         codec=codec,
         hooks=_hooks(on_retry),
         validator=validator,
@@ -103,18 +104,16 @@ def check_fields(what: str, names: Iterable[str], fields: Collection[str] | None
         )
 
 
-_Arguments = Callable[[Any, AttemptContext], tuple[Any, ...]]
-
-_known: WeakKeyDictionary[Any, tuple[_Arguments, type[Any] | None]] = WeakKeyDictionary()
+_known: WeakKeyDictionary[Any, tuple[Passing, type[Any] | None]] = WeakKeyDictionary()
 """A cache of the functions' signatures, because to read a signature takes long."""
 
 
-def _signature(llm_call: LLMCall[Any, Any]) -> tuple[_Arguments, type[Any] | None]:
-    """Return how to pass arguments to a function, and the class that it declares for its params."""
+def _signature(llm_call: LLMCall[Any, Any]) -> tuple[Passing, type[Any] | None]:
+    """Return how a function gets the params, and the class that it declares for them."""
     try:
         return _known[llm_call]
     except (KeyError, TypeError):
-        found = bind_call(llm_call), declared_params(llm_call)
+        found = passing_to(llm_call), declared_params(llm_call)
     # The cache cannot hold an object without a hash, or one that allows no weak reference.
     with suppress(TypeError):
         _known[llm_call] = found

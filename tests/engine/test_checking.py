@@ -66,7 +66,7 @@ def test_what_syntax_alone_can_mend_costs_no_retry(text, repair):
         ("no JSON here", "invalid_syntax"),
         ('{"name": "Ada", "age": 3', "truncated"),
         (Completion('{"name": "Ada", "age": 36', finish_reason="length"), "truncated"),
-        ("I'm sorry, but I can't help with that.", "refusal"),
+        ("I'm sorry, but I can't help with that.", "invalid_syntax"),
         (AIMessage("", additional_kwargs={"refusal": "I will not"}), "refusal"),
         (Completion("{}", finish_reason="content_filter"), "refusal"),
         ('{"name": "Ada"}', "invalid_schema"),

@@ -216,14 +216,6 @@ def test_texts_of_mistakes_are_redacted(caplog):
     assert "name 'NAME' is not defined" in warnings_of(caplog)[0]
 
 
-@pytest.mark.parametrize("call", [lambda: "x", lambda *, more=1: "x"])
-def test_a_call_without_a_parameter_is_refused(call):
-    """Nobody could change anything about it."""
-    for form in (lambda: create_retry_node(call, None), lambda: retry_llm_call(call, None)):
-        with pytest.raises(TypeError, match="`llm_call` takes no params, so nobody could change"):
-            form()
-
-
 def test_a_thread_without_the_runs_context_is_told_so():
     """A pool's thread knows nothing of the node; with a copy of the context it pauses."""
     errors = []

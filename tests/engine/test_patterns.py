@@ -1,5 +1,8 @@
 """The four ways to hand over a call, from a closure to an explicit params object."""
 
+import functools
+import types
+
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
@@ -7,7 +10,9 @@ from pydantic import BaseModel
 
 from graph_retry import (
     AnswerRefused,
+    AttemptContext,
     approve,
+    aretry_llm_call,
     create_retry_node,
     edit,
     pending_reviews,
@@ -40,7 +45,9 @@ class Studio:
         return f"{params.prompt} by {params.model}"
 
 
-def test_pattern_closure_without_params():
+@pytest.mark.parametrize("form", ["function", "node"])
+@pytest.mark.parametrize("has_parameter", [False, True])
+def test_pattern_closure_without_params(form, has_parameter):
     """With `None` params there is nothing to edit: retry, respond or cancel."""
     tries = []
 
@@ -51,16 +58,119 @@ def test_pattern_closure_without_params():
             raise ConnectionError(message)
         return "done"
 
-    builder = StateGraph(State)
-    builder.add_node("ask", lambda state: {"output": retry_llm_call(call, None)})
-    builder.add_edge(START, "ask")
-    graph = builder.compile(checkpointer=InMemorySaver())
+    def without():
+        return call(None)
+
+    llm_call = call if has_parameter else without
+    node = create_retry_node(llm_call, None)
+    if form == "function":
+        node = lambda state: {"output": retry_llm_call(llm_call, None)}  # noqa: E731
+    graph = compiled(node, InMemorySaver())
     graph.invoke({"params": None}, thread())
 
     with pytest.raises(AnswerRefused):
         resume(graph, thread(), edit(anything=1))
-    assert len(pending_reviews(graph, thread())) == 1
+    (review,) = pending_reviews(graph, thread())
+    allowed = review.value["review_configs"][0]["allowed_decisions"]
+    assert allowed == ["approve", "reject", "respond"]
     assert resume(graph, thread(), approve())["output"] == "done"
+    assert len(tries) == 2
+
+
+class Completions:
+    """A resource of an SDK whose method takes keyword arguments only, as OpenAI's and Anthropic's.
+
+    A decorator hides the method, as in these SDKs.
+    """
+
+    def __init__(self, mode):
+        self.seen = []
+        self.create = types.MethodType(mode.colour(type(self).create), self)
+
+    def create(self, *, model, messages, temperature=1.0):
+        """Refuse the small model."""
+        self.seen.append((model, len(messages), temperature))
+        if model == "small":
+            message = "overloaded"
+            raise ConnectionError(message)
+        return f"by {model}"
+
+
+@pytest.mark.parametrize("form", ["function", "node"])
+@pytest.mark.parametrize(
+    "wrap", [lambda method: method, functools.partial], ids=["bound", "partial"]
+)
+def test_pattern_method_with_keyword_arguments_only(mode, form, wrap):
+    """Dict params become its keyword arguments, and the question has the method's name."""
+    completions = Completions(mode)
+    create = wrap(completions.create)
+    params = {"model": "small", "messages": [{"role": "user", "content": "Hi"}]}
+    graph = compiled(node_of(form, mode, create, params), InMemorySaver())
+    mode.invoke(graph, {"params": params}, thread())
+    (review,) = reviews(mode, graph, thread())
+    state = answer(mode, graph, thread(), edit(model="large", temperature=0.5))
+
+    assert review.function_name == "Completions.create"
+    assert state["output"] == "by large"
+    assert completions.seen == [("small", 1, 1.0), ("large", 1, 0.5)]
+
+
+def test_a_context_is_passed_by_name_as_well():
+    """A function with keyword arguments only may have one for the facts about the attempt."""
+
+    def ask(*, prompt, context: AttemptContext):
+        return prompt, context.attempt
+
+    assert retry_llm_call(ask, {"prompt": "Hi"}) == ("Hi", 1)
+
+
+@pytest.mark.parametrize(
+    ("llm_call", "params", "named"),
+    [
+        (lambda: "x", {"a": 1}, "takes no params, so nobody could change"),
+        (lambda *, a: a, "text", "takes keyword arguments only"),
+        (lambda *, a: a, Image(prompt="a cat"), "takes keyword arguments only"),
+        (lambda *, a: a, {"b": 1}, "cannot be called so: missing a required argument: 'a'"),
+        (lambda *, a: a, {"a": 1, "b": 1}, "cannot be called so: got an unexpected keyword"),
+        (lambda *, a: a, None, "cannot be called so: missing a required argument: 'a'"),
+        (lambda a, b: a, {"a": 1, "b": 1}, r"needs `b`.*`lambda params: llm_call\(\*\*params\)`"),
+    ],
+)
+def test_params_that_do_not_fit_a_function_are_refused(llm_call, params, named):
+    """Before anything is called, and with what to give instead."""
+    with pytest.raises(TypeError, match=named):
+        retry_llm_call(llm_call, params)
+    kind = None if params is None else type(params)
+    with pytest.raises(TypeError, match=named):
+        compiled(create_retry_node(llm_call, kind), InMemorySaver()).invoke(
+            {"params": params}, thread()
+        )
+
+
+def test_a_function_of_any_keyword_arguments_gets_all_params():
+    """`**more` takes what the params have; with `None`, nothing is passed."""
+    assert retry_llm_call(lambda **more: more, {"a": 1, "b": 2}) == {"a": 1, "b": 2}
+    assert retry_llm_call(lambda *, a=1: a, None) == 1
+
+
+def compiled(node, saver):
+    """Compile a graph of one node."""
+    return (
+        StateGraph(State).add_node("ask", node).set_entry_point("ask").compile(checkpointer=saver)
+    )
+
+
+def node_of(form, mode, llm_call, params):
+    """Make a node of either form, in the mode's way."""
+    if form == "node":
+        return create_retry_node(llm_call, dict)
+    if not mode.is_async:
+        return lambda state: {"output": retry_llm_call(llm_call, params)}
+
+    async def node(state):
+        return {"output": await aretry_llm_call(llm_call, params)}
+
+    return node
 
 
 def test_pattern_bound_method(mode):

@@ -167,7 +167,7 @@ ROWS = [
     ("truncated", giving(Completion("", finish_reason="length")), True),
     ("context_overflow", raising(of_openai(400, "context_length_exceeded")), True),
     ("refusal", giving(WORDS), True),
-    ("refusal", giving("I'm sorry, but I can't help with that."), True),
+    ("invalid_syntax", giving("I'm sorry, but I can't help with that."), True),
     ("refusal", giving(Completion('{"n": 1}', finish_reason="content_filter")), True),
     ("rejected_input", raising(of_openai(400)), True),
     ("permanent", raising(of_openai(401)), False),

@@ -14,9 +14,7 @@ from typing_extensions import TypedDict
 
 from graph_retry.records import Repair
 
-RefusalKind = Literal[
-    "truncated", "elided", "ambiguous", "syntax", "no_json", "refusal", "too_deep"
-]
+RefusalKind = Literal["truncated", "elided", "ambiguous", "syntax", "no_json", "too_deep"]
 Grade = Literal["format", "assumed", "coerced", "guessed"]
 
 

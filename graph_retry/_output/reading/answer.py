@@ -52,10 +52,6 @@ _SCALAR = lazy(  # A value that is alone, or has only a label, tags and emphasis
     r"(?P<value>\"(?:[^\"\\\n]|\\.)*+\"|-?\d[\d.eE+-]*|true|false|null)(?:\s|[`*]|</?[\w|/-]+>)*\Z"
 )
 _ONLY_FENCE = lazy(r"(?:`{3,}|~{3,})[ \w-]*\s*(?:`{3,}|~{3,})?")
-_DECLINED = lazy(
-    r"(?i)\bi['’]?(?: a)?m (?:very |so |really )?(?:sorry|unable|afraid|not able)|\bi apologi[sz]e"
-    r"|\b(?:i|we) (?:can(?:no|'|’)t|can not|won(?:'|’)t|will not|am not able)\b|\bas an ai\b"
-)
 
 
 class Reason(NamedTuple):
@@ -238,8 +234,6 @@ def _scalar(text: str, start: int, wanted: Wanted) -> Document:
     except ValueError:
         match = None
     if match is None:
-        declined = _DECLINED.search(text)
-        refuse_if(declined, "refusal", start, "The model declined to answer.")
         raise Unreadable("no_json", start, "There is no JSON document in the text.")
     refuse_if(wanted.complete is False, "truncated", len(text), "The value may continue.")
     note = repair("surroundings", 0, f"left out around the answer: {text.strip()[:60]}")

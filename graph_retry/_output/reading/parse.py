@@ -115,7 +115,7 @@ def _dump(value: Any) -> str:
 
 def _refused(text: str, level: RepairLevel, refusal: Refusal) -> ParsedOutput:
     """Return the refusal, or a guessed value if `level` allows this and a guess is possible."""
-    may_guess = level == "aggressive" and refusal["kind"] not in {"no_json", "refusal"}
+    may_guess = level == "aggressive" and refusal["kind"] != "no_json"
     if may_guess and (value := _guess(text)) is not None:
         guessed = repair("guess", 0, f"guessed, because: {refusal['message']}", "guessed")
         return ParsedOutput(True, value, _dump(value), [guessed], lossless=False)

@@ -153,11 +153,9 @@ REFUSED: dict[str, list[str]] = {
         "function f() { return 1; }",
         "body { color: red; }",
         "[insert answer here]",
-        "n: true, data: [404]}",
-    ],
-    "refusal": [
         "I'm sorry, but I can't help with that.",
         "As an AI, I cannot do this.",
+        "n: true, data: [404]}",
     ],
     "syntax": [
         '[\\"A\\A\\", 1]',
