@@ -18,8 +18,7 @@ from langgraph.func import entrypoint
 
 from bench.markdown import table
 from graph_retry import pending_reviews, respond, resume, retry_llm_call
-from graph_retry.corrections import Correction, corrections_of
-from graph_retry.hooks import PastCorrections
+from graph_retry.data import Correction, PastCorrections, corrections_of
 
 CALLS, LAYOUTS = 600, 24
 

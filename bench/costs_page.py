@@ -6,8 +6,8 @@ test compares the two.
 
 from pathlib import Path
 
-from graph_retry._output.reading.answer import REASONS
-from graph_retry._output.reading.weighted.costs import (
+from graph_retry.lossless.answer import REASONS
+from graph_retry.lossless.weighted.costs import (
     ACCIDENTS,
     LOSSES,
     NOTATIONS,

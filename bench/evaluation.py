@@ -16,7 +16,7 @@ from langgraph.func import entrypoint
 
 from bench.markdown import table
 from graph_retry import pending_reviews, respond, resume, retry_llm_call
-from graph_retry.evaluate import evaluate
+from graph_retry.data import evaluate
 
 CALLS, LAYOUTS = 600, 20
 Model = Callable[[dict[str, Any]], str]

@@ -14,9 +14,9 @@ from langgraph.func import entrypoint
 
 from bench.markdown import table
 from graph_retry import approve, pending_reviews, respond, resume, retry_llm_call
-from graph_retry.history import every_ledger
+from graph_retry.data import summarize
 from graph_retry.hooks import Gate
-from graph_retry.metrics import summarize
+from graph_retry.threads import every_ledger
 
 CALLS, WRONG = 4_000, 0.10
 

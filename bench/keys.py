@@ -14,8 +14,8 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
 from examples.reviews.office import JOBS, graph
-from graph_retry.inbox import list_reviews
-from graph_retry.web import create_app
+from graph_retry.desk.web import create_app
+from graph_retry.threads import list_reviews
 from tests.web.conftest import chromium, serving
 
 NUMBER = 100

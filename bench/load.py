@@ -22,7 +22,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from bench.storage import postgres, sqlite
 from graph_retry import edit, pending_reviews, resume
-from graph_retry.inbox import list_reviews
+from graph_retry.threads import list_reviews
 from tests.loops import Model, fan_out, one_call, thread
 from tests.postgres_server import running_server
 

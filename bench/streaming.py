@@ -14,8 +14,8 @@ from pydantic import BaseModel, ConfigDict
 from pydantic_core import from_json
 
 from bench.markdown import table
-from graph_retry._output.partial import growing
-from graph_retry._output.partial.watch import Watch
+from graph_retry._core.output.partial import growing
+from graph_retry._core.output.partial.watch import Watch
 from graph_retry.output import Validator, build_validator, parse_output
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)

@@ -6,10 +6,9 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint
 
 from graph_retry import approve, respond, retry_llm_call
-from graph_retry.history import every_ledger
+from graph_retry.data import summarize
 from graph_retry.hooks import Gate
-from graph_retry.inbox import list_reviews
-from graph_retry.metrics import summarize
+from graph_retry.threads import every_ledger, list_reviews
 
 
 def classify(params: dict[str, Any]) -> dict[str, Any]:

@@ -8,8 +8,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint
 
 from graph_retry import pending_reviews, respond, resume, retry_llm_call
-from graph_retry.corrections import export
-from graph_retry.evaluate import evaluate
+from graph_retry.data import evaluate, export
 
 TOPICS = {"My parcel is broken": "damage", "Where is it?": "delivery", "Two bills?": "invoice"}
 

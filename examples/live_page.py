@@ -16,7 +16,7 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from graph_retry import AnswerRefused, StaleDecision, apending_reviews, aretry_llm_call
-from graph_retry.resumption import aresumption
+from graph_retry.threads import aresumption
 
 PAGE = """<!doctype html><meta name=viewport content=width=device-width><h1>Summary</h1>
 <pre id=out></pre><p id=log></p><form id=ask hidden><input name=model placeholder=model>

@@ -11,7 +11,7 @@ from langgraph.graph import StateGraph
 
 from graph_retry import AttemptsExhausted, create_retry_node, respond, retry_llm_call, review_later
 from graph_retry.hooks import SharedBudget
-from graph_retry.inbox import list_reviews
+from graph_retry.threads import list_reviews
 
 calls: list[str] = []
 

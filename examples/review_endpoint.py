@@ -8,7 +8,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint
 
 from graph_retry import AnswerRefused, StaleDecision, aresume, aretry_llm_call
-from graph_retry.inbox import alist_reviews
+from graph_retry.threads import alist_reviews
 
 
 def ask(params: dict[str, str]) -> str:

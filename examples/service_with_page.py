@@ -13,7 +13,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint
 
 from graph_retry import aretry_llm_call
-from graph_retry.web import Access, create_app
+from graph_retry.desk.web import Access, create_app
 
 
 def ask(params: dict[str, str]) -> str:

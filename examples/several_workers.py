@@ -16,7 +16,7 @@ from procrastinate import App, PsycopgConnector
 from psycopg import AsyncConnection
 
 from graph_retry import AttemptContext, aresume, aretry_llm_call, edit
-from graph_retry.inbox import alist_reviews
+from graph_retry.threads import alist_reviews
 
 DATABASE = os.environ["DATABASE_URL"]
 logging.getLogger("procrastinate").setLevel("ERROR")  # else: its tasks belong in a module

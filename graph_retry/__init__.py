@@ -2,18 +2,19 @@
 
 Call a model with `retry_llm_call`, `aretry_llm_call` or the node of `create_retry_node`. List the
 waiting reviews with `pending_reviews`, and answer them with `resume`. Other modules of the package
-have the rest: `hooks` (automation), `inbox` and `expiry` (all threads), `history`, `replay` and
-`rewind` (the ledger), `corrections` and `evaluate`, `output`, `metrics`, `plot` and `testing`.
+have the rest: `hooks` (automation), `threads` (all threads, their ledgers, ways back), `data`
+(corrections, evaluations, figures, plots), `observers` (messages to people), `agents`, `output`,
+`lossless` (the reader), `desk` (the page) and `testing`.
 """
 
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from graph_retry._functions.signatures import AttemptContext
-from graph_retry._output.completion import Completion
-from graph_retry._review.answers import accept, approve, comment, edit, reject, respond
-from graph_retry._review.review import Decision
-from graph_retry._texts.on_demand import on_demand
+from graph_retry._core.ground.functions.signatures import AttemptContext
+from graph_retry._core.ground.on_demand import on_demand
+from graph_retry._core.output.completion import Completion
+from graph_retry._core.review.answers import accept, approve, comment, edit, reject, respond
+from graph_retry._core.review.review import Decision
 from graph_retry.errors import (
     AnswerRefused,
     AttemptFailed,

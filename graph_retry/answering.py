@@ -10,10 +10,10 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Durability
 
-from graph_retry._functions.twins import async_twin, in_sync
-from graph_retry._review.answers import Answer, Answers
-from graph_retry._threads.resuming import resuming
-from graph_retry._threads.reviews import PendingReview, open_reviews, whole_reviews
+from graph_retry._core.ground.functions.twins import async_twin, in_sync
+from graph_retry._core.review.answers import Answer, Answers
+from graph_retry.threads._resuming import resuming
+from graph_retry.threads._reviews import PendingReview, open_reviews, whole_reviews
 
 __all__ = [
     "PendingReview",

@@ -15,20 +15,20 @@ from langgraph.errors import GraphInterrupt
 from langgraph.types import Interrupt
 from pydantic import JsonValue
 
-from graph_retry._functions.arguments import checked
-from graph_retry._functions.awaiting import naming_twin
-from graph_retry._functions.signatures import LLMCall, OnRetry, ParamsT, name_of
-from graph_retry._langgraph.run_config import thread_in_logs
-from graph_retry._loop.after_attempt import ended_error
-from graph_retry._loop.graph import function_graph, steps_allowed
-from graph_retry._loop.outcome import restore_value
-from graph_retry._params.codec import ParamsCodec
-from graph_retry._run.plan import Plan, make_plan
-from graph_retry._run.running import CALL
-from graph_retry._run.step import check_identity
-from graph_retry._state.identity import identity_of
-from graph_retry._state.position import LOOP, fresh_loop, loop_of
-from graph_retry._state.transitions import WITH_OUTPUT
+from graph_retry._core.ground.functions.arguments import checked
+from graph_retry._core.ground.functions.awaiting import naming_twin
+from graph_retry._core.ground.functions.signatures import LLMCall, OnRetry, ParamsT, name_of
+from graph_retry._core.langgraph.run_config import thread_in_logs
+from graph_retry._core.loop.after_attempt import ended_error
+from graph_retry._core.loop.graph import function_graph, steps_allowed
+from graph_retry._core.loop.outcome import restore_value
+from graph_retry._core.loop.run.plan import Plan, make_plan
+from graph_retry._core.loop.run.running import CALL
+from graph_retry._core.loop.run.step import check_identity
+from graph_retry._core.params.codec import ParamsCodec
+from graph_retry._core.state.identity import identity_of
+from graph_retry._core.state.position import LOOP, fresh_loop, loop_of
+from graph_retry._core.state.transitions import WITH_OUTPUT
 from graph_retry.errors import PauseSwallowed
 from graph_retry.options import OptionsWithoutAccept, RetryOptions, settle
 from graph_retry.records import Attempt

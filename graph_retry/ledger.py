@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from graph_retry._params.patch import readable_diff
-from graph_retry._review.decisions import ROWS
-from graph_retry._state.attempts import params_at, parsed_value, readable
-from graph_retry._state.namespaces import parts_of
+from graph_retry._core.params.patch import readable_diff
+from graph_retry._core.review.decisions import ROWS
+from graph_retry._core.state.attempts import params_at, parsed_value, readable
+from graph_retry._core.state.namespaces import parts_of
 from graph_retry.records import Attempt, shown_record
 
 __all__ = ["Ledger", "Outcome"]

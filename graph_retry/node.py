@@ -7,12 +7,12 @@ from typing import Any, Unpack, cast
 
 from langgraph.graph.state import CompiledStateGraph
 
-from graph_retry._functions.arguments import checked
-from graph_retry._functions.signatures import LLMCall, OnRetry, name_of
-from graph_retry._loop.graph import node_graph
-from graph_retry._params.codec import ParamsCodec
-from graph_retry._run.plan import make_plan
-from graph_retry._state.attempts import params_at, readable
+from graph_retry._core.ground.functions.arguments import checked
+from graph_retry._core.ground.functions.signatures import LLMCall, OnRetry, name_of
+from graph_retry._core.loop.graph import node_graph
+from graph_retry._core.loop.run.plan import make_plan
+from graph_retry._core.params.codec import ParamsCodec
+from graph_retry._core.state.attempts import params_at, readable
 from graph_retry.errors import AttemptsExhausted
 from graph_retry.options import RetryOptions, settle
 from graph_retry.records import Attempt

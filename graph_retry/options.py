@@ -7,13 +7,13 @@ from typing import Annotated, Any, Literal, cast, get_args
 from langgraph.types import RetryPolicy
 from typing_extensions import TypedDict
 
-from graph_retry._functions.arguments import Count, Name, Seconds, Size, check_options
-from graph_retry._functions.kinds import Within
-from graph_retry._functions.signatures import Hook
-from graph_retry._output.formats.format import Format, FormatName, format_named
-from graph_retry._review.answers import Reviewer, reject
-from graph_retry._review.decisions import BY_DEFAULT, ROWS
-from graph_retry._review.review import (
+from graph_retry._core.ground.functions.arguments import Count, Name, Seconds, Size, check_options
+from graph_retry._core.ground.functions.kinds import Within
+from graph_retry._core.ground.functions.signatures import Hook
+from graph_retry._core.output.formats.format import Format, FormatName, format_named
+from graph_retry._core.review.answers import Reviewer, reject
+from graph_retry._core.review.decisions import BY_DEFAULT, ROWS
+from graph_retry._core.review.review import (
     Decision,
     DecisionType,
     NotifyFunction,
@@ -118,7 +118,7 @@ class RetryOptions(_OtherOptions, total=False):
     reviewer: Functions (or runnables) `review -> decision | None`, asked in order before a person
         (default none); see `graph_retry.hooks.ReviewFunction`.
     expires_after: Seconds after which a review expires (default None: it waits for ever). A later
-        answer is refused. `graph_retry.expiry.expire_reviews` ends expired reviews.
+        answer is refused. `graph_retry.threads.expire_reviews` ends expired reviews.
     default_decision: The decision that ends an expired review: `reject(…)` (default) or another,
         except `defer` and `assign`, which leave it open. Its author is `system`.
     notify: Called with each question, a `graph_retry.hooks.Review`, a moment before the thread is

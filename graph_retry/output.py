@@ -9,20 +9,20 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from graph_retry._functions.arguments import checked
-from graph_retry._output import build
-from graph_retry._output.build import SchemaOfParams, heuristic
-from graph_retry._output.formats.format import Format, describe_format
-from graph_retry._output.reading import (
+from graph_retry._core.ground.functions.arguments import checked
+from graph_retry._core.ground.on_demand import lazy
+from graph_retry._core.output import build
+from graph_retry._core.output.build import SchemaOfParams, heuristic
+from graph_retry._core.output.formats.format import Format, describe_format
+from graph_retry._core.output.validator import Checked, Validator, format_issues
+from graph_retry.lossless import (
     NOTHING_KNOWN,
     ParsedOutput,
     Refusal,
     Unreadable,
     Wanted,
 )
-from graph_retry._output.reading.parse import document_in, read_output
-from graph_retry._output.validator import Checked, Validator, format_issues
-from graph_retry._texts.on_demand import lazy
+from graph_retry.lossless.parse import document_in, read_output
 from graph_retry.records import RepairLevel
 
 __all__ = [

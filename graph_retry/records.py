@@ -4,6 +4,8 @@ from typing import Any, Literal, NotRequired, cast
 
 from typing_extensions import TypedDict
 
+from graph_retry.lossless._ground import Repair, RepairLevel
+
 __all__ = [
     "SCHEMA_VERSION",
     "Attempt",
@@ -46,8 +48,6 @@ FailureKind = Literal[
     "permanent",
 ]
 
-RepairLevel = Literal["none", "minimal", "standard", "aggressive"]
-
 
 class Issue(TypedDict):
     """One error in a value that a model returned."""
@@ -69,24 +69,6 @@ class Issue(TypedDict):
 
     hopeless: NotRequired[bool]
     """True if the validator says that no other call can help."""
-
-
-class Repair(TypedDict):
-    """One change that was made to read a text as JSON, or to make a value fit its type."""
-
-    kind: str
-    """The kind of change, such as `trailing_comma`."""
-
-    position: int | None
-    """Character offset in the raw text; None if the change has no position there."""
-
-    grade: Literal["format", "assumed", "guessed", "coerced"]
-    """`format`: only the syntax changed. `assumed`: a missing piece was supplied, on evidence.
-    `guessed`: a piece was guessed, as only the level `aggressive` does. `coerced`: a value was
-    converted to its type."""
-
-    detail: str
-    """The change in words."""
 
 
 class Failure(TypedDict):

@@ -10,7 +10,7 @@ from langgraph.graph import START, StateGraph
 from langgraph_sdk import get_client
 from typing_extensions import TypedDict
 
-from graph_retry.expiry import aexpire_reviews
+from graph_retry.threads import aexpire_reviews
 
 
 class Nothing(TypedDict):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from examples.demo.calls import CallLog
-from graph_retry.cli.screen import printable
+from graph_retry.desk.cli.screen import printable
 from tests.terminal import DEADLINE_S, Terminal
 
 ROOT = Path(__file__).parent.parent

@@ -39,9 +39,13 @@ def test_importing_the_package_loads_nothing_that_langgraph_does_not_load():
 def test_importing_the_package_loads_only_what_every_call_uses():
     """Ready hooks, the reader of damaged text, questions and their answers are loaded on demand."""
     modules, _ = loaded("import graph_retry")
-    on_demand = ("answering", "hooks._escalation", "hooks._history", "hooks._past_corrections")
-    on_demand += ("hooks._model_reviewer", "ledger", "_threads", "_output.reading.parse", "web")
-    on_demand += ("_review.clients.table", "_review.clients.payload", "_review.judge")
+    on_demand = ("answering", "hooks._escalation", "hooks._history", "data._corrections.past")
+    on_demand += ("hooks._model_reviewer", "ledger", "threads", "lossless.parse", "desk")
+    on_demand += (
+        "_core.review.clients.table",
+        "_core.review.clients.payload",
+        "_core.review.judge",
+    )
     assert not set(modules) & {f"graph_retry.{name}" for name in on_demand}
     assert len([name for name in modules if name.startswith("graph_retry")]) <= 111
 
@@ -54,7 +58,7 @@ def test_names_on_demand_are_the_objects_of_their_modules():
         "from graph_retry.answering import resume\n"
         "assert hooks.escalate is escalate and graph_retry.resume is resume\n"
         "from graph_retry.hooks import *\n"
-        "assert shorten_history and PastCorrections and model_reviewer\n"
+        "assert shorten_history and escalate and model_reviewer\n"
         "from graph_retry import *\n"
         "assert pending_reviews and 'resume' in dir(graph_retry)"
     )

@@ -16,8 +16,8 @@ from langchain_core.language_models import FakeListChatModel
 from langgraph.checkpoint.memory import InMemorySaver
 
 from graph_retry import AnswerRefused, answering, approve, edit, reject, respond
+from graph_retry.data import replay
 from graph_retry.output import SchemaOfParams
-from graph_retry.replay import replay
 from nodes.image import sniffed
 from nodes.serving import NoModelError, chat_model
 from tests.loops import thread

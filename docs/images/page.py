@@ -14,7 +14,7 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 
 from examples.reviews.office import JOBS, graph
-from graph_retry.web import create_app
+from graph_retry.desk.web import create_app
 from tests.web.conftest import chromium, serving
 
 DAY, NIGHT = "light", "dark"

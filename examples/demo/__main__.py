@@ -19,9 +19,9 @@ from langgraph.config import get_config
 
 from examples.demo.calls import CallLog
 from graph_retry import AnswerRefused, AttemptContext, PendingReview, pending_reviews, resume
-from graph_retry.cli.answering.decide import Draft, UnreadableError, completed, from_line, ways
-from graph_retry.cli.screen import Screen
-from graph_retry.cli.show import show_ledger, show_review
+from graph_retry.desk.cli.answering.decide import Draft, UnreadableError, completed, from_line, ways
+from graph_retry.desk.cli.screen import Screen
+from graph_retry.desk.cli.show import show_ledger, show_review
 from graph_retry.ledger import Ledger
 from nodes.extract import Extraction, ask_model, build
 from nodes.serving import NoModelError, chat_model

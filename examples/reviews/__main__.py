@@ -25,7 +25,7 @@ async def start(path: Path) -> None:
 
 def main() -> None:
     """Start the jobs and the page, with the options of `graph-retry web`."""
-    from graph_retry.cli.app import app  # noqa: PLC0415 - the command, after the jobs' own imports
+    from graph_retry.desk.cli.app import app  # noqa: PLC0415 - the command, after the jobs' own imports
 
     path = Path(".demo") / "reviews.sqlite"
     path.parent.mkdir(exist_ok=True)

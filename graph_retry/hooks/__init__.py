@@ -6,10 +6,10 @@ function. The other objects are values of the options `feedback`, `reviewer`, `b
 
 from typing import TYPE_CHECKING
 
-from graph_retry._functions.signatures import Alternatives, HookTraits
-from graph_retry._review.answers import Reviewer, ReviewFunction
-from graph_retry._review.review import Review
-from graph_retry._texts.on_demand import on_demand
+from graph_retry._core.ground.functions.signatures import Alternatives, HookTraits
+from graph_retry._core.ground.on_demand import on_demand
+from graph_retry._core.review.answers import Reviewer, ReviewFunction
+from graph_retry._core.review.review import Review
 from graph_retry.hooks._budget import Budget, SharedBudget
 from graph_retry.hooks._feedback import FeedbackStrategy, feedback, feedback_text
 from graph_retry.hooks._gate import Gate
@@ -19,11 +19,8 @@ if TYPE_CHECKING:
     from graph_retry.hooks._escalation import escalate, fall_back, raise_limit
     from graph_retry.hooks._history import shorten_history
     from graph_retry.hooks._model_reviewer import model_reviewer
-    from graph_retry.hooks._past_corrections import PastCorrections
 else:
-    __getattr__ = on_demand(
-        __name__, "_escalation", "_history", "_model_reviewer", "_past_corrections"
-    )
+    __getattr__ = on_demand(__name__, "_escalation", "_history", "_model_reviewer")
 
 __all__ = [
     "Alternatives",
@@ -32,7 +29,6 @@ __all__ = [
     "Gate",
     "HookTraits",
     "Lessons",
-    "PastCorrections",
     "Review",
     "ReviewFunction",
     "Reviewer",

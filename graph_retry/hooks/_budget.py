@@ -16,10 +16,10 @@ from decimal import Decimal
 from numbers import Real
 from typing import Any, cast
 
-from graph_retry._functions.arguments import Amount, Count, Size, checked
-from graph_retry._output.failures import BudgetExceededError
-from graph_retry._state.attempts import tokens_of
-from graph_retry._texts.wording import counted, passed_as
+from graph_retry._core.ground.functions.arguments import Amount, Count, Size, checked
+from graph_retry._core.ground.wording import counted, passed_as
+from graph_retry._core.output.failures import BudgetExceededError
+from graph_retry._core.state.attempts import tokens_of
 from graph_retry.records import Attempt, Spent
 
 _NOTHING = Spent(tokens=0, cost=0.0, seconds=0.0, rounds=0)

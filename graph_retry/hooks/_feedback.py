@@ -11,10 +11,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from graph_retry._functions.arguments import Count, checked
-from graph_retry._params.codec import ParamsCodec
-from graph_retry._texts.issues import cut
-from graph_retry._texts.quoting import COMMENT, FEEDBACK, fenced, framed, issue_line, tame, unframed
+from graph_retry._core.ground.functions.arguments import Count, checked
+from graph_retry._core.ground.issues import cut
+from graph_retry._core.ground.quoting import (
+    COMMENT,
+    FEEDBACK,
+    fenced,
+    framed,
+    issue_line,
+    tame,
+    unframed,
+)
+from graph_retry._core.params.codec import ParamsCodec
 from graph_retry.errors import AttemptFailed
 from graph_retry.hooks._prompt import Prompt, content_of, plain_text, prompt_field, turns
 from graph_retry.records import Issue

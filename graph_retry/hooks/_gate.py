@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from graph_retry._functions.arguments import Share, checked
-from graph_retry._functions.awaiting import run_sync
-from graph_retry._functions.calling import call
-from graph_retry._state.attempts import parsed_value
-from graph_retry._texts.json import digest, is_number, is_object
+from graph_retry._core.ground.functions.arguments import Share, checked
+from graph_retry._core.ground.functions.awaiting import run_sync
+from graph_retry._core.ground.functions.calling import call
+from graph_retry._core.ground.json import digest, is_number, is_object
+from graph_retry._core.state.attempts import parsed_value
 from graph_retry.records import Attempt, GateVerdict
 
 Judge = Callable[[Attempt], Any]
@@ -25,7 +25,7 @@ class Gate:
 
     A person is asked if the confidence is below `confidence` or unknown. A person also sees a
     sample of the other outputs, because only this sample reveals errors in confident outputs. The
-    ledger records the verdict as `gate`, and `graph_retry.metrics.summarize` counts the verdicts.
+    ledger records the verdict as `gate`, and `graph_retry.data.summarize` counts the verdicts.
 
     confidence: The least confidence with which an output passes, from 0 to 1.
     of: The source of the confidence: a field of the output (default `confidence`), `judge`, or

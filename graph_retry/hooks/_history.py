@@ -10,8 +10,8 @@ from langchain_core import messages as langchain_messages
 from langchain_core.messages import convert_to_messages
 from langchain_core.messages.utils import count_tokens_approximately
 
-from graph_retry._functions.arguments import Count, checked
-from graph_retry._texts.json import is_array
+from graph_retry._core.ground.functions.arguments import Count, checked
+from graph_retry._core.ground.json import is_array
 from graph_retry.errors import AttemptFailed
 from graph_retry.hooks._escalation import Changes, ChangingHook
 from graph_retry.hooks._prompt import is_system, with_turn

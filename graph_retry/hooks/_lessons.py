@@ -13,9 +13,9 @@ from typing import Annotated, Any
 
 from typing_extensions import TypedDict
 
-from graph_retry._functions.arguments import Count, checked
-from graph_retry._texts.json import digest
-from graph_retry._texts.quoting import LESSONS, Frame, framed, issue_line, tame, unframed
+from graph_retry._core.ground.functions.arguments import Count, checked
+from graph_retry._core.ground.json import digest
+from graph_retry._core.ground.quoting import LESSONS, Frame, framed, issue_line, tame, unframed
 from graph_retry.hooks._prompt import Prompt, content_of, with_turn
 from graph_retry.records import Attempt
 

@@ -9,17 +9,17 @@ from typing import Annotated, Any
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import Runnable, RunnableLambda
 
-from graph_retry._functions.arguments import checked
-from graph_retry._functions.kinds import Within
-from graph_retry._output.completion import read_result
-from graph_retry._output.failures import is_complete
-from graph_retry._output.reading import Wanted
-from graph_retry._output.reading.parse import read_output
-from graph_retry._review.decisions import ROWS
-from graph_retry._review.review import Decision, DecisionType, Review
-from graph_retry._texts.issues import excerpt, literal
-from graph_retry._texts.json import is_object
-from graph_retry._texts.quoting import fenced
+from graph_retry._core.ground.functions.arguments import checked
+from graph_retry._core.ground.functions.kinds import Within
+from graph_retry._core.ground.issues import excerpt, literal
+from graph_retry._core.ground.json import is_object
+from graph_retry._core.ground.quoting import fenced
+from graph_retry._core.output.completion import read_result
+from graph_retry._core.output.failures import is_complete
+from graph_retry._core.review.decisions import ROWS
+from graph_retry._core.review.review import Decision, DecisionType, Review
+from graph_retry.lossless import Wanted
+from graph_retry.lossless.parse import read_output
 
 _SHOWN = (
     *("response_schema", "message", "error", "note", "issues"),

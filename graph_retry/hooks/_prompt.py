@@ -9,8 +9,8 @@ from typing import Any, cast
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from pydantic import BaseModel
 
-from graph_retry._params.fields import fields_of
-from graph_retry._texts.json import is_array
+from graph_retry._core.ground.json import is_array
+from graph_retry._core.params.fields import fields_of
 
 _MESSAGES = {"assistant": AIMessage, "user": HumanMessage, "system": SystemMessage}
 

@@ -10,8 +10,7 @@ from pydantic import BaseModel
 
 from graph_retry import approve, respond
 from graph_retry.agents import RetryMiddleware
-from graph_retry.corrections import corrections_of, export, import_corrections
-from graph_retry.evaluate import evaluate
+from graph_retry.data import corrections_of, evaluate, export, import_corrections
 from tests.agents.scripted import ScriptedChat, Weather, agent_of, asking, weather_of
 from tests.loops import answer, refused, thread
 

@@ -8,8 +8,8 @@ from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from graph_retry import apending_reviews
-from graph_retry.cli.app import app
-from graph_retry.cli.source import load_graph
+from graph_retry.desk.cli.app import app
+from graph_retry.desk.cli.source import load_graph
 
 WHERE = ("GRAPH_RETRY_URL", "GRAPH_RETRY_DB", "GRAPH_RETRY_GRAPH", "GRAPH_RETRY_BY")
 

@@ -2,7 +2,7 @@
 
 import json
 
-from graph_retry.corrections import import_corrections
+from graph_retry.data import import_corrections
 from tests.cli.conftest import answer
 
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from graph_retry import accept, approve, comment, edit, reject, respond
-from graph_retry.cli.answering.decide import (
+from graph_retry.desk.cli.answering.decide import (
     Draft,
     UnreadableError,
     completed,
@@ -15,7 +15,7 @@ from graph_retry.cli.answering.decide import (
     from_words,
     ways,
 )
-from graph_retry.cli.exits import Stop
+from graph_retry.desk.cli.exits import Stop
 from tests.review.questions import question
 
 SHOWN = {"n": 1, "zip": "07", "none": None, "a.b": 1, "opt": {"deep": {"x": "1"}}}

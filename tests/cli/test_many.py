@@ -5,11 +5,11 @@ import sys
 
 import pytest
 
-from graph_retry.cli.answering.bulk import answer_from
-from graph_retry.cli.exits import Stop
-from graph_retry.cli.screen import Screen
-from graph_retry.cli.source import open_source
-from graph_retry.cli.watch import watch
+from graph_retry.desk.cli.answering.bulk import answer_from
+from graph_retry.desk.cli.exits import Stop
+from graph_retry.desk.cli.screen import Screen
+from graph_retry.desk.cli.source import open_source
+from graph_retry.desk.cli.watch import watch
 from tests.cli.conftest import GRAPH
 
 

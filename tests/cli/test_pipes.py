@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from graph_retry.corrections import import_corrections
+from graph_retry.data import import_corrections
 from tests.cli.conftest import GRAPH, answer
 
 

@@ -13,7 +13,7 @@ import pytest
 from tests.terminal import Terminal
 
 ROOT = Path(__file__).parent.parent.parent
-COMMAND = [sys.executable, "-W", "error", "-c", "from graph_retry.cli import main; main()"]
+COMMAND = [sys.executable, "-W", "error", "-c", "from graph_retry.desk.cli import main; main()"]
 EDITOR = """
 import json, pathlib, sys
 file = pathlib.Path(sys.argv[1])
@@ -304,8 +304,8 @@ def test_a_dumb_terminal_gets_plain_lines(sqlite, terminal):
 def test_the_command_is_installed_and_says_what_it_needs():
     """The entry point is there; without the extra one line tells how to get it."""
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
-    assert scripts == {"graph-retry": "graph_retry.cli:main"}
-    block = "import sys; sys.modules['typer'] = None; from graph_retry.cli import main; main()"
+    assert scripts == {"graph-retry": "graph_retry.desk.cli:main"}
+    block = "import sys; sys.modules['typer'] = None; from graph_retry.desk.cli import main; main()"
     command = [sys.executable, "-c", block]
     done = subprocess.run(command, capture_output=True, text=True, env=environment(), check=False)
     assert (done.returncode, done.stdout) == (2, "")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from graph_retry.cli.exits import ExitCode
+from graph_retry.desk.cli.exits import ExitCode
 from tests.cli.test_terminal import COMMAND, environment
 from tests.terminal import Terminal
 

@@ -9,7 +9,7 @@ from langgraph.types import Command, interrupt
 
 import graph_retry
 from graph_retry import StaleDecision, approve, edit, pending_reviews, reject, respond, resume
-from graph_retry._state.position import ANSWER
+from graph_retry._core.state.position import ANSWER
 from tests.loops import Model, State, answer, fan_out, one_call, refused, reviews, thread
 
 

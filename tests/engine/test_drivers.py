@@ -7,7 +7,7 @@ import traceback
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
-from graph_retry._functions.awaiting import is_sync, run_async, run_sync, sync_or_async
+from graph_retry._core.ground.functions.awaiting import is_sync, run_async, run_sync, sync_or_async
 from tests.conftest import Mode
 from tests.loops import one_call, reviews, thread
 

@@ -3,8 +3,8 @@
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
-from graph_retry.inbox import list_reviews
 from graph_retry.options import settle
+from graph_retry.threads import list_reviews
 from tests.loops import Model, one_call, reviews, thread
 
 ACME = {"tenant": "acme", "priority": "1"}

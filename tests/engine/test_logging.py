@@ -5,7 +5,8 @@ import logging
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
-from graph_retry import AttemptsExhausted, edit, expiry, retry_llm_call
+from graph_retry import AttemptsExhausted, edit, retry_llm_call
+from graph_retry.threads import _expiry as expiry
 from tests.loops import Model, answer, one_call, refused, reviews, thread
 
 TEXT = "what-the-model-wrote"

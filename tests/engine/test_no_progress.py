@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from langgraph.checkpoint.memory import InMemorySaver
 
 from graph_retry import edit
-from graph_retry._state.transitions import no_progress
+from graph_retry._core.state.transitions import no_progress
 from tests.loops import Model, answer, one_call, reviews, thread
 
 

@@ -21,7 +21,7 @@ from graph_retry import (
     reject,
     retry_llm_call,
 )
-from graph_retry._state.attempts import params_at
+from graph_retry._core.state.attempts import params_at
 from tests.loops import Model, answer, one_call, refused, thread
 
 

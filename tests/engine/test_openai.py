@@ -97,7 +97,7 @@ def test_a_transient_error_that_stays_is_one_failed_attempt(ask):
 def test_retry_after_is_waited_for(ask, monkeypatch):
     """The provider's own delay is kept, besides the policy's back-off."""
     waited = []
-    monkeypatch.setattr("graph_retry._functions.awaiting.time.sleep", waited.append)
+    monkeypatch.setattr("graph_retry._core.ground.functions.awaiting.time.sleep", waited.append)
 
     async def asleep(seconds):
         waited.append(seconds)
@@ -105,7 +105,7 @@ def test_retry_after_is_waited_for(ask, monkeypatch):
     script, run = ask
     script.fail(429, "rate_limit_exceeded", retry_after="7")
     script.say('{"name": "Ada"}')
-    monkeypatch.setattr("graph_retry._functions.awaiting.asyncio.sleep", asleep)
+    monkeypatch.setattr("graph_retry._core.ground.functions.awaiting.asyncio.sleep", asleep)
     assert run(transient=POLICY) == Person(name="Ada")
     assert 7.0 in waited
 

@@ -20,16 +20,16 @@ from graph_retry import (
     aretry_llm_call,
     create_retry_node,
     edit,
-    expiry,
-    history,
-    inbox,
     pending_reviews,
-    resumption,
     retry_llm_call,
-    rewind,
 )
-from graph_retry._run import first_checks
+from graph_retry._core.loop.run import first_checks
 from graph_retry.hooks import Budget
+from graph_retry.threads import _expiry as expiry
+from graph_retry.threads import _history as history
+from graph_retry.threads import _inbox as inbox
+from graph_retry.threads import _resumption as resumption
+from graph_retry.threads import _rewind as rewind
 from tests.loops import Model, one_call, reviews, thread
 
 

@@ -7,9 +7,9 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from typing_extensions import TypedDict
 
-import graph_retry.expiry
-import graph_retry.rewind
+import graph_retry.threads
 from graph_retry import CallCancelled, create_retry_node, edit, reject
+from graph_retry._core.review.deadline import is_expired
 from tests.loops import Model, answer, one_call, reviews, thread
 
 RENAMED = {"params": "question", "output": "total", "status": "how", "attempts": "log"}
@@ -32,9 +32,9 @@ def rejected(mode, graph):
 def expired(mode, graph):
     """End the open review by its default decision."""
     (review,) = reviews(mode, graph, thread())
-    while not graph_retry.expiry.is_expired(review.expires_at):
+    while not is_expired(review.expires_at):
         time.sleep(0.001)
-    mode.call(graph_retry.expiry, "expire_reviews", graph)
+    mode.call(graph_retry.threads, "expire_reviews", graph)
 
 
 ENDINGS = {
@@ -109,7 +109,7 @@ def test_a_finished_call_that_is_rejected_after_all_shows_none(mode, checkpointe
     mode.invoke(graph, {"params": {"n": 0}}, thread())
     assert answer(mode, graph, thread(), edit(n=1))["output"] == {"n": 1}
     change = {"attempt": 1, "decision": reject("after all")}
-    state = mode.call(graph_retry.rewind, "rewind", graph, thread(), **change)
+    state = mode.call(graph_retry.threads, "rewind", graph, thread(), **change)
     assert (state["output"], state["status"]) == (None, "cancelled")
 
 

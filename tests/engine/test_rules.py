@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph_retry._state.attempts import merge_attempts
-from graph_retry._state.transitions import FOLLOWERS, after_failure
+from graph_retry._core.state.attempts import merge_attempts
+from graph_retry._core.state.transitions import FOLLOWERS, after_failure
 from graph_retry.options import settle
 
 COUNTS = st.integers(0, 30)

@@ -14,7 +14,7 @@ from langgraph.graph import START, StateGraph
 from pydantic import BaseModel, ConfigDict
 
 from graph_retry import Completion, retry_llm_call
-from graph_retry._loop.outcome import restore_value, store
+from graph_retry._core.loop.outcome import restore_value, store
 from tests.loops import Model, State, one_call, thread
 
 

@@ -8,7 +8,7 @@ from langchain_core.messages import AIMessageChunk
 from langgraph.checkpoint.memory import InMemorySaver
 
 from graph_retry import AttemptsExhausted, Completion, aretry_llm_call, retry_llm_call
-from graph_retry.replay import replay
+from graph_retry.data import replay
 from graph_retry.testing import from_ledger
 from tests.loops import Model, one_call, reviews, thread
 from tests.streams import BAD, GOOD, Person, call

@@ -10,14 +10,14 @@ from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk
 from langgraph.checkpoint.memory import InMemorySaver
 
-import graph_retry.history
+import graph_retry.threads
 from graph_retry import (
     AttemptsExhausted,
     Completion,
     edit,
     retry_llm_call,
 )
-from graph_retry.replay import replay
+from graph_retry.data import replay
 from tests.loops import answer, one_call, reviews, thread
 from tests.parts import draws
 from tests.streams import BAD, GOOD, Person, Stream, call
@@ -46,7 +46,7 @@ def test_a_lost_answer_is_stopped_and_goes_up_the_ladder(form, mode):
     assert dict(state["output"])["age"] == 36
     assert len(stream.calls) == 2
 
-    (ledger,) = mode.call(graph_retry.history, "attempts_of", graph, thread())
+    (ledger,) = mode.call(graph_retry.threads, "attempts_of", graph, thread())
     first, second = ledger.attempts
     assert first["stopped_early"] is True
     assert BAD.startswith(first["raw"]["text"])

@@ -85,8 +85,8 @@ def test_retry_after_is_waited_for(mode, monkeypatch):
     async def asleep(seconds):
         waits.append(seconds)
 
-    monkeypatch.setattr("graph_retry._functions.awaiting.time.sleep", waits.append)
-    monkeypatch.setattr("graph_retry._functions.awaiting.asyncio.sleep", asleep)
+    monkeypatch.setattr("graph_retry._core.ground.functions.awaiting.time.sleep", waits.append)
+    monkeypatch.setattr("graph_retry._core.ground.functions.awaiting.asyncio.sleep", asleep)
     model = failing(1, httpx.HTTPStatusError("slow down", request=request, response=limited))
     graph = one_call("function", mode, model, InMemorySaver(), transient=AT_ONCE)
     assert mode.invoke(graph, {"params": {"n": 0}}, thread())["output"] == {"n": 1}

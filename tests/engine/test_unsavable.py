@@ -8,8 +8,8 @@ from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from graph_retry import AttemptsExhausted, Completion, approve, respond, retry_llm_call
-from graph_retry.history import attempts_of
-from graph_retry.replay import replay
+from graph_retry.data import replay
+from graph_retry.threads import attempts_of
 from tests.loops import Model, answer, one_call, refused, reviews, thread
 
 

@@ -17,7 +17,7 @@ from graph_retry import (
     resume,
     retry_llm_call,
 )
-from graph_retry.history import attempts_of
+from graph_retry.threads import attempts_of
 from tests.loops import State, thread
 
 

@@ -11,13 +11,13 @@ from graph_retry import (
     approve,
     comment,
     edit,
-    history,
     reject,
     respond,
     resume,
     retry_llm_call,
 )
-from graph_retry.metrics import summarize
+from graph_retry.data import summarize
+from graph_retry.threads import _history as history
 from tests.loops import Model, answer, one_call, refused, reviews, thread
 
 PARAMS = {"prompt": "count", "n": 1}

@@ -13,13 +13,11 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint
 
 import graph_retry
-from graph_retry._functions.arguments import hints_of
-from graph_retry._functions.kinds import misfit
+from graph_retry._core.ground.functions.arguments import hints_of
+from graph_retry._core.ground.functions.kinds import misfit
 from graph_retry.answering import pending_reviews
-from graph_retry.history import export_ledgers
-from graph_retry.notifications import Email, Links, Slack, Teams
-from graph_retry.resumption import resumption
-from graph_retry.rewind import rewind
+from graph_retry.observers import Email, Links, Slack, Teams
+from graph_retry.threads import export_ledgers, resumption, rewind
 
 RECEIVED = frozenset(
     (

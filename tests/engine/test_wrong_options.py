@@ -16,12 +16,18 @@ from graph_retry import (
     resume,
     retry_llm_call,
 )
-from graph_retry._functions.arguments import hints_of
-from graph_retry._functions.awaiting import AsyncUnderSyncError
+from graph_retry._core.ground.functions.arguments import hints_of
+from graph_retry._core.ground.functions.awaiting import AsyncUnderSyncError
 from graph_retry.agents import RetryMiddleware
-from graph_retry.corrections import Selection, corrections_of, export
-from graph_retry.evaluate import EvaluateOptions, evaluate
-from graph_retry.history import attempts_of
+from graph_retry.data import (
+    EvaluateOptions,
+    ReplayOptions,
+    Selection,
+    corrections_of,
+    evaluate,
+    export,
+    replay,
+)
 from graph_retry.hooks import (
     Budget,
     Lessons,
@@ -32,8 +38,7 @@ from graph_retry.hooks import (
     raise_limit,
 )
 from graph_retry.options import RetryOptions, StateKeys
-from graph_retry.replay import ReplayOptions, replay
-from graph_retry.rewind import Change, rewind
+from graph_retry.threads import Change, attempts_of, rewind
 from tests.loops import Model, one_call, thread
 
 

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langgraph.checkpoint.memory import InMemorySaver
 
-import graph_retry.corrections
+import graph_retry.data
 from graph_retry import approve, comment, edit, reject, respond, resume
-from graph_retry.corrections import corrections_of, export, import_corrections
-from graph_retry.history import attempts_of, every_ledger, export_ledgers
+from graph_retry.data import corrections_of, export, import_corrections
 from graph_retry.ledger import Ledger
+from graph_retry.threads import attempts_of, every_ledger, export_ledgers
 from tests.history.conftest import ALLOWED, reply
 from tests.loops import Model, answer, one_call, thread
 
@@ -69,7 +69,7 @@ def test_a_name_that_no_call_has_replaces_no_file(mode, many, tmp_path, source):
     sources = {"rows": corrections_of(many), "ledgers": every_ledger(many)}
     with pytest.raises(ValueError, match=r"has `cuont`.* Did you mean `count`\? .* has `count`"):
         mode.call(
-            *(graph_retry.corrections, "export", sources.get(source, many), path),
+            *(graph_retry.data, "export", sources.get(source, many), path),
             calls=["count", "cuont"],
         )
     assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [("rows.jsonl", "old")]

@@ -9,17 +9,16 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langsmith.schemas import ExampleCreate
 from pydantic_evals import Dataset
 
-import graph_retry.corrections
+import graph_retry.data
 from graph_retry import accept, approve, comment, edit, pending_reviews, reject, respond, resume
-from graph_retry.corrections import (
+from graph_retry.data import (
     acorrections_of,
     aexport,
     corrections_of,
     export,
     import_corrections,
 )
-from graph_retry.history import every_ledger, export_ledgers
-from graph_retry.rewind import rewind
+from graph_retry.threads import every_ledger, export_ledgers, rewind
 from tests.history.conftest import ALLOWED, reply
 from tests.loops import Model, answer, one_call, refused, thread
 
@@ -112,7 +111,7 @@ def test_every_storage_lists_its_threads(mode, checkpointer):
         answer(mode, graph, thread(name), respond({"n": 3}))
 
     for source in (graph, checkpointer):
-        rows = mode.call(graph_retry.corrections, "corrections_of", source)
+        rows = mode.call(graph_retry.data, "corrections_of", source)
         assert [row["thread"] for row in rows] == ["a", "b", "c"]
 
 

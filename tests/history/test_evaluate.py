@@ -12,12 +12,11 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint
 
-import graph_retry.evaluate
+import graph_retry.data
 from graph_retry import Completion, approve, edit, respond, resume
-from graph_retry.evaluate import evaluate
-from graph_retry.history import attempts_of, every_ledger, export_ledgers
+from graph_retry.data import evaluate, plot_evaluations
 from graph_retry.hooks import Budget, SharedBudget
-from graph_retry.plot import plot_evaluations
+from graph_retry.threads import attempts_of, every_ledger, export_ledgers
 from tests.loops import Model, one_call, thread
 
 USAGE = {"input_tokens": 6, "output_tokens": 4, "total_tokens": 10}
@@ -62,7 +61,7 @@ def test_what_would_have_been_asked_is_counted(mode, recorded):
     """Each recorded call is made once; agreement is with what a person supplied."""
     model = Model(better)
     done = mode.call(
-        *(graph_retry.evaluate, "evaluate", recorded, mode.colour(model)), output=dict[str, int]
+        *(graph_retry.data, "evaluate", recorded, mode.colour(model)), output=dict[str, int]
     )
     assert sorted(params["n"] for params in model.calls) == list(range(10))
     figures = done.figures()
@@ -160,7 +159,7 @@ def test_a_price_is_any_number(recorded, tmp_path):
 CHILD = """
 import os, signal, sys
 from pathlib import Path
-from graph_retry.evaluate import evaluate
+from graph_retry.data import evaluate
 
 def model(params):
     with Path(sys.argv[3]).open("a") as file:

@@ -17,13 +17,11 @@ from graph_retry import (
     respond,
     resume,
 )
-from graph_retry import history as histories
-from graph_retry._run import keeping as rules
-from graph_retry._state.attempts import records_in
-from graph_retry.history import attempts_of
-from graph_retry.inbox import list_reviews
-from graph_retry.replay import replay
-from graph_retry.rewind import rewind
+from graph_retry._core.loop.run import keeping as rules
+from graph_retry._core.state.attempts import records_in
+from graph_retry.data import replay
+from graph_retry.threads import _history as histories
+from graph_retry.threads import attempts_of, list_reviews, rewind
 from tests.conftest import Mode
 from tests.loops import Model, State, answer, one_call, refused, reviews, thread
 

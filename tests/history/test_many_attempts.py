@@ -4,8 +4,8 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from graph_retry import CallCancelled, edit, reject
-from graph_retry._state import attempts as ledgers
-from graph_retry.history import attempts_of
+from graph_retry._core.state import attempts as ledgers
+from graph_retry.threads import attempts_of
 from tests.history.test_keeping import SIZE, SYNC, in_state, kept
 from tests.history.test_pruned import pruned
 from tests.loops import Model, answer, one_call, reviews, thread

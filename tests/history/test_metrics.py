@@ -4,12 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import graph_retry.history
-import graph_retry.rewind
+import graph_retry.threads
 from graph_retry import Completion, edit, respond, retry_llm_call
+from graph_retry.data import plot_summary, summarize
 from graph_retry.ledger import Ledger
-from graph_retry.metrics import summarize
-from graph_retry.plot import plot_summary
 from tests.loops import Model, answer, one_call, thread
 
 USAGE = {"input_tokens": 6, "output_tokens": 4, "total_tokens": 10}
@@ -157,13 +155,13 @@ def test_real_forks_and_answers_are_counted_once(form, mode, checkpointer):
     mode.invoke(graph, {"params": {"n": 0}}, thread())
     answer(mode, graph, thread(), edit(n=1))
     for n in (2, 3):
-        mode.call(graph_retry.rewind, "rewind", graph, thread(), attempt=2, params={"n": n})
+        mode.call(graph_retry.threads, "rewind", graph, thread(), attempt=2, params={"n": n})
     mode.invoke(graph, {"params": {"n": 0}}, thread("2"))
     answer(mode, graph, thread("2"), respond({"n": 7}))
     ledgers = [
         ledger.attempts
         for name in ("1", "2")
-        for ledger in mode.call(graph_retry.history, "attempts_of", graph, thread(name))
+        for ledger in mode.call(graph_retry.threads, "attempts_of", graph, thread(name))
     ]
     figures = summarize(ledgers)
     assert (figures["calls"], figures["succeeded"], figures["success_rate"]) == (2, 2, 1.0)

@@ -11,11 +11,11 @@ import matplotlib.pyplot as plt
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
-import graph_retry.history
+import graph_retry.threads
 from graph_retry import AttemptsExhausted
-from graph_retry.history import export_ledgers, import_ledgers
+from graph_retry.data import plot_summary, plot_timeline
 from graph_retry.ledger import Ledger
-from graph_retry.plot import plot_summary, plot_timeline
+from graph_retry.threads import export_ledgers, import_ledgers
 from tests.loops import Model, one_call, thread
 
 LEDGERS = import_ledgers(Path(__file__).parent / "fixtures" / "v1.jsonl")
@@ -78,7 +78,7 @@ def test_a_thread_tells_which_calls_wait_and_which_are_exhausted(form, mode):
         graph = one_call(form, mode, Model(lambda params: "no"), saver, review=review)
         with suppress(AttemptsExhausted):
             mode.invoke(graph, {"params": {}}, thread())
-        (ledger,) = mode.call(graph_retry.history, "attempts_of", graph, thread())
+        (ledger,) = mode.call(graph_retry.threads, "attempts_of", graph, thread())
         outcomes.append(ledger.outcome)
     assert outcomes == ["waiting", "exhausted"]
 

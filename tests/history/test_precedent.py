@@ -6,8 +6,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from graph_retry import approve, edit, pending_reviews, reject, resume
-from graph_retry.corrections import corrections_of
-from graph_retry.precedent import precedents
+from graph_retry.data import corrections_of, precedents
 from tests.loops import Model, one_call, thread
 
 

@@ -11,15 +11,12 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 
 from graph_retry import AnswerRefused, CallCancelled, Completion, edit, reject
-from graph_retry.cli.screen import Screen
-from graph_retry.cli.show import show_ledger
-from graph_retry.history import attempts_of, export_ledgers, import_ledgers
+from graph_retry.data import plot_summary, plot_timeline, replay, summarize
+from graph_retry.desk.cli.screen import Screen
+from graph_retry.desk.cli.show import show_ledger
 from graph_retry.hooks import Budget
-from graph_retry.metrics import summarize
-from graph_retry.plot import plot_summary, plot_timeline
-from graph_retry.replay import replay
-from graph_retry.rewind import rewind
 from graph_retry.testing import from_ledger
+from graph_retry.threads import attempts_of, export_ledgers, import_ledgers, rewind
 from tests.history.test_keeping import SYNC, failing, in_state, kept, text, texts
 from tests.loops import Model, State, answer, gathered, one_call, refused, reviews, thread
 

@@ -20,9 +20,8 @@ from graph_retry import (
     resume,
     retry_llm_call,
 )
-from graph_retry.history import attempts_of
-from graph_retry.replay import replay
-from graph_retry.rewind import rewind
+from graph_retry.data import replay
+from graph_retry.threads import attempts_of, rewind
 from tests.loops import Model, State, one_call, thread
 from tests.parts import draws
 

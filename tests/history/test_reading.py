@@ -9,7 +9,7 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import Send
 from typing_extensions import TypedDict
 
-import graph_retry.history
+import graph_retry.threads
 from graph_retry import (
     InterventionRequired,
     create_retry_node,
@@ -19,13 +19,13 @@ from graph_retry import (
     retry_llm_call,
 )
 from graph_retry.errors import ReplayMismatch
-from graph_retry.history import attempts_of
 from graph_retry.ledger import Ledger
+from graph_retry.threads import attempts_of
 from tests.loops import Model, State, answer, fan_out, one_call, thread
 
 
 def ledgers(mode, graph):
-    return mode.call(graph_retry.history, "attempts_of", graph, thread())
+    return mode.call(graph_retry.threads, "attempts_of", graph, thread())
 
 
 @pytest.mark.parametrize("end", [None, edit(n=2), reject("no"), respond({"n": 9})])

@@ -6,8 +6,8 @@ import copy
 import pytest
 
 from graph_retry import InterventionRequired, retry_llm_call
+from graph_retry.data import areplay, replay
 from graph_retry.errors import ReplayMismatch
-from graph_retry.replay import areplay, replay
 
 
 def hook(error, attempt, params):

@@ -7,7 +7,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import BaseModel
 
 from graph_retry import AttemptFailed, Completion, retry_llm_call
-from graph_retry._state.attempts import params_at
+from graph_retry._core.state.attempts import params_at
 from graph_retry.hooks import escalate, raise_limit
 from tests.loops import Model, one_call, reviews, thread
 

@@ -10,7 +10,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import BaseModel
 
 from graph_retry import AttemptFailed, retry_llm_call
-from graph_retry._texts.quoting import FEEDBACK, LESSONS, fenced
+from graph_retry._core.ground.quoting import FEEDBACK, LESSONS, fenced
 from graph_retry.hooks import feedback
 from graph_retry.hooks._feedback import with_comment
 from tests.loops import Model, one_call, reviews, thread

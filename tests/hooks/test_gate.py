@@ -4,10 +4,10 @@ import pytest
 from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
-import graph_retry.history
+import graph_retry.threads
 from graph_retry import Completion, approve, pending_reviews, respond
+from graph_retry.data import summarize
 from graph_retry.hooks import Gate
-from graph_retry.metrics import summarize
 from tests.loops import Model, answer, one_call, reviews, thread
 
 
@@ -45,7 +45,7 @@ def test_only_what_is_sure_enough_passes(form, mode, name):
     graph = one_call(form, mode, Model(model), InMemorySaver(), **options)
     mode.invoke(graph, {"params": {}}, thread())
     assert bool(reviews(mode, graph, thread())) == asks
-    (ledger,) = mode.call(graph_retry.history, "attempts_of", graph, thread())
+    (ledger,) = mode.call(graph_retry.threads, "attempts_of", graph, thread())
     verdict = ledger.attempts[0]["gate"]
     assert verdict["confidence"] == (confidence and pytest.approx(confidence, abs=1e-3))
     assert (verdict["ask"], verdict["sampled"]) == (asks, False)
@@ -90,7 +90,7 @@ def test_a_sample_is_audited_and_the_errors_are_told():
     for place, n in enumerate(waiting):
         decision = approve() if place else respond({"n": 2})
         graph_retry.resume(graph, thread(str(n)), decision)
-    told = summarize(graph_retry.history.every_ledger(graph))["gate"]
+    told = summarize(graph_retry.threads.every_ledger(graph))["gate"]
     many = len(waiting)
     assert told == {
         "passed": 100 - many,

@@ -5,7 +5,7 @@ from langchain_core.messages import HumanMessage
 from pydantic import BaseModel
 
 from graph_retry import AttemptsExhausted, Completion, create_retry_node, retry_llm_call
-from graph_retry._state.attempts import params_at
+from graph_retry._core.state.attempts import params_at
 from graph_retry.hooks import Budget, escalate, feedback
 from tests.loops import Model
 

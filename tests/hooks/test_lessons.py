@@ -11,7 +11,7 @@ from langgraph.graph import END, START, StateGraph
 from typing_extensions import TypedDict
 
 from graph_retry import AttemptsExhausted, create_retry_node, edit, reject, retry_llm_call
-from graph_retry._texts.quoting import LESSONS
+from graph_retry._core.ground.quoting import LESSONS
 from graph_retry.hooks._lessons import (
     _WINDOW,
     Lesson,

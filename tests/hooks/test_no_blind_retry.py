@@ -14,13 +14,13 @@ from graph_retry import (
     approve,
     comment,
     edit,
-    expiry,
     pending_reviews,
     respond,
     retry_llm_call,
 )
-from graph_retry._state.transitions import why_no_call
+from graph_retry._core.state.transitions import why_no_call
 from graph_retry.hooks import escalate, model_reviewer
+from graph_retry.threads import _expiry as expiry
 from tests.loops import Model, answer, one_call, reviews, thread
 
 SAME = "the last two attempts failed in the same way"

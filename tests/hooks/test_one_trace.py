@@ -18,7 +18,7 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.semconv._incubating.attributes import gen_ai_attributes
 from pydantic_core import PydanticCustomError
 
-import graph_retry.history
+import graph_retry.threads
 from graph_retry import (
     AttemptsExhausted,
     Completion,
@@ -28,8 +28,8 @@ from graph_retry import (
     resume,
     retry_llm_call,
 )
-from graph_retry._run import tracing
-from graph_retry.history import attempts_of
+from graph_retry._core.loop.run import tracing
+from graph_retry.threads import attempts_of
 from tests.hooks.test_tracing import USAGE, parts, runs
 from tests.loops import Model, answer, one_call, refused, thread
 
@@ -50,7 +50,7 @@ def test_a_paused_call_is_one_trace(form, mode, spans):
     assert len({span.context.trace_id for span in spans()}) == 1
     assert [link.context.span_id for link in second.links] == [first.context.span_id]
     assert second.parent.span_id == first.context.span_id
-    (ledger,) = mode.call(graph_retry.history, "attempts_of", graph, thread())
+    (ledger,) = mode.call(graph_retry.threads, "attempts_of", graph, thread())
     told = [attempt["traceparent"].split("-")[2] for attempt in ledger.attempts]
     assert told == [f"{span.context.span_id:016x}" for span in (first, second)]
     assert dict(first.attributes) == {
@@ -259,5 +259,5 @@ def test_without_tracing_the_ledger_says_nothing(mode):
     """There is no field for what is not there."""
     graph = one_call("node", mode, Model(reply), InMemorySaver())
     mode.invoke(graph, {"params": {"n": 1}}, thread())
-    (ledger,) = mode.call(graph_retry.history, "attempts_of", graph, thread())
+    (ledger,) = mode.call(graph_retry.threads, "attempts_of", graph, thread())
     assert "traceparent" not in ledger.attempts[0]

@@ -3,11 +3,10 @@
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
-import graph_retry.corrections
-import graph_retry.history
+import graph_retry.data
+import graph_retry.threads
 from graph_retry import respond
-from graph_retry.corrections import import_corrections
-from graph_retry.hooks import PastCorrections
+from graph_retry.data import PastCorrections, import_corrections
 from tests.loops import Model, answer, one_call, thread
 
 
@@ -39,12 +38,12 @@ def test_what_a_person_supplied_reaches_the_next_prompt(form, mode):
     graph = one_call(form, mode, model, saver)
     mode.invoke(graph, {"params": {"prompt": "How old is Ada?"}}, thread())
     answer(mode, graph, thread(), respond({"n": 36}))
-    rows = mode.call(graph_retry.corrections, "corrections_of", saver)
+    rows = mode.call(graph_retry.data, "corrections_of", saver)
 
     graph = one_call(form, mode, model, saver, lessons=PastCorrections(rows=rows))
     state = mode.invoke(graph, {"params": {"prompt": "How old is Ada now?"}}, thread("2"))
     assert state["output"] == {"n": 36}
-    (ledger,) = mode.call(graph_retry.history, "attempts_of", graph, thread("2"))
+    (ledger,) = mode.call(graph_retry.threads, "attempts_of", graph, thread("2"))
     first = ledger.attempts[0]
     assert first["author"] == "lessons"
     assert first["reason"] == f"shown are the corrections {rows[0]['id']}"

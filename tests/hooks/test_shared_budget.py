@@ -5,7 +5,7 @@ import threading
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
-import graph_retry.rewind
+import graph_retry.threads
 from graph_retry import (
     AttemptsExhausted,
     Completion,
@@ -258,7 +258,9 @@ def test_a_person_who_does_not_answer_the_review_may_call_as_well(mode, how):
     graph = one_call("node", mode, model, InMemorySaver(), **options)
     mode.invoke(graph, {"params": {"n": 0}}, thread())
     if how == "rewind":
-        state = mode.call(graph_retry.rewind, "rewind", graph, thread(), attempt=1, params={"n": 1})
+        state = mode.call(
+            graph_retry.threads, "rewind", graph, thread(), attempt=1, params={"n": 1}
+        )
     else:
         (task,) = mode.call(graph, "get_state", thread(), subgraphs=True).tasks
         mode.call(graph, "update_state", task.state.config, {"params": {"n": 1}})

@@ -9,8 +9,8 @@ from opentelemetry import trace
 from opentelemetry.trace import StatusCode
 
 from graph_retry import Completion, aretry_llm_call, edit, retry_llm_call
-from graph_retry._run.tracing import tracer
-from graph_retry.rewind import rewind
+from graph_retry._core.loop.run.tracing import tracer
+from graph_retry.threads import rewind
 from tests.loops import Model, answer, one_call, refused, thread
 
 USAGE = {"input_tokens": 6, "output_tokens": 4, "total_tokens": 10}

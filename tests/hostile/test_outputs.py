@@ -8,11 +8,11 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from graph_retry import Completion, edit
-from graph_retry._functions.awaiting import run_sync
-from graph_retry._loop.check import read_raw, validate_attempt
-from graph_retry._loop.outcome import store
-from graph_retry._output.completion import read_result
-from graph_retry._output.failures import failure_of
+from graph_retry._core.ground.functions.awaiting import run_sync
+from graph_retry._core.loop.check import read_raw, validate_attempt
+from graph_retry._core.loop.outcome import store
+from graph_retry._core.output.completion import read_result
+from graph_retry._core.output.failures import failure_of
 from graph_retry.hooks import Budget
 from graph_retry.options import settle
 from graph_retry.output import build_validator

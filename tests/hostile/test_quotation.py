@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from graph_retry._review.clients.payload import build_payload
-from graph_retry._texts.quoting import FEEDBACK, LESSONS
+from graph_retry._core.ground.quoting import FEEDBACK, LESSONS
+from graph_retry._core.review.clients.payload import build_payload
 from graph_retry.errors import AttemptFailed
 from graph_retry.hooks import feedback
 from tests.review.questions import question

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from graph_retry._output.json_schema.linear_patterns import matcher
+from graph_retry._core.output.json_schema.linear_patterns import matcher
 from graph_retry.output import build_validator
 from tests.hostile.fuzzed import nested
 
@@ -71,7 +71,7 @@ BOMBS = {
 def test_no_pattern_runs_for_ever() -> None:
     """Each of these takes a backtracking search hours to ages; all of them end within a limit."""
     code = (
-        "from tests.hostile.test_schemas import BOMBS; from graph_retry._output.build import "
+        "from tests.hostile.test_schemas import BOMBS; from graph_retry._core.output.build import "
         "build_validator\nfor schema, value in BOMBS.values(): build_validator(schema).check(value)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=100)

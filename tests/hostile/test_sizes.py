@@ -34,7 +34,7 @@ def test_the_payload_of_large_params_is_four_times_as_large(tmp_path: Any) -> No
 
 def test_a_schema_of_very_many_params_is_left_out() -> None:
     """The form's schema would outgrow the params it describes."""
-    from graph_retry._review.clients.payload import build_payload
+    from graph_retry._core.review.clients.payload import build_payload
     from tests.review.questions import question
 
     params = {f"k{number}": number for number in range(20_000)}

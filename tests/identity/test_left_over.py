@@ -6,7 +6,7 @@ import pytest
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command, interrupt
 
-import graph_retry.resumption
+import graph_retry.threads
 from graph_retry import aretry_llm_call, create_retry_node, edit, retry_llm_call
 from tests.loops import Model, State, answer, one_call, reviews, thread
 
@@ -166,11 +166,11 @@ def streamed(mode, graph, decision):
     if mode.is_async:
 
         async def streaming():
-            async with graph_retry.resumption.aresumption(graph, thread(), decision) as given:
+            async with graph_retry.threads.aresumption(graph, thread(), decision) as given:
                 return [part async for part in graph.astream(given, thread())]
 
         return mode.run(streaming)
-    with graph_retry.resumption.resumption(graph, thread(), decision) as given:
+    with graph_retry.threads.resumption(graph, thread(), decision) as given:
         return list(graph.stream(given, thread()))
 
 

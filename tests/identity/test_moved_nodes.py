@@ -5,7 +5,9 @@ from langgraph.graph import StateGraph
 from langgraph.types import Command
 from pydantic import BaseModel
 
-from graph_retry import ReplayMismatch, StaleDecision, create_retry_node, edit, history, inbox
+from graph_retry import ReplayMismatch, StaleDecision, create_retry_node, edit
+from graph_retry.threads import _history as history
+from graph_retry.threads import _inbox as inbox
 from tests.loops import Model, State, answer, reviews, thread
 
 

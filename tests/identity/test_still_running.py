@@ -26,7 +26,7 @@ from graph_retry import (
     edit,
     retry_llm_call,
 )
-from graph_retry._state import execution
+from graph_retry._core.state import execution
 from tests.loops import State, thread
 
 SOON, LATE = 0.02, 0.3

@@ -15,7 +15,7 @@ from langgraph.graph import StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, RetryPolicy, Send, interrupt
 
-from graph_retry._langgraph import run_config
+from graph_retry._core.langgraph import run_config
 from tests.loops import thread
 
 

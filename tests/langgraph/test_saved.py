@@ -15,10 +15,10 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, interrupt
 from typing_extensions import TypedDict
 
-from graph_retry._functions.awaiting import run_async, run_sync
-from graph_retry._langgraph.checkpoints import NO_TASK
-from graph_retry._langgraph.storage import query, storage_of
-from graph_retry._state.namespaces import Part, call_namespace_of, outermost, parts_of
+from graph_retry._core.ground.functions.awaiting import run_async, run_sync
+from graph_retry._core.langgraph.checkpoints import NO_TASK
+from graph_retry._core.langgraph.storage import query, storage_of
+from graph_retry._core.state.namespaces import Part, call_namespace_of, outermost, parts_of
 from tests.loops import thread
 
 

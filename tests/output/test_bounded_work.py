@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graph_retry import create_retry_node, retry_llm_call
-from graph_retry._output.json_schema import bounded_work
+from graph_retry._core.output.json_schema import bounded_work
 from graph_retry.output import SchemaOfParams, build_validator
 
 AGAIN = {"$ref": "#/$defs/n"}

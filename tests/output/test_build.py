@@ -13,7 +13,7 @@ import pytest
 from pydantic import AfterValidator, BaseModel, StringConstraints
 from typing_extensions import TypeAliasType, TypedDict
 
-from graph_retry._output.build import Validator, build_validator, heuristic
+from graph_retry._core.output.build import Validator, build_validator, heuristic
 
 
 class Person(BaseModel):
@@ -241,7 +241,7 @@ def test_jsonschema_is_imported_only_when_a_schema_is_used():
     """A program that never validates with JSON Schema does not load it."""
     program = """
 import sys
-import graph_retry._output.build as validate
+import graph_retry._core.output.build as validate
 assert validate.build_validator(int).check("x").issues
 assert "jsonschema" not in sys.modules
 validate.build_validator({})

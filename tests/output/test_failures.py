@@ -10,7 +10,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import TypeAdapter, ValidationError
 
 from graph_retry import Completion, approve, edit
-from graph_retry._output.failures import (
+from graph_retry._core.output.failures import (
     ROUTES,
     BudgetExceededError,
     failure_of,

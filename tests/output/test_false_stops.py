@@ -24,9 +24,9 @@ from pydantic import (
 from pydantic.dataclasses import dataclass
 
 from bench import false_stops
-from graph_retry._output.build import build_validator
-from graph_retry._output.partial import growing
-from graph_retry._output.partial.watch import Watch
+from graph_retry._core.output.build import build_validator
+from graph_retry._core.output.partial import growing
+from graph_retry._core.output.partial.watch import Watch
 from tests.parts import draws
 
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, TypeAdapter
 
 from graph_retry import AttemptsExhausted, retry_llm_call
-from graph_retry._output.formats.format import format_named, read_as
+from graph_retry._core.output.formats.format import format_named, read_as
+from graph_retry.data import replay
 from graph_retry.output import describe_format
-from graph_retry.replay import replay
 from tests.parts import draws
 
 

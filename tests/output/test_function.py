@@ -11,7 +11,7 @@ from langgraph.errors import GraphInterrupt
 from pydantic import TypeAdapter
 
 from graph_retry import AnswerRefused, apending_reviews, aresume, respond
-from graph_retry._functions.awaiting import AsyncUnderSyncError
+from graph_retry._core.ground.functions.awaiting import AsyncUnderSyncError
 from graph_retry.output import build_validator
 from tests.loops import Model, one_call, thread
 

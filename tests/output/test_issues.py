@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph_retry._output.build import build_validator, format_issues, wrap_error
-from graph_retry._texts.issues import describe, issue, literal
-from graph_retry._texts.json import pointer
+from graph_retry._core.ground.issues import describe, issue, literal
+from graph_retry._core.ground.json import pointer
+from graph_retry._core.output.build import build_validator, format_issues, wrap_error
 
 DEEP: Any = None
 DEEP_OBJECT: Any = None

@@ -2,7 +2,7 @@
 
 import pytest
 
-from graph_retry._output.formats.format import format_named, read_as
+from graph_retry._core.output.formats.format import format_named, read_as
 
 PERSON = {"properties": {"name": {"type": "string"}, "tags": {"type": "array"}}}
 CASES = [

@@ -12,7 +12,7 @@ import pytest
 from pydantic import BaseModel
 
 from graph_retry import AttemptsExhausted, aretry_llm_call, retry_llm_call
-from graph_retry._output.providers import PROVIDERS
+from graph_retry._core.output.providers import PROVIDERS
 
 
 class Person(BaseModel):

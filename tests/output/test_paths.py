@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core.core_schema import ErrorType
 
-from graph_retry._texts.wording import expected_by
+from graph_retry._core.ground.wording import expected_by
 from graph_retry.output import build_validator
 from tests.output.validating import same
 

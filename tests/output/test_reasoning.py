@@ -6,8 +6,8 @@ import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk
 from langgraph.checkpoint.memory import InMemorySaver
 
-from graph_retry._output.completion import read_result
-from graph_retry._output.pieces import Pieces
+from graph_retry._core.output.completion import read_result
+from graph_retry._core.output.pieces import Pieces
 from tests.loops import Model, one_call, reviews, thread
 
 THOUGHT, ANSWER = "The total is below.", "7"

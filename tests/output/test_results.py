@@ -7,7 +7,7 @@ from langchain_core.messages import AIMessage
 from pydantic import BaseModel
 
 from graph_retry import AttemptsExhausted, retry_llm_call
-from graph_retry._output.completion import read_result
+from graph_retry._core.output.completion import read_result
 from graph_retry.output import build_validator
 
 TEXT = '{"name": "Ada"}'

@@ -27,7 +27,7 @@ from pydantic import (
 )
 from typing_extensions import TypedDict
 
-from graph_retry._texts.issues import json_problem
+from graph_retry._core.ground.issues import json_problem
 from graph_retry.output import build_validator
 from tests.output.validating import same
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from graph_retry._texts.issues import describe
+from graph_retry._core.ground.issues import describe
 from graph_retry.output import build_validator
 
 DRAFT_4 = "http://json-schema.org/draft-04/schema#"

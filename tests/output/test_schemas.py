@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph_retry._texts.schemas import (
+from graph_retry._core.ground.schemas import (
     ANY_KIND,
     alternatives,
     element,

@@ -7,7 +7,7 @@ from langchain_core.messages import AIMessageChunk
 from langchain_core.messages.tool import tool_call_chunk
 
 from graph_retry import AttemptsExhausted, retry_llm_call
-from graph_retry.replay import replay
+from graph_retry.data import replay
 from tests.parts import draws
 from tests.streams import BAD, GOOD, Person
 

@@ -12,8 +12,8 @@ from langgraph.func import entrypoint
 from pydantic import BaseModel, ConfigDict, Field
 
 from graph_retry import edit, resume, retry_llm_call
-from graph_retry._params.codec import ParamsCodec, ParamsInvalid
-from graph_retry._params.patch import Encoded
+from graph_retry._core.params.codec import ParamsCodec, ParamsInvalid
+from graph_retry._core.params.patch import Encoded
 from tests.loops import thread
 from tests.params.models import Aliased, Chat, Loose, Open, Owner, Plain, Point, Request
 

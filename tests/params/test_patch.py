@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graph_retry._params.patch import apply_patch, diff_views, initial_patch, readable_diff
+from graph_retry._core.params.patch import apply_patch, diff_views, initial_patch, readable_diff
 
 LEAF = (
     st.none() | st.booleans() | st.integers(0, 2) | st.sampled_from([0.0, 1.0, 2.0, "", "a", "1"])

@@ -25,7 +25,7 @@ from pydantic import (
 )
 from typing_extensions import TypedDict
 
-from graph_retry._params.codec import ParamsCodec, ParamsInvalid
+from graph_retry._core.params.codec import ParamsCodec, ParamsInvalid
 from tests.params.models import Circle, Colour, Computed, Loose, Plain, Point, Shape, Tool
 
 LOOP: dict[str, Any] = {}

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-from graph_retry._params.codec import ParamsCodec
+from graph_retry._core.params.codec import ParamsCodec
 from tests.params.cases import TALK, TYPED, UNTYPED, exact
 from tests.params.models import Aliased, Loose, Plain, Point
 

@@ -20,12 +20,12 @@ from graph_retry import (
     aretry_llm_call,
     create_retry_node,
     edit,
-    expiry,
     gather_calls,
     respond,
     retry_llm_call,
-    rewind,
 )
+from graph_retry.threads import _expiry as expiry
+from graph_retry.threads import _rewind as rewind
 from tests.agents.journey import traveller
 from tests.conftest import Mode
 

@@ -10,8 +10,8 @@ from langgraph.func import entrypoint, task
 
 import graph_retry
 from graph_retry import aretry_llm_call, edit, resume, retry_llm_call
-from graph_retry._langgraph import calls
-from graph_retry.history import aattempts_of, attempts_of
+from graph_retry._core.langgraph import calls
+from graph_retry.threads import aattempts_of, attempts_of
 from tests.loops import Model, State, StateGraph, answer, fan_out, one_call, thread
 
 

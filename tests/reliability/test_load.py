@@ -7,8 +7,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 from graph_retry import edit
-from graph_retry.history import aattempts_of
-from graph_retry.rewind import arewind
+from graph_retry.threads import aattempts_of, arewind
 from tests.loops import Model, answer, fan_out, gathered, reviews, thread
 from tests.parts import draws
 

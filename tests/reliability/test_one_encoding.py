@@ -13,8 +13,8 @@ from langgraph.types import RetryPolicy
 from pydantic import AfterValidator, BaseModel, Field
 
 from graph_retry import AttemptContext, create_retry_node, edit, resume, retry_llm_call
-from graph_retry._langgraph.storage import storage_of
-from graph_retry._params import codec
+from graph_retry._core.langgraph.storage import storage_of
+from graph_retry._core.params import codec
 from graph_retry.hooks import Lessons
 from tests.loops import Model, State, one_call, thread
 

@@ -8,9 +8,9 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphRecursionError
 
 from graph_retry import InterventionRequired, edit
-from graph_retry._params.patch import Encoded
-from graph_retry._state.attempts import open_attempt
-from graph_retry._state.position import fresh_loop, fresh_review
+from graph_retry._core.params.patch import Encoded
+from graph_retry._core.state.attempts import open_attempt
+from graph_retry._core.state.position import fresh_loop, fresh_review
 from graph_retry.errors import ReplayMismatch, StaleDecision
 from tests.loops import Model, answer, one_call, reviews, thread
 

@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from graph_retry._functions.awaiting import run_sync
-from graph_retry._params.codec import ParamsCodec
-from graph_retry._review import judge as judging
-from graph_retry._review.decisions import BY_DEFAULT, Accepted
-from graph_retry._review.review import Question, Refused
+from graph_retry._core.ground.functions.awaiting import run_sync
+from graph_retry._core.params.codec import ParamsCodec
+from graph_retry._core.review import judge as judging
+from graph_retry._core.review.decisions import BY_DEFAULT, Accepted
+from graph_retry._core.review.review import Question, Refused
 from graph_retry.output import build_validator
 
 TITLE = "extract failed (attempt 2): RateLimitError [r2]"

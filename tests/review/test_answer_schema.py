@@ -12,9 +12,9 @@ from langgraph.func import entrypoint
 from pydantic import BaseModel, Field
 
 from graph_retry import AnswerRefused, edit, pending_reviews, resume, retry_llm_call
-from graph_retry._params.patch import Encoded
-from graph_retry._review.clients.payload import response_schema
-from graph_retry._review.review import Question
+from graph_retry._core.params.patch import Encoded
+from graph_retry._core.review.clients.payload import response_schema
+from graph_retry._core.review.review import Question
 from tests.loops import thread
 from tests.review.questions import Params, question
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-from graph_retry._review.decisions import Accepted
-from graph_retry._review.review import MAX_PROBLEM, Question, Reading, Refused
+from graph_retry._core.review.decisions import Accepted
+from graph_retry._core.review.review import MAX_PROBLEM, Question, Reading, Refused
 from tests.review.questions import TITLE, Color, Params, Style, judge, question
 
 SCALARS = (

@@ -11,14 +11,14 @@ import matplotlib.pyplot as plt
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
-from graph_retry import AnswerRefused, CallCancelled, edit, history, inbox, reject
-from graph_retry.cli.screen import Screen
-from graph_retry.cli.show import as_json, inbox_rows, show_ledger, show_review
-from graph_retry.history import export_ledgers, import_ledgers
+from graph_retry import AnswerRefused, CallCancelled, edit, reject
+from graph_retry.data import plot_summary, plot_timeline, replay, summarize
+from graph_retry.desk.cli.screen import Screen
+from graph_retry.desk.cli.show import as_json, inbox_rows, show_ledger, show_review
 from graph_retry.ledger import Ledger
-from graph_retry.metrics import summarize
-from graph_retry.plot import plot_summary, plot_timeline
-from graph_retry.replay import replay
+from graph_retry.threads import _history as history
+from graph_retry.threads import _inbox as inbox
+from graph_retry.threads import export_ledgers, import_ledgers
 from tests.loops import Model, answer, one_call, reviews, thread
 
 CANARY = "canary-7f3a"

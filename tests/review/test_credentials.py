@@ -5,7 +5,7 @@ import string
 
 import pytest
 
-from graph_retry._texts.credentials import without_keys
+from graph_retry._core.ground.credentials import without_keys
 
 BODY = "Ab3dEf6hIj9kLm2nOp5qRs8tUv1wXy4z"
 

@@ -6,7 +6,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from graph_retry import retry_llm_call
-from graph_retry._run import first_checks
+from graph_retry._core.loop.run import first_checks
 from tests.loops import Model, one_call, reviews, thread
 
 SENT = "sk-Ab3dEf6hIj9kLm2nOp5qRs8t"

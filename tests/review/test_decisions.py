@@ -8,13 +8,13 @@ from typing import get_args
 import pytest
 
 from graph_retry import Decision
-from graph_retry._params.patch import Encoded
-from graph_retry._review.clients.payload import build_payload
-from graph_retry._review.clients.table import said_in_words
-from graph_retry._review.decisions import DECISION_TYPES, ROWS, WORDS, End, form_of, offered
-from graph_retry._review.judge import interpret
-from graph_retry._review.review import DecisionType
-from graph_retry.cli.answering.decide import from_line, ways
+from graph_retry._core.params.patch import Encoded
+from graph_retry._core.review.clients.payload import build_payload
+from graph_retry._core.review.clients.table import said_in_words
+from graph_retry._core.review.decisions import DECISION_TYPES, ROWS, WORDS, End, form_of, offered
+from graph_retry._core.review.judge import interpret
+from graph_retry._core.review.review import DecisionType
+from graph_retry.desk.cli.answering.decide import from_line, ways
 from tests.review.questions import TITLE, judge, question
 
 DOCS = Path(__file__).parents[2].joinpath("docs/reviews.md").read_text(encoding="utf-8")

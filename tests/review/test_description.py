@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from graph_retry._params.patch import readable_diff
-from graph_retry._review.clients.payload import build_payload
+from graph_retry._core.params.patch import readable_diff
+from graph_retry._core.review.clients.payload import build_payload
 from graph_retry.output import format_issues
 from tests.review.questions import question
 from tests.review.test_payload import HOT, ISSUE, failed

@@ -9,10 +9,10 @@ from langgraph.errors import GraphInterrupt
 from pydantic import BaseModel, field_validator
 from typing_extensions import TypedDict
 
-from graph_retry._output.validator import Checked
-from graph_retry._params.codec import ParamsCodec
-from graph_retry._review.decisions import Accepted, offered
-from graph_retry._review.review import Question, Refused
+from graph_retry._core.output.validator import Checked
+from graph_retry._core.params.codec import ParamsCodec
+from graph_retry._core.review.decisions import Accepted, offered
+from graph_retry._core.review.review import Question, Refused
 from tests.review.questions import TITLE, Params, Style, judge, question
 
 HOT = Params(temperature=1.5, seed=7)

@@ -12,11 +12,11 @@ import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 from pydantic import BaseModel, Field
 
-from graph_retry._params.codec import ParamsCodec
-from graph_retry._params.tagged_json import differences
-from graph_retry._review.clients.payload import build_payload
-from graph_retry._review.review import Refused
-from graph_retry._texts.pictures import noted
+from graph_retry._core.ground.pictures import noted
+from graph_retry._core.params.codec import ParamsCodec
+from graph_retry._core.params.tagged_json import differences
+from graph_retry._core.review.clients.payload import build_payload
+from graph_retry._core.review.review import Refused
 from tests.parts import draws
 from tests.review.questions import Color, judge, question, reset_form, through_browser
 

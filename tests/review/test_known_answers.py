@@ -16,8 +16,8 @@ from graph_retry import (
     resume,
     retry_llm_call,
 )
-from graph_retry._review.decisions import Accepted
-from graph_retry._review.review import Refused
+from graph_retry._core.review.decisions import Accepted
+from graph_retry._core.review.review import Refused
 from tests.review.questions import TITLE, judge, question
 
 CONFIG: Any = {"configurable": {"thread_id": "1"}}

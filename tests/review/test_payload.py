@@ -11,15 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-from graph_retry._params.codec import ParamsCodec
-from graph_retry._params.patch import Encoded, readable_diff
-from graph_retry._review.clients.description import MAX_DESCRIPTION
-from graph_retry._review.clients.payload import build_payload
-from graph_retry._review.decisions import DECISION_TYPES, Accepted
-from graph_retry._review.review import IN_JSON, SHOWN, Question, Refused, Shown, parts_of
+from graph_retry._core.params.codec import ParamsCodec
+from graph_retry._core.params.patch import Encoded, readable_diff
+from graph_retry._core.review.clients.description import MAX_DESCRIPTION
+from graph_retry._core.review.clients.payload import build_payload
+from graph_retry._core.review.decisions import DECISION_TYPES, Accepted
+from graph_retry._core.review.review import IN_JSON, SHOWN, Question, Refused, Shown, parts_of
 from graph_retry.answering import PendingReview
-from graph_retry.cli.screen import Screen
-from graph_retry.cli.show import show_review
+from graph_retry.desk.cli.screen import Screen
+from graph_retry.desk.cli.show import show_review
 from graph_retry.records import Failure, Issue
 from tests.review.questions import TITLE, Params, Person, judge, question
 

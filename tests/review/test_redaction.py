@@ -16,7 +16,7 @@ from graph_retry import (
     reject,
     respond,
 )
-from graph_retry._texts.redact import redacted
+from graph_retry._core.ground.redact import redacted
 from tests.loops import Model, answer, one_call, reviews, thread
 
 CANARY = "canary-7f3a"

@@ -8,10 +8,9 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint
 
 from graph_retry import AnswerRefused, comment, edit, pending_reviews, resume, retry_llm_call
-from graph_retry._review import deadline
-from graph_retry._review.decisions import DECISION_TYPES
-from graph_retry.history import attempts_of
-from graph_retry.inbox import assign, defer, list_reviews
+from graph_retry._core.review import deadline
+from graph_retry._core.review.decisions import DECISION_TYPES
+from graph_retry.threads import assign, attempts_of, defer, list_reviews
 
 CONFIG: Any = {"configurable": {"thread_id": "1"}}
 SOON = (datetime.now(UTC) + timedelta(hours=1)).isoformat(timespec="milliseconds")

@@ -3,8 +3,7 @@
 from langgraph.pregel.remote import RemoteGraph
 
 import graph_retry
-import graph_retry.history
-import graph_retry.rewind
+import graph_retry.threads
 
 HIDDEN = r"does not show the attempts of calls that were made \(.*key `attempts`"
 
@@ -29,12 +28,12 @@ class Remote:
         return self.mode.call(graph_retry, "pending_reviews", self.graph, self.config)
 
     def rewind(self, ledger=None, **change):
-        call = (graph_retry.rewind, "rewind", self.graph, self.config, ledger)
+        call = (graph_retry.threads, "rewind", self.graph, self.config, ledger)
         return self.mode.call(*call, **change)
 
     def ledgers(self):
         """Read the ledgers, those forks left behind left out."""
-        call = (graph_retry.history, "attempts_of", self.graph, self.config)
+        call = (graph_retry.threads, "attempts_of", self.graph, self.config)
         return [ledger for ledger in self.mode.call(*call) if ledger.current]
 
     def told(self):

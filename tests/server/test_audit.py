@@ -6,8 +6,9 @@ import pytest
 from httpx import HTTPStatusError
 from langgraph.pregel.remote import RemoteGraph
 
-from graph_retry import StaleDecision, edit, inbox, pending_reviews, reject
-from graph_retry.history import attempts_of
+from graph_retry import StaleDecision, edit, pending_reviews, reject
+from graph_retry.threads import _inbox as inbox
+from graph_retry.threads import attempts_of
 from tests.dev_server import dev_server
 from tests.server.conftest import Served, graphs_in
 

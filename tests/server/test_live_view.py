@@ -4,7 +4,7 @@ import pytest
 from langgraph.pregel.remote import RemoteGraph
 
 from graph_retry import pending_reviews
-from graph_retry.inbox import list_reviews
+from graph_retry.threads import list_reviews
 
 MESSAGE = {"role": "user", "content": "Who is it?"}
 

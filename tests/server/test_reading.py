@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from graph_retry import edit, respond
-from graph_retry.corrections import corrections_of
+from graph_retry.data import corrections_of
 from tests.server.remote import HIDDEN
 
 

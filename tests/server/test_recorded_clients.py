@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from httpx import HTTPStatusError
 
-from graph_retry.inbox import alist_reviews
+from graph_retry.threads import alist_reviews
 from tests.review.questions import Params, reset_form
 
 RECORDED = json.loads(

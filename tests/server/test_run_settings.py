@@ -5,8 +5,7 @@ import uuid
 import pytest
 from langgraph.pregel.remote import RemoteGraph
 
-import graph_retry.expiry
-import graph_retry.inbox
+import graph_retry.threads
 from graph_retry import edit
 from tests.server.remote import Remote
 
@@ -63,7 +62,7 @@ def test_a_sweep_brings_context_and_config_along(asked, served, mode):
     thread = asked("expiring_tenants")
     client = thread.graph.client or thread.graph.sync_client
     more = {"config": {"configurable": DESK}, "context": SOUTH}
-    mode.call(graph_retry.expiry, "expire_reviews", client, **more)
+    mode.call(graph_retry.threads, "expire_reviews", client, **more)
     thread_id = thread.config["configurable"]["thread_id"]
     with served.sync_client() as reader:
         for run in reader.runs.list(thread_id):
@@ -76,7 +75,7 @@ def test_listed_reviews_keep_the_config(asked, mode):
     thread = asked()
     client = thread.graph.client or thread.graph.sync_client
     given = {"configurable": DESK, "tags": ["listed"]}
-    listed = mode.call(graph_retry.inbox, "list_reviews", client, config=given)
+    listed = mode.call(graph_retry.threads, "list_reviews", client, config=given)
     place = thread.config["configurable"]
     (review,) = [each for each in listed if each.thread_id == place["thread_id"]]
     assert review.config == {"configurable": {**DESK, **place}, "tags": ["listed"]}

@@ -19,15 +19,15 @@ from graph_retry import (
     comment,
     create_retry_node,
     edit,
-    expiry,
-    inbox,
     reject,
     respond,
     resume,
-    resumption,
     retry_llm_call,
 )
-from graph_retry.inbox import assign, defer
+from graph_retry.threads import _expiry as expiry
+from graph_retry.threads import _inbox as inbox
+from graph_retry.threads import _resumption as resumption
+from graph_retry.threads import assign, defer
 from tests.loops import Model, State, answer, fan_out, one_call, refused, reviews, thread
 from tests.threads.threads import ends_before_its_run
 
@@ -42,7 +42,12 @@ def clock(monkeypatch):
         now = datetime(2027, 3, 3, 12, tzinfo=UTC)
 
     # The others take their clock from the last one when they are imported.
-    for module in ("_loop.review", "_loop.after_attempt", "_threads.resuming", "_review.deadline"):
+    for module in (
+        "_core.loop.review",
+        "_core.loop.after_attempt",
+        "threads._resuming",
+        "_core.review.deadline",
+    ):
         read = lambda: Clock.now.isoformat(timespec="milliseconds")  # noqa: E731
         monkeypatch.setattr(f"graph_retry.{module}.now", read)
 

@@ -14,8 +14,8 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from psycopg_pool import ConnectionPool
 
 from graph_retry import StaleDecision, aresume, edit, pending_reviews, respond, resume
-from graph_retry._functions.awaiting import run_sync
-from graph_retry._lock import ThreadLock
+from graph_retry._core.ground.functions.awaiting import run_sync
+from graph_retry._core.langgraph.lock import ThreadLock
 from tests.loops import Model, one_call, thread
 
 

@@ -16,8 +16,8 @@ import pytest
 from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from graph_retry._functions.awaiting import run_sync
-from graph_retry._lock import ThreadLock
+from graph_retry._core.ground.functions.awaiting import run_sync
+from graph_retry._core.langgraph.lock import ThreadLock
 from tests.dev_server import ROOT
 from tests.threads.answer_as_user import BOB, answered, ask
 

@@ -5,9 +5,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 from graph_retry import StaleDecision, approve, edit, pending_reviews, respond, resume
-from graph_retry.history import attempts_of
-from graph_retry.inbox import list_reviews
-from graph_retry.rewind import rewind
+from graph_retry.threads import attempts_of, list_reviews, rewind
 from tests.loops import Model, one_call, thread
 
 

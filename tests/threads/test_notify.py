@@ -4,7 +4,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from graph_retry import edit, reject
-from graph_retry.inbox import assign, defer
+from graph_retry.threads import assign, defer
 from tests.loops import Model, answer, fan_out, one_call, refused, reviews, thread
 
 

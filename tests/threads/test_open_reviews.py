@@ -13,11 +13,12 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.func import entrypoint, task
 from langgraph.types import Command
 
-from graph_retry import aretry_llm_call, create_retry_node, edit, inbox, resume, retry_llm_call
-from graph_retry._functions.awaiting import run_async, run_sync
-from graph_retry._langgraph.open_reviews import TABLE
-from graph_retry._langgraph.storage import query
-from graph_retry._threads import listing
+from graph_retry import aretry_llm_call, create_retry_node, edit, resume, retry_llm_call
+from graph_retry._core.ground.functions.awaiting import run_async, run_sync
+from graph_retry._core.langgraph.open_reviews import TABLE
+from graph_retry._core.langgraph.storage import query
+from graph_retry.threads import _inbox as inbox
+from graph_retry.threads._saved import listing
 from tests.loops import Model, answer, fan_out, one_call, thread
 
 

@@ -10,7 +10,7 @@ from langgraph.errors import EmptyInputError
 from langgraph.graph import START, StateGraph
 
 import graph_retry
-import graph_retry.resumption
+import graph_retry.threads
 from graph_retry import (
     AnswerRefused,
     ReplayMismatch,
@@ -20,13 +20,13 @@ from graph_retry import (
     aretry_llm_call,
     create_retry_node,
     edit,
-    inbox,
     pending_reviews,
     respond,
     resume,
     retry_llm_call,
 )
-from graph_retry.inbox import list_reviews
+from graph_retry.threads import _inbox as inbox
+from graph_retry.threads import list_reviews
 from tests.loops import (
     Model,
     State,
@@ -130,7 +130,7 @@ def test_the_run_of_an_answer_is_streamed_under_the_lock(form, mode, version):
     """Its steps and events are seen; meanwhile nobody else may answer, and afterwards they may."""
     graph = waiting(form, mode, Model(goal=2))
     name = "aresumption" if mode.is_async else "resumption"
-    resumption = getattr(graph_retry.resumption, name)
+    resumption = getattr(graph_retry.threads, name)
     options = {"stream_mode": ["updates", "custom"], "subgraphs": True, "version": version}
 
     async def astream():
@@ -159,7 +159,7 @@ def test_the_run_of_an_answer_is_seen_as_v3_events_under_the_lock(form, mode):
     model = Model(goal=2)
     graph = waiting(form, mode, model)
     name = "aresumption" if mode.is_async else "resumption"
-    resumption = getattr(graph_retry.resumption, name)
+    resumption = getattr(graph_retry.threads, name)
 
     async def aevents(n):
         async with resumption(graph, thread(), edit(n=n)) as given:
@@ -192,10 +192,10 @@ def test_a_streamed_answer_that_is_refused_is_told_at_the_end():
     graph.invoke({"params": {"n": 0}}, thread())
     with (
         pytest.raises(AnswerRefused, match="expects a number"),
-        graph_retry.resumption.resumption(graph, thread(), edit(n="many")) as given,
+        graph_retry.threads.resumption(graph, thread(), edit(n="many")) as given,
     ):
         list(graph.stream(given, thread()))
-    with pytest.raises(KeyError), graph_retry.resumption.resumption(graph, thread()):
+    with pytest.raises(KeyError), graph_retry.threads.resumption(graph, thread()):
         raise KeyError
     assert resume(graph, thread(), edit(n=1))["output"] == {"n": 1}
     assert len(model.calls) == 2

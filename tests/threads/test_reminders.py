@@ -11,10 +11,11 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from graph_retry import _lock, edit, expiry
-from graph_retry._langgraph import storage
-from graph_retry.history import attempts_of
-from graph_retry.inbox import defer, list_reviews
+from graph_retry import edit
+from graph_retry._core.langgraph import lock as _lock
+from graph_retry._core.langgraph import storage
+from graph_retry.threads import _expiry as expiry
+from graph_retry.threads import attempts_of, defer, list_reviews
 from tests.loops import Model, answer, one_call, refused, reviews, thread
 from tests.threads.test_expiry import clock  # noqa: F401
 
@@ -150,7 +151,7 @@ def checkpointer_sync(request, tmp_path):
 DIES = """
 import os, sys
 from langgraph.checkpoint.sqlite import SqliteSaver
-from graph_retry.expiry import expire_reviews
+from graph_retry.threads import expire_reviews
 from tests.loops import Model, one_call
 
 def tell(name):

@@ -10,7 +10,7 @@ from langgraph.types import Send
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
-import graph_retry.rewind
+import graph_retry.threads
 from graph_retry import (
     AnswerRefused,
     CallCancelled,
@@ -21,13 +21,12 @@ from graph_retry import (
     respond,
     resume,
 )
-from graph_retry.history import attempts_of
-from graph_retry.rewind import rewind
+from graph_retry.threads import attempts_of, rewind
 from tests.loops import Model, answer, fan_out, one_call, reviews, thread
 
 
 def go_back(mode, graph, **change):
-    return mode.call(graph_retry.rewind, "rewind", graph, thread(), **change)
+    return mode.call(graph_retry.threads, "rewind", graph, thread(), **change)
 
 
 def test_a_paused_call_goes_on_from_an_earlier_attempt(mode, checkpointer, form):
@@ -42,7 +41,7 @@ def test_a_paused_call_goes_on_from_an_earlier_attempt(mode, checkpointer, form)
 
     assert state["output"] == {"n": 3}
     assert [call["n"] for call in model.calls] == [0, 1, 2, 3]
-    (ledger,) = mode.call(graph_retry.history, "attempts_of", graph, thread())
+    (ledger,) = mode.call(graph_retry.threads, "attempts_of", graph, thread())
     assert [each["author"] for each in ledger.attempts] == ["caller", "rewind"]
     assert ledger.at(2)["reason"] == "three is enough"
 
@@ -61,7 +60,7 @@ def test_a_finished_call_goes_on_from_an_earlier_attempt(mode, checkpointer, for
 
     assert state["output"] == {"n": 7}
     assert len(model.calls) == 4
-    ledgers = mode.call(graph_retry.history, "attempts_of", graph, thread())
+    ledgers = mode.call(graph_retry.threads, "attempts_of", graph, thread())
     authors = [each["author"] for each in ledgers[-1].attempts]
     assert authors == ["caller", "rewind", "human"]
     assert [(len(ledger.attempts), ledger.current) for ledger in ledgers] == [(2, False), (3, True)]
@@ -87,7 +86,7 @@ def test_one_of_several_finished_branches_costs_one_call(mode, checkpointer):
     answer(mode, graph, thread(), edit(n=5))
 
     for n in (7, 8):
-        ledgers = mode.call(graph_retry.history, "attempts_of", graph, thread())
+        ledgers = mode.call(graph_retry.threads, "attempts_of", graph, thread())
         (ledger,) = [each for each in ledgers if each.current and len(each.attempts) == 2]
         state = go_back(mode, graph, ledger=ledger, attempt=2, params={"n": n})
         assert sorted(output["n"] for output in state["output"]) == [1, 2, n]
@@ -102,7 +101,7 @@ def test_a_paused_branch_goes_back_alone(mode, form):
     mode.invoke(graph, {}, thread())
     first = reviews(mode, graph, thread())[0]
     answer(mode, graph, thread(), answers={first.review_id: edit(n=1)})
-    ledgers = mode.call(graph_retry.history, "attempts_of", graph, thread())
+    ledgers = mode.call(graph_retry.threads, "attempts_of", graph, thread())
     (ledger,) = [each for each in ledgers if len(each.attempts) == 2]
 
     go_back(mode, graph, ledger=ledger, attempt=1, params={"n": 2})

@@ -10,10 +10,9 @@ from langgraph.config import get_config
 from langgraph.graph import START, StateGraph
 from langgraph.runtime import get_runtime
 
-import graph_retry.expiry
-import graph_retry.inbox
-import graph_retry.rewind
+import graph_retry.threads
 from graph_retry import aretry_llm_call, create_retry_node, edit, retry_llm_call
+from graph_retry._core.review.deadline import is_expired
 from tests.loops import Model, State, answer, one_call, reviews, thread
 
 
@@ -81,27 +80,27 @@ def by_the_review(mode, graph, context):
 
 def by_the_inbox(mode, graph, context):
     given = {"configurable": {"user_id": "ada"}}
-    (review,) = mode.call(graph_retry.inbox, "list_reviews", graph, config=given)
+    (review,) = mode.call(graph_retry.threads, "list_reviews", graph, config=given)
     mode.call(review, "answer", edit(n=1), context=context)
 
 
 def by_rewind_of_a_paused_call(mode, graph, context):
     change = {"attempt": 1, "params": {"n": 1}, "context": context}
-    mode.call(graph_retry.rewind, "rewind", graph, config_of(), **change)
+    mode.call(graph_retry.threads, "rewind", graph, config_of(), **change)
 
 
 def by_rewind_of_a_finished_call(mode, graph, context):
     by_resume(mode, graph, context)
     change = {"attempt": 2, "params": {"n": 2}, "context": context}
-    mode.call(graph_retry.rewind, "rewind", graph, config_of(), **change)
+    mode.call(graph_retry.threads, "rewind", graph, config_of(), **change)
 
 
 def by_expiry(mode, graph, context):
     (review,) = reviews(mode, graph, config_of())
-    while not graph_retry.expiry.is_expired(review.expires_at):
+    while not is_expired(review.expires_at):
         time.sleep(0.001)
     more = {"config": {"configurable": {"user_id": "ada"}}, "context": context}
-    mode.call(graph_retry.expiry, "expire_reviews", graph, **more)
+    mode.call(graph_retry.threads, "expire_reviews", graph, **more)
 
 
 WAYS = {
@@ -132,7 +131,7 @@ def test_callbacks_and_tags_of_the_config_are_kept(mode):
     graph = one_call("node", mode, Model(goal=1), InMemorySaver())
     mode.invoke(graph, {"params": {"n": 0}}, thread())
     given = {"callbacks": [recorder], "tags": ["swept"], "metadata": {"team": "a"}}
-    (review,) = mode.call(graph_retry.inbox, "list_reviews", graph, config=given)
+    (review,) = mode.call(graph_retry.threads, "list_reviews", graph, config=given)
     assert review.config == {**given, "configurable": {"thread_id": "1"}}
     mode.call(review, "answer", edit(n=1))
     assert recorder.tags == ["swept"]
@@ -147,7 +146,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("config", "error", "says"), REFUSED)
 @pytest.mark.parametrize(
-    "verb", [graph_retry.inbox.list_reviews, graph_retry.expiry.expire_reviews]
+    "verb", [graph_retry.threads.list_reviews, graph_retry.threads.expire_reviews]
 )
 def test_a_config_for_many_threads_names_none(verb, config, error, says):
     """Taken for one thread's it would be given to the runs of all."""

@@ -6,18 +6,17 @@ from typing import Any
 import pytest
 from langgraph.graph import START, StateGraph
 
-import graph_retry.history
-import graph_retry.rewind
+import graph_retry.threads
 from tests.loops import State, answer, one_call, reviews, thread
 
 
 def go_back(mode, graph, **change):
-    return mode.call(graph_retry.rewind, "rewind", graph, thread(), **change)
+    return mode.call(graph_retry.threads, "rewind", graph, thread(), **change)
 
 
 def current(mode, graph):
     """Read the thread's ledgers, those forks left behind left out."""
-    ledgers = mode.call(graph_retry.history, "attempts_of", graph, thread())
+    ledgers = mode.call(graph_retry.threads, "attempts_of", graph, thread())
     return [ledger for ledger in ledgers if ledger.current]
 
 

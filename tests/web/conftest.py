@@ -23,7 +23,7 @@ from selenium.webdriver.chrome.service import Service
 from starlette.testclient import TestClient
 
 from graph_retry import retry_llm_call
-from graph_retry.web import create_app
+from graph_retry.desk.web import create_app
 
 READY_WITHIN_S = 20
 

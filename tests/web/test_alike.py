@@ -6,13 +6,12 @@ import re
 import pytest
 
 from graph_retry import respond, resume
-from graph_retry.history import attempts_of
-from graph_retry.inbox import list_reviews
-from graph_retry.notifications import key_of
-from graph_retry.web import Access
-from graph_retry.web.forms.carrying import carry
-from graph_retry.web.forms.ways import NotYetError
-from graph_retry.web.runs import Runs
+from graph_retry.desk.web import Access
+from graph_retry.desk.web.forms.carrying import carry
+from graph_retry.desk.web.forms.ways import NotYetError
+from graph_retry.desk.web.runs import Runs
+from graph_retry.observers._notifications import key_of
+from graph_retry.threads import attempts_of, list_reviews
 from tests.web.forms import Form
 from tests.web.test_answers import opened, sent
 

@@ -11,8 +11,7 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from graph_retry.agents import RetryMiddleware
-from graph_retry.history import attempts_of
-from graph_retry.inbox import list_reviews
+from graph_retry.threads import attempts_of, list_reviews
 from tests.web.forms import Form
 
 

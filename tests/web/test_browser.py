@@ -9,8 +9,8 @@ from selenium.webdriver import ActionChains, Keys
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
-from graph_retry.inbox import list_reviews
-from graph_retry.web import create_app, waiting
+from graph_retry.desk.web import create_app, waiting
+from graph_retry.threads import list_reviews
 from tests.web.conftest import chromium, serving
 
 WITHIN_S = 20
@@ -287,7 +287,7 @@ def test_a_list_hears_of_what_came_before_it_listened(browser, desk, monkeypatch
         async def refresh(self):
             looks.append(asyncio.create_task(super().refresh()))
 
-    monkeypatch.setattr("graph_retry.web.Waiting", Late)
+    monkeypatch.setattr("graph_retry.desk.web.Waiting", Late)
     app = create_app(desk.graph, authorize=lambda _: "ada")
 
     async def with_late_news(scope, receive, send):

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from graph_retry.cli.app import app
-from graph_retry.web import create_app
+from graph_retry.desk.cli.app import app
+from graph_retry.desk.web import create_app
 from tests.dev_server import dev_server
 from tests.web.conftest import SAME_SITE
 from tests.web.forms import Form

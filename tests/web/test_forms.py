@@ -12,12 +12,12 @@ from pydantic import BaseModel, Field, TypeAdapter
 from starlette.testclient import TestClient
 
 from graph_retry import pending_reviews, retry_llm_call
-from graph_retry._texts.json import ABSENT
-from graph_retry.web import create_app
-from graph_retry.web.forms.card import first_value
-from graph_retry.web.forms.fields import Form as Fields
-from graph_retry.web.forms.fields import Unread, has_unread, read_form
-from graph_retry.web.page import environment
+from graph_retry._core.ground.json import ABSENT
+from graph_retry.desk.web import create_app
+from graph_retry.desk.web.forms.card import first_value
+from graph_retry.desk.web.forms.fields import Form as Fields
+from graph_retry.desk.web.forms.fields import Unread, has_unread, read_form
+from graph_retry.desk.web.page import environment
 from tests.parts import draws
 from tests.web.conftest import SAME_SITE
 from tests.web.forms import Form

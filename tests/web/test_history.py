@@ -4,10 +4,10 @@ import re
 from datetime import UTC, datetime, timedelta
 
 from graph_retry import comment, edit, respond, resume
-from graph_retry.history import attempts_of
-from graph_retry.web import Access
-from graph_retry.web.pages import past
-from graph_retry.web.pages.past import figures_of, past_call
+from graph_retry.desk.web import Access
+from graph_retry.desk.web.pages import past
+from graph_retry.desk.web.pages.past import figures_of, past_call
+from graph_retry.threads import attempts_of
 from tests.web.test_answers import opened
 
 

@@ -7,9 +7,9 @@ import pytest
 from selenium.webdriver import Keys
 from selenium.webdriver.common.by import By
 
-from graph_retry.inbox import list_reviews
-from graph_retry.notifications import Links
-from graph_retry.web import create_app
+from graph_retry.desk.web import create_app
+from graph_retry.observers import Links
+from graph_retry.threads import list_reviews
 from tests.web.conftest import serving
 from tests.web.test_browser import CHOSEN, one, requested, wait_for, way
 from tests.web.test_everybody import SECRET, TOO_WIDE

@@ -14,12 +14,12 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 from starlette.testclient import TestClient
 
-from graph_retry import notifications, respond, resume
-from graph_retry.history import attempts_of
+from graph_retry import respond, resume
+from graph_retry.desk.web import create_app
 from graph_retry.hooks import Review
-from graph_retry.inbox import list_reviews
-from graph_retry.notifications import Email, Links, Slack, Teams
-from graph_retry.web import create_app
+from graph_retry.observers import Email, Links, Slack, Teams
+from graph_retry.observers import _notifications as notifications
+from graph_retry.threads import attempts_of, list_reviews
 from tests.web.conftest import SAME_SITE
 from tests.web.forms import Form
 from tests.web.test_answers import opened, sent

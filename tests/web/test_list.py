@@ -10,9 +10,9 @@ import pytest
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from graph_retry import respond, resume
-from graph_retry._langgraph import open_reviews
-from graph_retry.inbox import list_reviews
-from graph_retry.web import listing, waiting
+from graph_retry._core.langgraph import open_reviews
+from graph_retry.desk.web import listing, waiting
+from graph_retry.threads import list_reviews
 from tests.web.conftest import Desk
 from tests.web.forms import Form
 from tests.web.test_answers import opened

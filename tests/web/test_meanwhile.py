@@ -5,9 +5,9 @@ from contextlib import contextmanager
 import pytest
 
 from graph_retry import edit, resume
-from graph_retry.inbox import assign, list_reviews
-from graph_retry.notifications import Links, key_of
-from graph_retry.web.runs import Runs
+from graph_retry.desk.web.runs import Runs
+from graph_retry.observers._notifications import Links, key_of
+from graph_retry.threads import assign, list_reviews
 from tests.web.forms import Form
 from tests.web.test_answers import opened, sent
 

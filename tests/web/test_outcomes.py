@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from graph_retry import StaleDecision
-from graph_retry.web.runs import Run, Runs, Sent
+from graph_retry.desk.web.runs import Run, Runs, Sent
 
 
 class Late:

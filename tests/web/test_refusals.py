@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, Field
 from starlette.testclient import TestClient
 
 from graph_retry import AnswerRefused, edit, pending_reviews, respond, resume, retry_llm_call
-from graph_retry.web import create_app
+from graph_retry.desk.web import create_app
 from tests.web.conftest import SAME_SITE
 from tests.web.forms import Form
 from tests.web.test_answers import opened, sent

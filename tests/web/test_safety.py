@@ -12,8 +12,8 @@ from starlette.middleware.authentication import AuthenticationMiddleware
 from starlette.routing import Mount
 from starlette.testclient import TestClient
 
-from graph_retry.web import Access, create_app
-from graph_retry.web.listing import View
+from graph_retry.desk.web import Access, create_app
+from graph_retry.desk.web.listing import View
 from tests.web.conftest import SAME_SITE
 from tests.web.forms import Form
 from tests.web.test_answers import opened, sent
@@ -255,7 +255,7 @@ def test_a_checkpointer_alone_can_be_looked_at(desk):
 
 def test_a_view_survives_anything_in_its_cookie():
     """A cookie that somebody changed shows everything."""
-    from graph_retry.web.listing import view_of
+    from graph_retry.desk.web.listing import view_of
 
     assert view_of(View("oldest", text="ä").as_cookie()) == View("oldest", text="ä")
     for broken in ("", "zz", "5b5d", b'{"order": "sideways"}'.hex(), b"7".hex()):

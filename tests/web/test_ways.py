@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from graph_retry._review import decisions
-from graph_retry._review.review import SHOWN, Shown
+from graph_retry._core.review import decisions
+from graph_retry._core.review.review import SHOWN, Shown
+from graph_retry.desk.web.forms.ways import ways_of
+from graph_retry.desk.web.page import environment
 from graph_retry.hooks import Alternatives
-from graph_retry.inbox import list_reviews
-from graph_retry.web.forms.ways import ways_of
-from graph_retry.web.page import environment
+from graph_retry.threads import list_reviews
 from tests.web.forms import Form
 from tests.web.test_answers import opened, sent
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from graph_retry._output.reading.weighted.search import START
-from graph_retry._output.reading.weighted.strings import Reader
+from graph_retry.lossless.weighted.search import START
+from graph_retry.lossless.weighted.strings import Reader
 from graph_retry.output import parse_output
 
 TOKENS = ("[", "]", "{", "}", ",", ":", '"', "'", "x", "1", " ", "\n", "//", "/*", "```")

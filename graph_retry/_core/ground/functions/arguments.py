@@ -1,0 +1,229 @@
+"""Check the arguments of public functions and classes by their declared types.
+
+The annotations are the only rule. `checked` applies them to each call of a function, and
+`check_options` to the options of a `TypedDict`. Names, kinds and values are checked before the
+function runs. The error tells the allowed values and the given value.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import reprlib
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import is_dataclass
+from functools import cache
+from typing import (
+    Annotated,
+    Any,
+    NotRequired,
+    TypeVar,
+    Unpack,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+from typing_extensions import is_typeddict
+
+from graph_retry._core.ground.credentials import says_secret
+from graph_retry._core.ground.functions.kinds import Misfit, Within, functions_in, is_ours, misfit
+from graph_retry._core.ground.wording import counted, did_you_mean, quoted_with_article
+
+T = TypeVar("T", bound=Callable[..., Any])
+
+Count = Annotated[int, Within(1)]
+Size = Annotated[int, Within(0)]
+Amount = Annotated[float, Within(0)]
+Seconds = Annotated[
+    float,
+    Within(above=0, most=1_000_000_000),  # 31 years, because a much later time cannot be computed.
+    "a number of seconds above 0 (at most 1_000_000_000)",
+]
+Share = Annotated[float, Within(0, 1)]
+Name = Annotated[str, Within(1)]
+Secret = Annotated[str, Within(16), "a text of at least 16 characters"]
+
+
+class WrongArgumentError(TypeError, ValueError):
+    """An argument has a wrong name, kind or value.
+
+    The error is both a `TypeError` and a `ValueError`, because callers expect one or the other.
+    """
+
+
+def checked(target: T) -> T:
+    """Check each call of a function, or each new object of a class, by the declared types.
+
+    Raises:
+        WrongArgumentError: Whenever an argument does not fit its annotation.
+
+    Example:
+        >>> @checked
+        ... def say(a: str, n: Count = 1) -> str:
+        ...     return a * n
+        >>> say("ab", n="2")
+        Traceback (most recent call last):
+        ...
+        graph_retry._core.ground.functions.arguments.WrongArgumentError: `n`: give a whole ...
+    """
+    if not isinstance(target, type):
+        return cast("T", _checking(target, target))
+    made = cast("Any", target)
+    made.__init__ = _checking(made.__init__, made if is_dataclass(made) else made.__init__)
+    return cast("T", made)
+
+
+def _checking(function: Callable[..., Any], annotated: Any) -> Callable[..., Any]:
+    """Return a function that checks its arguments by the annotations of another object."""
+
+    def check(args: tuple[Any, ...], given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Check a call, and return its keyword arguments without the options that are None."""
+        signature, rest, own = _shape(function)
+        kinds = hints_of(annotated)
+        declared = get_args(kinds[rest])[0] if get_origin(kinds.get(rest)) is Unpack else None
+        if not rest or declared:
+            # Only `self`, which a caller cannot give, has no declared type.
+            known = [name for name in own if name in kinds]
+            check_names(given, [*known, *(hints_of(declared) if declared else ())])
+        try:
+            bound = signature.bind_partial(*args, **given).arguments
+        except TypeError:  # The call itself raises the same error, and names its function.
+            return given
+        options = bound.pop(rest, {})
+        in_turn = [name for name in [*bound][: len(args)] if name in kinds]
+        # Two arguments may be swapped, so the error shows the order of those given by position.
+        order = f" The order is `{function.__qualname__}({', '.join(in_turn)})`."
+        for name, value in bound.items():
+            is_many = signature.parameters[name].kind is inspect.Parameter.VAR_POSITIONAL
+            hint = order if len(in_turn) > 1 and name in in_turn else ""
+            for item in value if is_many else (value,):
+                check_argument(name, item, kinds.get(name, Any), hint)
+        if not declared:
+            return given
+        settled = check_options(declared, options)
+        return {name: value for name, value in given.items() if name in {*settled, *bound}}
+
+    if inspect.iscoroutinefunction(function):
+
+        @functools.wraps(function)
+        async def called_later(*args: Any, **given: Any) -> Any:
+            return await function(*args, **check(args, given))
+
+        return called_later
+
+    @functools.wraps(function)
+    def called(*args: Any, **given: Any) -> Any:
+        return function(*args, **check(args, given))
+
+    return called
+
+
+def check_options(
+    declared: Any, given: Mapping[str, Any], also: Iterable[str] = (), *, inside: str = ""
+) -> dict[str, Any]:
+    """Check options by the `TypedDict` that declares them, and return those that are given.
+
+    An option that is None is not given.
+
+    Args:
+        declared: The `TypedDict`.
+        given: The options.
+        also: Names of other arguments, which may be suggested for a misspelt option.
+        inside: The argument that holds the options, or "" if each option is an argument.
+
+    Raises:
+        WrongArgumentError: If an option is missing, unknown, or does not fit its type.
+    """
+    kinds = hints_of(declared)
+    check_names(given, kinds, also, inside=inside)
+    settled = {name: value for name, value in given.items() if value is not None}
+    for name, value in settled.items():
+        kind = kinds[name]
+        kind = get_args(kind)[0] if get_origin(kind) is NotRequired else kind
+        check_argument(f"{inside}[{name!r}]" if inside else name, value, kind)
+    if missing := [name for name in _required(declared) if name not in settled]:
+        what = f"`{inside}` has no" if inside else "missing argument"
+        raise WrongArgumentError(f"{what} `{missing[0]}`.")
+    return settled
+
+
+def check_names(
+    given: Iterable[str], known: Collection[str], also: Iterable[str] = (), *, inside: str = ""
+) -> None:
+    """Raise if an argument's name is unknown, and suggest the name that is probably meant."""
+    for name in given:
+        if name not in known:
+            what = f"`{inside}` has an unknown key" if inside else "unknown argument"
+            listed = f" Known are {', '.join(known)}."
+            meant = did_you_mean(name, (*known, *also)) or listed
+            raise WrongArgumentError(f"{what} `{name:.80}`.{meant}")
+
+
+@cache
+def _shape(function: Callable[..., Any]) -> tuple[inspect.Signature, str, list[str]]:
+    """Return the signature, the name of `**options`, and the names of all other keyword arguments.
+
+    The signature is read at the first call, because the import must be fast.
+    """
+    signature = inspect.signature(function)
+    parameters = signature.parameters.values()
+    rest = next((p.name for p in parameters if p.kind is p.VAR_KEYWORD), "")
+    own = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+    return signature, rest, own
+
+
+@cache
+def hints_of(annotated: Any) -> dict[str, Any]:
+    """Return the declared types of a function, dataclass or `TypedDict`, by name."""
+    return get_type_hints(annotated, include_extras=True)
+
+
+def _required(declared: Any) -> list[str]:
+    # `__required_keys__` is wrong under `from __future__ import annotations`.
+    kinds = hints_of(declared).items() if declared.__total__ else ()
+    return [name for name, kind in kinds if get_origin(kind) is not NotRequired]
+
+
+def check_argument(name: str, value: Any, kind: Any, hint: str = "") -> None:
+    """Raise if a value does not fit a declared type. The error ends with `hint`.
+
+    Raises:
+        WrongArgumentError: If the value does not fit the type.
+    """
+    wrong = misfit(value, kind, name)
+    if wrong is not None:
+        shown = _kind_and_size(wrong.value) if says_secret(name) else _shown(wrong.value)
+        told = f"`{wrong.place}`: give {wrong.wanted}; not {shown}{wrong.why}.{wrong.hint}"
+        raise WrongArgumentError(f"{told}{_how_to_use(wrong)}{hint}")
+
+
+def _how_to_use(wrong: Misfit) -> str:
+    """Tell how a function of this package is used, if it was given without being called."""
+    if not is_ours(wrong.value):
+        return ""
+    use = f"{wrong.value.__name__}(…)"
+    functions = functions_in(wrong.kind)
+    if not functions or not is_typeddict(hints_of(wrong.value).get("return")):
+        return f" Call it: `{use}`."
+    # Its result is data, such as a decision, which the wanted function may have to return.
+    names = [each for each in functions if all(isinstance(name, str) for name in each)]
+    return f" Write `lambda {', '.join(names[0])}: {use}`." if names else ""
+
+
+_REPR = reprlib.Repr()
+_REPR.maxstring = _REPR.maxother = 200
+
+
+def _kind_and_size(value: Any) -> str:
+    """Describe a value without showing it."""
+    if isinstance(value, str):
+        return f"a text of {counted(len(value), 'character')}"
+    return quoted_with_article(type(value).__name__)
+
+
+def _shown(value: Any) -> str:
+    if callable(value) and hasattr(value, "__name__"):
+        return f"`{value.__name__}`"
+    return _REPR.repr(value)

@@ -1,0 +1,255 @@
+"""Call a user's function, sync or async, and read the stream that it may return, piece by piece.
+
+A stream is always closed, even before its end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import logging
+import re
+import threading
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import Any, Protocol, cast
+
+from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables.config import var_child_runnable_config
+from langgraph.errors import GraphBubbleUp
+
+from graph_retry._core.ground.functions.awaiting import AsyncUnderSyncError, is_sync
+
+_LOG = logging.getLogger("graph_retry")
+
+
+def is_async(function: Callable[..., Any]) -> bool:
+    """Return whether a function, or the `__call__` of an object, is declared with `async def`."""
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(function, "__call__", None)  # noqa: B004
+    )
+
+
+async def call(
+    function: Callable[..., Any] | Runnable[Any, Any],
+    *args: Any,
+    timeout: float | None = None,  # noqa: ASYNC109 - of a sync function's thread, too
+    config: RunnableConfig | None = None,
+    receiver: Receiver | None = None,
+) -> Any:
+    """Call a user's function, sync or async, or a runnable, and return its result.
+
+    Args:
+        function: The function or runnable.
+        *args: Its arguments.
+        timeout: Maximum seconds. With a timeout, a sync function runs in a separate thread. A late
+            function continues there, because a thread cannot be stopped. Its result is dropped.
+        config: The config that LangChain and LangGraph see while the function runs.
+        receiver: Takes the pieces of a returned stream, in the function's thread and context.
+    """
+    target, context = _target(function), _context_with(config)
+
+    def work() -> Any:
+        try:
+            result = context.run(target, *args)
+        except StopIteration as error:  # A future cannot hold a `StopIteration`.
+            raise _stopped(target) from error
+        return context.run(_taken, receiver, result)
+
+    if is_sync():
+        if timeout is None or is_async(target):
+            try:  # As in `work`, but with one frame fewer in the tracebacks of the function.
+                result = context.run(target, *args)
+            except StopIteration as error:
+                raise _stopped(target) from error
+            result = context.run(_taken, receiver, result)
+        else:
+            result = _in_thread(work).result(timeout)
+        return _not_awaitable(result, target, receiver)
+    async with asyncio.timeout(timeout):
+        if is_async(target):
+            result = work()
+        elif timeout is None:
+            result = await asyncio.to_thread(work)
+        else:
+            result = await asyncio.wrap_future(_in_thread(work))
+        token = None if config is None else var_child_runnable_config.set(config)
+        try:
+            # A coroutine function may return a coroutine, if it forgets an `await`.
+            while inspect.isawaitable(result):
+                result = await result
+            if receiver is not None and isinstance(result, AsyncIterator):
+                return await adrain(cast("Any", result), receiver)
+        finally:
+            if token is not None:
+                var_child_runnable_config.reset(token)
+        # An async function may return a sync stream, which must not block the event loop.
+        if receiver is not None and isinstance(result, Iterator):
+            return await asyncio.to_thread(context.run, _taken, receiver, result)
+        return result
+
+
+def _stopped(target: Any) -> RuntimeError:
+    return RuntimeError(f"`{_name(target)}` raised StopIteration")
+
+
+def _target(function: Callable[..., Any] | Runnable[Any, Any]) -> Any:
+    """Return the function to call; for a runnable, its sync or async method."""
+    runnable = cast("Any", function)
+    if not isinstance(function, Runnable):
+        return function
+    return runnable.invoke if is_sync() else runnable.ainvoke
+
+
+def _context_with(config: RunnableConfig | None) -> contextvars.Context:
+    """Copy the current context, and set the config that LangChain will see in the copy."""
+    context = contextvars.copy_context()
+    if config is not None:
+        context.run(var_child_runnable_config.set, config)
+    return context
+
+
+def _taken(receiver: Receiver | None, result: Any) -> Any:
+    """Return a function's result. If the result is a sync stream, `receiver` first joins it."""
+    if receiver is None or not isinstance(result, Iterator):
+        return result  # pyright: ignore[reportUnknownVariableType]
+    return drain(result, receiver)  # pyright: ignore[reportUnknownArgumentType]
+
+
+async def awaited(result: Any, function: Callable[..., Any]) -> Any:
+    """Return the result of a user's function. If the result is a coroutine, await it.
+
+    Raises:
+        AsyncUnderSyncError: If the result is a coroutine, and the run is sync.
+    """
+    while inspect.isawaitable(result) and not is_sync():
+        result = await result
+    return _not_awaitable(result, function)
+
+
+def _not_awaitable(
+    result: Any, function: Callable[..., Any], receiver: Receiver | None = None
+) -> Any:
+    """Return a function's result, or raise if it is an awaitable or a received async stream."""
+    is_stream = receiver is not None and isinstance(cast("object", result), AsyncIterator)
+    if not is_stream and not inspect.isawaitable(result):
+        return result
+    if inspect.iscoroutine(result):
+        result.close()  # Python warns of a coroutine that was neither awaited nor closed.
+    raise _async_under_sync(function)
+
+
+def _async_under_sync(function: Callable[..., Any]) -> AsyncUnderSyncError:
+    return AsyncUnderSyncError(
+        f"`{_name(function)}` is async but the graph runs synchronously: run it with `ainvoke`, "
+        "and write `await aretry_llm_call(…)` in an async node; or pass a sync function."
+    )
+
+
+def refuse_async(function: Callable[..., Any]) -> None:
+    """Raise an error about an async function in a sync run, before the first model call.
+
+    Raises:
+        AsyncUnderSyncError: If the function is async and the run is sync.
+    """
+    if is_sync() and is_async(unwrapped(function)):
+        raise _async_under_sync(function)
+
+
+def _name(function: Callable[..., Any]) -> str:
+    target = unwrapped(function)
+    return getattr(target, "__qualname__", type(target).__qualname__)
+
+
+def unwrapped(function: Any) -> Any:
+    """Return the function inside a `functools.partial`; any other function unchanged."""
+    while isinstance(function, partial):
+        function = function.func
+    return function
+
+
+def _in_thread(work: Callable[[], Any]) -> Future[Any]:
+    """Run a function in a daemon thread, because a pool's thread would keep the process alive."""
+    future: Future[Any] = Future()
+
+    def forward(_kind: object, error: BaseException | None, _trace: object) -> bool:
+        if error is not None:  # The caller gets `SystemExit` and `KeyboardInterrupt` as well.
+            future.set_exception(error)
+        return True
+
+    def run() -> None:
+        future.set_running_or_notify_cancel()
+        with ExitStack() as forwarding:
+            forwarding.push(forward)
+            future.set_result(work())
+
+    threading.Thread(target=run, daemon=True).start()
+    return future
+
+
+def joined(texts: Iterable[str]) -> str:
+    """Join pieces of text. If two pieces hold the halves of one character, join the halves."""
+    text = "".join(texts)
+    if not re.search("[\ud800-\udbff][\udc00-\udfff]", text):
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+
+
+def without_half(text: str) -> str:
+    """Remove half a character (a high surrogate) at the end, whose other half may still come."""
+    return text[:-1] if "\ud800" <= text[-1:] <= "\udbff" else text
+
+
+class Receiver(Protocol):
+    """An object that receives the pieces of a stream."""
+
+    def take(self, piece: Any) -> bool:
+        """Add the next piece; return whether the stream may stop."""
+        ...
+
+    def result(self) -> Any:
+        """Return the pieces, joined."""
+        ...
+
+
+def drain(stream: Iterator[Any], receiver: Receiver) -> Any:
+    """Pass a stream's pieces to `receiver`, until either of the two stops; return its result."""
+    try:
+        for piece in stream:
+            if receiver.take(piece):
+                break
+    finally:
+        close = getattr(stream, "close", None)
+        if close is not None:
+            with _errors_logged():
+                close()
+    return receiver.result()
+
+
+async def adrain(stream: AsyncIterator[Any], receiver: Receiver) -> Any:
+    """Pass an async stream's pieces to `receiver`, as `drain` does for a sync stream."""
+    try:
+        async for piece in stream:
+            if receiver.take(piece):
+                break
+    finally:
+        close = getattr(stream, "aclose", None) or getattr(stream, "close", None)
+        with _errors_logged():
+            closing = None if close is None else close()
+            if inspect.isawaitable(closing):
+                await closing
+    return receiver.result()
+
+
+@contextmanager
+def _errors_logged() -> Generator[None]:
+    """Log any error that occurs while a stream is closed, because the output has arrived."""
+    try:
+        yield
+    except GraphBubbleUp:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever the client of a provider raises
+        _LOG.warning("a stream could not be closed: %s", type(error).__name__)

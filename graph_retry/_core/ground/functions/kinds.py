@@ -1,0 +1,306 @@
+"""Check whether a value fits a declared type, and describe the type in words.
+
+No value is converted, and `True` is not a number. The items of a container are checked as well. A
+function must take the right number of arguments, and may be async only if its type allows that.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    Protocol,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    runtime_checkable,
+)
+
+from langchain_core.runnables import RunnableConfig
+from typing_extensions import is_typeddict
+
+from graph_retry._core.ground.functions.calling import unwrapped
+from graph_retry._core.ground.json import is_number, is_whole
+from graph_retry._core.ground.wording import counted, did_you_mean, quoted_with_article
+
+
+@runtime_checkable
+class Rule(Protocol):
+    """A rule for values of a type: metadata for `Annotated`. It may have a `hint` for errors."""
+
+    def holds(self, value: Any, /) -> bool:
+        """Return whether a value of the type obeys the rule."""
+        ...
+
+
+class Within(NamedTuple):
+    """The bounds of a number, or of the size of a text or a list: metadata for `Annotated`."""
+
+    least: float = float("-inf")
+    most: float = float("inf")
+    above: float = float("-inf")
+
+    def holds(self, value: Any) -> bool:
+        """Return whether a value is within the bounds; NaN never is."""
+        size = value if is_number(value) else len(value)
+        return self.least <= size <= self.most and size > self.above
+
+    def __str__(self) -> str:
+        """Describe the bounds of a number."""
+        if self.above > float("-inf"):
+            return f" above {self.above:g}"
+        return f" from {self.least:g}" + (f" to {self.most:g}" if self.most < float("inf") else "")
+
+
+class Misfit(NamedTuple):
+    """A value that does not fit its type: the value's place, the type, a reason, a suggestion."""
+
+    place: str
+    value: Any
+    kind: Any
+    why: str = ""
+    hint: str = ""
+
+    @property
+    def wanted(self) -> str:
+        """The words for the type."""
+        return _words(self.kind)
+
+
+@cache
+def _parts(kind: Any) -> tuple[Any, tuple[Any, ...]]:
+    """Return a type's origin and arguments. A cache helps, because calls check few types."""
+    return get_origin(kind), get_args(kind)
+
+
+def misfit(value: Any, kind: Any, place: str) -> Misfit | None:
+    """Return the first part of a value that does not fit a type; None if all of it fits."""
+    if kind is Any or type(value) is kind:
+        return None
+    origin, args = _parts(kind)
+    if origin is Annotated:
+        return _misfit_within(value, kind, place)
+    if origin in (Union, types.UnionType):
+        return _misfit_of_all(value, kind, place)
+    if origin is Literal:
+        if any(type(value) is type(each) and value == each for each in args):
+            return None
+        meant = did_you_mean(value, args) if isinstance(value, str) else ""
+        return Misfit(place, value, kind, hint=meant)
+    if (arguments := _arguments_of(kind)) is not None:
+        why = _unlike(value, arguments, kind)
+        return None if why is None else Misfit(place, value, kind, why)
+    if not _is_a(value, kind):
+        return Misfit(place, value, kind)
+    return next((found for found in _misfit_items(value, origin, args, place) if found), None)
+
+
+def _misfit_within(value: Any, kind: Any, place: str) -> Misfit | None:
+    """Check a value by its type, and then by the rules that `Annotated` adds."""
+    inner, *more = _parts(kind)[1]
+    rules = [each for each in more if isinstance(each, Rule)]
+    found = misfit(value, inner, place)
+    if found is None and all(each.holds(value) for each in rules):
+        return None
+    if found is not None and found.place != place:
+        return found
+    found = found or Misfit(place, value, kind)
+    hints = [getattr(each, "hint", "") for each in rules]
+    return found._replace(kind=kind, hint="".join([found.hint, *hints]))
+
+
+def _misfit_of_all(value: Any, kind: Any, place: str) -> Misfit | None:
+    """Return the part of a value that fits no branch of a union, for example one item of a list."""
+    wrong = list[Misfit]()
+    for branch in _parts(kind)[1]:
+        found = misfit(value, branch, place)
+        if found is None:
+            return None
+        wrong.append(found)
+    inside = next((each for each in wrong if each.place != place), None)
+    told = next((each for each in wrong if each.why or each.hint), wrong[0])
+    return inside or told._replace(kind=kind)
+
+
+def _misfit_items(
+    value: Any, origin: Any, args: tuple[Any, ...], place: str
+) -> Iterator[Misfit | None]:
+    """Check the items of a container. An iterator is not read, because its items would be lost."""
+    if not args or not isinstance(value, Collection):
+        return
+    if isinstance(value, Mapping):
+        for key, item in cast("Any", value).items():
+            yield misfit(key, args[0], f"{place}, key {key!r:.40}")
+            yield misfit(item, args[-1], f"{place}[{key!r:.40}]")
+        return
+    items = list(cast("Any", value))
+    is_pair = origin is tuple and args[-1] is not Ellipsis
+    if is_pair and len(items) != len(args):
+        yield Misfit(place, value, tuple)
+    kinds = args if is_pair else (args[0],) * len(items)
+    for number, (item, kind) in enumerate(zip(items, kinds, strict=False)):
+        yield misfit(item, kind, f"{place}[{number}]")
+
+
+def _is_a(value: Any, kind: Any) -> bool:
+    """Return whether a value is of a kind, without its items."""
+    kind = _parts(kind)[0] or kind
+    if kind in (Any, object) or isinstance(kind, TypeVar):
+        return True
+    if kind is int:
+        return is_whole(value)
+    if kind is float:
+        return is_number(value)
+    if kind == RunnableConfig and isinstance(value, Mapping) and value:
+        # A dict without any key of a config is meant as something else, such as another argument.
+        known = RunnableConfig.__annotations__.keys()
+        return not known.isdisjoint(cast("Mapping[str, Any]", value))
+    if is_typeddict(kind):
+        return isinstance(value, Mapping)
+    if kind in (Sequence, Iterable, Collection) and isinstance(value, str | bytes):
+        return False
+    # A class has all methods of a protocol such as `Format`, and is still not an object of it.
+    return isinstance(value, kind) and (kind is type or not isinstance(value, type))
+
+
+@cache
+def _arguments_of(kind: Any) -> list[Any] | None:
+    """Return the types of the arguments of a kind of function; None for any other kind."""
+    if get_origin(kind) is Callable or kind is Callable:
+        listed: Any = (get_args(kind) or (...,))[0]
+        return [...] if listed is Ellipsis else list(listed)
+    kind = get_origin(kind) or kind
+    if isinstance(kind, type) and Protocol in kind.__mro__ and "__call__" in vars(kind):
+        return [*inspect.signature(kind.__call__).parameters][1:]
+    return None
+
+
+def functions_in(kind: Any) -> list[list[Any]]:
+    """Return the arguments of each kind of function that a type, such as a union, allows."""
+    origin, args = _parts(kind)
+    if origin is Annotated:
+        return functions_in(args[0])
+    if origin in (Union, types.UnionType):
+        return [found for branch in args for found in functions_in(branch)]
+    return [] if (arguments := _arguments_of(kind)) is None else [arguments]
+
+
+def _unlike(function: Any, arguments: list[Any], kind: Any) -> str | None:
+    """Return the reason why a value is no function of these arguments; None if it is one."""
+    if not callable(function):
+        return ""
+    if isinstance(function, type) or get_origin(function) is not None:
+        return ", which is a class"
+    if is_ours(function):
+        return ""
+    result = (get_args(kind) or (None, Any))[-1]
+    is_sync = get_origin(kind) is Callable and result is not Any and not _may_wait(result)
+    if is_sync and inspect.iscoroutinefunction(unwrapped(function)):
+        return ", which is async"
+    try:
+        if arguments != [...]:
+            inspect.signature(function).bind(*arguments)
+    except ValueError:  # Some builtins have no signature to check.
+        return None
+    except TypeError as error:
+        return f", which cannot be called so ({error})"
+    return None
+
+
+def is_ours(function: Any) -> bool:
+    """Return whether a value is a public function of this package, which is never a callback."""
+    if not inspect.isfunction(function) or "." in function.__qualname__:
+        return False
+    # `checked` wraps public functions. A function that one of them made has a dotted name, and a
+    # function made by `exec` may have no module.
+    module: str | None = function.__module__
+    return (module or "").startswith(_PACKAGE) and hasattr(function, "__wrapped__")
+
+
+def _may_wait(result: Any) -> bool:
+    """Return whether a function with this declared result may be async."""
+    return any((get_origin(each) or each) is Awaitable for each in (result, *get_args(result)))
+
+
+_PACKAGE = f"{__name__.partition('.')[0]}."
+_PLAIN: dict[Any, str] = {
+    str: "a text",
+    bool: "True or False",
+    int: "a whole number",
+    float: "a number",
+    type(None): "None",
+    Any: "any value",
+    Awaitable: "a call to await",
+    RunnableConfig: 'a config, such as {"configurable": {…}}',
+    **dict.fromkeys((dict, Mapping), "a dict"),
+    **dict.fromkeys((list, Sequence, Iterable, Collection), "a list"),
+}
+
+
+def _words(kind: Any, size: str = "") -> str:
+    """Describe a type, as in `a list of texts`. `size` says what is wanted of its size."""
+    origin, args = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        told = next((each for each in args[1:] if isinstance(each, str)), None)
+        within = next((str(each) for each in args[1:] if isinstance(each, Within)), "")
+        of_size = within if args[0] in (int, float) else " that is not empty"
+        return told or _words(args[0], of_size if within else "")
+    if origin is Literal:
+        return _or([repr(each) for each in args]) + size
+    if origin in (Union, types.UnionType):
+        return _words_of_union(args) + size
+    if (arguments := _arguments_of(kind)) is not None:
+        return _words_of_function(arguments)
+    plain = _PLAIN.get(origin or kind)
+    is_open = not args or args[-1] is Any or isinstance(args[-1], TypeVar)
+    if plain not in ("a dict", "a list") or is_open:
+        return (plain or quoted_with_article((origin or kind).__name__)) + size
+    item = _words(args[-1])
+    by = " by name" if plain == "a dict" and args[0] is str else ""
+    is_plain = item in _PLAIN.values()
+    if is_plain:
+        return f"{plain} of {item.removeprefix('a ')}s{by}{size}"
+    return f"{plain}{by}{size}, each {item}"
+
+
+def _words_of_union(branches: Iterable[Any]) -> str:
+    """Describe a union. A list or a pair of the values before it does not name them again."""
+    words = list[str]()
+    for branch in branches:
+        (inner, *more) = get_args(branch) if get_origin(branch) is Annotated else (branch,)
+        held = get_origin(inner) is tuple or _PLAIN.get(get_origin(inner)) == "a list"
+        items = [_words(each) for each in get_args(inner) if held and each is not Ellipsis]
+        size = " that is not empty" if any(isinstance(each, Within) for each in more) else ""
+        if words and items == [_or(words)]:
+            words.append(f"a list of these{size}")
+        elif items and set(items) <= set(words):
+            words.append("a pair of these in this order")
+        else:
+            words.append(_words(branch))
+    return _or(words)
+
+
+def _words_of_function(arguments: list[Any]) -> str:
+    if arguments == [...]:
+        return "a function"
+    if all(isinstance(each, str) for each in arguments):
+        return f"a function `({', '.join(arguments)})`"
+    if Any in arguments:
+        return f"a function of {counted(len(arguments), 'argument')}"
+    alone = " alone" if len(arguments) == 1 else ""
+    return f"a function that takes {' and '.join(map(_words, arguments))}{alone}"
+
+
+def _or(words: list[str]) -> str:
+    """Join words by commas and `or`, and leave out repeated words."""
+    *first, last = dict.fromkeys(words)
+    comma = "," if any(" or " in each or ", " in each for each in words) else ""
+    return f"{', '.join(first)}{comma} or {last}" if first else last

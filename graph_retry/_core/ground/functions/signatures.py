@@ -1,0 +1,266 @@
+"""The functions that users pass: their types, their checks, and their names in messages."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Any, Generic, Literal, Protocol, TypeVar, cast, get_type_hints
+
+from langchain_core.runnables import Runnable
+from pydantic import BaseModel
+
+from graph_retry._core.ground.functions.arguments import checked
+from graph_retry._core.ground.functions.calling import unwrapped
+from graph_retry._core.ground.functions.kinds import Within
+from graph_retry.errors import AttemptFailed
+
+ParamsT = TypeVar("ParamsT")
+ResultT = TypeVar("ResultT")
+
+
+@dataclass(frozen=True)
+class AttemptContext:
+    """Facts about the attempt for an `llm_call` with a second argument named `context`.
+
+    `attempt` is 1-based. `idempotency_key` stays the same if a crash makes this model call run
+    again, and no other model call has it. Pass the key to a provider that deduplicates requests.
+    `deadline` is the `time.monotonic()` at which the call's `timeout` ends, if it has one.
+    """
+
+    attempt: int
+    idempotency_key: str
+    deadline: float | None = None
+
+
+# The type has no protocols, because mypy infers no result type from a union of protocols.
+LLMCall = (
+    Callable[[ParamsT], ResultT]
+    | Callable[[ParamsT, AttemptContext], ResultT]
+    | Callable[[], ResultT]
+    | Runnable[ParamsT, ResultT]
+)
+"""A model call: a function (sync or async), or a LangChain runnable such as a chat model.
+
+A model call gets a copy of the params. A function also gets an `AttemptContext` if its second
+parameter has that annotation or the name `context`. A function with keyword arguments only, such as
+the method of an SDK, gets dict params by name. If the params are None, the function may have no
+parameter. The result is a text, a LangChain message, a
+`Completion` or any other value. If the model call raises an error, the attempt has failed.
+"""
+
+
+class Alternatives(Generic[ParamsT]):
+    """Several params that a hook returns, for a person to choose from.
+
+    A review shows all of these params, and `approve(choice=2)` chooses the second. The first params
+    are the hook's suggestion, and an automatic retry uses the suggestion.
+
+    Example:
+        >>> len(Alternatives([{"model": "large"}, {"model": "small", "temperature": 0.0}]).params)
+        2
+    """
+
+    @checked
+    def __init__(
+        self,
+        params: Annotated[
+            Sequence[ParamsT],
+            Within(1),
+            "a list that is not empty, of the params of each alternative",
+        ],
+    ) -> None:
+        """Take the params in the order in which they are shown.
+
+        Raises:
+            WrongArgumentError: If the sequence is empty.
+        """
+        self.params = list(params)
+
+
+class Hook(Protocol[ParamsT]):
+    """A function (sync or async) that may propose new params after a failed attempt."""
+
+    def __call__(
+        self, error: AttemptFailed, attempt: int, params: ParamsT, /
+    ) -> ParamsT | Alternatives[ParamsT] | Awaitable[ParamsT | Alternatives[ParamsT] | None] | None:
+        """Propose the params of the next attempt.
+
+        Args:
+            error: The failure, with its `kind`, its `issues`, and the ledger in `attempts`.
+            attempt: The number of the failed attempt; the first is 1.
+            params: A copy of the params of that attempt. Do not change it: return a new object.
+
+        Returns:
+            New params, or `Alternatives([…])` for a person to choose from. None means that this
+            hook proposes nothing; then the next hook, the feedback or a person is asked.
+        """
+        ...
+
+
+class HookTraits(Protocol):
+    """Optional attributes by which a hook influences the loop.
+
+    The ready-made hooks use them. Your own hook may be an object with `__call__` and any of them.
+    """
+
+    new_means: bool
+    """Whether the hook switches to different means, such as a larger model (default False).
+
+    The params of such a hook are tried even after two equal failures. Other hooks must then leave
+    the decision to a person."""
+
+    field: str | None
+    """The params field to which feedback and a person's comments are added (default: `messages` or
+    `prompt`, or the text itself if the params are one text)."""
+
+    def check_params(self, params: Any, /) -> None:
+        """Raise `ValueError` if the hook cannot work with these params; called before attempt 1."""
+
+    def asking(self, words: str, /) -> Any:
+        """Return a copy of this feedback with different closing words.
+
+        The words tell the model how to answer if JSON text is not wanted: in a different format, or
+        by the tools of an agent.
+        """
+
+
+OnRetry = Hook[ParamsT] | Sequence[Hook[ParamsT]] | None
+"""One hook, or several that are asked in order until one proposes changed params."""
+
+
+def name_of(function: Callable[..., Any] | Runnable[Any, Any], default: str) -> str:
+    """Return a name for messages, such as `extract` or `ChatModel.invoke`. A lambda has `default`.
+
+    Example:
+        >>> name_of("".join, "llm_call")
+        'str.join'
+    """
+    function = unwrapped(function)
+    if isinstance(function, Runnable):
+        return function.get_name()
+    owner = getattr(function, "__self__", None)
+    name = getattr(function, "__name__", None) or type(function).__name__
+    if owner is not None and not inspect.ismodule(owner):
+        kind = cast("type[Any]", owner if inspect.isclass(owner) else type(owner))
+        return f"{kind.__name__}.{name}"
+    return default if name == "<lambda>" else name
+
+
+@dataclass(frozen=True)
+class Passing:
+    """How a function gets the params: as one object, by name, or not at all.
+
+    The function gets them by name if it takes keyword arguments only, as methods of many SDKs do.
+    """
+
+    name: str
+    by: Literal["position", "name", "nothing"] = "position"
+    has_context: bool = False
+    signature: inspect.Signature | None = None
+
+    def bound(
+        self, llm_call: Any, params: Any, context: AttemptContext
+    ) -> tuple[Callable[..., Any] | Runnable[Any, Any], tuple[Any, ...]]:
+        """Return the function to call in one attempt, and its arguments by position."""
+        if self.by == "nothing":
+            return llm_call, ()
+        if self.by == "position":
+            return llm_call, ((params, context) if self.has_context else (params,))
+        own = {"context": context} if self.has_context else {}
+        return partial(llm_call, **own, **(params or {})), ()
+
+    def check_kind(self, kind: type[Any]) -> None:
+        """Raise if params of this class cannot be passed; None has the class `NoneType`."""
+        if self.by == "nothing" and kind is not type(None):
+            raise TypeError(
+                f"`{self.name}` takes no params, so nobody could change anything about its call: "
+                "give it one parameter, or pass `None` as `params`."
+            )
+        if self.by == "name" and not issubclass(kind, dict | None):
+            raise TypeError(
+                f"`{self.name}` takes keyword arguments only, and gets the params by name: pass a "
+                f"dict as `params`, or wrap it, e.g. `lambda params: {self.name}(…)`."
+            )
+
+    def check_names(self, params: Mapping[str, Any]) -> None:
+        """Raise if the names of the params are not those of the function's arguments."""
+        if self.by != "name" or self.signature is None:
+            return
+        own = {"context"} if self.has_context else set[str]()
+        try:
+            self.signature.bind(**dict.fromkeys({*own, *params}))
+        except TypeError as error:
+            raise TypeError(
+                f"`{self.name}` gets the params by name, but cannot be called so: {error}."
+            ) from None
+
+
+def passing_to(llm_call: Callable[..., Any] | Runnable[Any, Any]) -> Passing:
+    """Return how `llm_call` gets the params.
+
+    A function with positional parameters gets the params as the first one. If the second one is
+    named `context` (or annotated `AttemptContext`), it gets the context. A runnable gets the params
+    alone.
+
+    Raises:
+        TypeError: If `llm_call` is not callable, or requires further arguments.
+    """
+    name = name_of(llm_call, "llm_call")
+    if isinstance(llm_call, Runnable):
+        return Passing(name)
+    if not callable(cast("object", llm_call)):
+        kind = type(llm_call).__name__
+        raise TypeError(f"`llm_call`, the first argument, must be a function, not `{kind}`.")
+    try:
+        signature = inspect.signature(llm_call)
+    except (TypeError, ValueError):
+        return Passing(name)
+    taken = [*signature.parameters.values()]
+    in_turn = [p for p in taken if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD)]
+    if not in_turn:
+        has_context = any(_is_context(p) and p.default is p.empty for p in taken)
+        return Passing(name, "name" if taken else "nothing", has_context, signature)
+    has_context = any(p.kind is not p.VAR_POSITIONAL and _is_context(p) for p in in_turn[1:2])
+    named = [p for p in taken if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    needed = [p for p in named if p.default is p.empty and p not in in_turn[: 1 + has_context]]
+    if missing := [f"`{p.name}`" for p in needed]:
+        raise TypeError(
+            f"`{name}` needs {', '.join(missing)}, but it is called as `llm_call(params)` or "
+            "`llm_call(params, context)`: move what a person might change into params and "
+            f"capture the rest, e.g. with a lambda (for a dict, `lambda params: {name}(**params)`)."
+        )
+    return Passing(name, "position", has_context)
+
+
+def _is_context(parameter: inspect.Parameter) -> bool:
+    declared = parameter.annotation in (AttemptContext, "AttemptContext")
+    return declared or parameter.name == "context"
+
+
+def declared_params(llm_call: Callable[..., Any] | Runnable[Any, Any]) -> type[Any] | None:
+    """Return the pydantic model or dataclass by which a function annotates its params, or None.
+
+    A decorated function gives None, because a decorator such as pydantic's `validate_call` may
+    convert the argument. An annotation that cannot be evaluated also gives None.
+
+    Example:
+        >>> def ask(params: AttemptContext) -> str: ...
+        >>> declared_params(ask).__name__, declared_params(str.upper)
+        ('AttemptContext', None)
+    """
+    if not inspect.isroutine(llm_call) or hasattr(llm_call, "__wrapped__"):
+        return None
+    try:
+        first, parameter = next(iter(inspect.signature(llm_call).parameters.items()))
+        if parameter.kind in (parameter.KEYWORD_ONLY, parameter.VAR_KEYWORD):
+            return None
+        declared = inspect.get_annotations(llm_call).get(first)
+        if isinstance(declared, str):
+            declared = get_type_hints(llm_call).get(first)
+    except Exception:  # noqa: BLE001 - an annotation is anybody's code, and may be of a later import
+        return None
+    cls = cast("type[Any]", declared) if isinstance(declared, type) else object
+    return cls if issubclass(cls, BaseModel) or dataclasses.is_dataclass(cls) else None

@@ -1,0 +1,263 @@
+"""Create issue records (directly or from exceptions), limit their length, and print them."""
+
+from __future__ import annotations
+
+import json
+import math
+import reprlib
+import sys
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from itertools import islice
+from typing import Any, cast
+
+from langgraph.errors import GraphBubbleUp
+from pydantic import ValidationError
+from pydantic_core import to_jsonable_python
+
+from graph_retry._core.ground.credentials import without_keys
+from graph_retry._core.ground.json import (
+    ABSENT,
+    is_array,
+    is_object,
+    is_text,
+    pointer,
+    pointer_parts,
+)
+from graph_retry._core.ground.on_demand import lazy
+from graph_retry._core.ground.wording import expected_by, quoted_with_article
+from graph_retry.records import Issue
+
+SHOWN_ISSUES = 20
+MAX_ISSUES = 100
+MESSAGE_CHARS = 500
+VALUE_CHARS = 200
+MAX_DEPTH = 200  # Pydantic's JSON parser and checkpointers fail at a slightly greater depth.
+REFUSED = "the validator refused the value"
+
+Path = tuple[int | str, ...]
+
+
+def issue(
+    path: Iterable[Any] | str,
+    message: str,
+    code: str,
+    expected: Any = None,
+    received: Any = None,
+    *,
+    hopeless: bool = False,
+) -> Issue:
+    """Create an issue whose texts have limited length. `path` is a JSON Pointer or its parts."""
+    made: Issue = {
+        "path": cut(path if isinstance(path, str) else pointer(path), MESSAGE_CHARS),
+        "message": cut(message, MESSAGE_CHARS),
+        "code": cut(str(code), 80),
+        "expected": None if expected is None else cut(str(expected), VALUE_CHARS),
+        "received": None if received is None else cut(str(received), VALUE_CHARS),
+    }
+    return {**made, "hopeless": True} if hopeless else made
+
+
+def is_hopeless(error: Any) -> bool:
+    """Return whether an exception's attribute `hopeless` tells that no new call can help."""
+    return getattr(error, "hopeless", False) is True
+
+
+def top_of(one: Issue) -> str:
+    """Return the name of the top-level field that has the issue, or "" for the whole value.
+
+    Example:
+        >>> top_of({"path": "/rows/0/a~1b", "message": "", "code": ""})
+        'rows'
+    """
+    return next(iter(pointer_parts(one["path"])), "")
+
+
+def cut(text: str, limit: int) -> str:
+    """Cut `text` to at most `limit` characters, and escape lone surrogates."""
+    text = text if len(text) <= limit else text[: limit - 1] + "…"
+    return text.encode("utf-8", "backslashreplace").decode()[:limit]
+
+
+def excerpt(text: str, limit: int) -> str:
+    """Cut out the middle of `text`, to at most `limit` characters (`limit` is 60 or more).
+
+    Example:
+        >>> excerpt("a" * 1000, 60)
+        'aaaaaaaaaaaaaaa…[980 characters cut]…aaaaa'
+    """
+    if len(text) > limit:
+        room = limit - 40
+        head, tail = text[: room * 3 // 4], text[len(text) - room // 4 :]
+        text = f"{head}…[{len(text) - len(head) - len(tail):,} characters cut]…{tail}"
+    return cut(text, limit)
+
+
+_TURNS = lazy("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Characters to escape in messages: control characters beyond ASCII, marks of the writing
+direction, line separators and lone surrogates."""
+
+
+def literal(value: Any, limit: int = VALUE_CHARS) -> str:
+    """Write `value` as JSON, cut to `limit` characters. Only the needed part is encoded.
+
+    Characters that would break the line or reverse its direction are escaped.
+    """
+    value = value[:limit] if isinstance(value, str) else value
+    try:
+        pieces = json.JSONEncoder(ensure_ascii=False, default=str).iterencode(value)
+        text = "".join(islice(pieces, limit + 1))[: limit + 1]
+        return cut(_TURNS.sub(lambda found: f"\\u{ord(found[0]):04x}", text), limit)
+    except Exception:  # noqa: BLE001  what a value says of itself may raise anything
+        with suppress(Exception):
+            return cut(reprlib.repr(value), limit)
+        return f"{quoted_with_article(type(value).__name__)} that cannot be spelled"
+
+
+def text_of(error: BaseException) -> str:
+    """Return the message of an exception, or the reason why it has none."""
+    try:
+        return str(error)
+    except Exception as failed:  # noqa: BLE001  an exception is anybody's class
+        return f"(its text failed with {type(failed).__name__})"
+
+
+def describe(value: Any) -> str:
+    """Write `value` with its Python type, as in `"30" (str)`; at most 200 characters."""
+    kind = "" if value is None else f" ({type(value).__name__})"
+    return literal(value, VALUE_CHARS - len(kind)) + kind
+
+
+def attempt(call: Callable[..., Any], *args: Any, root: Any = ABSENT) -> tuple[Any, list[Issue]]:
+    """Call a user's function; return its result and no issues.
+
+    If the function raises, return `ABSENT` and the error as issues. `root` is the value that the
+    function checks. With a `root`, the paths of issues are exact.
+    """
+    try:
+        return call(*args), []
+    except GraphBubbleUp:
+        raise
+    except Exception as error:  # noqa: BLE001  validators are users' code and may raise anything
+        return ABSENT, wrap_error(error, root)
+
+
+def wrap_error(error: Exception, root: Any = ABSENT) -> list[Issue]:
+    """Convert an exception to issues. Each error of a `ValidationError` (of `root`) is one issue.
+
+    Example:
+        >>> wrap_error(KeyError("age"))[0]["message"]
+        "KeyError: 'age'"
+    """
+    if isinstance(error, ValidationError):
+        return pydantic_issues(error, root)
+    group = cast("Any", error)
+    if isinstance(error, ExceptionGroup):
+        return [problem for one in group.exceptions for problem in wrap_error(one, root)]
+    # The import of `jsonschema` is slow. A module that was never imported cannot have raised this.
+    jsonschema = sys.modules.get("jsonschema")
+    if jsonschema and isinstance(error, jsonschema.ValidationError):
+        return [schema_issue(error)]
+    text, hopeless = without_keys(text_of(error)), is_hopeless(error)
+    if isinstance(error, ValueError | AssertionError):
+        return [issue("", text or REFUSED, "value_error", hopeless=hopeless)]
+    what = f"{type(error).__name__}: {text}"
+    return [issue("", what, "unexpected_error", hopeless=hopeless)]
+
+
+def schema_issue(error: Any) -> Issue:
+    """Convert an error of `jsonschema` to an issue. Of an `anyOf`, take the closest inner error."""
+    closest = sys.modules["jsonschema"].exceptions.best_match([error])
+    path = [*closest.absolute_path]
+    # An error has no keyword if the schema is `false`, or if custom code made the error.
+    code = closest.validator if isinstance(closest.validator, str) else "schema"
+    # A short form replaces the message, because the message quotes the whole value.
+    text = closest.message.replace(repr(closest.instance), literal(closest.instance, 80), 1)
+    text += "" if closest is error else f" (the closest way to satisfy `{error.validator}`)"
+    if code == "required":
+        names = closest.validator_value if is_array(closest.validator_value) else []
+        path += [name for name in names if closest.message == f"{name!r} is a required property"]
+        return issue(path, text, code, "a value")
+    if code == "schema":
+        return issue(path, text, code)
+    wanted = f"{code} {literal(closest.validator_value)}"
+    return issue(path, text, code, wanted, describe(closest.instance))
+
+
+def pydantic_issues(error: ValidationError, root: Any = ABSENT) -> list[Issue]:
+    """Convert each error of a `ValidationError` to an issue.
+
+    Pydantic's locations also contain union tags and names of validators. If `root` (the checked
+    value) is given, these are removed from the path.
+    """
+    issues: list[Issue] = []
+    for problem in islice(error.errors(include_url=False), MAX_ISSUES + 1):
+        path, code, context = problem["loc"], problem["type"], problem.get("ctx", {})
+        missing = code.startswith("missing")
+        if root is not ABSENT:
+            end = len(path) - missing
+            path = _real_path(path[:end], problem["input"], root) + path[end:]
+        wanted = "a value" if missing else expected_by(code)
+        wanted = context.get("expected") or context.get("expected_tags") or wanted
+        received = None if missing else describe(problem["input"])
+        hopeless = context.get("hopeless") is True or is_hopeless(context.get("error"))
+        issues.append(issue(path, problem["msg"], code, wanted, received, hopeless=hopeless))
+    return issues
+
+
+def _real_path(loc: Path, goal: Any, root: Any) -> Path:
+    """Return the parts of a pydantic location that form a path in `root` to the value `goal`."""
+    reached: dict[Path, Any] = {(): root}
+    for part in loc:
+        for path, node in list(reached.items()):
+            if (child := child_of(node, part)) is not ABSENT:
+                reached[*path, part] = child
+    exact = [path for path, node in reached.items() if node == goal]
+    # A user's validator may report a path that is not in the data. Return the part that exists.
+    return max(exact or reached, key=len)
+
+
+def child_of(node: Any, part: Any) -> Any:
+    """Look up one key or index of a dict or list; return `ABSENT` if it is missing."""
+    if is_object(node):
+        return node.get(part, ABSENT)
+    return node[part] if is_array(node) and part in range(len(node)) else ABSENT
+
+
+def as_json(value: Any) -> Any:
+    """Return the JSON form that a value's type defines, or the value itself if it has none."""
+    if json_problem(value) is None:
+        return value
+    written, failed = attempt(lambda: to_jsonable_python(value, by_alias=True, round_trip=True))
+    return value if failed else written
+
+
+def json_problem(value: Any, path: tuple[Any, ...] = ()) -> Issue | None:
+    """Return the first problem because of which graph state cannot hold `value` as JSON, or None.
+
+    `path` is the path of `value`. An instance of a subclass (of `str`, for example) is a problem,
+    because a checkpointer would return the base class.
+    """
+    kind = cast("Any", type(value))
+    if len(path) > MAX_DEPTH:
+        return issue(path[:8], f"nested deeper than {MAX_DEPTH} levels", "too_deep")
+    if kind is dict or kind is list:
+        for key, child in value.items() if kind is dict else enumerate(value):
+            if kind is dict and type(key) is not str:
+                return issue(path, "a key is not text", "not_json", "text", describe(key))
+            here = (*path, key)
+            of_key = json_problem(key, here) if kind is dict else None
+            if problem := of_key or json_problem(child, here):
+                return problem
+    elif kind is str and not is_text(value):
+        return issue(path, "lone surrogates are not text", "string_unicode", "text")
+    # LangGraph's PostgreSQL savers cannot save a NUL character in a state value that is a text.
+    elif kind is str and not path and "\0" in value:
+        return issue(path, "PostgreSQL cannot save a NUL character", "string_unicode", "text")
+    elif kind is float and not math.isfinite(value):
+        return issue(path, "JSON has no such number", "finite_number", "a number", describe(value))
+    elif kind is int and not -(2**63) <= value < 2**64:
+        return issue(path, "graph state holds integers of 64 bits", "int_range", "64 bits")
+    elif kind not in (str, int, float, bool, type(None)):
+        return issue(path, "this is not plain JSON", "not_json", "JSON", describe(value))
+    return None

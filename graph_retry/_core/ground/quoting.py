@@ -1,0 +1,114 @@
+"""Quote texts of models and errors as data, in prompts and in the questions to people.
+
+A text that this library adds to a prompt is between two marks, called a frame, by which the library
+can later remove the text. A quoted text can neither contain a mark nor end its own quotation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from graph_retry._core.ground.issues import cut
+from graph_retry._core.ground.on_demand import lazy
+from graph_retry.records import Issue
+
+# The beginnings of links, images and HTML.
+_ACTIVE = lazy(r"\](?=[(\[])|<(?=[a-zA-Z/!?])")
+_CONTROL = lazy("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+class Frame(NamedTuple):
+    """The first and the last line of a text that this library adds to a prompt."""
+
+    begin: str
+    end: str
+
+
+FEEDBACK = Frame("[feedback on your last answer]", "[end of feedback]")
+COMMENT = Frame("[comment of a reviewer]", "[end of comment]")
+"""The frame of a person's comment on an attempt without an answer that feedback could quote."""
+
+LESSONS = Frame("[lessons from earlier steps]", "[end of lessons]")
+CORRECTIONS = Frame("[corrections of earlier answers]", "[end of corrections]")
+
+_HINTS = {
+    "missing": "add this field",
+    "required": "add this field",
+    "extra_forbidden": "leave this field out",
+    "additionalProperties": "leave this field out",
+    "enum": "use one of the expected values",
+    "literal_error": "use one of the expected values",
+    "invalid_json": "close every bracket and quote, and write nothing around the JSON",
+}
+
+
+def framed(frame: Frame, lines: Iterable[str]) -> str:
+    """Return the lines as one text between the two marks of a frame."""
+    return "\n".join([frame.begin, *lines, frame.end])
+
+
+def unframed(frame: Frame, text: str) -> str:
+    """Remove a framed part from a text, including the empty lines around it.
+
+    Example:
+        >>> unframed(FEEDBACK, "Who? " + framed(FEEDBACK, ["1. /age: missing"]))
+        'Who? '
+    """
+    block = f"{re.escape(frame.begin)}.*?{re.escape(frame.end)}"
+    return re.sub(rf"^{block}\n*|\n*{block}", "", text, flags=re.DOTALL)
+
+
+def tame(text: str) -> str:
+    """Remove all frame marks from a text, which could end its frame, and escape surrogates."""
+    for mark in (*FEEDBACK, *COMMENT, *LESSONS, *CORRECTIONS):
+        text = text.replace(mark, "[…]")
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def fenced(text: str) -> str:
+    """Fence a text with more backticks than the text has, because no text may end its quotation.
+
+    Example:
+        >>> print(fenced("```json"))
+        ````
+        ```json
+        ````
+    """
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}\n{tame(text)}\n{fence}"
+
+
+def issue_line(issue: Issue, *, received: bool = True) -> str:
+    """Write an issue as one line with a hint, and without the model's value if not `received`."""
+    details = [f"expected: {issue['expected']}"] if issue["expected"] else []
+    if received and issue["received"]:
+        details.append(f"received: {issue['received']}")
+    in_brackets = f" ({'; '.join(details)})" if details else ""
+    text = f"{issue['path'] or 'the whole answer'}: {issue['message']}{in_brackets}"
+    hint = _HINTS.get(issue["code"])
+    line = " ".join(text.split())[:400].replace("```", "'''")
+    return tame(line) + (f"; {hint}" if hint else "")
+
+
+def one_line(text: str, limit: int) -> str:
+    r"""Put the beginning of a text on one line, without active code, links, images or HTML.
+
+    Example:
+        >>> one_line("429\n [quota](http://a.example)", 100)
+        '429 [quota] (http://a.example)'
+    """
+    return inert(" ".join(cut(text, limit).replace("`", "'").split()))
+
+
+def inert(text: str) -> str:
+    """Disable Markdown's links, HTML and code, and `$`, which some clients render as formulas."""
+    text = _ACTIVE.sub(r"\g<0> ", _CONTROL.sub("\ufffd", text))
+    return text.replace("```", "'''").replace("$", "\uff04")
+
+
+def quoted(text: str) -> str:
+    """Quote a text as data, in a code block that it cannot close."""
+    return "```text\n" + _CONTROL.sub("\ufffd", text).replace("```", "'''") + "\n```"

@@ -1,0 +1,151 @@
+"""Apply the option `redact` to JSON values and attempt records."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection
+from typing import Any, cast
+
+from graph_retry._core.ground.json import is_array, is_object, pointer, pointer_parts
+from graph_retry._core.ground.on_demand import lazy
+from graph_retry._core.ground.wording import passed_as
+from graph_retry.records import Issue
+
+Redact = Callable[[str], str]
+
+
+def redacted(value: Any, redact: Redact | None, names: Collection[str] = ()) -> Any:
+    """Return a JSON value with all texts and keys redacted. Numbers are not redacted.
+
+    A key in `names`, which a type declares, is not redacted. An object keeps the number and the
+    order of its keys.
+
+    Example:
+        >>> redacted({"to": ["Ada", 1], "Ada": 2}, lambda text: "***", names=("to",))
+        {'to': ['***', 1], '***': 2}
+    """
+    if redact is None:
+        return value
+    if isinstance(value, str):
+        return _redacted_text(value, redact)
+    if is_array(value):
+        return [redacted(item, redact, names) for item in value]
+    if is_object(value):
+        items = (redacted(item, redact, names) for item in value.values())
+        return dict(zip(_redacted_keys(value, redact, names), items, strict=True))
+    return value
+
+
+def redacted_in_logs(text: str | None, redact: Redact | None) -> str | None:
+    """Redact a text for a log or a span; hide the text if `redact` raises.
+
+    Logs and spans are written when a model call is paid and not saved yet. An exception of the
+    user's function would lose the call.
+    """
+    try:
+        shown: str | None = redacted(text, redact)
+    except Exception as error:  # noqa: BLE001 - whatever the user's function raises
+        return f"(hidden, because `redact` raised `{type(error).__name__}`)"
+    return shown
+
+
+def _redacted_text(text: str, redact: Redact) -> str:
+    """Redact a text. Resolve the escapes that hide private parts, such as `%C3%BC`."""
+    shown = _shown(text, redact)
+    for json_too in (False, True):
+        plain = _unescaped(text, json_too=json_too)
+        again = shown if plain == text else _shown(plain, redact)
+        if again != _unescaped(shown, json_too=json_too):
+            shown = again
+    return shown
+
+
+def _shown(text: str, redact: Redact) -> str:
+    with passed_as("redact"):
+        shown: Any = redact(text)
+    if not isinstance(shown, str):
+        raise TypeError(f"`redact` returned a `{type(shown).__name__}` for a text: return a text.")
+    return shown
+
+
+_ESCAPES = lazy(
+    r"(?<!\\)(?:\\++u[0-9a-fA-F]{4})+|(?<!\\)(?:\\++x[0-9a-fA-F]{2})+|"
+    r"(?:%[0-9a-fA-F]{2})+|(?<!\\)\\++[\"'/nrt]"
+)
+"""Escapes of characters in JSON (also inside JSON), Python and URLs: `\\u00fc`, `%C3%BC`."""
+
+_CONTROL = {"n": "\n", "r": "\r", "t": "\t"}
+
+
+def _unescaped(text: str, *, json_too: bool) -> str:
+    """Resolve the escapes in a text. Without `json_too`, the escapes that JSON requires stay."""
+
+    def plain(match: re.Match[str]) -> str:
+        escape = match[0]
+        digits = re.sub(r"\\+[ux]|%", "", escape)
+        if digits == escape:
+            said = _CONTROL.get(escape[-1], escape[-1])
+        elif "u" in escape:
+            said = bytes.fromhex(digits).decode("utf-16-be", "replace")
+        else:
+            said = _read_bytes(bytes.fromhex(digits))
+        return said if json_too or (said.isprintable() and not set('"\\') & {*said}) else escape
+
+    return _ESCAPES.sub(plain, text)
+
+
+def _read_bytes(encoded: bytes) -> str:
+    try:
+        return encoded.decode()
+    except UnicodeDecodeError:
+        return encoded.decode("latin-1")
+
+
+def _redacted_keys(keys: Collection[str], redact: Redact, names: Collection[str]) -> list[str]:
+    """Redact an object's keys. Keys that become equal are numbered, as in `***` and `*** #2`."""
+    shown: list[str] = []
+    like = Counter(name.partition(" #")[0] for name in names)
+    for key in keys:
+        text = key if key in names else _redacted_text(key, redact)
+        is_unlike = key in names or not like[text]
+        shown.append(text if is_unlike else f"{text} #{like[text] + 1}")
+        like[shown[-1].partition(" #")[0]] += 1
+    return shown
+
+
+def redacted_path(path: str, redact: Redact | None, names: Collection[str] = ()) -> str:
+    """Redact the keys in a JSON Pointer.
+
+    Example:
+        >>> redacted_path("/people/Ada/age", lambda text: "***", names=("people", "age"))
+        '/people/***/age'
+    """
+    if redact is None or not path:
+        return path
+    return pointer(
+        key if key in names or key.isdecimal() else _redacted_text(key, redact)
+        for key in pointer_parts(path)
+    )
+
+
+def property_names(schema: Any) -> frozenset[str]:
+    """Return the names of the properties that a JSON Schema declares, at any depth.
+
+    Example:
+        >>> sorted(property_names({"properties": {"to": {"properties": {"name": {}}}}}))
+        ['name', 'to']
+    """
+    if is_array(schema):
+        return frozenset(name for part in schema for name in property_names(part))
+    if not is_object(schema):
+        return frozenset()
+    declared: Any = schema.get("properties")
+    own = frozenset(declared) if is_object(declared) else frozenset[str]()
+    return own.union(*map(property_names, schema.values()))
+
+
+def redacted_issue(issue: Issue, redact: Redact | None, names: Collection[str] = ()) -> Issue:
+    """Redact an issue: its texts, and those keys of its path that no type declares."""
+    texts = {key: redacted(issue[key], redact) for key in ("message", "expected", "received")}
+    return cast("Issue", {**issue, **texts, "path": redacted_path(issue["path"], redact, names)})

@@ -1,0 +1,177 @@
+"""Wording of messages: articles, plurals, misspelt names, plain type names, and notes on errors."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from difflib import get_close_matches
+
+from langgraph.errors import GraphBubbleUp
+
+from graph_retry._core.ground.on_demand import lazy
+
+SENTENCE_END = lazy("[.!?]\\s+|\n|[\u3002\uff01\uff1f]")
+_OBJECT, _LIST, _DATE = "an object", "a list", "a date (YYYY-MM-DD)"
+_EXPECTED = {
+    "bool": "true or false",
+    "arguments": "the arguments of a function",
+    "bytes": "binary data",
+    "callable": "a function",
+    "complex": "a complex number, such as 1+2j",
+    "complex_str": "a complex number, such as 1+2j",
+    "date": _DATE,
+    "date_from_datetime": _DATE,
+    "datetime": "a date and time (YYYY-MM-DDThh:mm:ss)",
+    "datetime_from_date": "a date and time (YYYY-MM-DDThh:mm:ss)",
+    "decimal": "a decimal number",
+    "float": "a number",
+    "fraction": "a fraction, such as 1/3",
+    "int": "a whole number",
+    "json": "JSON",
+    "string": "a string",
+    "string_sub": "a string",
+    "time": "a time (hh:mm:ss)",
+    "time_delta": "a duration, such as PT1H30M",
+    "url": "a URL",
+    "uuid": "a UUID",
+    **dict.fromkeys(("model", "model_attributes", "dataclass", "dataclass_exact"), _OBJECT),
+    **dict.fromkeys(("dict", "frozen_dict", "ordered_dict", "counter", "mapping"), _OBJECT),
+    **dict.fromkeys(("list", "tuple", "named_tuple", "set", "frozen_set", "deque"), _LIST),
+    "iterable": _LIST,
+}
+"""Words for the expected type, by pydantic's error code without its `_type` or `_parsing`."""
+
+_EXPECTED_BY_CODE = {
+    "date_from_datetime_inexact": _DATE,
+    "finite_number": "a finite number",
+    "int_from_float": _EXPECTED["int"],
+    "int_parsing_size": "a whole number of fewer digits",
+    "none_required": "null",
+}
+
+_UNITS = (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))
+
+
+def with_article(noun: str) -> str:
+    """Return a noun with `a` or `an` before it, chosen by its first letter.
+
+    Example:
+        >>> with_article("transient failure"), with_article("invalid answer")
+        ('a transient failure', 'an invalid answer')
+    """
+    return f"{_article(noun)} {noun}"
+
+
+def quoted_with_article(name: str) -> str:
+    """Return the name of a class in backticks, with `a` or `an` before it.
+
+    Example:
+        >>> quoted_with_article("int"), quoted_with_article("dict"), quoted_with_article("UUID")
+        ('an `int`', 'a `dict`', 'a `UUID`')
+    """
+    return f"{_article(name)} `{name}`"
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """Return a number with its noun, in singular or plural.
+
+    Example:
+        >>> counted(1, "attempt"), counted(2, "attempt"), counted(0, "retry", "retries")
+        ('1 attempt', '2 attempts', '0 retries')
+    """
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def since(moment: str) -> float:
+    """Return the seconds since a moment, which are negative for a future moment."""
+    return (datetime.now(UTC) - datetime.fromisoformat(moment)).total_seconds()
+
+
+def in_words(seconds: float) -> str:
+    """Write a number of seconds, whole and in its largest unit.
+
+    Example:
+        >>> in_words(7_300), in_words(1.2)
+        ('2 hours', '1 second')
+    """
+    whole = max(0, int(seconds))
+    unit, size = next((known for known in _UNITS if whole >= known[1]), _UNITS[-1])
+    return counted(whole // size, unit)
+
+
+def did_you_mean(name: str, known: tuple[str, ...]) -> str:
+    """Return a sentence that suggests a known name for a misspelt one, or "" if none is close.
+
+    Example:
+        >>> did_you_mean("temprature", ("temperature", "model"))
+        ' Did you mean `temperature`?'
+    """
+    close = closest(name, known)
+    return f" Did you mean `{close}`?" if close else ""
+
+
+def closest(name: str, known: tuple[str, ...]) -> str | None:
+    """Return the known name that is closest to a misspelt one; None if none is close.
+
+    Example:
+        >>> closest("modle", ("temperature", "model"))
+        'model'
+    """
+    return next(iter(get_close_matches(name[:100], known, 1)), None)
+
+
+def near_miss(name: str, known: Collection[str], sent: Collection[str]) -> str | None:
+    """Return the known name that a new name probably misspells; None if both names are sent.
+
+    Example:
+        >>> near_miss("modle", ["model"], sent=["modle"])
+        'model'
+        >>> near_miss("modle", ["model"], sent=["modle", "model"])
+    """
+    near = None if name in known else closest(name, tuple(known))
+    return None if near in sent else near
+
+
+def whole_sentences(text: str, limit: int) -> str:
+    """Cut a text after a sentence, line or word, to at most `limit` characters, and add a note.
+
+    Example:
+        >>> whole_sentences("Read it. Then write it down.", 12)
+        'Read it. … (28 characters)'
+    """
+    if len(text) <= limit:
+        return text
+    head = text[:limit]
+    ends = [found.end() for found in SENTENCE_END.finditer(text[: limit + 1])]
+    end = ends[-1] if ends and ends[-1] > limit // 2 else head.rfind(" ")
+    return f"{head[: end if end > limit // 2 else limit].rstrip()} … ({len(text):,} characters)"
+
+
+def expected_by(code: str) -> str | None:
+    """Describe in plain words the type that an error code of pydantic expects.
+
+    Example:
+        >>> expected_by("date_from_datetime_parsing"), expected_by("too_short")
+        ('a date (YYYY-MM-DD)', None)
+    """
+    kind, _, reason = code.rpartition("_")
+    if reason in ("type", "parsing"):
+        return _EXPECTED.get(kind, kind.replace("_", " "))
+    return _EXPECTED_BY_CODE.get(code)
+
+
+def _article(noun: str) -> str:
+    return "an" if noun[:1].lower() in ("a", "e", "i", "o") else "a"
+
+
+@contextmanager
+def passed_as(option: str) -> Generator[None, None, None]:
+    """Add a note to an exception of a user's function: the option as which it was passed."""
+    try:
+        yield
+    except GraphBubbleUp:
+        raise
+    except Exception as error:
+        error.add_note(f"A function that was passed as `{option}` raised this exception.")
+        raise

@@ -1,0 +1,195 @@
+"""Find the saved state of a call among the calls of one task.
+
+LangGraph numbers the subgraphs that a task invokes, in the order in which they start. If the order
+changes, a call would find the state of a different call. Therefore each call gets a namespace made
+of its identity (see `_core/state/identity.py`) and, if one execution of the task makes equal calls,
+a number. An execution is one scratchpad and one attempt of the node, because a retry policy runs a
+node again with the same scratchpad. (Observed by printing both in a node that fails.)
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+from langgraph.checkpoint.serde.types import INTERRUPT
+from langgraph.graph import START
+
+from graph_retry._core.ground.functions.awaiting import sleep
+from graph_retry._core.ground.json import is_object
+from graph_retry._core.langgraph.checkpoints import (
+    check_clock,
+    is_saved,
+    namespace_of,
+    namespaces_in,
+    newest_checkpoint,
+)
+from graph_retry._core.langgraph.fork import past_calls
+from graph_retry._core.langgraph.run_config import (
+    may_be_resumed,
+    node_attempt,
+    saves_later,
+    scratchpad_in,
+)
+from graph_retry._core.state.attempts import records_in
+from graph_retry._core.state.execution import Execution, Slot
+from graph_retry._core.state.identity import Made, changed_fields, first_params
+from graph_retry._core.state.namespaces import are_namesakes, namesakes, parts_of
+from graph_retry._core.state.position import ANSWER, LOOP
+from graph_retry.errors import ReplayMismatch
+
+_LOG = logging.getLogger("graph_retry")
+
+_ANCHORED = 5.0
+"""Seconds that a call waits until the checkpoint that its task began from is saved. The wait is
+limited because LangGraph may fail to save, and raises that error only after its tasks ended."""
+
+_executions: WeakKeyDictionary[Any, dict[int, Execution]] = WeakKeyDictionary()
+_making = threading.Lock()
+
+
+async def find_slot(
+    made: Made, configurable: Mapping[str, Any], saver: BaseCheckpointSaver[Any] | None
+) -> Slot:
+    """Return the slot of a call that begins. Without a checkpointer, it has no namespace.
+
+    Raises:
+        ReplayMismatch: If a newer run of the node makes the call, or another graph waits there.
+        ValueError: If the key of the call also names a call with other params.
+    """
+    scratchpad = scratchpad_in(configurable)
+    if saver is None or scratchpad is None:
+        return Slot()
+    number, task = node_attempt(configurable), str(configurable["checkpoint_ns"])
+    with _making:
+        attempts = _executions.setdefault(scratchpad.get_null_resume, {})
+        if (execution := attempts.get(number)) is None:
+            execution = Execution(task, str(configurable["thread_id"]))
+            # The answers of a run reach each attempt of a node that is tried again.
+            execution.settled = next((each.settled for each in attempts.values()), set[str]())
+            attempts[number] = execution
+    slot = execution.begin(made)
+    with slot.ended_by_errors():
+        if saves_later(configurable):
+            anchor = partial(_wait_for_anchor, configurable, saver)
+            await execution.reads.get("anchor", anchor)
+        await slot.take_over()
+        if may_be_resumed(configurable):
+            await _find_saved(slot, made, configurable, saver)
+    return slot
+
+
+async def _find_saved(
+    slot: Slot, made: Made, configurable: Mapping[str, Any], saver: BaseCheckpointSaver[Any]
+) -> None:
+    """Look for the saved state of a call, and for its state before a fork."""
+    execution, thread_id = slot.execution, slot.execution.thread
+    saved = await newest_checkpoint(saver, thread_id, slot.namespace)
+    # If the task's own namespace holds something else, this task makes several calls. This call
+    # then gets a namespace by its identity.
+    if made.is_task and saved is not None and not _is_of(made.name, saved):
+        made = replace(made, is_task=False)
+        execution.begin_beside(slot, made)
+        await slot.take_over()
+        saved = await newest_checkpoint(saver, thread_id, slot.namespace)
+    await check_clock(saved)
+    slot.is_saved = saved is not None
+    # The first step copies the past state. After a crash before that step, it is still needed.
+    if not (saved and ANSWER in saved.checkpoint["channel_values"]):
+        calls = await past_calls(configurable, saver)
+        if calls:
+            slot.past = calls.continued_by(made, execution.task, slot.namespace)
+        if slot.past is None and made.key is None and not made.is_task:
+            slot.note = await _note_changed(made, execution, saver)
+
+
+async def _wait_for_anchor(
+    configurable: Mapping[str, Any], saver: BaseCheckpointSaver[Any]
+) -> None:
+    """Wait until every graph around a task has saved the checkpoint from which the task began.
+
+    The task's id depends on these checkpoints. If the process died before they were saved, the next
+    run's task would have a different id. It would not find its calls, and would repeat them.
+    """
+    thread_id = str(configurable["thread_id"])
+    places: dict[str, list[dict[str, str]]] = {}
+    for namespace, checkpoint_id in configurable.get("checkpoint_map", {}).items():
+        place = {"thread_id": thread_id, "checkpoint_ns": namespace, "checkpoint_id": checkpoint_id}
+        places.setdefault(checkpoint_id, []).append(place)
+    # For a `@task`, the map names one checkpoint under two namespaces. One of them holds it.
+    for same in places.values():
+        pause, waited = 0.001, 0.0
+        while waited < _ANCHORED and not any([await is_saved(saver, place) for place in same]):
+            await sleep(pause)
+            pause, waited = min(2 * pause, 0.1), waited + pause
+
+
+def _is_of(name: str, saved: CheckpointTuple) -> bool:
+    """Return whether the state in a task's namespace is that of a call with this name.
+
+    It may be that of another call or graph in the same node, such as the first graph of a chain.
+
+    Raises:
+        ReplayMismatch: If another graph waits there, since the node was a subgraph before.
+    """
+    values = saved.checkpoint["channel_values"]
+    first = values.get(START, values)
+    if is_object(first) and LOOP in first:
+        records = records_in(values)
+        return not records or records[-1].get("name", name) == name
+    if any(channel == INTERRUPT for _, channel, _ in saved.pending_writes or ()):
+        node = parts_of(namespace_of(saved))[-1].name
+        raise ReplayMismatch(
+            f"node `{node}` was a subgraph when this thread paused in it, and is the retry node of "
+            f"`{name}` now, which cannot continue the subgraph. Give the node its old graph back, "
+            "or finish the thread with the earlier graph. Nothing was called."
+        )
+    return False
+
+
+async def _note_changed(
+    made: Made, execution: Execution, saver: BaseCheckpointSaver[Any]
+) -> str | None:
+    """Warn if a new call may be meant to be a saved call of its name; return the warning.
+
+    This changes no result, because a loop, a new version of the node and parallel calls look alike.
+    """
+    name, thread_id = made.name, execution.thread
+    start = namesakes(execution.task, name)
+
+    async def read() -> dict[str, dict[str, Any]]:
+        found: dict[str, dict[str, Any]] = {}
+        for namespace in await namespaces_in(saver, thread_id, start):
+            # A call inside a call of this name has a longer namespace, and is no namesake.
+            if are_namesakes(namespace, start) and not execution.begun[namespace]:
+                newest = await newest_checkpoint(saver, thread_id, namespace)
+                params = newest and first_params(newest.checkpoint["channel_values"], "params")
+                if params is not None:
+                    found[namespace] = params
+        return found
+
+    earlier = await execution.reads.get(start, read)
+    # Equal calls of one task have the same identity, so their params do not differ.
+    equal = f"{start}{made.identity}"
+    missing = [
+        params
+        for namespace, params in earlier.items()
+        if not (execution.begun[namespace] or namespace.startswith(equal))
+    ]
+    if not missing:
+        return None
+    differences = (changed_fields(params, made.params) for params in missing)
+    note = (
+        f"an earlier run of this node made a call of `{name}` with other params (they differ in "
+        f"{min(differences, key=len)}), which this run has not made so far; if both are meant to "
+        "be the same call, whose params change from run to run, give it a `key=` that stays the "
+        "same, such as the id of what it works on"
+    )
+    _LOG.warning("`%s` makes a new call: %s.", name, note)
+    return note

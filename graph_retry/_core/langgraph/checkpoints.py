@@ -1,0 +1,274 @@
+"""Read and write the checkpoints of a saver, sync or async.
+
+Beside a checkpoint, LangGraph saves the writes of the tasks that start from it (`pending_writes`),
+each with the task's id and a channel. `put_writes` saves the writes before the next checkpoint
+exists. After a crash in between, only the writes show that a task finished. Writes under the id
+`NO_TASK` belong to no task. The next run adds these writes to the state that it starts from.
+(Observed by killing processes at each write, and read in `PregelLoop._first`.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, cast
+from uuid import UUID
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+from langgraph.checkpoint.serde.types import INTERRUPT, RESUME
+from langgraph.types import StateSnapshot
+
+from graph_retry._core.ground.functions.awaiting import collect, sleep, sync_or_async
+from graph_retry._core.ground.json import is_object
+from graph_retry._core.langgraph.storage import query, storage_of
+from graph_retry._core.state.position import ANSWER, LOOP, is_open
+from graph_retry.errors import ReplayMismatch
+
+_WAITED = 1.0
+"""The most seconds by which a clock may be behind. `check_clock` waits out such a difference."""
+
+NO_TASK = str(UUID(int=0))
+"""The task id under which LangGraph saves writes that belong to no task."""
+
+PLACE = frozenset({"thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map"})
+"""The keys of `configurable` that name a place in a thread."""
+
+
+def place_of(
+    thread_id: str | None, namespace: str = "", checkpoint_id: str | None = None
+) -> RunnableConfig:
+    """Return the config that names a namespace of a thread, or one checkpoint there."""
+    place: dict[str, Any] = {"thread_id": thread_id, "checkpoint_ns": namespace}
+    at = {} if checkpoint_id is None else {"checkpoint_id": checkpoint_id}
+    return {"configurable": place | at}
+
+
+def namespace_of(saved: CheckpointTuple) -> str:
+    """Return the namespace that a checkpoint is in."""
+    return str(saved.config.get("configurable", {}).get("checkpoint_ns", ""))
+
+
+def thread_id_of(saved: CheckpointTuple) -> str:
+    """Return the thread that a checkpoint belongs to."""
+    return str(saved.config.get("configurable", {}).get("thread_id", ""))
+
+
+def parent_of(saved: CheckpointTuple) -> str:
+    """Return the id of the checkpoint before `saved`; empty if `saved` is the first."""
+    before = saved.parent_config or {}
+    return str(before.get("configurable", {}).get("checkpoint_id", ""))
+
+
+def root_of(saved: CheckpointTuple) -> str:
+    """Return the id of the outermost graph's checkpoint whose step saved this checkpoint."""
+    return saved.metadata.get("parents", {}).get("", "")
+
+
+def line_of(roots: Mapping[str, CheckpointTuple]) -> dict[str, bool]:
+    """Return whether each of a thread's roots led to the newest root, and was not forked away.
+
+    The roots are the checkpoints of the outermost graph by id, newest first. Of the deleted roots,
+    only the parent of the oldest root in the line is known.
+    """
+    line = dict.fromkeys(roots, False)
+    here, after, is_step = next(iter(roots), ""), "", True
+    while here in roots:
+        line[here] = is_step or is_copy(roots[after].metadata, roots[here])
+        is_step = roots[here].metadata.get("source") == "loop"
+        here, after = parent_of(roots[here]), here
+    if here and roots[after].metadata.get("source") != "fork":
+        line[here] = is_step
+    return line
+
+
+def is_copy(metadata: Mapping[str, Any], parent: CheckpointTuple) -> bool:
+    """Return whether the checkpoint with this metadata and parent copies another checkpoint.
+
+    LangGraph's copy of a checkpoint has the same parent as the original, and a later step.
+    """
+    step: int = metadata.get("step", -1)
+    return step > parent.metadata.get("step", -1) + 1
+
+
+def values_of(saved: CheckpointTuple) -> dict[str, Any]:
+    """Return the state that the next run starts from, including an answer in `pending_writes`."""
+    values = saved.checkpoint["channel_values"]
+    for task, channel, value in saved.pending_writes or ():
+        if task == NO_TASK and channel == ANSWER:
+            return {**values, ANSWER: value}
+    return values
+
+
+def writers_of(saved: CheckpointTuple) -> set[str]:
+    """Return the ids of the tasks that have writes beside a checkpoint."""
+    return {str(write[0]) for write in saved.pending_writes or ()}
+
+
+def as_saved(snapshot: StateSnapshot) -> CheckpointTuple:
+    """Convert a server's state snapshot to a checkpoint.
+
+    A snapshot has no writes. They are derived: a task that is not in `next` has written its result.
+    """
+    config, metadata = cast("Any", snapshot.config), cast("Any", snapshot.metadata or {})
+    values = snapshot.values if is_object(snapshot.values) else {}
+    writes: list[Any] = []
+    for task in snapshot.tasks:
+        asked = [(task.id, INTERRUPT, task.interrupts)] if task.interrupts else []
+        ended = [] if task.name in snapshot.next else [(task.id, LOOP, None)]
+        writes += [(task.id, "", None), *asked, *ended]
+    checkpoint: Any = {
+        "id": config["configurable"].get("checkpoint_id", ""),
+        "ts": snapshot.created_at,
+        "channel_values": values,
+    }
+    return CheckpointTuple(config, checkpoint, metadata, snapshot.parent_config, writes)
+
+
+def unread(place: RunnableConfig) -> CheckpointTuple:
+    """Return an empty checkpoint, for a place whose checkpoint is deleted or not shown."""
+    checkpoint: Any = {"id": "", "channel_values": {}}
+    return CheckpointTuple(place, checkpoint, {})
+
+
+def without_state(saved: CheckpointTuple) -> CheckpointTuple:
+    """Return a copy of a checkpoint without its state, to save memory."""
+    return saved._replace(checkpoint={**saved.checkpoint, "channel_values": {}})
+
+
+async def list_checkpoints(
+    saver: BaseCheckpointSaver[Any], thread: RunnableConfig | None, **options: Any
+) -> list[CheckpointTuple]:
+    """List the checkpoints of a thread or of all threads; within a namespace, newest first."""
+    while True:
+        try:
+            return await collect(saver.list, saver.alist, thread, **options)
+        except RuntimeError as error:
+            # LangGraph's in-memory saver raises this while another thread saves.
+            if "changed size during iteration" not in str(error):
+                raise
+
+
+async def newest_checkpoint(
+    saver: BaseCheckpointSaver[Any], thread_id: str | None, namespace: str
+) -> CheckpointTuple | None:
+    """Read the newest checkpoint of a namespace, if it has one."""
+    place = place_of(thread_id, namespace)
+    return await sync_or_async(saver.get_tuple, saver.aget_tuple, place)
+
+
+async def read_checkpoint(
+    saver: BaseCheckpointSaver[Any], config: RunnableConfig
+) -> CheckpointTuple | None:
+    """Read one checkpoint; None if it is deleted, even if the saver returns a newer one."""
+    wanted = config.get("configurable", {})["checkpoint_id"]
+    saved = await sync_or_async(saver.get_tuple, saver.aget_tuple, config)
+    return saved if saved is not None and saved.checkpoint["id"] == wanted else None
+
+
+async def is_saved(saver: BaseCheckpointSaver[Any], place: Mapping[str, str]) -> bool:
+    """Return whether a checkpoint would survive the death of this process.
+
+    The SQL does not read the state, because the state may hold types that need deserializing.
+    """
+    storage = storage_of(saver)
+    if storage == "memory":
+        return True  # An in-memory saver dies with its process, so waiting would not help.
+    if storage == "other":
+        return await read_checkpoint(saver, {"configurable": dict(place)}) is not None
+    sql = (
+        "SELECT 1 FROM checkpoints WHERE thread_id = %s AND checkpoint_ns = %s"
+        " AND checkpoint_id = %s"
+    )
+    values = (place["thread_id"], place["checkpoint_ns"], place["checkpoint_id"])
+    return bool(await query(saver, sql, *values))
+
+
+async def namespaces_in(saver: BaseCheckpointSaver[Any], thread_id: str, start: str) -> list[str]:
+    """List the namespaces of a thread that begin with `start`."""
+    storage = storage_of(saver)
+    if storage == "memory":
+        known = [*cast("Any", saver).storage[thread_id]]
+    elif storage == "other":
+        thread: RunnableConfig = {"configurable": {"thread_id": thread_id}}
+        first = await list_checkpoints(saver, thread, filter={"source": "input"})
+        known = list(map(namespace_of, first))
+    else:
+        sql = "SELECT DISTINCT checkpoint_ns FROM checkpoints WHERE thread_id = %s"
+        sql += " AND substr(checkpoint_ns, 1, length(%s)) = %s"
+        known = [row[0] for row in await query(saver, sql, thread_id, start, start)]
+    return [namespace for namespace in known if namespace.startswith(start)]
+
+
+async def check_clock(saved: CheckpointTuple | None) -> None:
+    """Refuse to run if the newest checkpoint is from the future; if it is only a little, wait.
+
+    LangGraph orders the checkpoints of a thread by the time in their ids. If a machine's clock is
+    behind, its checkpoints do not become the newest. Then a resume misses them and repeats calls.
+
+    Raises:
+        ReplayMismatch: If this machine's clock is behind the clock of the checkpoint's machine.
+    """
+    if saved is None:
+        return
+    saved_at = datetime.fromisoformat(saved.checkpoint["ts"])
+    behind = (saved_at - datetime.now(UTC)).total_seconds()
+    if behind > _WAITED:
+        raise ReplayMismatch(
+            f"the clock of this machine is {behind:.0f} seconds behind the one that saved this "
+            f"thread last, at {saved_at.isoformat(timespec='seconds')}: LangGraph would take what "
+            "is saved now for older and not find it again. Set the clock, or continue the "
+            "thread later. Nothing was called."
+        )
+    if behind > 0:
+        await sleep(behind)
+
+
+def waits_for(saved: CheckpointTuple, review_id: str | None) -> bool:
+    """Return whether a call's newest checkpoint still waits for this review's answer."""
+    return not is_answered(saved) and is_open(saved.checkpoint["channel_values"], review_id)
+
+
+def is_answered(saved: CheckpointTuple) -> bool:
+    """Return whether an answer is written beside the newest checkpoint of a call that asked.
+
+    The answer was written by `resume` or by the `review` step. If the process crashed before the
+    next checkpoint, the next run applies these writes.
+    """
+    return any(channel in (LOOP, ANSWER) for _, channel, _ in saved.pending_writes or ())
+
+
+def unapplied_answer(saved: CheckpointTuple, review_id: str) -> dict[str, Any] | None:
+    """Return the answer to this review that `resume` has saved and no run has applied yet."""
+    if not is_open(saved.checkpoint["channel_values"], review_id):
+        return None
+    answers = (note for _, channel, note in saved.pending_writes or () if channel == ANSWER)
+    return next((note for note in answers if is_object(note)), None)
+
+
+async def write_answer(
+    saver: BaseCheckpointSaver[Any], asked: CheckpointTuple, note: Mapping[str, Any]
+) -> None:
+    """Write an answer into the state of the call that asked, beside its newest checkpoint.
+
+    The next run of the thread continues the call with this answer. The answer is a single write, so
+    it is saved completely or not at all. A saver numbers the writes of a task by their places in a
+    list, and keeps the first write of each number. LangGraph saves the writes of all commands under
+    the same task, and only their answers take no number, so the count of these writes is free.
+
+    Raises:
+        ReplayMismatch: If the clock of this machine is behind.
+    """
+    await check_clock(asked)
+    taken = sum(write[0] == NO_TASK for write in asked.pending_writes or ())
+    await put_writes(saver, asked.config, [*[(RESUME, None)] * taken, (ANSWER, note)], NO_TASK)
+
+
+async def put_writes(
+    saver: BaseCheckpointSaver[Any],
+    config: RunnableConfig,
+    writes: Sequence[tuple[str, Any]],
+    task_id: str,
+) -> None:
+    """Save writes of a task beside a checkpoint."""
+    await sync_or_async(saver.put_writes, saver.aput_writes, config, writes, task_id)

@@ -1,0 +1,194 @@
+"""Fork a thread so that each call in the fork continues from its earlier state.
+
+The tasks of a fork get new ids, so their calls do not find their saved state. They search the calls
+made from the checkpoint that the fork continues: LangGraph saves that checkpoint's id in their
+metadata, under `parents`. LangGraph itself forks a thread that is run from an earlier checkpoint,
+with a checkpoint whose parent is the earlier one. `rewind` copies the earlier checkpoint with a
+note that names it. (Observed by comparing the checkpoints of a thread before and after a fork.)
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Collection, Mapping
+from functools import lru_cache, partial
+from typing import Any, cast
+from weakref import WeakKeyDictionary
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    BaseCheckpointSaver,
+    Checkpoint,
+    CheckpointTuple,
+    empty_checkpoint,
+)
+
+from graph_retry._core.ground.functions.awaiting import SharedReads, sync_or_async
+from graph_retry._core.langgraph.checkpoints import (
+    is_copy,
+    list_checkpoints,
+    namespace_of,
+    newest_checkpoint,
+    parent_of,
+    place_of,
+    read_checkpoint,
+    root_of,
+    thread_id_of,
+    values_of,
+    waits_for,
+)
+from graph_retry._core.langgraph.open_reviews import has_table, waiting_in
+from graph_retry._core.langgraph.run_config import outermost_loop
+from graph_retry._core.langgraph.shown import questions_of
+from graph_retry._core.state.going_back import ForkNote, PastCalls, RewindRefused
+from graph_retry._core.state.position import LOOP, loop_of
+
+COPY = "__copy__"
+"""The node name with which LangGraph's `update_state` copies a checkpoint to its thread's end."""
+
+FORK = "graph_retry_fork"
+"""The key of the fork note (JSON) in the metadata of the copied checkpoint.
+
+A server accepts no metadata, so there the key is in the run's `configurable`. Its value is a list
+with the JSON, because LangGraph would copy a plain string into each checkpoint.
+"""
+
+_WHY_ENDED = {
+    "input": "the thread was given a new input; answer with `resume` before",
+    "fork": "the thread was run from an earlier checkpoint",
+}
+"""The reason why an open review ended, by the source of the checkpoint that ended it."""
+
+_LOG = logging.getLogger("graph_retry")
+
+_reads: WeakKeyDictionary[Any, SharedReads] = WeakKeyDictionary()
+"""The calls before a fork, by the run of the outermost graph and the checkpoint of its step."""
+
+
+def fork_note(root: str, call: str = "", answer: dict[str, Any] | None = None) -> str:
+    """Return the fork note as JSON; `ForkNote` explains the fields."""
+    fork: ForkNote = {"root": root, "call": call, "answer": answer}
+    return json.dumps(fork)
+
+
+async def put_fork(saver: BaseCheckpointSaver[Any], old: RunnableConfig, note: str) -> str:
+    """Copy a checkpoint to the end of its thread, with the fork note; return the copy's id.
+
+    The copy and the note are a single write. Therefore the next run of the thread always knows of
+    the fork, even if this process crashes.
+    """
+    saved = await read_checkpoint(saver, old)
+    if saved is None:
+        raise RewindRefused("the checkpoint it goes back to is gone.")
+    empty = empty_checkpoint()
+    copy: Checkpoint = {**saved.checkpoint, "id": empty["id"], "ts": empty["ts"]}
+    step = saved.metadata.get("step", -1) + 1
+    told: Any = {**saved.metadata, "source": "fork", "step": step, FORK: note}
+    parent = saved.parent_config or place_of(thread_id_of(saved), namespace_of(saved))
+    await sync_or_async(saver.put, saver.aput, parent, copy, told, {})
+    return str(copy["id"])
+
+
+async def past_calls(
+    configurable: Mapping[str, Any], saver: BaseCheckpointSaver[Any]
+) -> PastCalls | None:
+    """Return the calls made before a fork, for all calls of the run; None in any other run.
+
+    If a thread is run again from a checkpoint that began a fork, LangGraph makes no new fork, but
+    runs the subgraphs again in new tasks.
+    """
+    loop = outermost_loop(configurable)
+    if loop is None or not (loop.is_replaying or loop.checkpoint_metadata.get("source") == "fork"):
+        return None
+    here = str(configurable.get("checkpoint_map", {}).get("", ""))
+    reads = _reads.setdefault(loop, SharedReads())
+    return await reads.get(here, partial(_read_past_calls, configurable, saver, loop, here))
+
+
+async def _read_past_calls(
+    configurable: Mapping[str, Any], saver: BaseCheckpointSaver[Any], loop: Any, here: str
+) -> PastCalls:
+    thread: RunnableConfig = {"configurable": {"thread_id": str(configurable["thread_id"])}}
+    saved = await list_checkpoints(saver, thread)
+    roots = {each.checkpoint["id"]: each for each in saved if not namespace_of(each)}
+    before: Any = loop.prev_checkpoint_config or {}
+    before = before.get("configurable", {}).get("checkpoint_id", "")
+    told: Any = configurable.get(FORK)
+    fork = _fork({FORK: told[0]} if told else loop.checkpoint_metadata, before, roots)
+    origins, origin = [here], fork["root"]
+    # A fork of a fork also continues the calls that the first fork did not reach.
+    while origin:
+        origins.append(origin)
+        root = roots.get(origin)
+        origin = _fork(root.metadata, parent_of(root), roots)["root"] if root else ""
+    return PastCalls(fork, _made_from(origins, saved), continued_in(saved, origins))
+
+
+def _fork(
+    metadata: Mapping[str, Any], before: str, roots: Mapping[str, CheckpointTuple]
+) -> ForkNote:
+    """Return what a checkpoint forks; the root is empty if the checkpoint begins no fork.
+
+    LangGraph forks with a checkpoint whose parent is the one that it continues.
+    """
+    if FORK in metadata:
+        return cast("ForkNote", json.loads(metadata[FORK]))
+    parent = roots.get(before) if metadata.get("source") == "fork" else None
+    is_fork = parent is not None and not is_copy(metadata, parent)
+    return {"root": before if is_fork else "", "call": "", "answer": None}
+
+
+def continued_in(saved: list[CheckpointTuple], roots: Collection[str]) -> dict[str | None, str]:
+    """Return which calls made from these checkpoints continue earlier calls, by those calls."""
+    made = _made_from(roots, saved)
+    return {loop_of(values)["continues"]: namespace for namespace, values in made.items()}
+
+
+def _made_from(roots: Collection[str], saved: list[CheckpointTuple]) -> dict[str, dict[str, Any]]:
+    """Return the newest state of each call made from these checkpoints, oldest call first."""
+    newest: dict[str, CheckpointTuple] = {}
+    for checkpoint in saved:
+        newest.setdefault(namespace_of(checkpoint), checkpoint)
+    by_age = sorted(newest.items(), key=lambda item: str(item[1].checkpoint["id"]))
+    return {
+        namespace: values
+        for namespace, checkpoint in by_age
+        if LOOP in (values := values_of(checkpoint)) and root_of(checkpoint) in roots
+    }
+
+
+async def tell_ended_reviews(saver: BaseCheckpointSaver[Any], thread_id: str | None) -> None:
+    """Warn of open reviews that the thread's newest input or fork ended.
+
+    A fork of the checkpoint that shows a review, or of a copy, asks it again.
+    """
+    if has_table(saver) and not await waiting_in(saver, thread_id or ""):
+        return
+    place, found = place_of(thread_id), list[CheckpointTuple]()
+    for source in _WHY_ENDED:
+        found += await list_checkpoints(saver, place, filter={"source": source}, limit=1)
+    newest = max(found, key=lambda each: str(each.checkpoint["id"]), default=None)
+    if newest is None:
+        return
+    origin: CheckpointTuple | None = None
+    if newest.metadata.get("source") == "fork":
+        before = await read_checkpoint(saver, place_of(thread_id, "", parent_of(newest)))
+        known = {} if before is None else {parent_of(newest): before}
+        root = _fork(newest.metadata, parent_of(newest), known)["root"]
+        origin = await read_checkpoint(saver, place_of(thread_id, checkpoint_id=root))
+    asked_again = {question.get("review_id") for question in questions_of(origin)}
+    for head in await list_checkpoints(saver, place, before=newest.config, limit=1):
+        for question in questions_of(head):
+            call = await newest_checkpoint(saver, thread_id, question.get("checkpoint_ns", ""))
+            review_id = question.get("review_id")
+            if call and review_id not in asked_again and waits_for(call, review_id):
+                source = newest.metadata.get("source", "")
+                tell_ended(question["review_id"], question["function_name"], thread_id, source)
+
+
+@lru_cache(maxsize=1_000)
+def tell_ended(review_id: str, name: str, thread_id: str | None, source: str = "input") -> None:
+    """Warn that an input or a fork has ended an open review; once for each review."""
+    told = "review %s of `%s` (thread %r) was ended unanswered: %s"
+    _LOG.warning(told, review_id, name, thread_id, _WHY_ENDED[source])

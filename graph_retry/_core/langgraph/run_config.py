@@ -1,0 +1,322 @@
+"""Read the config of a running task, and change it for a call's subgraph.
+
+LangGraph keeps its own objects under private keys of `configurable`: the saver, a scratchpad (the
+answers and a counter of subgraphs), the stream, the replay position and a `Runtime`. This file
+finds these objects by type or attribute, and not by key. No other file uses them. If an object is
+missing, the loop works without it, and `tests/langgraph/test_run_config.py` fails. (Observed by
+printing the `configurable` of a node.)
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Collection, Generator, Iterator, Mapping
+from contextlib import contextmanager
+from copy import copy
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from types import FunctionType
+from typing import Any, cast
+
+from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import var_child_runnable_config
+from langgraph.channels.base import BaseChannel
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.config import get_config
+from langgraph.runtime import ExecutionInfo, Runtime
+from langgraph.types import StreamWriter
+
+from graph_retry._core.state.namespaces import around
+
+
+def call_namespace() -> str:
+    """Return the checkpoint namespace of the call whose step is running."""
+    return namespace_in(get_config())
+
+
+def namespace_in(config: RunnableConfig) -> str:
+    """Return the checkpoint namespace of a call, from the config of one of its steps."""
+    return around(str(config.get("configurable", {}).get("checkpoint_ns", "")))
+
+
+def task_namespace_in(configurable: Mapping[str, Any]) -> str:
+    """Return the namespace of the task that is running; empty outside any graph."""
+    return str(configurable.get("checkpoint_ns", ""))
+
+
+def current_thread() -> str | None:
+    """Return the id of the thread whose step is running, or None."""
+    thread_id = get_config().get("configurable", {}).get("thread_id")
+    return None if thread_id is None else str(thread_id)
+
+
+def thread_in_logs() -> str:
+    """Return words for log lines that name the running step's thread."""
+    thread_id = current_thread()
+    return "outside of any thread" if thread_id is None else f"thread {thread_id!r}"
+
+
+def current_saver() -> BaseCheckpointSaver[Any] | None:
+    """Return the checkpointer of the running step, if it has one."""
+    return saver_in(get_config().get("configurable", {}))
+
+
+def saver_in(configurable: Mapping[str, Any]) -> BaseCheckpointSaver[Any] | None:
+    """Return the checkpointer of a run, if it has one."""
+    return configurable.get(_key(configurable, BaseCheckpointSaver))
+
+
+def scratchpad_in(configurable: Mapping[str, Any]) -> Any:
+    """Return LangGraph's scratchpad of a task, which holds its answers and counts its subgraphs."""
+    return configurable.get(_key(configurable, *_SCRATCHPAD))
+
+
+_SCRATCHPAD = ("subgraph_counter", "get_null_resume")
+_REPLAY = ("get_checkpoint", "aget_checkpoint")
+_STREAM = ("__call__", "modes")
+"""Attributes that identify LangGraph's private objects in a `configurable`."""
+
+_found: dict[tuple[str | type[Any], ...], str] = {}
+"""The keys found earlier. They are tried first, because the keys are the same in every config."""
+
+
+def _key(configurable: Mapping[str, Any], *known: str | type[Any]) -> str:
+    """Return the key of the value with all `known` attributes or classes, or an empty string."""
+    before = _found.get(known, "")
+    for key in (before, *configurable) if before in configurable else configurable:
+        value = configurable[key]
+        for each in known:
+            if not (hasattr(value, each) if isinstance(each, str) else isinstance(value, each)):
+                break
+        else:
+            _found[known] = key
+            return key
+    return ""
+
+
+def state_keys_around(configurable: Mapping[str, Any]) -> Collection[str] | None:
+    """Return the state keys of the graph that runs this task; None if they are not found."""
+    for value in configurable.values():
+        for given in value.args if isinstance(value, partial) else ():
+            if isinstance(given, Mapping) and given:
+                named = cast("Mapping[str, Any]", given)
+                if all(isinstance(channel, BaseChannel) for channel in named.values()):
+                    return named.keys()
+    return None
+
+
+def task_paths(configurable: Mapping[str, Any]) -> list[Any]:
+    """Return the path of the running task in each graph around it, outermost graph first.
+
+    A path, such as the index of a `Send`, stays the same in a fork. The path of a `@task` holds the
+    path of its caller. If a graph is not found, it and the graphs around it are left out.
+    """
+    paths: list[Any] = []
+    around: Mapping[str, Any] | None = configurable
+    while around is not None:
+        here, around = around, None
+        for value in here.values():
+            for given in value.args if isinstance(value, partial) else ():
+                if hasattr(given, "path") and hasattr(given, "triggers"):
+                    paths.insert(0, given.path)
+        loop = _loop_around(here)
+        around = None if loop is None else loop.config.get("configurable")
+    return paths
+
+
+def outermost_loop(configurable: Mapping[str, Any]) -> Any:
+    """Return LangGraph's running loop of the outermost graph around a task, or None.
+
+    It has the metadata of the checkpoint from which the step began (`checkpoint_metadata`), the
+    place of the checkpoint before it (`prev_checkpoint_config`), and whether the run began from an
+    earlier checkpoint of the thread (`is_replaying`).
+    """
+    loop = _loop_around(configurable)
+    if loop is None or not loop.is_nested:
+        return loop
+    return outermost_loop(loop.config["configurable"])
+
+
+def _starters(configurable: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield the function with which a task starts a `@task`."""
+    for value in configurable.values():
+        starter: Any = value
+        if isinstance(value, FunctionType):  # A node with a timeout has this function in a closure.
+            starter = inspect.getclosurevars(value).nonlocals.get("call")
+        if isinstance(starter, partial) and "schedule_task" in starter.keywords:
+            yield starter
+
+
+def _loop_around(configurable: Mapping[str, Any]) -> Any:
+    """Return LangGraph's running loop of a task's graph, from the starter of its `@task`s."""
+    for starter in _starters(configurable):
+        loop: Any = getattr(starter.keywords["schedule_task"], "__self__", None)
+        if loop is not None:
+            return loop
+    return None
+
+
+def is_run_by_task(configurable: Mapping[str, Any], graph: object) -> bool:
+    """Return whether LangGraph itself runs a graph, as a node; True if LangGraph does not tell.
+
+    A function that invokes the graph with the config of its node passes the same config. But then
+    the task runs this function, and not the graph.
+    """
+    if scratchpad_in(configurable) is None:
+        return False
+    for starter in _starters(configurable):
+        task: Any = starter.args[0]()
+        return task is None or graph in _runnables_in(task.proc)
+    return True
+
+
+def _runnables_in(runnable: Any) -> Iterator[Any]:
+    """Yield a runnable, and the ones of which a chain (`a | b`) or a binding consists."""
+    yield runnable
+    bound = getattr(runnable, "bound", None)
+    for each in (*getattr(runnable, "steps", ()), *([] if bound is None else [bound])):
+        yield from _runnables_in(each)
+
+
+def inside(configurable: Mapping[str, Any], namespace: str) -> dict[str, Any]:
+    """Return the `configurable` for a call's subgraph; `namespace` is the call's own, or empty.
+
+    The subgraph sends no `values` to the outer stream, only updates, tokens, tasks and custom
+    events. Chat clients would mistake the subgraph's `values`, without `messages`, for the state.
+
+    With a namespace, the counter of subgraphs stays at 0, because LangGraph would append any other
+    count to the namespace. The replay position is removed, because the namespace belongs to one
+    task of one checkpoint. Its newest checkpoint is right even in a run from an old checkpoint.
+    """
+    inner = dict(configurable)
+    if key := _key(inner, *_STREAM):
+        inner[key] = copy(inner[key])
+        inner[key].modes = inner[key].modes - {"values"}
+    if not namespace:
+        return inner
+    if key := _key(inner, *_SCRATCHPAD):
+        inner[key] = replace(inner[key], subgraph_counter=lambda: 0)
+    if key := _key(inner, *_REPLAY):
+        inner[key] = None
+    inner["checkpoint_ns"] = namespace
+    return inner
+
+
+def has_answer() -> bool:
+    """Return whether the run brings an answer; True if this cannot be known."""
+    scratchpad = scratchpad_in(get_config().get("configurable", {}))
+    if scratchpad is None or not isinstance(getattr(scratchpad, "resume", None), list):
+        return True
+    has_plain = scratchpad.get_null_resume() is not None
+    return bool(scratchpad.resume) or has_plain or bool(answers_by_id())
+
+
+def answers_by_id() -> Mapping[str, Any]:
+    """Return the answers of the run's command by interrupt id; empty if it has none."""
+    configurable = get_config().get("configurable", {})
+    found = (value for key, value in configurable.items() if key.endswith("resume_map"))
+    return next(found, None) or {}
+
+
+@contextmanager
+def plain_answer_hidden() -> Generator[None, None, None]:
+    """Hide a plain answer (one without an interrupt id), so that an `interrupt` inside pauses."""
+    config = get_config()
+    here = dict(config.get("configurable", {}))
+    if key := _key(here, *_SCRATCHPAD):
+        here[key] = replace(here[key], get_null_resume=lambda _=False: None)
+    hidden = cast("RunnableConfig", {**config, "configurable": here})
+    token = var_child_runnable_config.set(hidden)
+    try:
+        yield
+    finally:
+        var_child_runnable_config.reset(token)
+
+
+def keep_newest_answer() -> None:
+    """Remove answers of earlier runs from the run, if it brings a newer one to this question.
+
+    A step that takes an answer may be undone, as by a server's rollback. LangGraph keeps the answer
+    and gives it again, before the newer one. A command holds a plain answer or answers by id, never
+    both. In a run with answers by id, a plain answer comes from an earlier run.
+    """
+    scratchpad = scratchpad_in(get_config().get("configurable", {}))
+    if scratchpad is None or not scratchpad.resume:
+        return
+    plain = scratchpad.get_null_resume(True)
+    is_older = plain is None or answers_by_id()
+    scratchpad.resume[:] = scratchpad.resume[-1:] if is_older else [plain]
+
+
+def node_attempt(configurable: Mapping[str, Any]) -> int:
+    """Return the number of a task's attempt under its retry policy; the first is 1."""
+    info = _execution_in(configurable)
+    return info.node_attempt if info else 1
+
+
+def may_be_resumed(configurable: Mapping[str, Any]) -> bool:
+    """Return whether the task may have run before; True if LangGraph does not say."""
+    told = [value for key, value in configurable.items() if key.endswith("resuming")]
+    return not told or any(told)
+
+
+def saves_later(configurable: Mapping[str, Any]) -> bool:
+    """Return whether the checkpoints around a task may still be unsaved when it starts.
+
+    They may be unsaved with durability `async`, LangGraph's default. LangGraph passes any other
+    durability to subgraphs under a private key.
+    """
+    asked = [value for key, value in configurable.items() if key.endswith("durability")]
+    return asked in ([], ["async"])
+
+
+def began_at(configurable: Mapping[str, Any]) -> str | None:
+    """Return the start of the task's first attempt in this run (ISO 8601, UTC), or None."""
+    info = _execution_in(configurable)
+    began = info.node_first_attempt_time if info else None
+    return None if began is None else datetime.fromtimestamp(began, UTC).isoformat()
+
+
+def _execution_in(configurable: Mapping[str, Any]) -> ExecutionInfo | None:
+    runtime: Runtime[Any] | None = configurable.get(_key(configurable, Runtime))
+    return runtime.execution_info if runtime else None
+
+
+def seen_from(
+    caller: RunnableConfig | None, write: StreamWriter | None, inner: RunnableConfig
+) -> RunnableConfig:
+    """Return a step's config with the stream, writer and metadata of the node that made the call.
+
+    Streams then show the tokens and custom events of the user's function under that node. The step
+    keeps its own saver, namespace and scratchpad.
+    """
+    if caller is None:
+        return inner
+    outer, configurable = caller.get("configurable", {}), dict(inner.get("configurable", {}))
+    if (stream := _key(configurable, *_STREAM)) in outer:
+        configurable[stream] = outer[stream]
+    if write is not None and (runtime := _key(configurable, Runtime)):
+        configurable[runtime] = configurable[runtime].override(stream_writer=write)
+    metadata = {**inner.get("metadata", {}), **caller.get("metadata", {})}
+    return {**inner, "metadata": metadata, "configurable": configurable}
+
+
+def writer_of(caller: RunnableConfig) -> StreamWriter | None:
+    """Return the function that writes custom events in the name of the node that makes a call.
+
+    LangGraph's own writer reads the node's name from the context. None if the node has no writer.
+    """
+    configurable = caller.get("configurable", {})
+    outer: Runtime[Any] | None = configurable.get(_key(configurable, Runtime))
+    if outer is None:
+        return None
+
+    def write(event: Any) -> None:
+        token = var_child_runnable_config.set(caller)
+        try:
+            outer.stream_writer(event)
+        finally:
+            var_child_runnable_config.reset(token)
+
+    return write

@@ -1,0 +1,117 @@
+"""The questions that a thread shows to people. Only these questions can be answered.
+
+LangGraph saves questions as writes to the channel INTERRUPT, and answers as writes to RESUME. Both
+are beside the newest checkpoint of the outermost graph until the step ends. (Observed by reading
+the writes of a thread after each kind of answer.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+from langgraph.checkpoint.serde.types import INTERRUPT, RESUME
+from langgraph.config import get_config
+from langgraph.types import Interrupt
+
+from graph_retry._core.ground.json import is_object
+from graph_retry._core.langgraph.checkpoints import NO_TASK, put_writes
+from graph_retry._core.langgraph.run_config import began_at
+from graph_retry._core.state.namespaces import outermost
+from graph_retry.records import INTERVENTION
+
+
+def intervention(value: Any) -> dict[str, Any] | None:
+    """Return the value of an interrupt if graph-retry raised it; otherwise None."""
+    return value if is_object(value) and value.get("type") == INTERVENTION else None
+
+
+def namespace_in(question: Mapping[str, Any]) -> str:
+    """Return the namespace of the call that asks a question."""
+    return str(question["checkpoint_ns"])
+
+
+async def drop_plain_answer(saver: BaseCheckpointSaver[Any], thread: CheckpointTuple) -> None:
+    """Remove a plain answer (one without an interrupt id) of an earlier run from a thread."""
+    for task, channel, value in thread.pending_writes or ():
+        if channel == RESUME and task == NO_TASK and value is not None:
+            await put_writes(saver, thread.config, [(RESUME, None)], task)
+
+
+def was_sent_before(asked_at: str | None) -> bool:
+    """Return whether the run that brings an answer was created before its question was asked.
+
+    Therefore the second click of a double click does not answer the next question.
+    """
+    created = created_at(get_config().get("metadata", {}).get("run_id"))
+    return created is not None and asked_at is not None and created < asked_at
+
+
+def sent_at(caller: RunnableConfig | None) -> str | None:
+    """Return the best known time of the answer that resumed this run.
+
+    On a server, this time is the creation of the run. Without a server, it is the start of the
+    node, because the code of the node may run for long before it makes the call again.
+    """
+    created = created_at(get_config().get("metadata", {}).get("run_id"))
+    return created or began_at((caller or {}).get("configurable", {}))
+
+
+def created_at(run_id: Any) -> str | None:
+    """Return the creation time in a run's id (a server's is a UUID of version 7), or None.
+
+    Example:
+        >>> created_at("01a202b9-959f-769c-8f43-4d60c3bb9df1")
+        '2026-11-22T10:07:26.623+00:00'
+    """
+    try:
+        run = UUID(str(run_id))
+    except ValueError:
+        return None
+    if run.version != 7:
+        return None
+    created = datetime.fromtimestamp((run.int >> 80) / 1000, UTC)
+    return created.isoformat(timespec="milliseconds")
+
+
+def questions_of(thread: CheckpointTuple | None) -> Iterator[dict[str, Any]]:
+    """Yield each question's payload; an open interrupt of the user's own code gives `{}`."""
+    writes: Any = (thread and thread.pending_writes) or ()
+    answered = {task for task, channel, _ in writes if channel == RESUME}
+    for task, channel, questions in writes:
+        for question in questions if channel == INTERRUPT else ():
+            if (asked := intervention(question.value)) is not None:
+                yield asked
+            elif task not in answered:
+                yield {}
+
+
+def asked_in(state: Any) -> list[Any]:
+    """Return the interrupt values in a run's result. A server's result has interrupts as dicts."""
+    found: list[Any] = state.get("__interrupt__") or [] if is_object(state) else []
+    return [getattr(interrupt, "value", None) or interrupt["value"] for interrupt in found]
+
+
+def interventions(interrupts: Iterable[Interrupt]) -> Iterator[tuple[Interrupt, dict[str, Any]]]:
+    """Yield the interrupts that graph-retry raised, each with its value."""
+    for interrupt in interrupts:
+        if (value := intervention(interrupt.value)) is not None:
+            yield interrupt, value
+
+
+def shown_at(thread: CheckpointTuple | None) -> Iterator[tuple[Interrupt, dict[str, Any]]]:
+    """Yield graph-retry's interrupts that a thread shows, including answered ones.
+
+    A question inside a `@task` of an entrypoint is written twice: by that task, and later by the
+    entrypoint's own task, when the entrypoint waits for its result. Only then can it be answered.
+    """
+    for task, channel, questions in (thread and thread.pending_writes) or ():
+        if channel == INTERRUPT:
+            for question, asked in interventions(questions):
+                first = outermost(namespace_in(asked))
+                if first.id in ("", task):
+                    yield question, asked

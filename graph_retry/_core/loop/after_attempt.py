@@ -1,0 +1,167 @@
+"""Handle a finished attempt: report it, open a review of it, or end the call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from langgraph.types import Overwrite
+
+from graph_retry._core.ground.functions.calling import call
+from graph_retry._core.ground.functions.signatures import name_of
+from graph_retry._core.ground.wording import counted, passed_as
+from graph_retry._core.loop.asking.questions import read_value
+from graph_retry._core.loop.run.plan import Plan
+from graph_retry._core.loop.run.step import StepInput, as_task
+from graph_retry._core.review.deadline import after, now
+from graph_retry._core.state.position import (
+    ANSWER,
+    LOOP,
+    REVIEWED,
+    Loop,
+    OpenReview,
+    fresh_review,
+    review_id_of,
+)
+from graph_retry.errors import AttemptsExhausted, CallCancelled, GraphRetryError
+from graph_retry.hooks._gate import verdict_of
+from graph_retry.hooks._lessons import lessons_of
+from graph_retry.options import Settings
+from graph_retry.records import Attempt, GateVerdict, shown_record
+
+
+def open_review(
+    given: StepInput, suggested: Mapping[str, Any] | None = None, note: str | None = None
+) -> OpenReview:
+    """Create the review of the last attempt, and stream and log that it is asked."""
+    asked_at = now()
+    review: Any = {
+        **fresh_review(review_id_of(given.attempts[-1]["idempotency_key"], 1)),
+        **(suggested or {}),
+        "note": note,
+        "asked_at": asked_at,
+        "expires_at": after(asked_at, given.plan.settings.expires_after),
+    }
+    given.asked(review["review_id"])
+    return cast("OpenReview", review)
+
+
+async def succeeded(given: StepInput, record: Attempt, output: Any) -> dict[str, Any]:
+    """Return the update after a valid output: the call ends, or a review of the output opens."""
+    settings, keys = given.plan.settings, given.plan.settings.keys
+    learned = await finished(given, record)
+    if await _is_reviewed(settings, record):
+        asked: Loop = {**given.loop, "next": "review", "review": open_review(given)}
+        return learned | {LOOP: asked, REVIEWED: {"value": output}}
+    ended: Loop = {**given.loop, "next": "end"}
+    return learned | {LOOP: ended, keys["output"]: output, keys["status"]: "succeeded"}
+
+
+def reviewed_later(given: StepInput) -> dict[str, Any]:
+    """Open a review of an attempt that was made elsewhere, in a call that could not ask anybody.
+
+    `review_later` puts such an attempt into a node's input, with the mark `to_review`.
+    """
+    settings, keys, last = given.plan.settings, given.plan.settings.keys, given.attempts[-1]
+    record: Any = {name: known for name, known in last.items() if name != "to_review"}
+    loop: Loop = {
+        **given.loop,
+        "next": "review",
+        "types": last["params_types"],
+        "author": last["author"],
+        "reason": last["reason"],
+        "identity": given.loop["identity"] or given.run.identity,
+        "task_path": given.loop["task_path"] or given.run.task_path,
+        "review": open_review(given),
+    }
+    may_be_taken = "accept" in settings.allowed_decisions and last["issues"]
+    return {
+        LOOP: loop,
+        ANSWER: None,
+        REVIEWED: read_value(record, given.plan.validator) if may_be_taken else None,
+        keys["params"]: given.state[keys["params"]],
+        # `Overwrite`, because the reducer would keep the mark `to_review` of the same record.
+        keys["attempts"]: Overwrite([*given.attempts[:-1], record]),
+    }
+
+
+async def _is_reviewed(settings: Settings, record: Attempt) -> bool:
+    """Return whether the option `review` asks a person about this valid output.
+
+    If the option is a function, a task calls it once. The verdict of a `Gate` is saved in the
+    record.
+    """
+    rule = settings.review
+    if not callable(rule):
+        return rule == "always"
+
+    async def ask() -> bool | GateVerdict:
+        with passed_as("review"):
+            return await verdict_of(rule, record)
+
+    said = await as_task(f"{settings.name}:review#{record['number']}", ask)
+    if isinstance(said, bool):
+        return said
+    record["gate"] = said
+    return said["ask"]
+
+
+async def finished(given: StepInput, record: Attempt) -> dict[str, Any]:
+    """Report the attempt to `on_attempt` and the budget; return its lessons as a state update.
+
+    `on_attempt` is called in a task, so a step that runs again does not repeat the report.
+    """
+    settings, name = given.plan.settings, given.plan.settings.name
+    given.run.emit("attempt_finished", record["number"], status=record["status"])
+    on_attempt = settings.on_attempt
+    if settings.budget is not None:
+        settings.budget.count(record)
+    if on_attempt is not None:
+        listener = name_of(on_attempt, "on_attempt")
+
+        async def report() -> None:
+            with passed_as("on_attempt"):
+                await call(on_attempt, shown_record(record))
+
+        await as_task(f"{name}:{listener}#{record['number']}", report)
+    if settings.lessons is None:
+        return {}
+    return {settings.keys["lessons"]: lessons_of(name, [record])}
+
+
+def without_output(plan: Plan[Any], status: str) -> dict[str, Any]:
+    """Return the update of a call that ends without an output.
+
+    The update also clears the key `output`, because an earlier call may have left its output there.
+    """
+    return {plan.settings.keys["output"]: None, plan.settings.keys["status"]: status}
+
+
+def ended_error(
+    name: str, status: str, attempts: list[Attempt], stopped: str | None
+) -> GraphRetryError:
+    """Return the error of a call that ended `cancelled` or `exhausted`.
+
+    `stopped` is why an exhausted call ended and what helps; None if an older version ended it.
+    """
+    last, failure = attempts[-1], attempts[-1]["failure"]
+    why = f"{failure['type']}: {failure['message']}" if failure else "its output was valid"
+    made = counted(len(attempts), "attempt")
+    if status == "cancelled":
+        decision = last["decision"]
+        reason = decision.get("message") if decision else None
+        said = f": {reason}" if reason else ""
+        is_default = decision is not None and decision["author"] == "system"
+        whom = "`default_decision`" if is_default else "a reviewer"
+        msg = f"`{name}` was cancelled by {whom} after {made}{said} ({why})"
+        return CallCancelled(msg, attempts, reason=reason)
+    ended = f"Automation ended because {stopped}, or allow" if stopped else "Allow"
+    failed = f"`{name}` failed {made} and may not ask anybody; the last failure was"
+    return AttemptsExhausted(f"{failed} {why.rstrip('.')}. {ended} `review`.", attempts)
+
+
+async def give_up_step(given: StepInput) -> dict[str, Any]:
+    """Raise the error of a call that ended without an output."""
+    settings = given.plan.settings
+    status, stopped = given.state[settings.keys["status"]], given.loop["stopped"]
+    raise ended_error(settings.name, status, given.attempts, stopped)

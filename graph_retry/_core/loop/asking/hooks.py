@@ -1,0 +1,126 @@
+"""After a failed attempt, call the hooks of `on_retry`, which may return new params.
+
+Feedback, if it is on, then adds the errors to the prompt. Each hook is called once per attempt, and
+gets a copy of the params. The message of an error names the hook that raised it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from graph_retry._core.ground.functions.calling import call
+from graph_retry._core.ground.functions.signatures import Alternatives, name_of
+from graph_retry._core.ground.wording import passed_as
+from graph_retry._core.loop.run.plan import Plan
+from graph_retry._core.loop.run.step import Once, as_task
+from graph_retry._core.params.patch import Encoded
+from graph_retry.errors import AttemptFailed
+from graph_retry.records import Attempt, Failure
+
+
+class Proposal(NamedTuple):
+    """The params that a hook proposes.
+
+    author: The hook's name as the ledger writes it, such as `hook:shorten`.
+    new_means: See `HookTraits`.
+    alternatives: Several params for a person to choose from, beginning with `params`. Empty if the
+        hook proposes only one.
+    """
+
+    params: Encoded
+    author: str
+    new_means: bool = False
+    alternatives: tuple[Encoded, ...] = ()
+
+    def suggested(self) -> dict[str, Any]:
+        """Return the fields of an `OpenReview` that suggest these params."""
+        return {
+            "suggested": self.params.view,
+            "suggested_types": self.params.types,
+            "suggested_by": self.author,
+            "noted": {
+                "alternatives": [each.view for each in self.alternatives],
+                "types_of_alternatives": [each.types for each in self.alternatives],
+            },
+        }
+
+
+async def propose(
+    plan: Plan[Any], params: Encoded, attempts: list[Attempt], once: Once = as_task
+) -> Proposal | None:
+    """Call the hooks in order until one changes the params; then feedback adds to these params."""
+    proposal: Proposal | None = None
+    for hook in plan.hooks:
+        proposal = await _asked(plan, hook, "hook", params, attempts, once)
+        if proposal is not None:
+            break
+    feedback, failure = plan.settings.feedback, attempts[-1]["failure"]
+    # If a hook already handles a cut-off output, feedback would only make the prompt longer.
+    cut_off = failure is not None and failure["kind"] == "truncated"
+    if feedback is None or (cut_off and proposal is not None):
+        return proposal
+    base = params if proposal is None else proposal.params
+    added = await _asked(plan, feedback, "feedback", base, attempts, once)
+    if added is None or proposal is None:
+        return added or proposal
+    alternatives = (added.params, *proposal.alternatives[1:]) if proposal.alternatives else ()
+    author = f"{proposal.author} and {added.author}"
+    return proposal._replace(params=added.params, author=author, alternatives=alternatives)
+
+
+def error_of(plan: Plan[Any], attempts: list[Attempt]) -> AttemptFailed:
+    """Rebuild the error of the last attempt from its record. Hooks get this error."""
+    record = attempts[-1]
+    unknown: Failure = {"kind": "rejected_input", "type": "Exception", "message": "it failed"}
+    failure = record["failure"] or unknown
+    return AttemptFailed(
+        failure["message"],
+        attempts,
+        kind=failure["kind"],
+        type=failure["type"],
+        issues=record["issues"],
+        raw_output=(record["raw"] or {}).get("text"),
+        output_schema=plan.validator.schema if plan.validator else None,
+    )
+
+
+async def _asked(
+    plan: Plan[Any],
+    hook: Callable[..., Any],
+    role: str,
+    params: Encoded,
+    attempts: list[Attempt],
+    once: Once,
+) -> Proposal | None:
+    name, number = name_of(hook, "on_retry"), attempts[-1]["number"]
+
+    async def ask() -> list[Any] | None:
+        copy = plan.codec.decode(params.view, params.types)
+        with passed_as("on_retry" if role == "hook" else role):
+            revised = await call(hook, error_of(plan, attempts), number, copy)
+        if plan.codec.changed_in_place(params, copy):
+            raise TypeError(
+                f"hook `{name}` changed its params in place: return a new object instead "
+                "(e.g. `params.model_copy(update=...)`, `dataclasses.replace`, `{**params, ...}`)."
+            )
+        if revised is None:
+            return None
+        options: list[Any] = [revised]
+        if isinstance(revised, Alternatives):
+            options = [*revised.params]
+        owner = f"the params returned by hook `{name}`"
+        return [list(plan.codec.encode(each, owner=owner)) for each in options]
+
+    author = role if role == name else f"{role}:{name}"
+    revised = await once(f"{author}#{number}", ask)
+    # Equal params are no proposal, because sending them again would be a blind retry.
+    changed = [Encoded(*each) for each in revised or () if each != list(params)]
+    if not changed:
+        return None
+    return Proposal(
+        changed[0],
+        author,
+        new_means=getattr(hook, "new_means", False),
+        alternatives=tuple(changed) if len(changed) > 1 else (),
+    )

@@ -1,0 +1,250 @@
+"""Take one answer to the open question: from `resume`, an automatic reviewer, or an `interrupt`.
+
+LangGraph gives a plain answer (one without an interrupt id) to the first question of the run. After
+a crash, nobody may have seen that question yet. If a task makes several calls, the question may
+belong to a call that the person has not seen.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+from langgraph.runtime import get_runtime
+from langgraph.types import interrupt
+
+from graph_retry._core.ground.functions.awaiting import SharedReads
+from graph_retry._core.ground.wording import counted
+from graph_retry._core.langgraph.checkpoints import newest_checkpoint, waits_for
+from graph_retry._core.langgraph.open_reviews import insert, row_of
+from graph_retry._core.langgraph.run_config import (
+    answers_by_id,
+    call_namespace,
+    current_saver,
+    current_thread,
+    has_answer,
+    keep_newest_answer,
+    plain_answer_hidden,
+)
+from graph_retry._core.langgraph.shown import (
+    drop_plain_answer,
+    namespace_in,
+    questions_of,
+    sent_at,
+    shown_at,
+    was_sent_before,
+)
+from graph_retry._core.loop.asking.questions import question_of
+from graph_retry._core.loop.asking.reviewers import Passed, ask_reviewers, notify
+from graph_retry._core.loop.run.first_checks import NO_CHECKPOINTER
+from graph_retry._core.loop.run.keeping import whole_here
+from graph_retry._core.loop.run.plan import Plan
+from graph_retry._core.loop.run.step import StepInput
+from graph_retry._core.review.clients.payload import build_payload
+from graph_retry._core.review.clients.table import channel_of
+from graph_retry._core.review.review import Question
+from graph_retry._core.state.going_back import Fork, fork_of, forked, goes_back
+from graph_retry._core.state.position import ANSWER, REVIEWED, Loop
+from graph_retry.errors import InterventionRequired
+from graph_retry.records import Attempt, author_role
+
+OUTSIDE = (
+    "this call is not made in a LangGraph run, which alone can pause: make it in a node of a graph "
+    "that has a checkpointer, or pass `review=False`"
+)
+LOST_CONTEXT = (
+    ". If a node started this thread, the thread has lost the context of the run: submit "
+    "`contextvars.copy_context().run` and the function to the `ThreadPoolExecutor`, or use "
+    "`aretry_llm_call` with `gather_calls`"
+)
+LEFT_OVER = (
+    "This answer was left over from an earlier question: it was sent before anybody could see this "
+    "one, so it was not taken. Please answer again."
+)
+
+
+@dataclass(eq=False)
+class Taken:
+    """An answer and its question.
+
+    author: Who answered: `human`, `agent:NAME`, `rewind`, or `system` for a default decision.
+    loop: The position from which the decision continues.
+    fork: The earlier attempt that the answer is about; None if it is about the last attempt.
+    problem: Why the answer must be refused, if this is known before the answer is read.
+    came_at: When the answer was given (ISO 8601, UTC); None if unknown.
+    passed: The automatic reviewers that raised an error instead of deciding.
+    """
+
+    question: Question
+    value: Any
+    loop: Loop
+    author: str = "human"
+    fork: Fork | None = None
+    problem: str | None = None
+    came_at: str | None = None
+    passed: list[Passed] = field(default_factory=list[Passed])
+
+    @property
+    def by_agent(self) -> bool:
+        """Whether automatic reviewers were asked for this answer; a person may be asked next."""
+        return author_role(self.author) == "agent"
+
+    @property
+    def channel(self) -> str:
+        """The client through which the answer came, such as `python`."""
+        role = author_role(self.author)
+        return role if role in ("agent", "system") else channel_of(self.value)
+
+
+async def take_answer(given: StepInput) -> Taken:
+    """Take the answer that `resume` wrote, or ask the automatic reviewers, then a person."""
+    plan, loop, attempts = given.plan, given.loop, given.attempts
+    # `resume` may have written an answer into state before this run. This answer is taken without
+    # asking anybody.
+    recorded: Any = given.state.get(ANSWER)
+    if recorded is not None and (fork := await _fork(recorded["value"], attempts)):
+        return _back(plan, loop, fork, recorded.get("refused"))
+    question = question_of(plan, loop, attempts, given.params, given.state.get(REVIEWED))
+    if recorded is not None:
+        refused, came_at = recorded.get("refused"), recorded.get("at")
+        return Taken(question, recorded["value"], loop, problem=refused, came_at=came_at)
+    if plan.settings.reviewer and loop["review"] and loop["review"]["agents"] is None:
+        author, value, passed = await ask_reviewers(plan, question, attempts)
+        return Taken(question, value, loop, author=author, passed=passed)
+    value, was_shown = await _ask_person(given, question)
+    if not was_shown:
+        return Taken(question, value, loop, problem=LEFT_OVER)
+    if fork := await _fork(value, attempts):
+        return _back(plan, loop, fork)
+    came_at = sent_at(given.run.caller)
+    return Taken(question, value, loop, came_at=came_at)
+
+
+async def _fork(value: Any, attempts: list[Attempt]) -> Fork | None:
+    return fork_of(value, await whole_here(attempts)) if goes_back(value) else None
+
+
+def _back(plan: Plan[Any], loop: Loop, fork: Fork, problem: str | None = None) -> Taken:
+    """Return an answer about an earlier attempt, with the question as it was at that attempt."""
+    at = forked(loop, fork.params)
+    question = question_of(plan, at, fork.attempts, fork.params)
+    # An attempt that is made again does not count against `max_attempts`.
+    if fork.again:
+        question = replace(question, used_up=None)
+    problem = problem or fork.problem
+    return Taken(question, fork.answer, at, author="rewind", fork=fork, problem=problem)
+
+
+async def _ask_person(given: StepInput, question: Question) -> tuple[Any, bool]:
+    """Ask a person by an `interrupt`.
+
+    Returns the answer, and whether its author can have seen this question. If the author cannot
+    have seen the question, the answer was left over from an earlier question.
+    """
+    plan, attempts = given.plan, given.attempts
+    saver = _require_checkpointer(given, attempts)
+    begun = get_runtime().execution_info
+    place = {"checkpoint_ns": call_namespace(), "checkpoint_id": begun and begun.checkpoint_id}
+    payload: dict[str, Any] = {**build_payload(question), **place}
+    shown_schema: dict[str, Any] = payload["response_schema"]
+    # A resumed run repeats all code before `interrupt`. This is safe, because `notify` runs as a
+    # task, and a row that is written again replaces the same row.
+    if not _was_left_open(given.loop):
+        await notify(plan, payload, attempts)
+    here = (current_thread(), call_namespace(), question.review_id, question.asked_at)
+    await insert(saver, row_of(*here))
+    execution = given.run.slot.execution
+    shown = await _look_at_shown(question.review_id, execution.reads, execution.settled)
+    # LangGraph would give the waiting answer to this question, although it is for another one.
+    if shown.is_for_another:
+        with plain_answer_hidden():
+            return interrupt(payload, response_schema=shown_schema), True
+    if shown.is_late:
+        return None, False
+    keep_newest_answer()
+    value = interrupt(payload, response_schema=shown_schema)
+    await shown.end_plain_answer()
+    return value, shown.is_ours and not was_sent_before(question.asked_at)
+
+
+def _was_left_open(loop: Loop) -> bool:
+    """Return whether the question is only asked again because a person deferred or assigned it.
+
+    `notify` is not called for such a question.
+    """
+    review = loop["review"]
+    return review is not None and bool(review["before"]) and review["problem"] is None
+
+
+def _require_checkpointer(given: StepInput, attempts: list[Attempt]) -> BaseCheckpointSaver[Any]:
+    """Return the checkpointer that will save the pause; raise if there is none."""
+    saver = current_saver()
+    if saver is not None:
+        return saver
+    failure = attempts[-1]["failure"]
+    why = f"{failure['type']}: {failure['message']}" if failure else "a valid output"
+    needed = (
+        f"`{given.plan.settings.name}` needs a person after {counted(len(attempts), 'attempt')}"
+    )
+    missing = NO_CHECKPOINTER
+    if given.run.caller is None:
+        is_main = threading.current_thread() is threading.main_thread()
+        missing = OUTSIDE if is_main else OUTSIDE + LOST_CONTEXT
+    raise InterventionRequired(f"{needed} ({why}), but {missing}.", attempts)
+
+
+class _Shown(NamedTuple):
+    """The facts about a question before it is asked.
+
+    `is_ours` means that the thread already shows this question. `is_for_another` means that a
+    waiting answer is meant for a different question. `is_late` means that the run brings an answer
+    to an earlier question of this call, which an earlier run has answered already.
+    """
+
+    is_ours: bool = True
+    is_for_another: bool = False
+    is_late: bool = False
+    saver: BaseCheckpointSaver[Any] | None = None
+    thread: CheckpointTuple | None = None
+
+    async def end_plain_answer(self) -> None:
+        """Remove a plain answer from the thread, because a question has taken an answer.
+
+        LangGraph keeps the plain answer until the outermost node ends, and would give it to the
+        next question if the thread runs without a new answer.
+        """
+        if self.saver is not None and self.thread is not None:
+            await drop_plain_answer(self.saver, self.thread)
+
+
+async def _look_at_shown(review_id: str, reads: SharedReads, settled: set[str]) -> _Shown:
+    """Find the question for which an answer waits, before `interrupt` takes that answer.
+
+    An answer was sent before this run. Therefore the questions that the thread showed when the
+    first call of the execution looked (`reads`) tell more than those of a later moment. `settled`
+    has the reviews whose answers this run has applied or refused.
+    """
+    saver, thread_id, here = current_saver(), current_thread() or "", call_namespace()
+    if saver is None or not has_answer():
+        return _Shown()
+    thread = await reads.get("thread", partial(newest_checkpoint, saver, thread_id, ""))
+    for asked, question in shown_at(thread):
+        earlier = question["review_id"]
+        is_answered = asked.id in answers_by_id() and earlier not in settled
+        if is_answered and earlier != review_id and namespace_in(question) == here:
+            settled.add(earlier)
+            return _Shown(is_late=True)
+    questions = list(questions_of(thread))
+    if any(question.get("review_id") == review_id for question in questions):
+        return _Shown(saver=saver, thread=thread)
+    for question in questions:
+        namespace = namespace_in(question) if question else None
+        if namespace == here:
+            continue  # The call already has the answer to this earlier question.
+        call = None if namespace is None else await newest_checkpoint(saver, thread_id, namespace)
+        if call is None or waits_for(call, question.get("review_id")):
+            return _Shown(is_ours=False, is_for_another=True)
+    return _Shown(is_ours=False, saver=saver, thread=thread)

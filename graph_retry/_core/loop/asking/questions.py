@@ -1,0 +1,240 @@
+"""Build the open question about an attempt from state, with everything that clients may show."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage
+
+from graph_retry._core.ground.issues import json_problem
+from graph_retry._core.ground.redact import redacted
+from graph_retry._core.ground.wording import counted, quoted_with_article
+from graph_retry._core.langgraph.run_config import current_thread
+from graph_retry._core.loop.run.plan import Plan
+from graph_retry._core.output.build import SchemaOfParams
+from graph_retry._core.output.failures import finish_kind
+from graph_retry._core.output.validator import Validator
+from graph_retry._core.params.patch import Encoded, readable_diff
+from graph_retry._core.review.review import Question, Review, accept_output
+from graph_retry._core.state.attempts import (
+    decision_ids,
+    exact_value,
+    is_returned,
+    is_rounded,
+    params_at,
+    parsed_value,
+)
+from graph_retry._core.state.position import Loop, OpenReview
+from graph_retry.hooks._feedback import comment_field, with_comment
+from graph_retry.lossless._ground import identical
+from graph_retry.records import Attempt, Issue
+
+TYPED = "what was typed"
+"""The author of suggested params that come from the readable fields of a refused answer."""
+
+
+def question_of(
+    plan: Plan[Any],
+    loop: Loop,
+    attempts: list[Attempt],
+    params: Encoded,
+    output: dict[str, Any] | None = None,
+) -> Question:
+    """Build the open question about the last attempt.
+
+    `output` is the output under review, as `{"value": …}`; None if there is no output to accept.
+    """
+    record, review = attempts[-1], loop["review"]
+    if review is None or (record["failure"] is None and output is None):
+        msg = f"`{plan.settings.name}` reached `review` with nothing to ask; state was edited."
+        raise ValueError(msg)
+    earlier = params_at(attempts[:-1])
+    suggested = review["suggested"] and _known_fields(plan, review["suggested"])
+    params = Encoded(_known_fields(plan, params.view), params.types)
+    before, after = (
+        (params.view, suggested) if suggested else (earlier and earlier.view, params.view)
+    )
+    raw_output, used_up = _raw_text(record), _used_up(plan, loop, attempts)
+    shown = Encoded(suggested, review["suggested_types"]) if suggested else params
+    redact = plan.settings.redact
+    if redact is not None:
+        before, after = (redacted(each, redact, plan.codec.names) for each in (before, after))
+    question = Question(
+        thread_id=current_thread(),
+        function_name=plan.settings.name,
+        attempt=record["number"],
+        review_id=review["review_id"],
+        failure=record["failure"],
+        params=params.view,
+        types=params.types,
+        codec=plan.codec,
+        suggested_params=suggested,
+        suggested_types=review["suggested_types"],
+        suggested_by=review["suggested_by"],
+        issues=record["issues"],
+        repairs=record["repairs"],
+        lossless=record["lossless"],
+        output=output and _in_json(output["value"]),
+        takes_output=output is not None,
+        read=_as_read(plan, record, output),
+        part_to_change=(plan.validator or Validator()).part_to_change,
+        raw_output=raw_output,
+        reasoning=(record["raw"] or {}).get("reasoning"),
+        diff=readable_diff(before, after) if before is not None else [],
+        note=_note(loop, review, used_up),
+        problem=review["problem"],
+        answer_issues=review["answer_issues"],
+        asked_at=review["asked_at"],
+        expires_at=review["expires_at"],
+        allowed=plan.settings.allowed_decisions,
+        used_up=used_up,
+        locked=plan.settings.locked,
+        labels=plan.settings.labels,
+        redact=redact,
+        schema_of_output=_shown_schema(plan),
+        check_output=plan.validator.acheck_digits if plan.validator else accept_output,
+        with_comment=_commenting(plan, shown, record["issues"], raw_output or ""),
+        seen_decisions=(*loop["seen"], *decision_ids(attempts)),
+    )
+    return replace(question, **review["noted"])
+
+
+def _as_read(
+    plan: Plan[Any], record: Attempt, output: dict[str, Any] | None
+) -> dict[str, Any] | None:
+    """Return the output that a person may edit in part; None if there is no such output.
+
+    With `redact`, the texts in the record are redacted. Then only the output under review is whole.
+    Numbers that lose digits as floats are `Digits`.
+    """
+    if output is None and plan.settings.redact is not None:
+        return None
+    known = read_value(record, plan.validator) if output is None else output
+    if known is None or json_problem(known["value"]):
+        return None
+    exact = exact_value(record) if is_rounded(record["repairs"]) else known["value"]
+    return {"value": exact} if identical(exact, known["value"]) else known
+
+
+def _shown_schema(plan: Plan[Any]) -> dict[str, Any] | None:
+    """Return the JSON Schema of the output; None if the schema is part of private params.
+
+    A schema that comes from the params is shown only if `redact` would change nothing in it.
+    """
+    schema = plan.validator.schema if plan.validator else None
+    is_public = not isinstance(plan.validator, SchemaOfParams)
+    return schema if is_public or redacted(schema, plan.settings.redact) == schema else None
+
+
+def _known_fields(plan: Plan[Any], view: dict[str, Any]) -> dict[str, Any]:
+    """Drop fields that the params type no longer has, because a reviewer could not remove them."""
+    fields = plan.codec.fields
+    if fields is None:
+        return view
+    return {name: value for name, value in view.items() if name in fields}
+
+
+def _used_up(plan: Plan[Any], loop: Loop, attempts: list[Attempt]) -> str | None:
+    """Return why no further attempt is allowed, not even by a person; None if one is."""
+    budget, last = plan.settings.budget, attempts[-1]
+    if budget is not None and budget.rounds_used_up(attempts, loop["spent"]):
+        return f"the budget of {counted(budget.rounds or 0, 'decision')} is spent"
+    is_last = last["number"] >= plan.settings.max_attempts
+    return f"the limit of {counted(last['number'], 'attempt')} is reached" if is_last else None
+
+
+def _note(loop: Loop, review: OpenReview, used_up: str | None) -> str | None:
+    """Join a reviewer's notes: the reasons for the stop, proposals, a similar waiting call."""
+    notes = [review["note"], used_up, loop["note"]]
+    if review["suggested_by"]:
+        role, _, name = review["suggested_by"].partition(":")
+        typed = "the fields of the last answer that could be read are shown as typed"
+        is_typed = review["suggested_by"] == TYPED
+        by = f"other params are suggested by the {role} {name}".rstrip()
+        notes.append(typed if is_typed else by)
+    notes += map(proposal_in_words, review["agents"] or ())
+    return "; ".join(note for note in notes if note) or None
+
+
+def read_value(record: Attempt, validator: Validator | None) -> dict[str, Any] | None:
+    """Return the value of an invalid output as `{"value": …}`, for a person to accept or edit.
+
+    The result is None if the output was cut off or could not be read.
+    """
+    if finish_kind(record["finish_reason"]) is not None:
+        return None
+    with suppress(ValueError, RecursionError):  # A deeply nested value raises `RecursionError`.
+        value = parsed_value(record, as_text=validator is not None and validator.wants_text)
+        return None if json_problem(value) is not None else {"value": value}
+    return None
+
+
+def proposal_in_words(agent: Mapping[str, Any]) -> str:
+    """Return a sentence with a reviewer's proposal and the reason why it was not applied."""
+    proposed = "" if agent["decision"] is None else f" proposed {agent['decision']!r:.300}"
+    return f"{agent['by']}{proposed}: {agent['problem']}"
+
+
+def _commenting(
+    plan: Plan[Any], shown: Encoded, issues: list[Issue], answer: str
+) -> Callable[[str], Encoded] | None:
+    """Return a function that adds a comment to the params; None if no field can hold it."""
+    field = getattr(plan.settings.feedback, "field", None)
+    name = comment_field(shown.view, field, plan.codec)
+    if name is None or name in plan.settings.locked:
+        return None
+
+    def commented(message: str) -> Encoded:
+        params = plan.codec.decode(*shown)
+        told = with_comment(params, message, answer=answer, issues=issues, field=field)
+        return plan.codec.encode(told, owner="the params with a comment")
+
+    return commented
+
+
+def _in_json(output: Any) -> Any:
+    """Return an output as JSON for clients.
+
+    A message becomes its text. An object without a JSON form becomes the name of its class.
+    """
+    if isinstance(output, AIMessage) and output.tool_calls:
+        calls = [{"name": call["name"], "args": call["args"]} for call in output.tool_calls]
+        return {"text": str(output.text), "tool_calls": calls}
+    if isinstance(output, BaseMessage):
+        return str(output.text)
+    return f"({quoted_with_article(type(output).__name__)})" if json_problem(output) else output
+
+
+def _raw_text(record: Attempt) -> str | None:
+    """Return the model's text, or its structured value as JSON text."""
+    raw = record["raw"] or {}
+    if "received" in raw:
+        return f"{raw['received']} (the stream broke off here)"
+    value = raw.get("value")
+    if "text" in raw or value is None:
+        return raw.get("text")
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def attempt_of(review: Review) -> Attempt | None:
+    """Return the record of the attempt under review; None if the ledger cannot be read."""
+    records = [each for each in review.history if each["number"] == review.attempt]
+    return records[-1] if records else None
+
+
+def output_read(review: Review) -> Any:
+    """Return the output that was read, for a person to change; `...` if there is none."""
+    if review.output is not None:
+        return review.output
+    last = attempt_of(review)
+    if last is None or not is_returned(last) or review.redacted:
+        return ...  # A redacted text must not become the output.
+    try:
+        # If the output type takes text, the model's text was not read as JSON.
+        return parsed_value(last, as_text=last["lossless"] is None)
+    except ValueError:
+        return ...

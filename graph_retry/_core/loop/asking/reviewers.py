@@ -1,0 +1,124 @@
+"""Ask the automatic reviewers, and call the user's `notify`, before a person answers.
+
+Each of these calls is a LangGraph task. Therefore it is made only once for each question, even if
+the run is resumed.
+"""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from dataclasses import replace
+from typing import Any
+
+from langgraph.errors import GraphBubbleUp
+from typing_extensions import TypedDict
+
+from graph_retry._core.ground.credentials import without_keys
+from graph_retry._core.ground.functions.awaiting import AsyncUnderSyncError
+from graph_retry._core.ground.functions.calling import call
+from graph_retry._core.ground.functions.signatures import name_of
+from graph_retry._core.ground.issues import text_of
+from graph_retry._core.ground.json import is_object
+from graph_retry._core.ground.redact import redacted
+from graph_retry._core.langgraph.run_config import current_thread, thread_in_logs
+from graph_retry._core.loop.run.keeping import whole_here
+from graph_retry._core.loop.run.plan import Plan
+from graph_retry._core.loop.run.step import as_task
+from graph_retry._core.params.patch import Encoded
+from graph_retry._core.review.answers import Reviewer
+from graph_retry._core.review.clients.payload import build_payload
+from graph_retry._core.review.decisions import Accepted
+from graph_retry._core.review.review import Question, Review, parts_of
+from graph_retry._core.state.attempts import times_sent
+from graph_retry._core.state.transitions import why_no_call
+from graph_retry.records import Attempt
+
+_LOG = logging.getLogger("graph_retry")
+
+
+class Passed(TypedDict):
+    """An automatic reviewer that did not decide: its name, its proposal, and the problem."""
+
+    by: str
+    decision: Any
+    problem: str
+
+
+async def ask_reviewers(
+    plan: Plan[Any], question: Question, attempts: list[Attempt]
+) -> tuple[str, Any, list[Passed]]:
+    """Ask the automatic reviewers in order until one decides.
+
+    Returns the reviewer's name, its decision (None if no reviewer decided), and the reviewers that
+    raised an error or returned no decision. Reviewers are not offered decisions that `not_again`
+    would refuse.
+    """
+    attempts = await whole_here(attempts)
+    if (why := _why_no_call(plan, attempts, "agent", sent=0)) is not None:
+        question = replace(question, used_up=why)
+    review = Review(**parts_of(build_payload(question), attempts, current_thread()))
+    passed: list[Passed] = []
+    for reviewer in plan.settings.reviewer:
+        name = f"agent:{name_of(reviewer, 'reviewer')}"
+
+        # The default argument binds the reviewer of this turn of the loop.
+        async def ask(reviewer: Reviewer = reviewer) -> tuple[Any, str | None]:
+            try:
+                return await call(reviewer, review), None
+            # LangGraph's control flow must pass. An async function in a sync run is a mistake that
+            # the developer must see.
+            except (GraphBubbleUp, AsyncUnderSyncError):
+                raise
+            except Exception as error:  # noqa: BLE001 - an agent's trouble must not hide the review
+                return None, f"{type(error).__name__}: {without_keys(text_of(error))}"[:300]
+
+        decision, trouble = await as_task(f"{name}#{question.review_id}", ask)
+        if is_object(decision):
+            return name, decision, passed
+        if decision is not None:
+            trouble = "this is not a decision: return one, such as `reject(…)`, or None"
+        if trouble is not None:
+            passed.append({"by": name, "decision": decision, "problem": trouble})
+    return "agent", None, passed
+
+
+async def not_again(
+    plan: Plan[Any], attempts: list[Attempt], author: str, verdict: Accepted
+) -> str | None:
+    """Return the reason why an automatic decision may not call the model again.
+
+    The reason is None if the decision may call the model, or if it makes no call.
+    """
+    if verdict.params is None:
+        return None
+    attempts = await whole_here(attempts)
+    params = Encoded(verdict.params, verdict.types)
+    return _why_no_call(plan, attempts, author, times_sent(attempts, params))
+
+
+def _why_no_call(plan: Plan[Any], attempts: list[Attempt], author: str, sent: int) -> str | None:
+    most, person = plan.settings.max_attempts, bool(plan.settings.review)
+    return why_no_call(attempts, author, sent=sent, max_attempts=most, person=person)
+
+
+async def notify(plan: Plan[Any], payload: dict[str, Any], attempts: list[Attempt]) -> None:
+    """Call the user's `notify`. Errors are only logged, because the question must be asked."""
+    hook = plan.settings.notify
+    if hook is None:
+        return
+    attempts = await whole_here(attempts)
+    review = Review(**parts_of(payload, attempts, current_thread()))
+
+    async def tell() -> None:
+        try:
+            await call(hook, review)
+        except (GraphBubbleUp, AsyncUnderSyncError):
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever it is, the question comes first
+            trace = without_keys("".join(traceback.format_exception(error)))
+            trace = redacted(trace, plan.settings.redact)
+            what, name = "`%s` failed for review %s (%s):\n%s", name_of(hook, "notify")
+            _LOG.error(what, name, review.review_id, thread_in_logs(), trace)
+
+    await as_task(f"{plan.settings.name}:{name_of(hook, 'notify')}#{review.review_id}", tell)

@@ -1,0 +1,287 @@
+"""The `call` step: open an attempt, and call the model once.
+
+LangGraph saves a step's update when the step ends. Therefore this step ends right after the model
+call: it only puts the outcome into the record. All other work on the outcome, such as reading,
+redaction and the user's functions, belongs to the steps that follow. If that work fails or the
+process dies in it, a resume begins there and does not repeat the paid call.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, cast
+
+from langgraph.errors import GraphBubbleUp
+from langgraph.runtime import ExecutionInfo, get_runtime
+from langgraph.types import Overwrite, RetryPolicy
+
+from graph_retry._core.ground.functions.awaiting import AsyncUnderSyncError, sleep
+from graph_retry._core.ground.functions.calling import call
+from graph_retry._core.ground.functions.signatures import AttemptContext, name_of
+from graph_retry._core.ground.json import digest
+from graph_retry._core.ground.redact import redacted
+from graph_retry._core.langgraph.run_config import seen_from
+from graph_retry._core.loop.after_attempt import reviewed_later
+from graph_retry._core.loop.outcome import (
+    Outcome,
+    needs_repair,
+    outcome_of_error,
+    outcome_of_result,
+)
+from graph_retry._core.loop.run.first_checks import check_first
+from graph_retry._core.loop.run.keeping import noted, slimmed_here, stubs_again
+from graph_retry._core.loop.run.receiving import Reception
+from graph_retry._core.loop.run.step import StepInput, read_input
+from graph_retry._core.output.providers.errors import retry_after
+from graph_retry._core.output.providers.objects import raise_error_in
+from graph_retry._core.params.patch import Encoded
+from graph_retry._core.state.attempts import open_attempt
+from graph_retry._core.state.going_back import continued
+from graph_retry._core.state.position import ANSWER, LOOP, REVIEWED, Loop, fresh_loop, loop_of
+from graph_retry._core.state.transitions import goes_on
+from graph_retry.options import Settings
+from graph_retry.records import PEOPLE, Attempt, author_role
+
+
+async def call_step(given: StepInput) -> dict[str, Any]:
+    """Open the record of the next attempt, call the model once, and choose the next step.
+
+    A failure is data and not an exception, because LangGraph runs a step that raised again.
+    """
+    run, keys = given.run, given.plan.settings.keys
+    # After a fork, only the first step continues from the past state. A later step is recognized by
+    # the key `ANSWER` in state, because each first step writes it.
+    past = run.slot.past if ANSWER not in given.state else None
+    if past is not None:
+        # The past call had finished this step. Its restored state leads the router to its next one.
+        if loop_of(past)["next"] != "call":
+            return continued(past, keys["attempts"])
+        given = read_input(run, {**given.state, **past}, given.config)
+    # `review_later` made this input. The input asks for a review of its last attempt, without a
+    # model call.
+    if given.attempts and given.attempts[-1].get("to_review"):
+        return reviewed_later(given)
+    plan, settings = given.plan, given.plan.settings
+    execution = get_runtime().execution_info
+    this_try = execution.node_attempt if execution else 1
+    opened = await _open(given, execution, this_try, copied=past is not None)
+    params, record = opened.params, opened.record
+    # The user's function gets a copy, so that a change in place cannot reach state or the ledger.
+    copy, reception = plan.codec.decode(*params), Reception(given, record["number"])
+    started, error, result = time.perf_counter(), None, None
+    with run.trace.model_call(settings, record, params.view, this_try) as ended:
+        try:
+            # A budget that is used up is a failure of the attempt. It leads to a review, and does
+            # not end the user's run. A request that a reviewer decided on is always allowed.
+            decided = author_role(record["author"]) in PEOPLE | {"agent"}
+            if settings.budget is not None and not decided:
+                settings.budget.check()
+            called, arguments = plan.passing.bound(plan.llm_call, copy, _context(settings, record))
+            result = await call(
+                called,
+                *arguments,
+                timeout=settings.timeout,
+                config=seen_from(run.caller, run.write, given.config),
+                receiver=reception,
+            )
+            if plan.validator is not None:
+                raise_error_in(result)
+        # LangGraph's control flow must pass. An async function in a sync run is a mistake that the
+        # developer must see.
+        except (GraphBubbleUp, AsyncUnderSyncError):
+            raise
+        except Exception as raised:  # noqa: BLE001 - whatever the user's function raises is a failure
+            outcome, error = outcome_of_error(plan, record, raised, reception.received), raised
+        else:
+            outcome = outcome_of_result(plan, result)
+            outcome["record"].update(reception.stopped)
+        finally:
+            # A sync function that timed out still runs in its thread, and may still read a stream.
+            reception.end()
+        ended(outcome["record"], result)
+    if error is not None:
+        await _try_again(settings, outcome, this_try, error)
+    tried = {"duration_s": round(time.perf_counter() - started, 6), "tries": this_try}
+    outcome["record"].update(tried)
+    if plan.codec.changed_in_place(params, copy):
+        warnings.warn(
+            f"`{name_of(plan.llm_call, 'llm_call')}` changed its params in place; it worked on a "
+            "copy, so the change is lost: make a new object instead.",
+            stacklevel=2,
+        )
+    return _update(given, opened, outcome)
+
+
+@dataclass
+class _Opened:
+    """An attempt that is about to call the model.
+
+    loop: The position during the attempt.
+    record: The new record.
+    params: The params to call with.
+    stubs: The updates that make earlier records stubs.
+    replaced: The ledger that replaces the one in state, without the new record; None if the record
+        is added to the ledger in state.
+    """
+
+    loop: Loop
+    record: Attempt
+    params: Encoded
+    stubs: list[Attempt]
+    replaced: list[Attempt] | None
+
+
+async def _open(
+    given: StepInput, execution: ExecutionInfo | None, this_try: int, *, copied: bool
+) -> _Opened:
+    """Open an attempt, and do all its work that may fail or take time before the model is called.
+
+    Args:
+        given: The input of the step.
+        execution: LangGraph's facts about the run of the step.
+        this_try: The number of the request within the attempt.
+        copied: Whether the state was copied from the call before a fork.
+    """
+    run, plan, settings = given.run, given.plan, given.plan.settings
+    loop, attempts, ledger_is_old = _position(given)
+    params = plan.codec.load(given.state.get(settings.keys["params"]), loop["types"])
+    loop["identity"] = loop["identity"] or run.identity
+    loop["task_path"] = loop["task_path"] or run.task_path
+    loop["note"] = loop["note"] or run.slot.note
+    record = _new_record(given, execution, loop, attempts, params)
+    # A stub replaces a record, and names the checkpoint that holds the whole record. No checkpoint
+    # of this call holds a record that this step has just copied.
+    stubs = await slimmed_here(attempts) if attempts and not copied else []
+    if stubs:
+        loop = noted(settings, loop, stubs, attempts)
+    # With `transient`, LangGraph runs this step for each try. Only the first begins the attempt.
+    if this_try == 1:
+        if record["number"] == 1:
+            check_first(given, params)
+        run.emit("attempt_started", record["number"])
+    replaced = stubs_again(attempts) if copied or ledger_is_old else None
+    return _Opened(loop, record, params, stubs, replaced)
+
+
+def _update(given: StepInput, opened: _Opened, outcome: Outcome) -> dict[str, Any]:
+    """Return the step's update: the outcome in the record, and the next step.
+
+    The model call is paid and not saved yet, so this function only combines plain data.
+    """
+    plan, state, settings = given.plan, given.state, given.plan.settings
+    loop, record, view, keys = opened.loop, opened.record, opened.params.view, settings.keys
+    record.update(cast("Attempt", outcome["record"]))
+    loop.update({"types": opened.params.types, "output_types": outcome["output_types"]})
+    if record["failure"] is not None:
+        loop["next"] = "revise"
+        # With `redact`, an attempt counts as running until `revise` has redacted its texts.
+        record["status"] = "failed" if settings.redact is None else "running"
+    else:
+        loop["next"] = "repair" if needs_repair(record, plan.validator, settings) else "validate"
+    update: dict[str, Any] = {LOOP: loop, ANSWER: None}
+    if state.get(keys["params"]) != view:
+        update[keys["params"]] = view
+    is_output = plan.validator is None and record["failure"] is None
+    if is_output or state.get(REVIEWED) is not None:
+        update[REVIEWED] = {"value": outcome["output"]} if is_output else None
+    # State may still hold the result of an earlier call, or of this call before a rewind.
+    if state.get(keys["status"]) is not None:
+        update |= {keys["output"]: None, keys["status"]: None}
+    added: Any = [*opened.stubs, record]
+    if opened.replaced is not None:
+        added = Overwrite([*opened.replaced, record])
+    return {**update, keys["attempts"]: added}
+
+
+class _TryAgainError(Exception):
+    """Makes LangGraph run the `call` step again after a transient failure."""
+
+
+def transport_policy(policy: RetryPolicy | None) -> RetryPolicy | None:
+    """Return the retry policy of the `call` step: the pauses and tries of `transient`."""
+    return policy and policy._replace(retry_on=_TryAgainError)
+
+
+async def _try_again(settings: Settings, outcome: Outcome, this_try: int, error: Exception) -> None:
+    """Raise so that LangGraph repeats the request, if the request failed in a transient way.
+
+    Raises:
+        _TryAgainError: If `transient` allows one more request within the attempt.
+    """
+    transient, failure = settings.transient, outcome["record"]["failure"]
+    may_try_again = transient is not None and this_try < transient.max_attempts
+    if failure and failure["kind"] == "transient" and may_try_again:
+        await sleep(retry_after(error))
+        raise _TryAgainError from error
+
+
+def _context(settings: Settings, record: Attempt) -> AttemptContext:
+    deadline = None if settings.timeout is None else time.monotonic() + settings.timeout
+    return AttemptContext(record["number"], record["idempotency_key"], deadline)
+
+
+def _new_record(
+    given: StepInput,
+    execution: ExecutionInfo | None,
+    loop: Loop,
+    attempts: list[Attempt],
+    params: Encoded,
+) -> Attempt:
+    """Create the record of the next attempt; with `redact`, it also gets the params to show."""
+    plan, settings, namespace = given.plan, given.plan.settings, given.namespace
+    # All calls of the outermost graph have the empty namespace. The checkpoint from which the call
+    # began distinguishes their idempotency keys. It stays the same if a crash repeats the call.
+    if execution is not None and not namespace:
+        loop["origin"] = loop["origin"] or execution.checkpoint_id
+    begun = [given.run.thread, namespace, len(attempts) + 1, params.view, params.types]
+    record = open_attempt(
+        attempts,
+        params,
+        name=settings.name,
+        author=loop["author"],
+        reason=loop["reason"],
+        idempotency_key=digest(*begun, *filter(None, (loop["fork"], loop["origin"]))),
+        labels=settings.labels,
+    )
+    # If `transient` repeats the request, the attempt began when its first request was made.
+    began = execution.node_first_attempt_time if execution else None
+    moment = datetime.now(UTC) if began is None else datetime.fromtimestamp(began, UTC)
+    record["started_at"] = moment.isoformat(timespec="microseconds")
+    record.update(cast("Attempt", given.run.trace.kept))
+    if plan.validator is not None and plan.validator.wants_message:
+        record["is_message"] = True
+    if settings.redact is not None:
+        shown = redacted(params.view, settings.redact, plan.codec.names)
+        record.update({"redacted": True, "params_shown": shown})
+    return record
+
+
+def _position(given: StepInput) -> tuple[Loop, list[Attempt], bool]:
+    """Return the position, this call's earlier attempts, and whether to replace the saved ledger.
+
+    The ledger in state is replaced if it belongs to an earlier call.
+    """
+    loop, attempts = given.loop, given.attempts
+    waits, ended = loop["next"] == "review", loop["next"] == "end"
+    # The last record of the input may be `running`. Its attempt has not been made yet.
+    if attempts and attempts[-1]["status"] == "running" and loop["next"] == "call":
+        asked = attempts[-1]
+        loop.update({"author": asked["author"], "reason": asked["reason"]})
+        return loop, attempts[:-1], False
+    if attempts and ended:
+        return fresh_loop(), [], True
+    # If no attempt may follow the last one, all these attempts belong to an earlier call.
+    if attempts and not (waits or goes_on(attempts[-1])):
+        return {**fresh_loop(), "types": loop["types"], "identity": loop["identity"]}, [], True
+    # The router came here from an open review, because somebody edited the params in state. The
+    # review closes, and the facts that identify the call stay.
+    if loop["next"] != "call":
+        known = ("identity", "given", "origin", "task_path", "note", "continues")
+        old: Any = loop
+        kept = {key: old[key] for key in (*known, "types", "seen", "spent")}
+        edited: Any = {**fresh_loop(), **kept, "author": "state edit"}
+        return edited, attempts, False
+    return loop, attempts, False

@@ -1,0 +1,251 @@
+"""The `review` step: ask the open question, take one answer, and apply it.
+
+A bad answer does not raise, because an error would fail the user's run. The answer is refused, and
+the question is asked again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from langgraph.runtime import get_runtime
+from langgraph.types import Overwrite
+
+from graph_retry._core.ground.redact import redacted
+from graph_retry._core.langgraph.run_config import thread_in_logs
+from graph_retry._core.loop.after_attempt import without_output
+from graph_retry._core.loop.asking.person import Taken, take_answer
+from graph_retry._core.loop.asking.questions import TYPED, proposal_in_words
+from graph_retry._core.loop.asking.reviewers import not_again
+from graph_retry._core.loop.run.keeping import stubs_again
+from graph_retry._core.loop.run.plan import Plan
+from graph_retry._core.loop.run.step import StepInput
+from graph_retry._core.review.answers import reject
+from graph_retry._core.review.deadline import is_expired, now
+from graph_retry._core.review.decisions import ROWS, Accepted, CallAgain, Effect, End, Wait
+from graph_retry._core.review.judge import judge
+from graph_retry._core.review.review import Decision, Question, Refused
+from graph_retry._core.state.going_back import RewindRefused, is_reopened
+from graph_retry._core.state.position import ANSWER, LOOP, REVIEWED, Loop, OpenReview, review_id_of
+from graph_retry.records import Attempt, Issue
+
+_LOG = logging.getLogger("graph_retry.reviews")
+
+
+async def review_step(given: StepInput) -> dict[str, Any]:
+    """Take one answer and apply it. If the answer cannot be applied, ask the question again."""
+    taken = await take_answer(given)
+    if taken.by_agent and taken.value is None:
+        return _escalate(given, taken)
+    verdict: Accepted | Refused
+    # An answer that a person gave after the review had expired does not count.
+    if taken.author == "human" and is_expired(taken.question.expires_at, taken.came_at):
+        taken = replace(taken, author="system")
+        verdict = await _default(given, taken.question)
+    elif taken.problem is not None:
+        verdict = Refused(taken.problem)
+    else:
+        verdict = await judge(taken.value, taken.question)
+    # A person may repeat a call with the same params. Automatic reviewers may do so only once,
+    # because a second repetition would be a blind retry.
+    if taken.by_agent and isinstance(verdict, Accepted):
+        blind = await not_again(given.plan, given.attempts, taken.author, verdict)
+        verdict = verdict if blind is None else Refused(blind)
+    if isinstance(verdict, Accepted) and isinstance(verdict.effect, Wait):
+        if taken.author == "human":
+            return _left_open(given, taken, verdict.decision, verdict.effect)
+        verdict = Refused(
+            f"to {verdict.decision['type']} leaves the review open: only a person may"
+        )
+    if isinstance(verdict, Refused):
+        return _refused(given, taken, verdict)
+    return _accepted(given, taken, verdict)
+
+
+def _left_open(given: StepInput, taken: Taken, decision: Decision, effect: Wait) -> dict[str, Any]:
+    """Save a decision that leaves the review open (such as `defer`), and ask the question again."""
+    plan, loop, record = given.plan, given.loop, given.attempts[-1]
+    again = _ask_again(loop, record, None)
+    note = _note(_redacted(plan, decision), taken)
+    again["noted"] = {**again["noted"], **effect.fields}
+    again["before"] = [*again["before"], note]
+    given.log_review(f"left open by {decision['type']}", note["review_id"], taken.author)
+    given.asked(again["review_id"])
+    return {LOOP: {**loop, "review": again}, ANSWER: None}
+
+
+def _refused(given: StepInput, taken: Taken, verdict: Refused) -> dict[str, Any]:
+    """Refuse an answer. After an agent's answer, ask a person; after a person's answer, ask again.
+
+    If some fields of a person's answer could be read, the new question suggests these fields.
+    """
+    plan, loop, record = given.plan, given.loop, given.attempts[-1]
+    problem = verdict.problem
+    if taken.by_agent:
+        return _escalate(given, taken, problem)
+    # If the call did not wait before a rewind, there is no open question to ask again. `rewind`
+    # catches this error, restores the thread and reports the problem.
+    if is_reopened(loop):
+        raise RewindRefused(problem)
+    again = _ask_again(loop, record, problem, verdict.issues)
+    if verdict.kept:
+        shown = {**taken.question.shown, **verdict.kept}
+        typed = plan.codec.load(shown, taken.question.shown_types)
+        again["suggested"], again["suggested_types"] = typed.view, typed.types
+        again["suggested_by"] = TYPED
+    given.log_review("refused an answer", taken.question.review_id, taken.author)
+    given.asked(again["review_id"])
+    return {LOOP: {**loop, "review": again}, ANSWER: None}
+
+
+def _accepted(given: StepInput, taken: Taken, verdict: Accepted) -> dict[str, Any]:
+    """Write an accepted decision into the ledger, and return the update that applies it."""
+    plan, settings, record = given.plan, given.plan.settings, given.attempts[-1]
+    review_id = taken.question.review_id
+    verdict = verdict._replace(decision=_redacted(plan, verdict.decision))
+    output, decided = given.state.get(REVIEWED), verdict.decision["type"]
+    review: Any = given.loop["review"] or {}
+    note = {
+        **_note(verdict.decision, taken),
+        **_counted(plan, verdict.effect, output),
+        **{key: review[key] for key in ("suggested_by", "before") if review.get(key)},
+    }
+    given.run.emit("review_answered", record["number"], decision=decided, author=note["author"])
+    ended = "expired" if taken.author == "system" else f"answered with {decided}"
+    given.log_review(ended, review_id, taken.author)
+    # The attempt was counted before it had a decision. `Budget.rounds` counts the decisions.
+    if settings.budget is not None:
+        settings.budget.count(cast("Attempt", {**record, "decision": note}))
+    fork, keys = taken.fork, settings.keys
+    ledger: Any = {keys["attempts"]: [{"number": record["number"], "decision": note}]}
+    if fork is not None:
+        # The fork removes later attempts from the ledger, so state gets the earlier params back.
+        kept = Overwrite(stubs_again(fork.kept(note)))
+        ledger = {keys["attempts"]: kept, keys["params"]: fork.params.view}
+    update = _apply(plan, taken.loop, verdict, output, note["author"], fork and fork.reason)
+    return {ANSWER: None, REVIEWED: None, **ledger, **update}
+
+
+async def _default(given: StepInput, question: Question) -> Accepted:
+    """Decide an expired review by `default_decision`. If it cannot be applied, reject the call."""
+    plan, attempts = given.plan, given.attempts
+    verdict = await judge(plan.settings.default_decision, replace(question, allowed=None))
+    problem: str | None
+    if isinstance(verdict, Accepted):
+        problem = await not_again(plan, attempts, "system", verdict)
+        if problem is None:
+            return verdict
+    else:
+        problem = verdict.problem
+    why = f"nobody answered in time, and by default: {problem}"
+    return Accepted(reject(why), End("cancelled", without_output=True))
+
+
+def _redacted(plan: Plan[Any], decision: Decision) -> Decision:
+    """Redact a decision's texts, but not its params and output, which are redacted elsewhere."""
+    row, redact = ROWS[decision["type"]], plan.settings.redact
+    written = {"message", row.data, *row.parts} - {"params", "output"}
+    said: Any = {
+        key: redacted(part, redact) if key in written else part for key, part in decision.items()
+    }
+    return cast("Decision", said)
+
+
+def _note(decision: Decision, taken: Taken) -> dict[str, Any]:
+    """Return a decision as the ledger stores it: with its author, time and channel."""
+    said = {key: value for key, value in decision.items() if key not in ("params", "output")}
+    user = _user() if taken.author == "human" else None
+    by = user or decision.get("by")
+    return {
+        "channel": decision.get("channel") or taken.channel,
+        **said,
+        **({"user": user} if user else {}),
+        "review_id": taken.question.review_id,
+        "author": f"{taken.author}:{by}" if by else taken.author,
+        "at": now(),
+    }
+
+
+def _counted(plan: Plan[Any], effect: Effect, reviewed: dict[str, Any] | None) -> dict[str, Any]:
+    """Return `{"output": …}`, redacted, if a decision supplied or accepted an output."""
+    if not isinstance(effect, End) or effect.without_output:
+        return {}
+    output = effect.output or (reviewed if effect.status == "overruled" else None)
+    redact, names = plan.settings.redact, plan.output_names
+    return {} if output is None else {"output": redacted(output["value"], redact, names)}
+
+
+def _user() -> str | None:
+    """Return the user whom a server authenticated for this run."""
+    server = getattr(get_runtime(), "server_info", None)
+    return getattr(getattr(server, "user", None), "identity", None)
+
+
+def _escalate(given: StepInput, taken: Taken, problem: str | None = None) -> dict[str, Any]:
+    """Save that no automatic reviewer decided. A person is asked next, if `review` allows it."""
+    plan, loop, settings = given.plan, given.loop, given.plan.settings
+    passed = list(taken.passed)
+    if problem is not None:
+        passed.append({"by": taken.author, "decision": taken.value, "problem": problem})
+    about = taken.question.review_id, settings.name, thread_in_logs()
+    for one in passed:
+        told = redacted(proposal_in_words(one), settings.redact)
+        _LOG.warning("a reviewer did not decide review %s of `%s` (%s): %s", *about, told)
+    noted = {**loop, "review": {**cast("OpenReview", loop["review"]), "agents": passed}}
+    if settings.review:
+        return {LOOP: noted}
+    _LOG.warning("review %s of `%s` (%s): no reviewer decided, and nobody may be asked", *about)
+    given_up = {**noted, "next": "end", "stopped": "no reviewer decided: add one that does"}
+    return {LOOP: given_up} | without_output(plan, "exhausted")
+
+
+def _ask_again(
+    loop: Loop, record: Attempt, problem: str | None, issues: Sequence[Issue] = ()
+) -> OpenReview:
+    review = loop["review"]
+    assert review is not None  # noqa: S101
+    # The question gets a new id, so that an answer to the earlier question is recognised as late.
+    round_ = review["round"] + 1
+    review_id = review_id_of(record["idempotency_key"], round_)
+    return {
+        **review,
+        "review_id": review_id,
+        "round": round_,
+        "problem": problem,
+        "answer_issues": list(issues),
+    }
+
+
+def _apply(
+    plan: Plan[Any],
+    loop: Loop,
+    verdict: Accepted,
+    reviewed: dict[str, Any] | None,
+    author: str,
+    why: str | None,
+) -> dict[str, Any]:
+    """Return the update that ends the call or starts its next attempt, as the decision says."""
+    keys, decision, effect = plan.settings.keys, verdict.decision, verdict.effect
+    # `auto_retries` counts the automatic attempts between two reviews, so a decision sets it to 0.
+    closed: Loop = {**loop, "review": None, "automatic": 0, "author": author}
+    if isinstance(effect, End):
+        ended: dict[str, Any] = {LOOP: {**closed, "next": "end"}}
+        if effect.without_output:
+            return ended | without_output(plan, effect.status)
+        output = reviewed if effect.output is None else effect.output
+        if effect.output is not None:
+            ended = {LOOP: {**closed, "next": "end", "output_types": {}}}
+        return {**ended, keys["output"]: output and output["value"], keys["status"]: effect.status}
+    assert isinstance(effect, CallAgain)  # noqa: S101 - `Wait` was handled before
+    by = loop["review"] and loop["review"]["suggested_by"]
+    approved = f"approved {by}" if by else "approved the same params"
+    if effect.unchanged_edit:
+        approved = f"{approved}: the edit changed nothing"
+    edited = "edited" if decision.get("params") else "called again with the same params"
+    default = why or (approved if decision["type"] == "approve" else edited)
+    reason = decision.get("message") or default
+    retry: Loop = {**closed, "next": "call", "types": effect.types, "reason": reason}
+    return {LOOP: retry, keys["params"]: effect.params}

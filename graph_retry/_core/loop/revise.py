@@ -1,0 +1,163 @@
+"""The automatic steps: `revise` changes params after a failure, `recall` before attempt 1."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, NamedTuple, cast
+
+from langgraph.types import Overwrite
+
+from graph_retry._core.ground.wording import counted, with_article
+from graph_retry._core.langgraph.run_config import thread_in_logs
+from graph_retry._core.loop.after_attempt import finished, open_review, without_output
+from graph_retry._core.loop.asking.hooks import Proposal, propose
+from graph_retry._core.loop.run.keeping import whole_here
+from graph_retry._core.loop.run.step import StepInput
+from graph_retry._core.output.failures import ROUTES
+from graph_retry._core.state.attempts import redacted_fields, times_sent
+from graph_retry._core.state.position import LOOP, Loop, fresh_loop
+from graph_retry._core.state.transitions import after_failure, goes_on, why_no_call
+from graph_retry.hooks._lessons import merging_lessons
+from graph_retry.options import Settings
+from graph_retry.records import Attempt
+
+_LOG = logging.getLogger("graph_retry")
+
+
+class _Stop(NamedTuple):
+    """Why automation must stop, and what helps the developer."""
+
+    why: str
+    way_out: str
+
+
+_NO_CHANGE = _Stop("no hook or feedback changed the params", "add one that does")
+_NO_RETRIES = _Stop("`auto_retries` is 0", "raise it")
+"""Why a call that nothing stopped ends, if nobody may be asked."""
+
+
+async def revise_step(given: StepInput) -> dict[str, Any]:
+    """Handle a failed attempt: retry with params from hooks, open a review, or give up."""
+    plan, loop, settings = given.plan, given.loop, given.plan.settings
+    # Hooks, feedback and budgets need all attempts. The rules need only the last two attempts, so
+    # the earlier records need not be read from their checkpoints.
+    all_needed = bool(plan.hooks or settings.feedback or settings.budget)
+    attempts = await whole_here(given.attempts, 0 if all_needed else 2)
+    record, ended = attempts[-1], {}
+    # With `redact`, the `call` step leaves a failed record `running`. A redactor is user code and
+    # may raise. Therefore the redactor runs only after the checkpoint of the paid call.
+    if record["status"] == "running":
+        failed: Any = {"number": record["number"], "status": "failed"}
+        failed |= redacted_fields(record, settings.redact, plan.output_names)
+        record = cast("Attempt", {**record, **failed})
+        attempts, ended = [*attempts[:-1], record], {settings.keys["attempts"]: [failed]}
+    # A `SharedBudget` is kept in memory, so it is empty after a restart. Therefore this step
+    # reports all attempts. A `SharedBudget` counts each attempt once.
+    if settings.budget is not None:
+        settings.budget.count(*attempts)
+    ended |= await finished(given, record)
+    proposal: Proposal | None = None
+    if hooks_may_help(record, settings):
+        proposal = await propose(plan, given.params, attempts)
+    stop = _stop(given, attempts, proposal)
+    verdict = after_failure(
+        changed=proposal is not None,
+        stopped=stop is not None,
+        automatic=loop["automatic"],
+        auto_retries=settings.auto_retries,
+        review=bool(settings.review or settings.reviewer),
+    )
+    if verdict == "give_up" or (stop is not None and settings.auto_retries > 0):
+        what = "automation of `%s` stopped after attempt %s (%s): %s"
+        stop = stop or (_NO_RETRIES if proposal else _NO_CHANGE)
+        _LOG.warning(what, settings.name, record["number"], thread_in_logs(), stop.why)
+    if verdict == "retry" and proposal is not None:
+        revised: Loop = {
+            **loop,
+            "next": "call",
+            "types": proposal.params.types,
+            "author": proposal.author,
+            "reason": failure_text(record),
+            "automatic": loop["automatic"] + 1,
+        }
+        return ended | {LOOP: revised, settings.keys["params"]: proposal.params.view}
+    if verdict == "ask":
+        review = open_review(given, proposal and proposal.suggested(), stop and stop.why)
+        return ended | {LOOP: {**loop, "next": "review", "review": review}}
+    given_up: Loop = {**loop, "next": "end", "stopped": stop and ": ".join(stop)}
+    return ended | {LOOP: given_up} | without_output(plan, "exhausted")
+
+
+def failure_text(record: Attempt) -> str:
+    """Return an attempt's failure as `Type: message`, at most 300 characters."""
+    failure = record["failure"]
+    return "" if failure is None else f"{failure['type']}: {failure['message']}"[:300]
+
+
+def hooks_may_help(record: Attempt, settings: Settings) -> bool:
+    """Return whether hooks may revise a failed attempt, by its failure kind and its number."""
+    kind = record["failure"] and record["failure"]["kind"]
+    return record["number"] < settings.max_attempts and ROUTES[kind or "permanent"] == "hooks"
+
+
+def _stop(given: StepInput, attempts: list[Attempt], proposal: Proposal | None) -> _Stop | None:
+    """Return the reason why automation must stop; None if it may make another attempt."""
+    settings, last = given.plan.settings, attempts[-1]
+    kind = last["failure"] and last["failure"]["kind"]
+    if kind and ROUTES[kind] == "review":
+        why = f"{with_article(kind)} failure is not retried automatically"
+        return _Stop(why, "correct its cause, or give it another kind with `classify`")
+    spent = _spent(given, settings)
+    why_not = why_no_call(
+        attempts,
+        "hook" if proposal is None else proposal.author,
+        sent=0 if proposal is None else times_sent(attempts, proposal.params),
+        max_attempts=settings.max_attempts,
+        person=bool(settings.review),
+        spent=spent and spent.why,
+        new_means=proposal is not None and proposal.new_means,
+    )
+    if spent is not None and why_not == spent.why:
+        return spent
+    is_last = last["number"] >= settings.max_attempts
+    way_out = "raise `max_attempts`" if is_last else "let hooks change the params to new ones"
+    return None if why_not is None else _Stop(why_not, way_out)
+
+
+def _spent(given: StepInput, settings: Settings) -> _Stop | None:
+    """Return the limit of automation (budget or `auto_retries`) that is reached, or None."""
+    made, budget = given.loop["automatic"], settings.budget
+    if budget and (overspent := budget.exceeded(given.attempts, given.loop["spent"])):
+        return _Stop(overspent, "raise the budget")
+    if settings.auto_retries and made >= settings.auto_retries:
+        why = f"{counted(made, 'automatic retry', 'automatic retries')} did not help"
+        return _Stop(why, "raise `auto_retries`")
+    return None
+
+
+async def recall_step(given: StepInput) -> dict[str, Any]:
+    """Add known lessons to the params before a call's first attempt."""
+    plan, state, attempts = given.plan, given.state, given.attempts
+    keys, lessons = plan.settings.keys, plan.settings.lessons
+    assert lessons is not None  # noqa: S101 - the graph has this step only with lessons
+    if attempts and goes_on(attempts[-1]):
+        return {}
+    window = merging_lessons(lessons.window)(state.get(keys["lessons"]), [*lessons.known])
+    before = plan.codec.load(state.get(keys["params"]), given.loop["types"])
+    taught = lessons.add_to(plan.codec.decode(*before), window)
+    if taught is None:
+        return {}
+    revised, why = taught
+    params = plan.codec.encode(revised, owner="the params with lessons")
+    loop: Loop = {
+        **fresh_loop(),
+        "types": params.types,
+        "author": "lessons",
+        "reason": why[:300],
+        "identity": given.loop["identity"],
+        "given": before.view,
+    }
+    none: Any = Overwrite([])
+    return {LOOP: loop, keys["params"]: params.view} | (
+        {keys["attempts"]: none} if attempts else {}
+    )

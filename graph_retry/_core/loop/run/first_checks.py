@@ -1,0 +1,179 @@
+"""Check a call before its first attempt, because a mistake must not cost a model call.
+
+A certain mistake raises an error. A possible mistake logs a warning, once per process.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+
+from graph_retry._core.ground.credentials import looks_random, says_secret, without_named_keys
+from graph_retry._core.ground.functions.calling import refuse_async
+from graph_retry._core.ground.json import is_array, is_object, pointer
+from graph_retry._core.ground.on_demand import lazy
+from graph_retry._core.ground.redact import redacted_path
+from graph_retry._core.ground.wording import near_miss
+from graph_retry._core.langgraph.run_config import state_keys_around
+from graph_retry._core.loop.run.plan import Plan, check_fields
+from graph_retry._core.loop.run.step import StepInput
+from graph_retry._core.params.patch import Encoded
+from graph_retry.errors import InterventionRequired
+from graph_retry.hooks._feedback import comment_field
+from graph_retry.options import Settings
+
+_LOG = logging.getLogger("graph_retry")
+_PARAMS_LOG = logging.getLogger("graph_retry.params")
+
+NO_CHECKPOINTER = (
+    "this run has no checkpointer to pause on: make the graph or agent with one, e.g. "
+    "`checkpointer=InMemorySaver()`, or pass `review=False`"
+)
+
+_ID = lazy(
+    r"(?:.*[_-])?(?:id|ids|uuid|hash|digest|sha\d*|checksum|etag|fingerprint)", re.IGNORECASE
+)
+"""Names of fields whose random-looking values are ids or hashes, not credentials."""
+
+_LOOKED_AT = 10_000
+_LOOKED_AT_IN_ALL = 200_000
+"""Maximum characters in which credentials are searched: in one text, and in all params."""
+
+
+def check_first(given: StepInput, params: Encoded) -> None:
+    """Check everything that a call needs, before its first model call.
+
+    Raises:
+        AsyncUnderSyncError: If the run is sync, and a function that it may call is async.
+        InterventionRequired: If the call cannot end without a person, and nobody can be asked.
+        ValueError: If a hook needs a field that the params lack, or `locked` names one.
+    """
+    plan, run = given.plan, given.run
+    _warn_of_credentials(plan, params.view)
+    _check_functions(plan, params)
+    if plan.settings.review and run.saver is None:
+        _check_checkpointer(plan.settings, in_a_graph=run.caller is not None)
+    if run.is_task and run.caller is not None:
+        _warn_of_lost_output(plan.settings, run.caller)
+
+
+@lru_cache(maxsize=1_000)
+def _warn(log: logging.Logger, message: str, *names: str) -> None:
+    """Log a warning, once in this process."""
+    log.warning(message, *names)
+
+
+def _check_functions(plan: Plan[Any], params: Encoded) -> None:
+    """Raise if `locked` names an unknown field, or a function cannot work in this run."""
+    settings = plan.settings
+    check_fields("`locked` names", settings.locked, params.view)
+    plan.passing.check_names(params.view)
+    _check_default(plan, params.view)
+    for function in (
+        getattr(plan.validator, "function", None),
+        settings.on_attempt,
+        settings.review,
+        settings.notify,
+        settings.feedback,
+        *plan.hooks,
+        *settings.reviewer,
+    ):
+        if callable(function):
+            refuse_async(function)
+    for hook in (*plan.hooks, settings.feedback):
+        if (check := getattr(hook, "check_params", None)) is not None:
+            check(plan.codec.decode(params.view, params.types))
+
+
+def _check_default(plan: Plan[Any], view: Mapping[str, Any]) -> None:
+    """Raise if `default_decision` does not fit the fields that these params have."""
+    settings, default = plan.settings, plan.settings.default_decision
+    edited = default.get("params")
+    if default["type"] == "edit" and is_object(edited) and plan.codec.fields is None:
+        for name in edited:
+            if near := None if plan.codec.form == "bare" else near_miss(name, view, edited):
+                raise ValueError(
+                    f"`default_decision` edits `{name}`, which params do not have. Did you mean "
+                    f"`{near}`? To add a field of that name, edit `{near}` with it."
+                )
+    if default["type"] == "comment":
+        field = getattr(settings.feedback, "field", None)
+        place = comment_field(view, field, plan.codec)
+        if place is None or place in settings.locked:
+            raise ValueError(
+                "`default_decision` is a comment, but the params have no prompt or messages that "
+                "it may be put into."
+            )
+
+
+def _check_checkpointer(settings: Settings, *, in_a_graph: bool) -> None:
+    """Warn of a missing checkpointer, or raise an error if the call always asks a person.
+
+    A call outside any graph gets no warning, because nobody expects a review there.
+    """
+    if settings.review == "always" and not settings.reviewer:
+        why = "is reviewed whatever comes back (`review='always'`)"
+        raise InterventionRequired(f"`{settings.name}` {why}, but {NO_CHECKPOINTER}.", [])
+    if in_a_graph:
+        _warn(_LOG, "`%s` may need a person, but %s", settings.name, NO_CHECKPOINTER)
+
+
+def _warn_of_lost_output(settings: Settings, caller: RunnableConfig) -> None:
+    """Warn that the graph around a retry node has no key for its output.
+
+    LangGraph silently drops values under unknown keys.
+    """
+    name, key = settings.name, settings.keys["output"]
+    known = state_keys_around(caller.get("configurable", {}))
+    if known is not None and key not in known:
+        _warn(
+            _LOG,
+            "the retry node `%s` gives its output under the state key `%s`, which the graph around "
+            "it does not have, so that LangGraph drops it: add the key to the graph's state, or "
+            "name another with `keys={'output': …}`",
+            name,
+            key,
+        )
+
+
+def _warn_of_credentials(plan: Plan[Any], params: Mapping[str, Any]) -> None:
+    """Warn of each field that looks like a credential, because params are saved and shown.
+
+    The warning names the field by its path. A key in the path is redacted, unless the params type
+    declares the key.
+    """
+    name = plan.settings.name
+    for path in _suspects(params):
+        _warn(
+            _PARAMS_LOG,
+            "the param %r of `%s` looks like a credential: params are saved with the thread "
+            "and shown to reviewers, so capture it in the function instead",
+            redacted_path(path, plan.settings.redact, plan.codec.names),
+            name,
+        )
+
+
+def _suspects(params: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the path of each text whose field name or content looks like a credential."""
+    left = _LOOKED_AT_IN_ALL
+    for path, text in _texts(params, ()):
+        named = next((part for part in reversed(path) if isinstance(part, str)), "")
+        beginning = text[: min(_LOOKED_AT, left)]
+        left -= len(beginning)
+        is_key = looks_random(beginning) and not _ID.fullmatch(named)
+        if text and (is_key or says_secret(named) or without_named_keys(beginning) != beginning):
+            yield pointer(path)
+
+
+def _texts(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], str]]:
+    """Yield the texts in a JSON value with their paths."""
+    if isinstance(value, str):
+        yield path, value
+    elif is_object(value) or is_array(value):
+        for key, item in value.items() if is_object(value) else enumerate(value):
+            yield from _texts(item, (*path, key))

@@ -1,0 +1,148 @@
+"""Keep long ledgers small: leave earlier records in older checkpoints, and read them back.
+
+Every checkpoint of a loop stores the ledger, and some savers store all of state in each checkpoint.
+With every record in state, storage would grow with the square of the number of attempts. Therefore
+state holds a stub for each large earlier record while the call is open. A stub has the record's
+number, and names the checkpoint with the whole record (`kept_in`). All records return at the end.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, cast
+
+from langgraph.runtime import get_runtime
+from langgraph.types import Overwrite
+
+from graph_retry._core.langgraph.checkpoints import read_checkpoint
+from graph_retry._core.langgraph.kept import record_place, saved_at, whole
+from graph_retry._core.langgraph.run_config import call_namespace, current_saver, current_thread
+from graph_retry._core.params.patch import diff_views
+from graph_retry._core.state.attempts import (
+    decision_ids,
+    merge_attempts,
+    params_at,
+    without_implied,
+)
+from graph_retry._core.state.position import LOOP, Loop
+from graph_retry.hooks._budget import Budget
+from graph_retry.options import Settings
+from graph_retry.records import Attempt, KeptIn
+
+_SMALL = 4_000
+"""Maximum characters of JSON that earlier records may occupy in state.
+
+Smaller records stay in state, because to store them again costs less than to read a checkpoint.
+"""
+
+
+async def with_whole_ledger(
+    key: str, before: list[Attempt], update: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the update that ends a call, with whole records in place of its stubs.
+
+    The final state and the errors then hold the whole ledger, under the state key `key`.
+    """
+    written = update.get(key)
+    anew = isinstance(written, Overwrite)
+    given: Any = written.value if isinstance(written, Overwrite) else written
+    after = merge_attempts(None if anew else before, given)
+    # The whole ledger is in state again, so the position no longer has to summarize it.
+    update = {**update, LOOP: {**update[LOOP], "seen": [], "spent": None}}
+    if not any(record.get("kept_in") for record in after):
+        return update
+    # The update needs `Overwrite`, because the reducer would merge these records into the stubs.
+    return {**update, key: Overwrite(await whole_here(after))}
+
+
+async def whole_here(attempts: list[Attempt], last: int = 0) -> list[Attempt]:
+    """Return the current call's ledger with whole records, or with only the `last` ones whole."""
+    wanted = attempts[-last:]
+    saver = current_saver()
+    if saver is None or not any(attempt.get("kept_in") for attempt in wanted):
+        return attempts
+    read = saved_at(saver, current_thread(), call_namespace())
+    return [*attempts[:-last], *(await whole(wanted, read))]
+
+
+def noted(settings: Settings, loop: Loop, stubs: list[Attempt], before: list[Attempt]) -> Loop:
+    """Save in the position the decision ids and the spent budget of records that become stubs.
+
+    Later steps need these values, and state has no other place for them.
+    """
+    numbers = [attempt["number"] for attempt in stubs]
+    left = [old for old in before if old["number"] in numbers and not old["kept_in"]]
+    spent = (settings.budget or Budget()).spent_on(left, loop["spent"])
+    return {**loop, "seen": [*loop["seen"], *decision_ids(left)], "spent": spent}
+
+
+async def slimmed_here(earlier: list[Attempt]) -> list[Attempt]:
+    """Return the updates by which, before an attempt, stubs replace large earlier records in state.
+
+    The stubs name the checkpoint from which the running step started.
+    """
+    place = await _place() if are_bulky(earlier) else None
+    return slimmed(earlier, place) if place else []
+
+
+async def _place() -> KeptIn | None:
+    """Return the checkpoint from which the running step started, or None if storage may lose it."""
+    saver = current_saver()
+    here = get_runtime().execution_info
+    if saver is None or here is None or not here.checkpoint_id:
+        return None
+    place: KeptIn = {"checkpoint_id": here.checkpoint_id}
+    saved = await read_checkpoint(saver, record_place(current_thread(), call_namespace(), place))
+    # If the checkpoint has a parent, storage keeps more than one checkpoint. Without a parent, the
+    # saver may keep only the newest one, or the durability may save only the last one of a run.
+    parent = saved and saved.parent_config
+    earlier = (await read_checkpoint(saver, parent)) if parent else None
+    return None if earlier is None else place
+
+
+def are_bulky(earlier: Sequence[Attempt]) -> bool:
+    """Return whether records are too large to be stored in every later checkpoint."""
+    whole = [
+        # The first params stay in state.
+        {**attempt, "params_patch": attempt["params_patch"] if place else None}
+        for place, attempt in enumerate(earlier)
+        if not attempt["kept_in"]
+    ]
+    return len(json.dumps(whole, default=str)) > _SMALL
+
+
+def stub(record: Attempt) -> Attempt:
+    """Return a stub of a record if another checkpoint holds it; otherwise the record itself."""
+    if not record.get("kept_in"):
+        return record
+    known = record.get("params_patch") is not None
+    names = ("number", "kept_in", *(("params_patch", "params_types") if known else ()))
+    fields = cast("dict[str, Any]", record)
+    if record.get("redacted"):
+        names = (*names, "redacted")
+    return cast("Attempt", {name: fields[name] for name in names})
+
+
+def stubs_again(attempts: Sequence[Attempt]) -> list[Attempt]:
+    """Return a ledger in which whole records of other checkpoints are stubs again, as in state."""
+    return without_implied(list(map(stub, attempts)))
+
+
+def slimmed(earlier: Sequence[Attempt], place: KeptIn) -> list[Attempt]:
+    """Return the updates that replace records by stubs which name the checkpoint `place`.
+
+    Existing stubs stay unchanged. State keeps the first params, and their patch to the last ones.
+    """
+    first, last = params_at(earlier[:1]), params_at(earlier)
+    updates: list[Attempt] = []
+    for record in earlier[1:]:
+        if record["kept_in"] is None or record["params_patch"] is not None:
+            left: Any = {**record, "kept_in": record["kept_in"] or place, "params_patch": None}
+            updates.append(stub(left))
+    if earlier[0]["kept_in"] is None:
+        updates.insert(0, stub({**earlier[0], "kept_in": place}))
+    if len(earlier) > 1 and first is not None and last is not None:
+        patch = diff_views(first.view, last.view)
+        updates[-1].update({"params_patch": patch, "params_types": last.types})
+    return updates

@@ -1,0 +1,179 @@
+"""The plan of a call: the user's functions, types and options, checked once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Generic, get_origin
+from weakref import WeakKeyDictionary
+
+from langchain_core.runnables import Runnable
+
+from graph_retry._core.ground.functions.arguments import WrongArgumentError, check_argument
+from graph_retry._core.ground.functions.awaiting import AsyncUnderSyncError
+from graph_retry._core.ground.functions.signatures import (
+    LLMCall,
+    OnRetry,
+    ParamsT,
+    Passing,
+    declared_params,
+    name_of,
+    passing_to,
+)
+from graph_retry._core.ground.redact import property_names
+from graph_retry._core.ground.wording import quoted_with_article
+from graph_retry._core.output.build import SchemaOfParams, Validator, build_validator, format_issues
+from graph_retry._core.params.codec import ParamsCodec
+from graph_retry.options import Settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan(Generic[ParamsT]):
+    """The user's functions, types and options for a call, checked.
+
+    passing: How `llm_call` gets the params and the context.
+    codec: Converts the params to JSON for graph state, and back.
+    hooks: The functions of `on_retry`, in the order in which they are asked.
+    validator: Checks outputs against `output=`; None if no output type was given.
+    settings: All other options.
+    """
+
+    llm_call: Callable[..., Any] | Runnable[Any, Any]
+    passing: Passing
+    codec: ParamsCodec[ParamsT]
+    hooks: tuple[Callable[..., Any], ...]
+    validator: Validator | None
+    settings: Settings
+
+    @property
+    def output_names(self) -> frozenset[str]:
+        """The field names that the output type declares; `redact` does not redact these names."""
+        nothing_private = self.settings.redact is None or self.validator is None
+        if nothing_private or isinstance(self.validator, SchemaOfParams):
+            return frozenset()
+        return property_names(self.validator and self.validator.schema)
+
+
+def make_plan(
+    llm_call: LLMCall[Any, Any],
+    codec: ParamsCodec[Any],
+    on_retry: OnRetry[Any],
+    output: Any,
+    settings: Settings,
+) -> Plan[Any]:
+    """Check the arguments of a call (of a function or a retry node), and return its plan.
+
+    Raises:
+        TypeError: If an argument has the wrong type.
+        ValueError: If `locked` names a field that params do not have.
+    """
+    check_fields("`locked` names", settings.locked, codec.fields or None)
+    passing, declared = _signature(llm_call)
+    passing.check_kind(codec.params_class)
+    if declared is not None:
+        _check_declared(llm_call, declared, codec)
+    validator = _validator(output, settings)
+    _check_default(settings, validator, codec.fields or None)
+    return Plan(
+        llm_call=llm_call,
+        passing=passing,
+        codec=codec,
+        hooks=_hooks(on_retry),
+        validator=validator,
+        settings=settings,
+    )
+
+
+def _validator(output: Any, settings: Settings) -> Validator | None:
+    if isinstance(output, SchemaOfParams) and settings.check_formats:
+        return SchemaOfParams(output.field, check_formats=True)
+    strict, check_formats = settings.strict, settings.check_formats
+    if output is None:
+        return None
+    return build_validator(output, strict=strict, check_formats=check_formats)
+
+
+def check_fields(what: str, names: Iterable[str], fields: Collection[str] | None) -> None:
+    """Raise if a name is not in `fields`, the fields of the params. None allows any name."""
+    unknown = [name for name in names if fields is not None and name not in fields]
+    if fields is not None and unknown:
+        known = ", ".join(fields) or "none"
+        raise ValueError(
+            f"{what} `{unknown[0]}`, which params do not have; the fields are {known}."
+        )
+
+
+_known: WeakKeyDictionary[Any, tuple[Passing, type[Any] | None]] = WeakKeyDictionary()
+"""A cache of the functions' signatures, because to read a signature takes long."""
+
+
+def _signature(llm_call: LLMCall[Any, Any]) -> tuple[Passing, type[Any] | None]:
+    """Return how a function gets the params, and the class that it declares for them."""
+    try:
+        return _known[llm_call]
+    except (KeyError, TypeError):
+        found = passing_to(llm_call), declared_params(llm_call)
+    # The cache cannot hold an object without a hash, or one that allows no weak reference.
+    with suppress(TypeError):
+        _known[llm_call] = found
+    return found
+
+
+def _check_declared(
+    llm_call: LLMCall[Any, Any], declared: type[Any], codec: ParamsCodec[Any]
+) -> None:
+    """Raise if the params cannot fit the class that the user's function declares for its params.
+
+    Every attempt would fail, and no edit of a reviewer could correct the mismatch.
+    """
+    if codec.fits(declared):
+        return
+    name, given = name_of(llm_call, "llm_call"), quoted_with_article(codec.params_class.__name__)
+    raise TypeError(
+        f"`{name}` declares its params as `{declared.__name__}`, but they are {given}: pass "
+        f"{quoted_with_article(declared.__name__)} (of a retry node the class, as `params_type`)."
+    )
+
+
+def _check_default(
+    settings: Settings, validator: Validator | None, fields: Collection[str] | None
+) -> None:
+    """Raise if `default_decision` could not be applied when a review expires."""
+    default = settings.default_decision
+    if default["type"] == "edit":
+        edited = default.get("params")
+        check_fields("`default_decision` edits", edited or (), fields)
+        if not edited:
+            raise ValueError("`default_decision` is an edit that changes nothing: give its fields.")
+        if closed := [name for name in edited if name in settings.locked]:
+            raise ValueError(f"`default_decision` edits `{closed[0]}`, which is `locked`.")
+    if default["type"] == "accept" and "accept" not in settings.allowed_decisions:
+        raise ValueError(
+            "`default_decision` is `accept`, which `allowed_decisions` leaves out: add it there."
+        )
+    if default["type"] != "respond" or validator is None:
+        return
+    try:
+        issues = validator.check(default.get("output")).issues
+    # This code is sync and cannot run an async validator. The validator runs at the expiry instead.
+    except AsyncUnderSyncError:
+        return
+    if issues:
+        what = "`default_decision` responds with an output that is not valid"
+        raise ValueError(f"{what}:\n{format_issues(issues)}")
+
+
+def _hooks(on_retry: OnRetry[Any]) -> tuple[Callable[..., Any], ...]:
+    given: Any = on_retry
+    if isinstance(given, type) or get_origin(given) is not None:
+        name = given.__name__ if isinstance(given, type) else str(given)
+        is_hook = any("__call__" in vars(each) for each in getattr(given, "__mro__", ()))
+        meant = (
+            f": make an object of it, `{name}(…)`" if is_hook else f" (meant as `output={name}`?)"
+        )
+        raise WrongArgumentError(f"`on_retry` is the class `{name}`{meant}.")
+    if on_retry is None:
+        return ()
+    check_argument("on_retry", on_retry, OnRetry)
+    return tuple(on_retry) if isinstance(on_retry, Sequence) else (on_retry,)

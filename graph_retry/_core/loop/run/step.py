@@ -1,0 +1,268 @@
+"""One run of the loop, the input of each of its steps, and the LangGraph node that runs a step."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, TypeVar
+
+from langchain_core.runnables import Runnable, RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.config import get_stream_writer
+from langgraph.types import Command, Overwrite, StreamWriter
+
+from graph_retry._core.ground.functions.awaiting import SyncRun, is_sync, run_async, run_sync
+from graph_retry._core.langgraph.open_reviews import Row, row_of
+from graph_retry._core.langgraph.run_config import (
+    current_saver,
+    namespace_in,
+    thread_in_logs,
+)
+from graph_retry._core.loop.run.keeping import with_whole_ledger
+from graph_retry._core.loop.run.plan import Plan
+from graph_retry._core.loop.run.tracing import CallTrace
+from graph_retry._core.output.build import SchemaOfParams
+from graph_retry._core.params.patch import Encoded
+from graph_retry._core.state.attempts import readable
+from graph_retry._core.state.execution import Slot
+from graph_retry._core.state.position import LOOP, Loop, loop_of
+from graph_retry._core.state.transitions import next_step
+from graph_retry.errors import ReplayMismatch
+from graph_retry.records import Attempt, author_role
+
+T = TypeVar("T")
+
+_LOG = logging.getLogger("graph_retry.reviews")
+
+RUN = "__graph_retry_run"
+"""The key of `configurable` in which the steps find their `LoopRun`.
+
+It begins with two underscores because LangGraph copies other keys into checkpoint metadata.
+"""
+
+
+@dataclass(frozen=True)
+class LoopRun:
+    """One run of the loop, from its start or its resumption to its end or its next interrupt.
+
+    caller: The config of the node that made the call; None outside any graph.
+    write: Writes custom events in the name of that node; None if each step has its own writer.
+    thread: The id of the thread; None outside any thread.
+    identity: The identity of the call in its task; None if it is the task's only call.
+    task_path: The path of nodes that leads to the task, without the task's id.
+    is_task: Whether LangGraph itself runs the loop, as a node of a graph.
+    saver: The checkpointer of the run.
+    slot: The run of the call among the calls of its node, and what was saved of the call.
+    answered: The reviews that were answered in this run, as rows of the open-reviews table.
+    """
+
+    plan: Plan[Any]
+    caller: RunnableConfig | None = None
+    write: StreamWriter | None = None
+    thread: str | None = None
+    identity: str | None = None
+    task_path: str | None = None
+    is_task: bool = False
+    saver: BaseCheckpointSaver[Any] | None = None
+    slot: Slot = field(default_factory=Slot)
+    trace: CallTrace = field(default_factory=CallTrace)
+    answered: list[Row] = field(default_factory=list[Row])
+
+    def emit(self, event: str, attempt: int, **details: Any) -> None:
+        """Stream one custom event, such as `{"type": "graph_retry", "event": "attempt_started"}`.
+
+        The event belongs to the node that made the call, so a stream shows it without
+        `subgraphs=True`.
+        """
+        about = {"event": event, "name": self.plan.settings.name, "attempt": attempt}
+        write = self.write or get_stream_writer()
+        write({"type": "graph_retry", **about, **details})
+
+
+@dataclass(frozen=True)
+class StepInput:
+    """The input of a step: its run, the graph state, and the position and ledger in that state.
+
+    config: The config with which LangGraph runs the step.
+    """
+
+    run: LoopRun
+    plan: Plan[Any]
+    state: Mapping[str, Any]
+    loop: Loop
+    attempts: list[Attempt]
+    config: RunnableConfig
+
+    @property
+    def params(self) -> Encoded:
+        """The params in state, with the types that their JSON does not show."""
+        return Encoded(self.state[self.plan.settings.keys["params"]], self.loop["types"])
+
+    @property
+    def ledger_key(self) -> str:
+        """The state key of the ledger."""
+        return self.plan.settings.keys["attempts"]
+
+    @property
+    def namespace(self) -> str:
+        """The checkpoint namespace of the call."""
+        return namespace_in(self.config)
+
+    def asked(self, review_id: str) -> None:
+        """Stream and log that a review of the last attempt is asked."""
+        self.run.emit("review_asked", self.attempts[-1]["number"], review_id=review_id)
+        self.log_review("asked", review_id)
+
+    def log_review(self, event: str, review_id: str, author: str = "") -> None:
+        """Log an event of a review, with names only: no text of a model or a person."""
+        by = f" by {author_role(author)}" if author else ""
+        about = review_id, self.plan.settings.name, self.attempts[-1]["number"], thread_in_logs()
+        _LOG.info("review %s of `%s` (attempt %s, %s) was %s%s", *about, event, by)
+
+
+StepFunction = Callable[[StepInput], Coroutine[Any, Any, dict[str, Any]]]
+"""A step: takes its input and returns an update of the graph's state."""
+
+
+class Step(Runnable[Any, Any]):
+    """A graph node that runs one step, both under `invoke` and under `ainvoke`.
+
+    The step returns the next step with its update, unless an edge of the graph names it.
+    """
+
+    def __init__(self, step: StepFunction, *, chooses_next: bool = True) -> None:
+        self._step, self._chooses_next = step, chooses_next
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: ARG002
+        """Run the step on a state."""
+        given = _begun(input, config)
+        with SyncRun(steps := self._step(given)) as run:
+            steps.send(None)
+        update = run.result
+        if _ends(update):
+            update = run_sync(with_whole_ledger(given.ledger_key, given.attempts, update))
+        return self._ended(given, update)
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: ARG002
+        """Run the step on a state, on the event loop."""
+        given = _begun(input, config)
+        update = await run_async(self._step(given))
+        if _ends(update):
+            update = await with_whole_ledger(given.ledger_key, given.attempts, update)
+        return self._ended(given, update)
+
+    def _ended(self, given: StepInput, update: dict[str, Any]) -> Any:
+        given.run.slot.check()
+        if LOOP in update:
+            _note_review(given, update)
+        if not self._chooses_next:
+            return update
+        settings = given.plan.settings
+        state = {**given.state, **update}
+        following = next_step(state, settings.keys, raises=settings.on_cancel == "raise")
+        return Command(update=update, goto=following)
+
+
+def _ends(update: Mapping[str, Any]) -> bool:
+    """Return whether a step's update ends the call."""
+    loop: Any = update.get(LOOP) or {}
+    return bool(loop.get("next") == "end")
+
+
+def _begun(state: Mapping[str, Any], config: RunnableConfig | None) -> StepInput:
+    config = config or {}
+    given = read_input(config.get("configurable", {})[RUN], state, config)
+    given.run.slot.check()
+    validator = given.plan.validator
+    kind = None if validator is None else "text" if validator.wants_text else "json"
+    # Before the first step, this opens the span of the run.
+    given.run.trace.begin(
+        given.plan.settings, given.attempts, thread=given.run.thread, output_type=kind
+    )
+    return given
+
+
+def _note_review(given: StepInput, update: Mapping[str, Any]) -> None:
+    """Note in the run and its trace that a step asked, took a decision, or ended the call."""
+    trace, settings = given.run.trace, given.plan.settings
+    before, after = given.loop["review"], update[LOOP]["review"]
+    written: Any = update.get(settings.keys["attempts"])
+    records: list[Any] = (written.value if isinstance(written, Overwrite) else written) or []
+    last: Any = records[-1] if records else {}
+    number = last.get("number", len(given.attempts))
+    if before is not None and (after is None or after["review_id"] != before["review_id"]):
+        given.run.slot.execution.settled.add(before["review_id"])
+    if before is not None and after is None:
+        here = (given.run.thread, given.namespace, before["review_id"], before["asked_at"])
+        given.run.answered.append(row_of(*here))
+        if (decision := last.get("decision")) is not None:
+            reviewed: Any = {**(given.attempts[-1] if given.attempts else {}), **last}
+            trace.decided(decision, reviewed, before["asked_at"], settings.name)
+    if after is not None and (before is None or before["review_id"] != after["review_id"]):
+        trace.asked(after["review_id"], number, is_new=before is None)
+    if update[LOOP]["next"] == "end":
+        trace.ended(str(update.get(settings.keys["status"], "")), number, settings.name)
+
+
+def read_input(run: LoopRun, state: Mapping[str, Any], config: RunnableConfig) -> StepInput:
+    """Read a step's input from state; a ledger of an older version gets today's keys.
+
+    Raises:
+        ReplayMismatch: If the state is of a different call, or was saved under other state keys.
+    """
+    plan, settings, loop = run.plan, run.plan.settings, loop_of(state)
+    check_identity(settings.name, loop["identity"], run.identity)
+    params, attempts = settings.keys["params"], settings.keys["attempts"]
+    if loop["review"] is not None and not (params in state and state.get(attempts)):
+        raise ReplayMismatch(
+            f"`{settings.name}` continues a saved call that has nothing under the state key "
+            f"`{attempts if params in state else params}`: if it was renamed in `keys=`, give it "
+            "its old name back."
+        )
+    # A field of the params may hold the output schema.
+    if isinstance(plan.validator, SchemaOfParams):
+        view = plan.codec.load(state.get(params), loop["types"]).view
+        plan = replace(plan, validator=plan.validator.fitted(view))
+    return StepInput(run, plan, state, loop, readable(state.get(attempts) or []), config)
+
+
+def check_identity(name: str, saved: str | None, identity: str | None) -> None:
+    """Refuse to run a call on the saved state of a different call.
+
+    Raises:
+        ReplayMismatch: If the saved state has a different identity.
+    """
+    if saved is not None and identity is not None and saved != identity:
+        raise ReplayMismatch(
+            f"`{name}` was given the saved state of another call: this version of LangGraph names "
+            "the graphs of a task in a way that graph-retry does not know. Nothing was called."
+        )
+
+
+async def as_task(name: str, part: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run a part of a step as a LangGraph task, so that a resume never repeats a finished part.
+
+    Without a checkpointer, nothing can be resumed, so the part runs directly.
+    """
+    if current_saver() is None:
+        return await part()
+    from langgraph.func import task  # noqa: PLC0415 - a noticeable part of the import time
+
+    make_task: Any = task(name=name)
+    if is_sync():
+        result: T = make_task(lambda: run_sync(part()))().result()
+    else:
+        result = await make_task(part)()
+    return result
+
+
+async def in_place(_name: str, part: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run a part of a step directly, for code outside a graph; `_name` is not used."""
+    return await part()
+
+
+class Once(Protocol):
+    """Runs a part of a step under a name: `as_task` or `in_place`."""
+
+    async def __call__(self, name: str, part: Callable[[], Coroutine[Any, Any, T]], /) -> T: ...

@@ -1,0 +1,208 @@
+"""Read the result of an `llm_call`: text, a LangChain message, a `Completion`, or any object."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from typing import Any, NamedTuple, cast
+
+from langchain_core.exceptions import OutputParserException
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from pydantic import BaseModel
+from pydantic_core import to_jsonable_python
+
+from graph_retry._core.ground.issues import attempt, cut, excerpt, json_problem, text_of
+from graph_retry._core.ground.json import is_array, is_number, is_object
+from graph_retry._core.ground.on_demand import lazy
+from graph_retry._core.output.failures import is_complete
+from graph_retry._core.output.providers.anthropic import UNPARSED
+from graph_retry._core.output.providers.google import BLOCKED
+from graph_retry._core.output.providers.langchain import finish_reason, reasoning_in, refusal_in
+from graph_retry._core.output.providers.objects import blocked, message_of, token_name_of
+from graph_retry._core.output.validator import Validator
+
+_MAX_USAGE = 10_000
+_UNPARSED_ARGUMENTS = lazy(rf"(?s){UNPARSED}\b.*? JSON: (.*)")
+_MAX_WORDS = 4_000
+_MAX_REASONING = 20_000
+
+
+@dataclass(frozen=True)
+class Completion:
+    """A model's text together with the provider's metadata.
+
+    `usage` is a plain dict of token counts, under LangChain's names or the provider's own. The
+    ledger also has each count under LangChain's name.
+    `finish_reason` is the provider's word, such as `stop` or `length`.
+
+    Example:
+        >>> Completion('{"a": 1}', finish_reason="stop").text
+        '{"a": 1}'
+    """
+
+    text: str
+    usage: dict[str, Any] | None = None
+    finish_reason: str | None = None
+
+
+class Reading(NamedTuple):
+    """The result of a call, split into the fields that the ledger records."""
+
+    text: str | None
+    """The text to parse and repair. If it is None, `value` is already structured."""
+    value: Any
+    usage: dict[str, Any] | None = None
+    """Token counts, as in `Completion`."""
+    finish_reason: str | None = None
+    refusal: str | None = None
+    """The model's refusal, or the reason why the provider blocked the prompt."""
+    reasoning: str | None = None
+    """The thoughts that the model wrote before its answer, if the provider returns them."""
+
+
+def read_result(result: Any, validator: Validator | None = None) -> Reading:
+    """Separate text from structured values, and read usage and the finish reason.
+
+    Objects of providers' clients are first converted to LangChain messages. The answer is the first
+    of these parts that the message has: its `parsed` value (native structured output), its tool
+    calls, its text. If plain text is wanted, text comes before tool calls.
+
+    Long texts in the metadata are cut. Usage that is long or not JSON is dropped, because graph
+    state could not hold it. A value that has no JSON form is returned unchanged, and the caller
+    refuses it.
+    """
+    if isinstance(result, str):
+        return Reading(text=result, value=None)
+    if isinstance(result, Completion):
+        text: Any = result.text
+        is_text = isinstance(text, str)
+        return Reading(
+            text=text if is_text else None,
+            value=None if is_text else text,
+            usage=_usage(result.usage),
+            finish_reason=_words(result.finish_reason),
+        )
+    # `llm_call` may return any object, and its attributes may raise when they are read.
+    message, failed = attempt(message_of, result)
+    if message is not None and not failed:
+        return _read_message(message, validator)
+    return Reading(text=None, value=_dumped(result))
+
+
+def said_in(error: Exception) -> Any:
+    """Return the model's output in an exception: a text, a completion, or None.
+
+    An exception of a LangChain parser holds the text that the parser could not read. An exception
+    of OpenAI's client holds the completion that was cut off. The message in an exception of
+    Anthropic's client quotes the arguments of a tool call.
+    """
+    if isinstance(error, OutputParserException):
+        return error.llm_output
+    completion, failed = attempt(message_of, getattr(error, "completion", None))
+    if completion is not None and not failed:
+        return completion
+    quoted = _UNPARSED_ARGUMENTS.match(text_of(error)) if isinstance(error, ValueError) else None
+    return quoted[1] if quoted else None
+
+
+def _dumped(value: Any) -> Any:
+    """Return a pydantic model or a dataclass as JSON; return any other value unchanged."""
+    is_dataclass = dataclasses.is_dataclass(value) and not isinstance(value, type)
+    if isinstance(value, BaseModel):
+        dumped, failed = attempt(lambda: value.model_dump(mode="json", by_alias=True))
+    else:
+        dumped, failed = attempt(to_jsonable_python, value) if is_dataclass else (value, [])
+    return value if failed else dumped
+
+
+def _usage(given: Any) -> dict[str, Any] | None:
+    """Return the usage with LangChain's names of token counts; None if state cannot hold it.
+
+    Token counts that are not numbers, or are negative, are left out.
+    """
+    if not is_object(given) or json_problem(given) or len(json.dumps(given)) > _MAX_USAGE:
+        return None
+    named = [(token_name_of(key), count) for key, count in given.items()]
+    told: dict[str, Any] = {**{name: count for name, count in named if name}, **given}
+    return {key: count for key, count in told.items() if _may_be_count(key, count)}
+
+
+def _may_be_count(key: str, value: Any) -> bool:
+    is_count = value is None or (is_number(value) and value >= 0)
+    return is_count or not (key.endswith("_tokens") or token_name_of(key))
+
+
+def _words(given: Any) -> str | None:
+    return cut(given, _MAX_WORDS) if isinstance(given, str) else None
+
+
+def _read_message(message: BaseMessage, validator: Validator | None) -> Reading:
+    text: str | None = str(message.text)
+    extra = cast("dict[str, Any]", message.additional_kwargs)
+    value: Any = extra.get("parsed")
+    stopped = blocked(message.response_metadata, BLOCKED)
+    refusal = extra.get("refusal") or stopped or refusal_in(message)
+    usage: dict[str, Any] | None = None
+    if isinstance(message, AIMessage):
+        usage = _usage(message.usage_metadata and dict(message.usage_metadata))
+        wants_text = validator is not None and validator.wants_text
+        if value is None and not (text and wants_text):
+            text, value = _of_tool_calls(message, validator, text)
+    return Reading(
+        text=None if value is not None else text,
+        value=_dumped(value),
+        usage=usage,
+        finish_reason=_words(finish_reason(message.response_metadata)),
+        refusal=_words(refusal),
+        reasoning=excerpt(reasoning_in(message), _MAX_REASONING) or None,
+    )
+
+
+def _of_tool_calls(
+    message: AIMessage, validator: Validator | None, text: str | None
+) -> tuple[str | None, Any]:
+    """Return the answer in a message's tool calls, as a text to parse or as a value.
+
+    Arguments that the client could not parse are returned as text. Several calls make a list. If
+    one value is wanted and exactly one call is named after its type, that call is the answer.
+    """
+    calls: list[Any] = [*message.tool_calls, *message.invalid_tool_calls]
+    if isinstance(message, AIMessageChunk) and message.tool_call_chunks:
+        # LangChain completes arguments that were cut off, and lists them as valid. The chunks still
+        # have the arguments as they arrived.
+        calls = [*message.tool_call_chunks]
+    older = message.additional_kwargs.get("function_call")
+    if not calls and is_object(older):
+        calls = [{"name": older.get("name"), "args": older.get("arguments"), "id": None}]
+    # LangChain lists valid and invalid calls separately. This restores the provider's order.
+    order = [call.get("id") for call in _raw_calls(message)]
+    calls.sort(key=lambda call: order.index(call["id"]) if call["id"] in order else len(order))
+    wants_list = validator is not None and validator.kinds == frozenset({"array"})
+    named = [call for call in calls if validator is not None and call["name"] == validator.name]
+    if len(calls) > 1 and len(named) == 1 and not wants_list:
+        calls = named
+    if not calls:
+        return text, None
+    is_one = len(calls) == 1 and not wants_list
+    complete = is_complete(finish_reason(message.response_metadata))
+    if all(is_object(call["args"]) for call in calls):
+        return None, calls[0]["args"] if is_one else [call["args"] for call in calls]
+    # A call of a tool without arguments has an empty text, which stands for `{}`. In an answer that
+    # was cut off, an empty text may also be the beginning of arguments.
+    nothing = "" if complete is False else "{}"
+    spelled = [
+        json.dumps(call["args"]) if is_object(call["args"]) else call["args"] or nothing
+        for call in calls
+    ]
+    # If the answer was cut off, more calls may have followed, so their list stays open.
+    close = "" if complete is False else "]"
+    return (spelled[0] if is_one else f"[{', '.join(spelled)}{close}"), None
+
+
+def _raw_calls(message: AIMessage) -> list[dict[str, Any]]:
+    """List the calls in the provider's order, if the message still has the provider's data."""
+    content: Any = message.content
+    blocks = content if is_array(content) else []
+    listed = message.additional_kwargs.get("tool_calls") or blocks
+    return [item for item in listed if is_object(item)]

@@ -1,0 +1,143 @@
+"""Map an exception, or a provider's finish reason, to a failure kind such as `transient`.
+
+The failure kind decides the next step of a call: see `ROUTES`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from langchain_core.exceptions import OutputParserException
+from pydantic import ValidationError
+
+from graph_retry._core.ground.credentials import without_keys
+from graph_retry._core.ground.issues import attempt, issue, text_of
+from graph_retry._core.ground.wording import passed_as, quoted_with_article
+from graph_retry._core.output.providers.anthropic import UNPARSED
+from graph_retry._core.output.providers.errors import provider_kind
+from graph_retry._core.output.providers.objects import meaning_of
+from graph_retry.lossless import ParsedOutput
+from graph_retry.records import Failure, FailureKind, Issue
+
+MAX_MESSAGE = 4_000
+"""Characters of an error message kept in the ledger."""
+
+ROUTES: dict[FailureKind, Literal["hooks", "review"]] = {
+    "transient": "hooks",
+    "invalid_syntax": "hooks",
+    "invalid_schema": "hooks",
+    "truncated": "hooks",
+    "context_overflow": "hooks",
+    "refusal": "hooks",
+    "rejected_input": "hooks",
+    "permanent": "review",
+}
+"""The next step after each kind of failure: hooks and feedback first, or a reviewer at once."""
+
+
+class BudgetExceededError(Exception):
+    """No call was made, because a `SharedBudget` is spent, or too many calls failed in a row."""
+
+
+def classified(
+    error: Exception, classify: Callable[[Exception], FailureKind | None]
+) -> FailureKind | None:
+    """Return the failure kind that the user's `classify` gives an exception; None for the default.
+
+    Raises:
+        ValueError: If the kind does not exist.
+    """
+    with passed_as("classify"):
+        kind = classify(error)
+    if kind is not None and kind not in [*ROUTES]:
+        made_by = quoted_with_article(type(error).__name__)
+        raise ValueError(
+            f"`classify` returned {kind!r:.200} for {made_by}, which is not "
+            f"a failure kind: return one of {', '.join(ROUTES)}, or None for the default."
+        ) from error
+    return kind
+
+
+def failure_of(error: Exception, kind: FailureKind | None = None) -> Failure:
+    """Describe an exception of `llm_call` as a failure, from the data that its client attached.
+
+    A `kind` that the user's `classify` returned is taken as it is. An unknown exception is
+    `rejected_input`, because other params may still help. API keys in the message are masked.
+
+    Example:
+        >>> failure_of(TimeoutError("no answer in 30 s"))["kind"]
+        'transient'
+    """
+    text = without_keys(text_of(error)) or type(error).__name__
+    # A client may compute the attributes of its exceptions, and reading them may raise.
+    known, failed = (kind, []) if kind else attempt(_kind, error)
+    return {
+        "kind": "rejected_input" if failed else known,
+        "type": type(error).__name__,
+        "message": text[:MAX_MESSAGE],
+    }
+
+
+def syntax_issue(parsed: ParsedOutput, name: str = "json") -> Issue:
+    """Describe why a text was not read, with the line and column of the place if it is known."""
+    assert parsed.failure is not None  # noqa: S101
+    text, at, received = parsed.text, parsed.failure["position"], parsed.failure["excerpt"]
+    # A format may have read only a part of the text. Then its positions are not of this text.
+    if 0 < at < len(text) and text.startswith(received, max(0, at - 40)):
+        line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+        received = f"at line {line}, column {column}: {text[at : at + 60]}"
+    wanted = f"one {name.upper()} value"
+    return issue("", parsed.failure["message"], f"invalid_{name}", wanted, received)
+
+
+def finish_kind(finish_reason: str | None) -> FailureKind | None:
+    """Return the failure kind that a provider's finish reason means, or None.
+
+    Example:
+        >>> finish_kind("length")
+        'truncated'
+    """
+    meaning = meaning_of(finish_reason)
+    return None if meaning == "stopped" else meaning
+
+
+def announced(finish_reason: str | None, refusal: str | None, *, is_read: bool) -> Failure | None:
+    """Return the failure that the provider reported beside the answer, or None.
+
+    A cut-off counts only for an answer that is not read from text (`is_read` is False). A JSON text
+    itself shows whether it is complete. A structured value does not show this: if a tool call was
+    cut off, Anthropic returns the arguments that had arrived.
+    """
+    if refusal:
+        return {"kind": "refusal", "type": "Refusal", "message": refusal}
+    kind = finish_kind(finish_reason)
+    if kind in ("refusal", "invalid_syntax") or (
+        kind in ("truncated", "context_overflow") and not is_read
+    ):
+        stopped = f"the model stopped with `{finish_reason}`"
+        return {"kind": kind, "type": kind.capitalize(), "message": stopped}
+    return None
+
+
+def is_complete(finish_reason: str | None) -> bool | None:
+    """Return True if the model finished, False if it was cut off, None if this is unknown.
+
+    Example:
+        >>> is_complete("stop"), is_complete("length"), is_complete(None)
+        (True, False, None)
+    """
+    meaning = meaning_of(finish_reason)
+    if meaning == "stopped":
+        return True
+    return False if meaning in ("truncated", "context_overflow") else None
+
+
+def _kind(error: Exception) -> FailureKind:
+    if isinstance(error, OutputParserException) or text_of(error).startswith(UNPARSED):
+        return "invalid_syntax"
+    if isinstance(error, ValidationError):
+        return "invalid_schema"
+    if isinstance(error, BudgetExceededError):
+        return "permanent"
+    return provider_kind(error) or "rejected_input"

@@ -1,0 +1,114 @@
+"""Find the answer in a model's text: inside a Markdown fence, or the whole text without a fence.
+
+Thoughts at the beginning, such as `<think>…</think>`, are left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from graph_retry._core.ground.on_demand import lazy
+from graph_retry.lossless import refuse_if, repair
+from graph_retry.records import Repair
+
+_THOUGHTS = lazy(
+    r"\s*<(think|thinking|thought|reasoning)\b[^>]*>.*?</\1>", re.DOTALL | re.IGNORECASE
+)
+_MARKS = lazy(r"(?m)^ *+(`{3,}+|~{3,}+) *+([\w+#.-]*+) *+$")
+_OPEN_FENCE = lazy(r"(?m)^ *+(?:`{3,}|~{3,})[ \w+#.-]*$")
+_WHOLE_FENCE = lazy(r"(?s)\s*(`{3,}|~{3,})[ \t]*[\w+#.-]*[ \t]*\n(.*)\n[ \t]*\1[`~]*\s*\Z")
+
+Spans = Callable[[str], Iterable[tuple[int, int]]]
+"""A function that lists the spans of the fields in a text. A fence in a field belongs to it."""
+
+
+class _Fence(NamedTuple):
+    """A Markdown fence with its two lines of marks; `start` and `end` limit its content."""
+
+    opening: re.Match[str]
+    closing: re.Match[str]
+
+    @property
+    def start(self) -> int:
+        return self.opening.end() + 1
+
+    @property
+    def end(self) -> int:
+        return self.closing.start()
+
+
+def whole_fence(text: str) -> str:
+    """Return the content of the fence around the whole text; without such a fence, the text."""
+    match = _WHOLE_FENCE.fullmatch(text)
+    return match[2] if match and not _OPEN_FENCE.search(match[2]) else text
+
+
+def answer_in(
+    text: str, tags: frozenset[str], fields: Spans = lambda _text: ()
+) -> tuple[str, list[Repair]]:
+    """Return the part of a text that is the answer, and repairs that name the omitted text.
+
+    A fence in one of the `fields`, such as code in Markdown, is a part of the answer.
+
+    Raises:
+        Unreadable: If a fence is never closed, or if there are several different answers.
+    """
+    thoughts = _THOUGHTS.match(text)
+    start = thoughts.end() if thoughts else 0
+    seen = _without_marks(text, fields)
+    closed = [*_fences(seen, start)]
+    fences = [fence for fence in closed if fence.opening[2].lower() in tags | {""}]
+    if not fences:
+        opened = _OPEN_FENCE.search(seen, start)
+        refuse_if(opened, "truncated", opened.start() if opened else 0, "A fence is never closed.")
+        return text[start:], [_left_out(text[:start])] if start else []
+    tagged = [fence for fence in fences if fence.opening[2]] or fences
+    differ = {text[fence.start : fence.end].strip() for fence in tagged}
+    refuse_if(len(differ) > 1, "ambiguous", tagged[-1].start, "There are two answers.")
+    # If an unpaired mark follows, the last fence may have ended too early, inside the answer.
+    after = closed[-1].closing.end()
+    alone = _OPEN_FENCE.search(seen, after)
+    goes_on = alone is not None and seen[after : alone.start()].strip()
+    refuse_if(goes_on, "ambiguous", after, "A fence is closed before its end.")
+    fence = tagged[0]
+    around = text[: fence.opening.start()] + text[fence.closing.end() :]
+    return text[fence.start : fence.end], [_left_out(around.strip() or fence.opening[1])]
+
+
+def _fences(text: str, start: int) -> Iterator[_Fence]:
+    """Yield the closed fences in their order, in about linear time."""
+    lines = [*_MARKS.finditer(text, start)]
+    never_closed: dict[str, int] = {}
+    place = 0
+    while place < len(lines):
+        opening = lines[place]
+        marks = opening[1]
+        place += 1
+        if len(marks) >= never_closed.get(marks[0], len(text) + 1):
+            continue
+        for at in range(place, len(lines)):
+            if not lines[at][2] and lines[at][1].startswith(marks):
+                yield _Fence(opening, lines[at])
+                place = at + 1
+                break
+        else:
+            never_closed[marks[0]] = len(marks)
+
+
+def _without_marks(text: str, fields: Spans) -> str:
+    """Replace each backtick and tilde inside a field by a space.
+
+    A fence inside a field is content. Spaces keep all positions in the text valid.
+    """
+    pieces, end = list[str](), 0
+    for start, stop in fields(text):
+        pieces += [text[end:start], re.sub("[`~]", " ", text[start:stop])]
+        end = stop
+    return "".join([*pieces, text[end:]])
+
+
+def _left_out(around: str) -> Repair:
+    kind = "code_fence" if set(around.strip()) <= {"`", "~"} else "surroundings"
+    return repair(kind, 0, f"left out around the answer: {around.strip()[:60]}")

@@ -1,0 +1,58 @@
+"""The kinds of values that a JSON Schema wants at one place of a value.
+
+YAML and XML do not mark the type of a value, so their readers ask the schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+from graph_retry._core.ground.json import is_object
+from graph_retry._core.ground.schemas import ANY_KIND, alternatives, element, kinds, member
+
+
+class Place:
+    """The schemas that may apply at one place of a value; without a schema, any value may."""
+
+    def __init__(self, nodes: Iterable[Any], root: Any) -> None:
+        self._root = root
+        # A union's branch that does not declare this place comes as None, and does not restrict it.
+        declared = filter(is_object, nodes)
+        self._schemas = [one for node in declared for one in alternatives(node, root)]
+
+    @classmethod
+    def of(cls, schema: dict[str, Any] | None) -> Place:
+        """Return the place that the whole value takes, with the schema's root as its schema."""
+        return cls([schema], schema)
+
+    @property
+    def kinds(self) -> AbstractSet[str]:
+        """The wanted kinds of values, as JSON Schema names them; empty if any kind is allowed."""
+        wanted = frozenset[str]().union(*map(kinds, self._schemas))
+        return frozenset[str]() if wanted == ANY_KIND else wanted
+
+    @property
+    def fields(self) -> set[str]:
+        """The names of the members that the schemas declare."""
+        named = [schema.get("properties") for schema in self._schemas]
+        return {name for members in named if is_object(members) for name in members}
+
+    @property
+    def excludes_text(self) -> bool:
+        """Whether the schema allows no text here."""
+        return bool(self.kinds) and "string" not in self.kinds
+
+    def wants_text_only(self, kind: str) -> bool:
+        """Return whether the schema allows text here, but no value of this kind."""
+        return "string" in self.kinds and kind not in self.kinds
+
+    def member(self, key: str) -> Place:
+        """Return the place of the object member `key`."""
+        return Place((member(schema, key) for schema in self._schemas), self._root)
+
+    def element(self, index: int) -> Place:
+        """Return the place of the list element at `index`."""
+        nodes = (element(schema, index, self._root) for schema in self._schemas)
+        return Place(nodes, self._root)

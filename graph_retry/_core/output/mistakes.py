@@ -1,0 +1,108 @@
+"""Find mistakes in the user's functions, with their file and line, and log them.
+
+Such a mistake must reach the developer, because neither the model nor a reviewer can correct it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import os
+from collections.abc import Callable
+from dis import get_instructions
+from pathlib import Path
+from types import CodeType, TracebackType
+from typing import Any, NamedTuple
+
+from langchain_core.runnables import Runnable
+
+from graph_retry._core.ground.credentials import without_keys
+from graph_retry._core.ground.functions.calling import unwrapped
+from graph_retry._core.ground.issues import text_of
+from graph_retry._core.ground.redact import Redact, redacted_in_logs
+
+_LOG = logging.getLogger("graph_retry")
+
+BUGS = (NameError, AttributeError, TypeError, LookupError, ImportError, SyntaxError)
+"""Python's own exceptions for wrong code. They change only messages, not how a call continues."""
+
+_OURS = Path(__file__).parents[1]
+_STANDARD = Path(os.__file__).parent
+_INSTALLED = {"site-packages", "dist-packages"}
+
+
+class Place(NamedTuple):
+    """A line of the user's code."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"line {self.line} of {Path(self.file).name}"
+
+
+def place_of_bug(
+    error: Exception,
+    function: Callable[..., Any] | Runnable[Any, Any],
+    bugs: tuple[type[Exception], ...] = BUGS,
+) -> Place | None:
+    """Return the user's line in which one of the errors `bugs` arose, or None.
+
+    This line is the deepest line of the traceback in the file of `function` or outside any library.
+    An exception that a `raise` statement on this line raised on purpose is not a mistake.
+    """
+    if not isinstance(error, bugs):
+        return None
+    code = _code_of(function)
+    own = None if code is None else code.co_filename
+    of_user: TracebackType | None = None
+    below = error.__traceback__
+    while below is not None:
+        file = below.tb_frame.f_code.co_filename
+        of_user = below if file == own or not _is_library(file) else of_user
+        below = below.tb_next
+    if of_user is None or (of_user.tb_next is None and _is_raise(of_user)):
+        return None
+    return Place(of_user.tb_frame.f_code.co_filename, of_user.tb_lineno)
+
+
+def _is_raise(at: TracebackType) -> bool:
+    """Return whether a `raise` statement raised the exception."""
+    steps = get_instructions(at.tb_frame.f_code)
+    return any(s.offset == at.tb_lasti and s.opname == "RAISE_VARARGS" for s in steps)
+
+
+def place_of(function: Callable[..., Any] | Runnable[Any, Any]) -> Place | None:
+    """Return the file and line of a function; None for a runnable, C code, and this package."""
+    code = _code_of(function)
+    if code is None or Path(code.co_filename).is_relative_to(_OURS):
+        return None
+    return Place(code.co_filename, code.co_firstlineno)
+
+
+def tell(what: str, place: Place | None, redact: Redact | None = None) -> None:
+    """Log a mistake as a warning, with its file and line."""
+    at = "" if place is None else f' (file "{place.file}", line {place.line})'
+    _LOG.warning("%s%s", redacted_in_logs(without_keys(what), redact), at)
+
+
+def tell_bug(of: str, error: Exception, place: Place, redact: Redact | None = None) -> None:
+    """Log an exception that wrong code raised; `of` names the function, such as a hook."""
+    tell(f"{of} has a mistake: {type(error).__name__}: {text_of(error)}", place, redact)
+
+
+def _code_of(function: Callable[..., Any] | Runnable[Any, Any]) -> CodeType | None:
+    target: Any = inspect.unwrap(unwrapped(function))
+    if not (inspect.isfunction(target) or inspect.ismethod(target)):
+        target = getattr(target, "func", None) or getattr(target, "__call__", None)  # noqa: B004
+    code = getattr(target, "__code__", None)  # For a method, this is the code of its function.
+    return code if isinstance(code, CodeType) else None
+
+
+def _is_library(file: str) -> bool:
+    """Return whether a file belongs to this package, an installed package, or Python itself."""
+    if file.startswith("<frozen"):
+        return True
+    path = Path(file)
+    is_installed = not _INSTALLED.isdisjoint(path.parts)
+    return is_installed or path.is_relative_to(_OURS) or path.is_relative_to(_STANDARD)

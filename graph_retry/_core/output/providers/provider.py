@@ -1,0 +1,149 @@
+"""The type `Provider`, which each provider's file fills, and the places of an answer's parts.
+
+An answer is data: a client's objects and the same answer as JSON have their parts at the same
+places. A client is recognized by these places, so that the client need not be installed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple, TypeVar
+
+from graph_retry._core.ground.json import ABSENT, is_array, is_object
+from graph_retry._core.ground.on_demand import lazy
+from graph_retry.records import FailureKind
+
+Finish = FailureKind | Literal["stopped"]
+"""The meaning of a finish reason, independent of the provider's word for it."""
+
+Cause = Literal["quota", "overflow", "filtered", "denied", "busy", "rejected"]
+"""The meaning of an error code, independent of the provider's word for it."""
+
+Said = Literal["overflow", "too_large", "filtered", "no_credit"]
+"""The meaning of an error's text. `too_large`: this one request exceeds the limit of a minute."""
+
+MeaningT = TypeVar("MeaningT", bound=str)
+Paths = tuple[str, ...]
+"""Places in an answer, as `found` reads them. The first that holds something counts."""
+
+
+class Reply(NamedTuple):
+    """One kind of answer, whole or streamed: how it is recognized, and the places of its parts.
+
+    An answer is recognized by the values at some places. Each of these is given as a value, as a
+    type, or as `...` for any value. The places in a call, such as `name`, begin at one of `calls`.
+    """
+
+    as_object: Mapping[str, Any] | None = None
+    """The values that show a client's object to be such an answer."""
+    as_json: Mapping[str, Any] | None = None
+    """The same for an answer as JSON. A role is among them, because a user's dict has none."""
+    text: Paths = ()
+    calls: Paths = ()
+    name: Paths = ("name",)
+    arguments: Paths = ("arguments",)
+    id: Paths = ("id",)
+    reasoning: Paths = ()
+    finish_reason: Paths = ()
+    refusal: Paths = ()
+    blocked: Paths = ()
+    """The reason why the provider did not accept the prompt."""
+    parsed: Paths = ()
+    tokens: tuple[Paths, Paths, Paths] = ((), (), ())
+    """The numbers of tokens that were given, made, and both."""
+    thoughts: Paths = ()
+    """The number of tokens of reasoning, if the made tokens do not include them."""
+    leaves_out_zero: bool = False
+    """Whether the provider leaves out a number of tokens that is 0."""
+    is_streamed: bool = False
+    """Whether a piece of a stream has this form, too, and repeats usage and finish reason."""
+
+
+class Provider(NamedTuple):
+    """The facts about one provider; every field is optional."""
+
+    replies: tuple[Reply, ...] = ()
+    """The kinds of whole answers."""
+    pieces: tuple[Reply, ...] = ()
+    """The kinds of streamed pieces that differ from whole answers."""
+    finish_words: Mapping[str, Finish] = MappingProxyType({})
+    """The provider's finish reasons in lower case, with their meaning."""
+    error_codes: Mapping[str, Cause] = MappingProxyType({})
+    """The provider's error codes, in lower case and with only letters and digits."""
+    error_texts: Mapping[str, Said] = MappingProxyType({})
+    """Regular expressions for texts of errors that have no telling code.
+
+    A text counts only if the status or the code says that the request was refused.
+    """
+
+
+def meaning(of: MeaningT, *words: str) -> dict[str, MeaningT]:
+    """Map several words of a provider to one meaning."""
+    return dict.fromkeys(words, of)
+
+
+_PART = lazy(r"(\*|\w+)([:?!]?)(\w*)")
+
+
+@cache
+def _parts(path: str) -> list[tuple[str, str, str]]:
+    """Split a path into its parts: a name, a test, and the word of the test."""
+    return _PART.findall(path)
+
+
+def found(value: Any, path: str) -> list[Any]:
+    """List the values at a path in JSON or in a client's objects.
+
+    A path consists of names and indices. `*` is each element of a list; `*:text` those whose `type`
+    is `text`; `*?thought` those that have a true `thought`, and `*!thought` all others. A JSON key
+    may be spelled `finishReason` for the name `finish_reason`.
+
+    Example:
+        >>> found({"parts": [{"type": "text", "text": "Hi"}]}, "parts.*:text.text")
+        ['Hi']
+    """
+    if isinstance(value, str):
+        return []  # A text has no parts. Its methods, such as `index`, are none.
+    values = [value]
+    for name, test, word in _parts(path):
+        values = [inner for one in values for inner in _inside(one, name)]
+        if test == ":":
+            values = [one for one in values if first(one, ("type",)) == word]
+        elif test:
+            values = [one for one in values if bool(first(one, (word,))) is (test == "?")]
+    return values
+
+
+def _inside(value: Any, name: str) -> list[Any]:
+    if is_array(value):
+        return value if name == "*" else value[int(name) :][:1] if name.isdecimal() else []
+    if is_object(value):
+        camel = re.sub("_(.)", lambda match: match[1].upper(), name)
+        return [value[key] for key in (name, camel) if key in value][:1]
+    inner = getattr(value, name, ABSENT)
+    return [] if inner is ABSENT else [inner]
+
+
+def all_of(value: Any, paths: Paths) -> list[Any]:
+    """List the values at the first path that has any value; None does not count as a value."""
+    listed = ([one for one in found(value, path) if one is not None] for path in paths)
+    return next(filter(None, listed), list[Any]())
+
+
+def first(value: Any, paths: Paths) -> Any:
+    """Return the first value at the first path that has any value, or None."""
+    return next(iter(all_of(value, paths)), None)
+
+
+def fits(value: Any, wanted: Mapping[str, Any] | None) -> bool:
+    """Return whether a value fits at each wanted place; False if no place is wanted."""
+    return bool(wanted) and all(
+        any(
+            like is ... or (isinstance(one, like) if isinstance(like, type) else one == like)
+            for one in found(value, path)
+        )
+        for path, like in (wanted or {}).items()
+    )

@@ -1,0 +1,201 @@
+"""Find the changes that validation made to a value: conversions, lost digits, ignored fields.
+
+The changes are listed as repairs in the ledger, so that a reviewer sees them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator
+from datetime import datetime, time, timedelta
+from decimal import Decimal
+from itertools import islice
+from typing import Any
+
+from pydantic import AliasChoices, AliasPath, BaseModel, RootModel
+from pydantic.fields import FieldInfo
+from pydantic_core import to_jsonable_python
+
+from graph_retry._core.ground.issues import MAX_ISSUES, child_of, cut, describe
+from graph_retry._core.ground.json import ABSENT, Digits, is_array, is_object, loses_digits, pointer
+from graph_retry._core.ground.on_demand import lazy
+from graph_retry.records import Repair
+
+_WHOLE = "(whole value)"
+_LONG_NUMBER = lazy(
+    r"-?(?=[\d.]{16})\d{1,400}(?:\.\d{1,1000}(?:[eE][+-]?\d{1,4})?|[eE][+-]?\d{1,4})"
+)
+"""Numbers that are read as floats and have at least 15 digits. A float keeps shorter numbers."""
+
+_TIMES = (datetime, time, timedelta)
+_NANOSECONDS = lazy(r"[.,]\d{6}\d*[1-9]")
+"""A fraction of a second below a microsecond, which Python's times cannot hold."""
+
+
+def conversions(given: Any, accepted: Any, dumped: Any, *, refused_if_strict: bool) -> list[Repair]:
+    """List the conversions and the ignored fields of a validated value.
+
+    Args:
+        given: The JSON value that was validated.
+        accepted: The Python value that validation returned.
+        dumped: `accepted` as plain Python data.
+        refused_if_strict: Whether a strict validation refuses the value. Strict validation reads
+            dates, enums and sets from their JSON forms, and an `int` for a `float`. These are not
+            listed as conversions.
+    """
+    changes = [*islice(_changes(given, dumped, "", every=refused_if_strict), MAX_ISSUES)]
+    if refused_if_strict and not changes:
+        changes = [_repair("coerced", f"{_WHOLE}: converted")]
+    ignored = [*islice(_ignored(given, accepted, ""), MAX_ISSUES)]
+    return [*changes, *(_repair("ignored", field) for field in ignored)]
+
+
+def rounded_numbers(text: str, value: Any) -> list[Repair]:
+    """List the numbers in a text that lost digits when they were read as floats."""
+    long = {spelled for spelled in _LONG_NUMBER.findall(text) if loses_digits(spelled)}
+    read = {*_floats(value)} if long else set[float]()
+    return [
+        _repair("rounded", f"{cut(spelled, 200)} → {float(spelled)!r}, which loses digits")
+        for spelled in sorted(long)[:MAX_ISSUES]
+        if float(spelled) in read
+    ]
+
+
+def with_digits(exact: Any, accepted: Any) -> Any:
+    """Return a JSON value that gives `Decimal` and `int` fields all digits of their numbers.
+
+    JSON numbers lose digits as floats. A rounded number is therefore written as a text for a
+    `Decimal`, and as a whole number for an `int`. Other numbers become floats.
+
+    Args:
+        exact: The JSON value, in which numbers that lose digits are `Digits`.
+        accepted: The Python value that validation returned for the rounded numbers.
+    """
+    if is_object(exact) or is_array(exact):
+        known = {key: after for key, _, after in children_of(exact, accepted)}
+        if is_object(exact):
+            return {key: with_digits(child, known.get(key)) for key, child in exact.items()}
+        return [with_digits(child, known.get(at)) for at, child in enumerate(exact)]
+    if not isinstance(exact, Digits):
+        return exact
+    number = Decimal(exact.spelled)
+    if isinstance(accepted, Decimal):
+        return exact.spelled
+    is_int = type(accepted) is int and number == number.to_integral_value()
+    return int(number) if is_int else float(exact)
+
+
+def _floats(value: Any) -> Iterator[float]:
+    if isinstance(value, float):
+        yield value
+    elif is_object(value) or is_array(value):
+        for child in value.values() if is_object(value) else value:
+            yield from _floats(child)
+
+
+def _repair(kind: str, detail: str) -> Repair:
+    return Repair(kind=kind, position=None, grade="coerced", detail=cut(detail, 500))
+
+
+def _changes(given: Any, now: Any, path: str, *, every: bool) -> Iterator[Repair]:
+    """Describe each changed value, with its path. A value that lost digits is `rounded`.
+
+    With `every`, all conversions are described. Otherwise, only lost digits and conversions from or
+    to `bool` are described.
+    """
+    if is_object(given) or is_array(given):
+        for part, child in given.items() if is_object(given) else enumerate(given):
+            if (after := child_of(now, part)) is not ABSENT:
+                yield from _changes(child, after, path + pointer([part]), every=every)
+        return
+    plain: list[Any] = to_jsonable_python([given, now], fallback=str, bytes_mode="base64")
+    before, after = map(type, plain)
+    is_number = (before, after) == (int, float)
+    is_cut = isinstance(now, _TIMES) and before is str and _NANOSECONDS.search(given)
+    loses_digits = is_cut or (is_number and now != given)
+    is_converted = before is not after and not is_number and (every or bool in (before, after))
+    if loses_digits or is_converted:
+        change = f"{path or _WHOLE}: {describe(given)} → {describe(now)}"
+        lost = f"{change}, which loses digits"
+        yield _repair("rounded", lost) if loses_digits else _repair("coerced", change)
+
+
+def _ignored(given: Any, accepted: Any, path: str) -> Iterator[str]:
+    """Describe each key of the given objects that validation left out, with its path.
+
+    A field with several aliases may be given twice. Pydantic reads only the first alias. A key with
+    a second alias is not listed if its value is equal, because nothing was lost.
+    """
+    if is_object(given) and (known := _known_keys(given, accepted)) is not None:
+        for name, value in given.items():
+            read = known.get(name)
+            if read is None or given[read] != value:
+                why = f"`{type(accepted).__name__}` has no such field"
+                why = why if read is None else f"the same field was read from `{cut(read, 80)}`"
+                yield f"{path}{pointer([name])}: {describe(value)} was left out: {why}"
+    for name, child, after in children_of(given, accepted):
+        yield from _ignored(child, after, path + pointer([name]))
+
+
+def _known_keys(given: dict[str, Any], accepted: Any) -> dict[str, str] | None:
+    """Map the keys that an object's type reads to the key that was read for the same field.
+
+    The result is None if the type keeps every key.
+    """
+    if isinstance(accepted, BaseModel):
+        model = type(accepted)
+        if model.model_config.get("extra", "ignore") != "ignore" or isinstance(accepted, RootModel):
+            return None
+        known: dict[str, str] = {}
+        for name, field in model.model_fields.items():
+            spellings = [
+                (key, part) for key, part in _spellings(model, name, field) if key in given
+            ]
+            for key, is_path in spellings:
+                known[key] = key if is_path else next(k for k, part in spellings if not part)
+        return known
+    if dataclasses.is_dataclass(accepted):
+        return {field.name: field.name for field in dataclasses.fields(accepted)}
+    if is_object(accepted) and len(accepted) < len(given):  # A `TypedDict` drops unknown keys.
+        keys: list[Any] = [*accepted]
+        return {key: key for key in keys} if all(isinstance(key, str) for key in keys) else None
+    return None
+
+
+def _spellings(model: type[BaseModel], name: str, field: FieldInfo) -> Iterator[tuple[str, bool]]:
+    """Yield the keys that a field is read from, in pydantic's order.
+
+    The flag is true for the first key of an `AliasPath`, which may hold other fields as well.
+    """
+    alias = field.validation_alias
+    config = model.model_config
+    choices: Iterable[Any] = alias.choices if isinstance(alias, AliasChoices) else [alias]
+    for choice in choices:
+        is_path = isinstance(choice, AliasPath)
+        first = choice.path[0] if is_path else choice
+        if isinstance(first, str):
+            yield first, is_path
+    if alias is None or config.get("populate_by_name") or config.get("validate_by_name"):
+        yield name, False
+
+
+def children_of(given: Any, accepted: Any) -> Iterator[tuple[Any, Any, Any]]:
+    """Yield the key, the given value and the validated value of each member or element."""
+    model: Any = accepted if isinstance(accepted, BaseModel) else None
+    if isinstance(accepted, RootModel):
+        yield from children_of(given, model.root)
+    elif is_object(given) and model is not None:
+        for name, field in accepted.__class__.model_fields.items():
+            for key, _ in _spellings(accepted.__class__, name, field):
+                if key in given:
+                    yield key, given[key], getattr(model, name)
+    elif is_object(given):
+        is_record = dataclasses.is_dataclass(accepted)
+        for key, child in given.items():
+            after = getattr(accepted, key, ABSENT) if is_record else child_of(accepted, key)
+            if after is not ABSENT:
+                yield key, child, after
+    elif is_array(given) and isinstance(accepted, list | tuple):
+        made: list[Any] = [*accepted]
+        if len(made) == len(given):
+            yield from zip(range(len(given)), given, made, strict=True)

@@ -1,0 +1,139 @@
+"""A validator for any type that pydantic can validate: models, dataclasses, unions, plain types."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from dataclasses import replace
+from types import NoneType, SimpleNamespace, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from pydantic import (
+    PydanticInvalidForJsonSchema,
+    PydanticUserError,
+    TypeAdapter,
+    ValidationError,
+)
+from pydantic_core import SchemaError
+
+from graph_retry._core.ground.issues import attempt, cut, issue, json_problem, pydantic_issues
+from graph_retry._core.ground.json import ABSENT
+from graph_retry._core.output.partial.settled import Judge, PlacedError
+from graph_retry._core.output.types.conversions import conversions, with_digits
+from graph_retry._core.output.types.core_schema import counts_elements, unsure_keys
+from graph_retry._core.output.types.merged_keys import MappingKeys
+from graph_retry._core.output.validator import Checked, Validator
+from graph_retry.lossless._ground import identical
+from graph_retry.records import Issue, Repair
+
+
+class TypedValidator(Validator):
+    """Validate with pydantic, and keep accepted values in graph state as JSON.
+
+    Validating the JSON in state again gives an equal value. A value that JSON can express is
+    validated in pydantic's JSON mode, because this mode reads a date from a string even if the mode
+    is strict. Other values, such as a model instance, are validated in Python mode.
+    """
+
+    def __init__(self, output: Any, *, strict: bool) -> None:
+        self.name = _name_of(output)
+        self._strict = strict or None
+        try:
+            self._adapter: TypeAdapter[Any] = TypeAdapter(output)
+            self._adapter.rebuild()
+            with suppress(PydanticInvalidForJsonSchema):
+                self.schema = self._adapter.json_schema()
+        except (PydanticUserError, SchemaError, NameError, TypeError) as error:
+            reason = cut(" ".join(str(error).split()), 300)
+            message = f"`output` type `{self.name}` cannot be validated by pydantic: {reason}"
+            raise TypeError(message) from error
+        self._keys = MappingKeys(self._adapter.core_schema)
+        other_text = {"format", "enum", "const", "anyOf", "contentMediaType"}
+        self.wants_text = (
+            self.kinds == frozenset({"string"}) and not other_text & (self.schema or {}).keys()
+        )
+
+    @property
+    def judge(self) -> Judge | None:
+        """The validation of values that still arrive; None if only whole values can be judged."""
+        schema = self._adapter.core_schema
+        unsure = unsure_keys(schema)
+        if None in unsure:
+            return None
+        return Judge(self._errors_so_far, unsure, counts_elements(schema))
+
+    def _with_digits(self, checked: Checked, exact: Any) -> Checked:
+        """Check `Decimal` and `int` fields again, with all digits of their numbers."""
+        value = with_digits(exact, checked.value)
+        again = self.check(value)
+        # A field of several types may read a text as a `str`, and a user's validator may refuse it.
+        is_same = again.ok and with_digits(exact, again.value) == value
+        return replace(again, judged=value) if is_same else checked
+
+    def _judge(self, value: Any) -> tuple[Any, list[Issue]]:
+        accepted, issues = attempt(self._read, value, self._strict, root=value)
+        path = None if issues else self._keys.merged(value, accepted)
+        if path is not None:
+            message = "two keys of this object are one and the same key of its type"
+            return value, [issue(path, message, "merged_keys")]
+        return accepted, issues
+
+    def _errors_so_far(self, value: Any) -> list[PlacedError]:
+        try:
+            self._read(value, self._strict)
+        except ValidationError as error:
+            told = zip(error.errors(include_url=False), pydantic_issues(error, value), strict=False)
+            return [PlacedError(one["loc"], one["type"], issue) for one, issue in told]
+        except Exception:  # noqa: BLE001 - a user's validator; the complete value raises again
+            return []
+        return []
+
+    def _read(self, value: Any, strict: bool | None) -> Any:
+        try:
+            text = json.dumps(value)
+        except TypeError:
+            return self._adapter.validate_python(value, strict=strict)
+        return self._adapter.validate_json(text, strict=strict)
+
+    def _kept(self, accepted: Any, given: Any) -> tuple[Any, list[Repair]]:
+        """Return the JSON form for graph state, and the conversions.
+
+        The form is pydantic's dump, or the input if only the input validates back to an equal
+        value.
+        """
+        forms = (attempt(self._dump, accepted, "json")[0], given)
+        for form in forms:
+            again, failed = (None, True) if json_problem(form) else self._judge(form)
+            if not failed and type(again) is type(accepted) and again == accepted:
+                # Validation that gives the input back has converted nothing.
+                is_input = attempt(identical, *forms)[0] is True
+                return form, [] if is_input else self._conversions(given, accepted)
+        return next(filter(json_problem, forms), ABSENT), []
+
+    def _dump(self, accepted: Any, mode: Literal["json", "python"]) -> Any:
+        dump = self._adapter.dump_python
+        return dump(accepted, mode=mode, by_alias=True, round_trip=True, warnings="none")
+
+    def _conversions(self, given: Any, accepted: Any) -> list[Repair]:
+        refused = not self._strict and bool(attempt(self._read, given, True)[1])
+        dumped = attempt(self._dump, accepted, "python")[0]
+        return conversions(given, accepted, dumped, refused_if_strict=refused)
+
+
+def _name_of(output: Any) -> str:
+    """Return a short name of a type for messages, such as `str` for `Annotated[str, …]`."""
+    with suppress(NameError, TypeError):  # Pydantic refuses an undefined name afterwards.
+        output = get_type_hints(SimpleNamespace(__annotations__={"output": output}))["output"]
+    return cut(_spelled(output), 80)
+
+
+def _spelled(kind: Any) -> str:
+    """Write a type without the modules of its classes, as in `list[Person] | None`."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        return " | ".join(map(_spelled, inner))
+    if inner and origin is not Literal:
+        return f"{_spelled(origin)}[{', '.join(map(_spelled, inner))}]"
+    if kind is NoneType or kind is ...:
+        return "None" if kind is NoneType else "..."
+    return kind.__name__ if isinstance(kind, type) else repr(kind).replace("typing.", "")

@@ -1,0 +1,167 @@
+"""The base class of validators, the result of one check, and its issues as a text."""
+
+from __future__ import annotations
+
+import builtins
+import json
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, cast
+
+from graph_retry._core.ground.functions.arguments import checked
+from graph_retry._core.ground.issues import MAX_ISSUES, SHOWN_ISSUES, issue, json_problem
+from graph_retry._core.ground.json import as_floats
+from graph_retry._core.ground.schemas import ANY_KIND, alternatives, kinds, kinds_of
+from graph_retry._core.ground.wording import quoted_with_article
+from graph_retry._core.output.partial.settled import Judge
+from graph_retry.records import Issue, Repair
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checked:
+    """The outcome of one check.
+
+    `value` is the validated Python value. `jsonable` is its plain JSON form for graph state. Both
+    are `None` if there are `issues`. `repairs` lists the conversions that validation made. `judged`
+    is the JSON value that was validated, if `acheck_digits` made the check.
+    """
+
+    value: Any = None
+    jsonable: Any = None
+    issues: list[Issue] = field(default_factory=list[Issue])
+    repairs: list[Repair] = field(default_factory=list[Repair])
+    judged: Any = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether the value is valid."""
+        return not self.issues
+
+
+class Validator:
+    """Judges values, and rebuilds accepted values from their JSON in graph state."""
+
+    name: str
+    """The wanted output in a word or two, for titles and messages."""
+    schema: dict[str, Any] | None = None
+    """The JSON Schema of the wanted output, for prompts and forms; `None` if unknown."""
+    wants_text: bool = False
+    """Whether the model's text itself is the value, so that no JSON is read from it."""
+    wants_message: bool = False
+    """Whether the value is the message of an agent's model, as an object."""
+
+    @cached_property
+    def kinds(self) -> frozenset[str]:
+        """The kinds of values that the schema allows, as JSON Schema names them."""
+        return kinds_of(self.schema, self.schema)
+
+    @property
+    def admits_text(self) -> bool:
+        """Whether strings are one of the kinds of values that the schema names."""
+        named = map(kinds, alternatives(self.schema, self.schema))
+        return any("string" in allowed != ANY_KIND for allowed in named)
+
+    @property
+    def judge(self) -> Judge | None:
+        """The validation of values that still arrive; None if only whole values can be judged."""
+        return None
+
+    def check(self, value: Any) -> Checked:
+        """Judge `value`. A wrong value never raises; at most 100 of its issues are returned.
+
+        Raises:
+            TypeError: If an accepted value has no plain JSON form that validates back to it.
+        """
+        return self._checked(value, *self._judge(value))
+
+    async def acheck(self, value: Any) -> Checked:
+        """Judge `value` as `check` does, and await the validator if it is async.
+
+        Raises:
+            AsyncUnderSyncError: If the validator is async and the run is not.
+        """
+        return self._checked(value, *await self._ajudge(value))
+
+    async def acheck_digits(self, exact: Any) -> Checked:
+        """Judge a value with `Digits` as `acheck` does. A type that keeps all digits gets them."""
+        plain = as_floats(exact)
+        checked = replace(await self.acheck(plain), judged=plain)
+        return self._with_digits(checked, exact) if checked.ok else checked
+
+    def _with_digits(self, checked: Checked, exact: Any) -> Checked:  # noqa: ARG002
+        """Check again with all digits of `exact`; `checked` is the outcome for floats."""
+        return checked
+
+    def _checked(self, value: Any, accepted: Any, issues: list[Issue]) -> Checked:
+        if not issues:
+            jsonable, repairs = self._kept(accepted, value)
+            problem = json_problem(jsonable)
+            if not problem:
+                return Checked(value=accepted, jsonable=jsonable, repairs=repairs)
+            if problem["code"] == "not_json":
+                kind = cast("type[object]", type(accepted))
+                is_namesake = kind.__module__ != "builtins" and hasattr(builtins, kind.__name__)
+                name = f"{kind.__module__}.{kind.__name__}" if is_namesake else kind.__name__
+                came = quoted_with_article(name)
+                raise TypeError(
+                    f"`output` `{self.name}` accepted {came}, which has no "
+                    "plain JSON form that validates back to it, so graph state cannot keep it; "
+                    "return plain data, or give the type a serializer that its validation reads"
+                )
+            issues = [problem]
+        more = issue("", f"only the first {MAX_ISSUES} issues were looked at", "more_issues")
+        # Two branches of a union may have the same issue.
+        shown = [*{json.dumps(one, default=str): one for one in issues[:MAX_ISSUES]}.values()]
+        return Checked(issues=shown + [more] * (len(issues) > MAX_ISSUES))
+
+    def rebuild(self, jsonable: Any) -> Any:
+        """Rebuild the validated value from the `jsonable` of an accepted check.
+
+        Raises:
+            ValueError: If the JSON was edited in graph state and is no longer valid.
+        """
+        accepted, issues = self._judge(jsonable)
+        if issues:
+            raise ValueError(
+                f"`output` in graph state is no longer a valid `{self.name}`; put back what was "
+                f"there or run the call again:\n{format_issues(issues)}"
+            )
+        return accepted
+
+    def part_to_change(self, value: Any) -> Any:
+        """Return the part of an output that was read to which a person's changes belong."""
+        return value
+
+    def _judge(self, value: Any) -> tuple[Any, list[Issue]]:
+        raise NotImplementedError
+
+    async def _ajudge(self, value: Any) -> tuple[Any, list[Issue]]:
+        return self._judge(value)
+
+    def _kept(self, accepted: Any, given: Any) -> tuple[Any, list[Repair]]:  # noqa: ARG002
+        """Return the JSON form for graph state, and the conversions of `given` as repairs."""
+        return accepted, []
+
+
+@checked
+def format_issues(issues: list[Issue]) -> str:
+    """Write the first 20 issues as a numbered list, for a person or a model.
+
+    Example:
+        >>> print(format_issues([issue("/b", "not a number", "type", "int", '"x" (str)')]))
+        1. /b: not a number (expected int, received "x" (str))
+        >>> format_issues([])
+        'no issues'
+    """
+    lines: list[str] = []
+    for number, problem in enumerate(issues[:SHOWN_ISSUES], 1):
+        facts = ", ".join(
+            f"{key} {problem[key]}" for key in ("expected", "received") if problem[key]
+        )
+        line = (
+            f"{problem['path'] or '(whole value)'}: {problem['message']}{facts and f' ({facts})'}"
+        )
+        lines.append(f"{number}. {' '.join(line.split())}")
+    if len(issues) > SHOWN_ISSUES:
+        lines.append(f"… and {len(issues) - SHOWN_ISSUES} more")
+    return "\n".join(lines) or "no issues"

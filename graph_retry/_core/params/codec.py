@@ -1,0 +1,375 @@
+"""Convert params to JSON for graph state, and back.
+
+The JSON has two parts. The view is a JSON object that people read and edit: the fields by name,
+`{"value": v}` for a bare value, or `{}` for `None`. The types map (`{JSON Pointer: type}`) names
+Python types that neither the JSON nor the params type shows. For most params it is empty.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Iterator
+from enum import Enum
+from inspect import get_annotations
+from typing import Any, Generic, NamedTuple, Self, TypeVar, cast
+
+from jsonpointer import resolve_pointer
+from pydantic import BaseModel, ValidationError
+
+from graph_retry._core.ground.issues import issue, pydantic_issues
+from graph_retry._core.ground.json import ABSENT, is_object
+from graph_retry._core.ground.redact import property_names
+from graph_retry._core.ground.wording import quoted_with_article
+from graph_retry._core.params.fields import class_label, hidden_fields, spelled
+from graph_retry._core.params.params_type import Form, describe_type, inferred_schema
+from graph_retry._core.params.patch import Encoded, changes
+from graph_retry._core.params.tagged_json import (
+    NO_BASE64,
+    VALIDATOR_ERRORS,
+    Writer,
+    differences,
+    part_of,
+    restore,
+    validate,
+)
+from graph_retry.records import Issue
+
+ParamsT = TypeVar("ParamsT")
+
+_SHOWN_ISSUES = 5
+
+
+class ParamsInvalid(ValueError):
+    """The error for a view that does not fit the params type; `issues` has places and reasons."""
+
+    def __init__(self, issues: list[Issue], subject: str = "params do not fit") -> None:
+        """Keep the issues. The message begins with `subject`."""
+        super().__init__(issues, subject)
+        self.issues = issues
+        self.subject = subject
+
+    def __str__(self) -> str:
+        shown = [f"`{spelled(i['path'])}` {i['message']}" for i in self.issues[:_SHOWN_ISSUES]]
+        more = len(self.issues) - _SHOWN_ISSUES
+        return f"{self.subject}: {'; '.join([*shown, f'and {more} more'] if more > 0 else shown)}"
+
+
+class Verified(NamedTuple):
+    """Encoded params that were decoded once, to check that nothing is lost.
+
+    `copy` is that decoded value. `decode` may return the copy once, because the copy shares no
+    object with the original. `copy` is `ABSENT` if the params were not decoded, or if `decode` has
+    returned the copy.
+    """
+
+    encoded: Encoded
+    copy: Any = ABSENT
+
+
+class ParamsCodec(Generic[ParamsT]):
+    """Converts params to a JSON view and back. If a field would lose data, an error names it.
+
+    Decoded params equal the original params, and have the same types. (In a decoded pydantic model,
+    however, all fields count as set.) Models, dataclasses and enums are rebuilt by the params type
+    that declares them. Without a declared type, params may contain the types that `tagged_json` can
+    tag.
+
+    Example:
+        >>> codec = ParamsCodec(dict)
+        >>> codec.encode({"limit": 5, "ids": {7}})
+        Encoded(view={'limit': 5, 'ids': [7]}, types={'/ids': 'set'})
+        >>> codec.decode({"limit": 9, "ids": [7]}, {"/ids": "set"})
+        {'limit': 9, 'ids': {7}}
+    """
+
+    why_no_comment: str | None = None
+    """The reason why these params never hold a comment to the model; None if they may."""
+
+    def __init__(self, params_type: type[ParamsT] | Any) -> None:
+        """Create a codec for a model, dataclass, TypedDict, `dict` or other type for pydantic.
+
+        `None` means that the call has no params.
+
+        Raises:
+            TypeError: The type cannot be built from JSON.
+            ValueError: The type declares a secret field.
+        """
+        self._type = describe_type(params_type)
+        self._known: Verified | None = None
+
+    def for_one_run(self) -> Self:
+        """Return a copy of the codec for one run, which remembers the params that it encoded last.
+
+        The copy recognises these params if it gets the same view object again. State from a
+        checkpoint, and edited state, hold other objects. Such state is always read and checked.
+        """
+        own = object.__new__(type(self))
+        vars(own).update(vars(self), _known=Verified(Encoded({}, {})))
+        return own
+
+    @classmethod
+    def for_value(cls, value: ParamsT) -> ParamsCodec[ParamsT]:
+        """Create a codec for one value. The value's class is the params type if it declares fields.
+
+        Models, dataclasses, enums and annotated named tuples declare fields.
+
+        Example:
+            >>> ParamsCodec.for_value("a prompt").fields
+            ('value',)
+        """
+        known: Any = value
+        if isinstance(known, type):
+            raise TypeError(f"`params` is the class `{known.__name__}`: pass an object of it")
+        own: Any = known.__class__
+        is_model = isinstance(known, BaseModel | Enum) or dataclasses.is_dataclass(known)
+        declares = is_model or (isinstance(known, tuple) and bool(get_annotations(own)))
+        return cls(own if declares or known is None or own is dict else Any)
+
+    @property
+    def fields(self) -> tuple[str, ...] | None:
+        """The names of the top-level fields; `None` if params may have any field."""
+        return self._type.fields
+
+    @property
+    def params_class(self) -> type[Any]:
+        """The class of the params; `object` if they may be of any class."""
+        return self._type.instance
+
+    def fits(self, declared: type[Any]) -> bool:
+        """Return whether the params can be passed to a function that declares this class.
+
+        The result is False only if the class certainly does not fit. Another class with the same
+        fields is accepted, and an untyped value is accepted.
+
+        Example:
+            >>> ParamsCodec(dict).fits(BaseModel), ParamsCodec(str).fits(BaseModel)
+            (False, True)
+        """
+        kind = self._type
+        if kind.form != "object" or issubclass(kind.instance, declared):
+            return True
+        is_model = issubclass(declared, BaseModel)
+        wanted = (
+            declared.model_fields if is_model else {f.name for f in dataclasses.fields(declared)}
+        )
+        return kind.instance is not dict and set(wanted) <= set(kind.fields or wanted)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of all fields that the params type declares, at any depth."""
+        schema = self._type.schema
+        return property_names(schema) | frozenset(self.fields or ())
+
+    @property
+    def form(self) -> Form:
+        """The layout of the view; see `TypeDescription`. A reviewer cannot edit an `empty` one."""
+        return self._type.form
+
+    def schema(self, view: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Return the JSON Schema of the view. For untyped params, it is inferred from `view`.
+
+        Example:
+            >>> ParamsCodec(dict).schema({"limit": 5})
+            {'type': 'object', 'properties': {'limit': {'type': 'integer'}}}
+        """
+        schema = self._type.schema
+        return inferred_schema(view or {}) if schema is None else copy.deepcopy(schema)
+
+    def encode(self, value: ParamsT, *, owner: str = "params") -> Encoded:
+        """Convert params to JSON. `owner` is the phrase by which errors name these params.
+
+        Raises:
+            TypeError: The value has another type, or a part of it cannot be stored.
+            ValueError: A part is a secret, or would come back changed.
+        """
+        return self._remembered(self._verified(value, owner)).encoded
+
+    def _verified(self, value: ParamsT, owner: str = "params") -> Verified:
+        if not isinstance(value, self._type.instance):
+            want, came = map(_class_named, (self._type.instance, value.__class__))
+            raise TypeError(f"{owner} must be {want}, not {came}")
+        typed = self._type.schema is not None
+        given = self._laid_out(value)
+        view, tags = Writer(owner, typed=typed).write(given)
+        if not typed and not tags:
+            return Verified(Encoded(view, {}))
+        problem: ValueError | None = None
+        # Most declared types rebuild the value without tags. Only `Any` fields need tags.
+        for types in ({}, tags) if typed else (tags,):
+            try:
+                again = self.decode(view, types)
+            except ParamsInvalid as error:
+                problem = ParamsInvalid(error.issues, f"{owner} do not fit their own type")
+                continue
+            changed = differences(given, self._laid_out(again))
+            if not changed:
+                return Verified(Encoded(view, types), again)
+            if all(type(a) is int and type(b) is float and a == b for _, a, b in changed):
+                # An `int` in a `float` field is allowed (PEP 484), and becomes a `float`.
+                return self._verified(again, owner)
+            path = changed[0][0].removesuffix("/-")  # A path ending with `-` means the whole list.
+            why = (
+                "would come back changed from graph state: declare the type that it really has, "
+                "with a validation that leaves it as it is, pass plain values, or capture it in "
+                "the function"
+            )
+            if (first := path[1:].partition("/")[0]) in hidden_fields(value):
+                path, why = f"/{first}", "is not saved, because nobody can give it: make it a field"
+            problem = ValueError(f"{part_of(path, owner)} {why}")
+        raise cast("ValueError", problem)
+
+    def decode(self, view: dict[str, Any], types: dict[str, str]) -> ParamsT:
+        """Build new params from a view.
+
+        After an edit, a tag may no longer fit its value. With a declared params type, such a tag is
+        ignored, and the type reads the JSON instead. Only a text in place of base64 is refused,
+        because the type would take the text itself for the bytes.
+
+        Raises:
+            ParamsInvalid: The view does not fit the params type.
+        """
+        known = self._known
+        if known is not None and known.copy is not ABSENT and self._is_known(view, types):
+            # Encoding has already built this copy. The copy is returned only once, because the
+            # caller may change it.
+            self._known = Verified(known.encoded)
+            return cast("ParamsT", known.copy)
+        problems: list[Issue] = []
+        data = restore(view, types, problems)
+        untyped = self._type.schema is None
+        if refused := [one for one in problems if untyped or one["code"] == NO_BASE64]:
+            raise ParamsInvalid(refused)
+        try:
+            built = validate(self._type.adapter, data, plain=not types)
+        except ValidationError as error:
+            raise ParamsInvalid(pydantic_issues(error, data)) from None
+        except VALIDATOR_ERRORS as error:
+            message = f"its validation failed with {type(error).__name__}: {error}"
+            raise ParamsInvalid([issue("", message, "validator_error")]) from error
+        return cast("ParamsT", built if self._type.form == "object" else built.get("value"))
+
+    def load(self, value: Any, types: dict[str, str]) -> Encoded:
+        """Encode the value of a state channel: an instance of the params type, a view or a value.
+
+        A view may come from outside (a client, a form). It is validated, and defaults are added.
+
+        Raises:
+            ParamsInvalid: The value does not fit the params type, or has an unknown field.
+            TypeError: A part cannot be stored.
+            ValueError: A part is a secret, or would come back changed.
+
+        Example:
+            >>> ParamsCodec(int).load("5", {})
+            Encoded(view={'value': 5}, types={})
+        """
+        if self._known is not None and self._is_known(value, types):
+            return self._known.encoded
+        return self._remembered(self._loaded(value, types)).encoded
+
+    def _loaded(self, value: Any, types: dict[str, str]) -> Verified:
+        kind, value = self._type, self._as_view(value)
+        if not is_object(value):
+            return self._verified(cast("ParamsT", value))
+        # A dict from user code may contain Python objects, so it is written as JSON first.
+        typed = kind.schema is not None
+        view, tags = Writer("params", typed=typed).write(value)
+        try:
+            params = self.decode(view, {**types, **tags})
+        except ParamsInvalid as error:
+            known = {name: view[name] for name in kind.fields or view if name in view}
+            raise ParamsInvalid([*error.issues, *self._unknown_fields(view, known)]) from error
+        again = Writer("params", typed=typed).write(self._laid_out(params))[0]
+        if not (types or tags or any(changes(view, again))):
+            # Decoding and encoding gave the same JSON, so no field was lost, and all are known.
+            return Verified(Encoded(again, {}), params)
+        complete = Writer("params", typed=True, complete=True).write(self._laid_out(params))[0]
+        if unknown := list(self._unknown_fields(view, complete)):
+            raise ParamsInvalid(unknown)
+        return self._verified(params)
+
+    def given(self, value: Any, types: dict[str, str]) -> Encoded:
+        """Encode only the fields that a state channel explicitly sets, without defaults.
+
+        The same JSON always gives an equal result, even if a `default_factory` returns a new value
+        or a later version of the type adds fields. An instance sets all of its fields.
+
+        Example:
+            >>> ParamsCodec(BaseModel).given({}, {})
+            Encoded(view={}, types={})
+        """
+        value = self._as_view(value)
+        if not is_object(value):
+            return self.load(value, types)
+        typed = self._type.schema is not None
+        view, tags = Writer("params", typed=typed).write(value)
+        params = self._laid_out(self.decode(view, {**types, **tags}))
+        return Encoded(*Writer("params", typed=typed, given=True).write(params))
+
+    def changed_in_place(self, before: Encoded, value: ParamsT) -> bool:
+        """Return whether user code has changed a value that `decode(*before)` returned.
+
+        Example:
+            >>> codec = ParamsCodec(dict)
+            >>> before = codec.encode({"tries": []})
+            >>> copy = codec.decode(*before)
+            >>> copy["tries"].append(1)
+            >>> codec.changed_in_place(before, copy)
+            True
+        """
+        try:
+            if self._type.schema is None:  # Without a declared type, the tags name every type.
+                view, types = Writer("params").write(self._laid_out(value))
+                return types != before.types or any(changes(before.view, view))
+            return bool(differences(self.decode(*before), value))
+        except (TypeError, ValueError):  # A value without a JSON form was added by user code.
+            return True
+
+    def _remembered(self, made: Verified) -> Verified:
+        if self._known is not None:
+            self._known = made
+        return made
+
+    def _is_known(self, view: Any, types: dict[str, str]) -> bool:
+        known = self._known
+        return known is not None and known.encoded.view is view and known.encoded.types == types
+
+    def _as_view(self, value: Any) -> Any:
+        """Return the value of a state channel as a view that may still contain Python objects.
+
+        An instance of the params' class is returned unchanged.
+        """
+        kind = self._type
+        if kind.instance not in (dict, object) and isinstance(value, kind.instance):
+            return value
+        if kind.form == "bare" and not (is_object(value) and value.keys() == {"value"}):
+            return {"value": value}
+        if is_object(value):  # A client's form may name a field by its pydantic alias.
+            return {kind.aliases.get(name, name): item for name, item in value.items()}
+        if kind.form == "object":
+            came = f"is {_class_named(value.__class__)}"
+            if value is None:
+                came = "is not in the state (under this name or its own in `keys`)"
+            want = _class_named(kind.instance)
+            raise ParamsInvalid([issue("", f"{came}: give {want} or its JSON", "type")])
+        return value
+
+    def _laid_out(self, value: Any) -> Any:
+        return {"object": value, "bare": {"value": value}, "empty": {}}[self._type.form]
+
+    def _unknown_fields(self, view: Any, known: Any) -> Iterator[Issue]:
+        """Yield an issue for each key of `view` that the params type does not know.
+
+        `known` is the view that was written from the rebuilt params.
+        """
+        for path in [path for path, _, after in changes(view, known) if after is ABSENT]:
+            parent = resolve_pointer(known, path.rpartition("/")[0])
+            if is_object(parent):
+                names = self.fields if parent is known and self.fields is not None else parent
+                listed = ", ".join(f"`{name}`" for name in names if not name.startswith("_"))
+                hint = f"the known ones are {listed}" if listed else "there are none"
+                yield issue(path, f"is not a known field; {hint}", "unknown_field", listed or None)
+
+
+def _class_named(cls: type[Any]) -> str:
+    return quoted_with_article(class_label(cls))

@@ -1,0 +1,49 @@
+"""The fields of params by name, for every kind of object; the names of fields and classes."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel
+
+from graph_retry._core.ground.json import is_object, pointer_parts
+
+
+def fields_of(params: Any) -> Mapping[str, Any]:
+    """Return the fields of a dict, pydantic model or dataclass by name; empty for any other object.
+
+    Example:
+        >>> fields_of({"model": "small"})["model"]
+        'small'
+    """
+    if is_object(params):
+        return params
+    if isinstance(params, BaseModel):
+        known = {*type(params).model_fields, *(params.__pydantic_extra__ or ())}
+        return {name: value for name, value in params if name in known}
+    if dataclasses.is_dataclass(params) and not isinstance(params, type):
+        names = [field.name for field in dataclasses.fields(params) if field.init]
+        return {name: getattr(params, name, None) for name in names}
+    return {}
+
+
+def hidden_fields(params: Any) -> Mapping[str, Any]:
+    """Return a model's private attributes, or a dataclass's fields with `init=False`."""
+    if isinstance(params, BaseModel):
+        return params.__pydantic_private__ or {}
+    if not dataclasses.is_dataclass(params):
+        return {}
+    return {f.name: getattr(params, f.name, None) for f in dataclasses.fields(params) if not f.init}
+
+
+def spelled(path: str) -> str:
+    """Write a JSON Pointer as a Python expression, such as `params.tags[0]`, for errors."""
+    parts = (f"[{key}]" if key.isdecimal() else f".{key}" for key in pointer_parts(path))
+    return "params" + "".join(parts)
+
+
+def class_label(cls: type[Any]) -> str:
+    """Return the name of a class for errors; only built-in classes lack their module."""
+    return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__name__}"

@@ -1,0 +1,187 @@
+"""The functions that make the decisions about a review, and the functions that review."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Annotated, Any, Protocol
+
+from langchain_core.runnables import Runnable
+
+from graph_retry._core.ground.functions.arguments import Count, Name, WrongArgumentError, checked
+from graph_retry._core.ground.issues import as_json
+from graph_retry._core.review.deadline import utc
+from graph_retry._core.review.review import Decision, Review
+
+_FIELDS = "a dict of the fields to change (`edit(value=…)` for params that are one bare value)"
+_HOW = "what `approve()`, `edit(…)` or `reject(…)` returns, or JSON (what a `Command` resumes with)"
+_Edited = Annotated[Mapping[str, Any], _FIELDS]
+Answer = Annotated[Mapping[str, Any] | Sequence[Any] | str | float | bool | None, _HOW]
+"""An answer to a review: a `Decision`, or any JSON that a client sends."""
+
+
+class _ByReview:
+    """The rule that a dict has a decision for each review, and is no decision itself."""
+
+    hint = " Give a single decision as `decision=`."
+
+    def holds(self, value: Mapping[str, Any]) -> bool:
+        """Return whether no key is that of a decision; review ids are never such words."""
+        return value.keys().isdisjoint(("action", *Decision.__annotations__))
+
+
+Answers = Annotated[Mapping[str, Answer], _ByReview(), "a dict {review_id: decision}"]
+"""Answers to several reviews, by review id or interrupt id."""
+
+
+@checked
+def approve(choice: Count | None = None) -> Decision:
+    """Call again with the suggested params, or with the same params if there is no suggestion.
+
+    If a hook gave `Alternatives`, `choice` selects one by its number, from 1. In the review of a
+    valid output (the option `review`), an approval takes the output, and calls no model.
+
+    Example:
+        >>> approve()
+        {'type': 'approve'}
+    """
+    return {"type": "approve"} if choice is None else {"type": "approve", "choice": choice}
+
+
+@checked
+def edit(params: _Edited | None = None, /, **changes: Any) -> Decision:
+    """Call again with some fields of the params changed; the other fields stay as shown.
+
+    An edit that changes nothing counts as an approval, and the ledger records `approve`.
+
+    Example:
+        >>> edit(temperature=0.0)
+        {'type': 'edit', 'params': {'temperature': 0.0}}
+    """
+    return {"type": "edit", "params": {**(params or {}), **changes}}
+
+
+@checked
+def reject(reason: str | None = None) -> Decision:
+    """Stop the call without an output, with a reason for the ledger.
+
+    Example:
+        >>> reject("the input has no invoice in it")
+        {'type': 'reject', 'message': 'the input has no invoice in it'}
+    """
+    return {"type": "reject", "message": reason}
+
+
+@checked
+def respond(
+    output: Any = ...,
+    *,
+    changes: dict[str, Any] | None = None,
+    replace: dict[str, str] | None = None,
+) -> Decision:
+    """Supply the output, or change a part of it; the result is validated like the model's output.
+
+    Args:
+        output: The whole output. A model, a dataclass or a date becomes the JSON that its type
+            writes, under aliases. The output type of the call reads it back; without one, the call
+            returns this JSON.
+        changes: Fields to change in the output that was read, whether it is valid or not. The
+            changes are merged like the fields of an edit. The other fields stay.
+        replace: A dict from old words to new words, for the texts of the output that was read. Each
+            old word must occur exactly once.
+
+    Raises:
+        TypeError: If `output` is given together with a part, or nothing is given.
+
+    Example:
+        >>> respond({"name": "Ada"})
+        {'type': 'respond', 'output': {'name': 'Ada'}}
+        >>> respond(changes={"age": 36}, replace={"Monday": "Tuesday"})
+        {'type': 'respond', 'changes': {'age': 36}, 'replace': {'Monday': 'Tuesday'}}
+    """
+    decision: Decision = {"type": "respond"}
+    if changes is not None:
+        decision["changes"] = changes
+    if replace is not None:
+        decision["replace"] = replace
+    if (output is ...) == (len(decision) == 1):
+        raise TypeError("`respond` takes either a whole output, or `changes`, `replace` or both.")
+    if output is not ...:
+        decision["output"] = as_json(output)
+    return decision
+
+
+@checked
+def comment(message: Name) -> Decision:
+    """Add a message for the model to the prompt or messages in the params, and call again.
+
+    Example:
+        >>> comment("the total is on the second page")
+        {'type': 'comment', 'message': 'the total is on the second page'}
+    """
+    return {"type": "comment", "message": message}
+
+
+@checked
+def accept(reason: str | None = None) -> Decision:
+    """Take an invalid output unchanged. The option `allowed_decisions` must include `accept`.
+
+    The call ends with the status `overruled` and with the JSON that was read.
+
+    Example:
+        >>> accept("a total of zero is right here")
+        {'type': 'accept', 'message': 'a total of zero is right here'}
+    """
+    return {"type": "accept", "message": reason}
+
+
+@checked
+def defer(until: str) -> Decision:
+    """Hide an open review from the inbox until a time in ISO 8601, in UTC if it names no zone.
+
+    The review can be answered earlier. The option `allowed_decisions` must include `defer`.
+
+    Raises:
+        ValueError: If `until` is not a time.
+
+    Example:
+        >>> defer("2030-05-01T08:00")
+        {'type': 'defer', 'until': '2030-05-01T08:00'}
+    """
+    if utc(until) is None:
+        wanted = "give a time in ISO 8601, such as '2030-05-01T08:00'"
+        raise WrongArgumentError(f"`until`: {wanted}; not {until!r:.80}.")
+    return {"type": "defer", "until": until}
+
+
+@checked
+def assign(to: Name) -> Decision:
+    """Set the label `assignee` of a review, which stays open.
+
+    The option `allowed_decisions` must include `assign`.
+
+    Example:
+        >>> assign("ada")
+        {'type': 'assign', 'to': 'ada'}
+    """
+    return {"type": "assign", "to": to}
+
+
+class ReviewFunction(Protocol):
+    """The signature of a reviewer that is a function, sync or async."""
+
+    def __call__(self, review: Review, /) -> Decision | Awaitable[Decision | None] | None:
+        """Decide about a review.
+
+        Args:
+            review: The open question. Changes to this object have no effect.
+
+        Returns:
+            A decision (`approve()`, `edit(…)`, `comment(…)`, …, or its JSON), which is checked like
+            a person's answer. None leaves the decision to the next reviewer, and finally to a
+            person. If the decision cannot be applied, or the function raises, the person sees this.
+        """
+        ...
+
+
+Reviewer = ReviewFunction | Runnable[Review, Decision | None]
+"""A reviewer that decides before a person is asked: a function, or a LangChain runnable."""

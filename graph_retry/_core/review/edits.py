@@ -1,0 +1,223 @@
+"""Merge the fields of an edit onto the shown params, or those of a response onto the output."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from graph_retry._core.ground.issues import issue, json_problem, literal, top_of
+from graph_retry._core.ground.json import NotJsonError, is_array, is_object, read_json, with_texts
+from graph_retry._core.ground.redact import property_names, redacted
+from graph_retry._core.ground.wording import counted
+from graph_retry._core.output.validator import format_issues
+from graph_retry._core.params.codec import ParamsInvalid
+from graph_retry._core.params.patch import Encoded
+from graph_retry._core.review.forms.restore import Field, merged, restored
+from graph_retry._core.review.forms.shown import (
+    LostDigitsError,
+    UnreadableError,
+    hidden_in,
+    is_untouched,
+    names_behind,
+    put_back,
+)
+from graph_retry._core.review.review import Question, Reading, Refused
+from graph_retry.lossless._ground import identical
+from graph_retry.records import Issue
+
+
+def changes_of(given: Reading, question: Question) -> dict[str, Any]:
+    """Return the fields that an edit changes. Redacted parts become the original values again.
+
+    Raises:
+        Refused: If a field is unknown, locked or unreadable. The text names all such fields.
+    """
+    codec, original, issues = question.codec, question.shown, list[Issue]()
+    is_private = question.redact is not None
+    shown = redacted(original, question.redact, codec.names) if is_private else original
+    schema, names = codec.schema(original), names_behind(shown, original)
+    params = Field("", schema, schema, shown, original, given.from_form, codec.fields is None)
+    node = {**schema, "additionalProperties": codec.fields is None}
+    sent: dict[str, Any] = {}
+    for label, value in _fields(given.decision.get("params"), question).items():
+        try:
+            if not (given.from_form and is_untouched(label, value, shown)):
+                sent[label] = value
+        except UnreadableError as error:
+            issues.append(issue((label,), f"`{label}` {error}.", "unreadable"))
+    new = merged(sent, params, [node], issues)
+    changes: dict[str, Any] = {}
+    for label in sent:
+        name = names.get(label, label)
+        if name not in new or (name in original and identical(new[name], original[name])):
+            continue
+        changes[name] = new[name]
+        if name in question.locked:
+            problem = f"`{name}` is locked: leave it as it is shown."
+            issues.append(issue((label,), problem, "unreadable"))
+        if is_private and (hidden := hidden_in(new[name], shown, original)):
+            issues.append(issue((label,), f"`{name}` {hidden}", "unreadable"))
+    if issues:
+        problem = "\n".join(one["message"] for one in issues)
+        raise _refusal(given, problem, issues, changes, question)
+    return changes
+
+
+def _refusal(
+    given: Reading, problem: str, issues: list[Issue], changes: dict[str, Any], question: Question
+) -> Refused:
+    """Refuse an edit for `issues` and for errors in its other changes; a form keeps valid ones."""
+    wrong = set(map(top_of, issues))
+    others = {name: new for name, new in changes.items() if name not in wrong}
+    try:
+        question.codec.load({**question.shown, **others}, question.shown_types)
+    except (TypeError, ValueError) as error:
+        found: list[Issue] = getattr(error, "issues", [])
+        if invalid := [one for one in found if top_of(one) in others]:
+            problem = f"{problem}\nOther changes are not valid:\n{format_issues(invalid)}"
+        return Refused(problem, issues=[*issues, *invalid])
+    return Refused(problem, others if given.from_form else {}, issues)
+
+
+def edited(given: Reading, changes: dict[str, Any], question: Question) -> Encoded:
+    """Return the params with the changes, as the params' type encodes them.
+
+    Raises:
+        Refused: If the params' type refuses the changed params. The text lists errors by field.
+    """
+    try:
+        return question.codec.load({**question.shown, **changes}, question.shown_types)
+    except ParamsInvalid as error:
+        whose = "edited params" if changes else "params"
+        problem = f"The {whose} are not valid:\n{format_issues(error.issues)}"
+        raise _refusal(given, problem, error.issues, changes, question) from None
+    except (TypeError, ValueError) as error:
+        raise Refused(f"The params cannot be kept: {error}.") from None
+
+
+def _fields(data: Any, question: Question) -> dict[str, Any]:
+    if data is None:
+        return {}
+    if question.codec.form == "bare":
+        return _bare_field(data, question.shown["value"])
+    if isinstance(data, str):
+        with suppress(NotJsonError):
+            data = read_json(data)
+    if not is_object(data):
+        problem = f"`params` must be an object of the fields to change, not {literal(data, 80)}."
+        raise Refused(problem)
+    return data
+
+
+def _bare_field(data: Any, shown: Any) -> dict[str, Any]:
+    """Read a new value for params that are one bare value, either alone or under `value`."""
+    if is_object(data) and data.keys() != {"value"} and not is_object(shown):
+        how = "these params are one value, so send `edit(value=…)`"
+        raise Refused(f"There is no field {literal(next(iter(data), ''), 80)}: {how}.")
+    fields = data if is_object(data) and data.keys() == {"value"} else {"value": data}
+    if isinstance(shown, str) and not isinstance(fields["value"], str):
+        problem = f"`value` expects text, as it is now, not {literal(fields['value'], 80)}."
+        raise Refused(problem, issues=[issue(("value",), problem, "unreadable")])
+    return fields
+
+
+def changed_output(parts: Mapping[str, Any], question: Question) -> Any:
+    """Return the output that was read, with some fields changed and some words replaced.
+
+    Raises:
+        Refused: If no output was read, or the place of a change is not certain.
+    """
+    if question.read is None:
+        why = "nothing could be read" if question.redact is None else "what was read is redacted"
+        problem = f"There is no output here that could be changed in part: {why}."
+        raise Refused(f"{problem} Send the whole as `output`.")
+    output, words = question.part_to_change(question.read["value"]), parts.get("replace", {})
+    if "changes" in parts:
+        output = _with_fields(parts["changes"], output, question)
+    if not is_object(words) or not all(isinstance(new, str) and old for old, new in words.items()):
+        raise Refused('`replace` takes words by those before: {"old": "new"}.')
+    return _with_words(output, words) if words else output
+
+
+def _with_fields(fields: Any, original: Any, question: Question) -> Any:
+    if not (is_object(fields) and is_object(original)):
+        wrong = fields if is_object(original) else original
+        what = "`changes` names fields of an output that is an object"
+        raise Refused(f"{what}; here it met {literal(wrong, 80)}.")
+    schema, issues = question.schema_of_output or {}, list[Issue]()
+    shown = redacted(original, question.redact, property_names(schema))
+    new = restored(fields, Field("output", schema, schema, shown, original), issues)
+    if issues:
+        raise Refused("\n".join(one["message"] for one in issues), issues=issues)
+    return new
+
+
+def _with_words(output: Any, words: dict[str, str]) -> Any:
+    """Replace words in the texts of an output. All words are replaced at the same time."""
+    found, either = Counter[str](), "|".join(map(re.escape, words))
+    replaced: list[str] = []
+
+    def put(place: re.Match[str]) -> str:
+        replaced.append(place[0])
+        return words[place[0]]
+
+    def change(text: str) -> str:
+        # The lookahead finds overlapping places as well, because a match consumes no characters.
+        found.update({old: len(re.findall(f"(?={re.escape(old)})", text)) for old in words})
+        return re.sub(either, put, text)
+
+    changed = with_texts(output, change)
+    for old in words:
+        if found[old] != 1:
+            there = f"{counted(found[old], 'time')}" if found[old] else ""
+            there = f"is in the output {there}" if there else "is not in the output"
+            how = "Give more of the text around it." if found[old] else "Copy it from there."
+            raise Refused(f"{literal(old, 80)} {there}: it must be there once. {how}")
+        if old not in replaced:
+            raise Refused(f"{literal(old, 80)} overlaps other words to replace: give one for both.")
+    return changed
+
+
+async def checked_output(output: Any, question: Question) -> Any:
+    """Validate a person's output and return its JSON for graph state.
+
+    If a text is not a valid output, it is parsed as JSON. A value that repeats what was shown, such
+    as a redacted text or a rounded number, becomes the original again.
+
+    Raises:
+        Refused: If the output is not valid, or graph state cannot hold it.
+    """
+    if question.read is not None:
+        original = question.read["value"]
+        shown = redacted(original, question.redact, property_names(question.schema_of_output))
+        try:
+            output = put_back(output, shown, original)
+        except LostDigitsError as error:
+            raise Refused(f"`output`: {error}.") from None
+        if hidden := hidden_in(output, shown, original):
+            problem = f"`output` {hidden}"
+            raise Refused(problem, issues=[issue("", problem, "unreadable")])
+    checked = await question.check_output(output)
+    if not checked.ok and isinstance(output, str):
+        try:
+            value = read_json(output)
+        except NotJsonError as error:
+            why = (
+                f"The output was taken as a text, because it is not JSON: {error}. Correct its "
+                "JSON, or give the value itself."
+            )
+            checked.issues.append(issue("", why, "no_json"))
+        else:
+            read = await question.check_output(value)
+            # The errors inside an object or list are more helpful than an error about the text.
+            checked = read if read.ok or is_object(value) or is_array(value) else checked
+    if not checked.ok:
+        problem = f"The output is not valid:\n{format_issues(checked.issues)}"
+        raise Refused(problem, issues=checked.issues)
+    if wrong := json_problem(checked.jsonable):
+        problem = f"The output cannot be kept:\n{format_issues([wrong])}"
+        raise Refused(problem, issues=[wrong])
+    return checked.jsonable

@@ -1,0 +1,273 @@
+"""Read the values that an answer sends for the fields of params or of an output."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from graph_retry._core.ground.issues import SHOWN_ISSUES, Path, issue, literal
+from graph_retry._core.ground.json import NotJsonError, is_array, is_number, is_object, read_json
+from graph_retry._core.ground.pictures import UnknownPictureError, unnoted
+from graph_retry._core.ground.schemas import (
+    ANY_KIND,
+    alternatives,
+    element,
+    kind_of,
+    kinds,
+    kinds_of,
+    member,
+)
+from graph_retry._core.ground.wording import did_you_mean, near_miss
+from graph_retry._core.review.forms.messages import UnknownRoleError, with_types
+from graph_retry._core.review.forms.shown import (
+    LostDigitsError,
+    UnreadableError,
+    names_behind,
+    put_back,
+)
+from graph_retry.records import Issue
+
+_LITERALS = {"true": "true", "false": "false", "none": "null"}
+_NUMBERS = frozenset({"number", "integer"})
+_EXPECTED = {
+    "number": "a number",
+    "boolean": "true or false",
+    "array": 'a JSON list such as ["a", "b"]',
+    "object": 'a JSON object such as {"a": 1}',
+    "string": "text",
+    "null": "null",
+}
+"""The words for JSON types, in messages about the values that a field takes."""
+
+
+class Field(NamedTuple):
+    """One field of a typed value, for which an answer may send a new value.
+
+    `name` is a path such as `user.age`, or empty for all params. `node` is the field's schema,
+    within the schema `root`. `shown` is the value that the reviewer saw, and `original` is the real
+    value. `from_form` means that text boxes sent the values. `is_open` means that no type declares
+    the fields, and that objects may get new ones. `path` leads to the sent value.
+    """
+
+    name: str
+    node: Any
+    root: dict[str, Any]
+    shown: Any = None
+    original: Any = None
+    from_form: bool = False
+    is_open: bool = False
+    path: Path = ()
+
+    def member(self, label: str, branches: Sequence[dict[str, Any]]) -> Field:
+        """Return the field of an object's member, which the reviewer saw as `label`."""
+        name = names_behind(self.shown, self.original).get(label, label)
+        nodes = [member(branch, name) for branch in branches]
+        return self._replace(
+            name=f"{self.name}.{name}" if self.name else name,
+            node=nodes[0] if len(nodes) == 1 else {"anyOf": [node or {} for node in nodes]},
+            shown=self.shown.get(label),
+            original=self.original.get(name),
+            path=(*self.path, label),
+        )
+
+    def issue(self, problem: str) -> Issue:
+        """Return an issue which says that the sent value cannot be taken."""
+        return issue(self.path, problem, "unreadable")
+
+
+def restored(value: Any, field: Field, issues: list[Issue]) -> Any:
+    """Return the new value of a field. For a wrong value, add an issue and return the original.
+
+    - A text for a field that takes no text is read as JSON.
+    - A text for a field that takes text stays as typed. `null` clears a field that may be null.
+    - An object is merged onto the shown object, key by key and at every depth. It replaces the
+      shown object if it is sent as text, if it follows another branch of a union, or if a form
+      sends it for a field whose schema names no fields.
+    - A list replaces the shown list.
+    - A part that equals the shown value means the original, with all digits and private texts.
+
+    Example:
+        >>> root = {"properties": {"n": {"type": "number"}}}
+        >>> restored("0.2", Field("n", root["properties"]["n"], root, 0.7, 0.7), [])
+        0.2
+    """
+    shown, is_text = field.shown, isinstance(value, str)
+    try:
+        value = unnoted(value, shown) if field.from_form else value
+        if isinstance(value, str) and value != shown:
+            value = _read(value, field)
+        if is_array(value):
+            value = with_types(value, shown, field.node, field.root)
+        if is_object(value) and is_object(shown) and not is_text:
+            branches = _branches_to_merge(value, field)
+            if any(branch.get("properties") or not field.from_form for branch in branches):
+                return merged(value, field, branches, issues)
+        if unknown := list(_unknown_inside(value, field)):
+            issues += unknown
+            return field.original
+        return put_back(value, shown, field.original)
+    except UnreadableError as error:
+        issues.append(field.issue(f"`{field.name}` {error}."))
+    except (LostDigitsError, UnknownPictureError, UnknownRoleError) as error:
+        issues.append(field.issue(f"`{field.name}`: {error}."))
+    return field.original
+
+
+def merged(
+    value: dict[str, Any], field: Field, branches: Sequence[dict[str, Any]], issues: list[Issue]
+) -> dict[str, Any]:
+    """Merge an object onto the original of a field, and add an issue for each wrong member."""
+    names, result = names_behind(field.shown, field.original), dict(field.original)
+    for label, item in value.items():
+        if len(issues) >= SHOWN_ISSUES:
+            break
+        inner = field.member(label, branches)
+        problem = _unknown(label, inner.name, value, field, branches)
+        if problem is not None:
+            issues.append(inner.issue(problem))
+        else:
+            result[names.get(label, label)] = restored(item, inner, issues)
+    return result
+
+
+def object_branches(node: Any, root: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the branches of a union that accept objects; a schema without a union is one branch.
+
+    Example:
+        >>> object_branches({"anyOf": [{"properties": {"a": {}}}, {"type": "null"}]}, {})
+        [{'properties': {'a': {}}}]
+    """
+    return [one for one in alternatives(node, root) if "object" in kinds(one)]
+
+
+def _branches_to_merge(value: dict[str, Any], field: Field) -> list[dict[str, Any]]:
+    """Return the branches of a union that the shown object still follows after the merge.
+
+    No branch is left if the value follows another branch. The value then replaces the object.
+    """
+    branches, shown = object_branches(field.node, field.root), field.shown
+    new = {key: item for key, item in value.items() if key not in shown}
+    own = [one for one in branches if _agrees(one, shown) and _declares(one, shown)] or branches
+    own = [one for one in own if _agrees(one, value)]
+    into = [one for one in own if _declares(one, new)]
+    if not into and any(_agrees(one, value) and _declares(one, value) for one in branches):
+        return []
+    return into or _closest(own, value)
+
+
+def branches_followed(
+    branches: Sequence[dict[str, Any]], value: dict[str, Any]
+) -> list[dict[str, Any]]:
+    """Return the branches of a union that an object follows, by its constants and its names.
+
+    Example:
+        >>> branches = [{"properties": {"number": {}}}, {"properties": {"iban": {}}}]
+        >>> branches_followed(branches, {"iban": "DE02"})
+        [{'properties': {'iban': {}}}]
+    """
+    return _closest([one for one in branches if _agrees(one, value)] or branches, value)
+
+
+def _closest(branches: Sequence[dict[str, Any]], value: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return all branches that allow each field of a value, or the one that names most of them."""
+    if all_of_them := [one for one in branches if _declares(one, value)]:
+        return all_of_them
+    by_names = sorted(branches, key=lambda one: len(value.keys() & one["properties"].keys()))
+    return by_names[-1:]
+
+
+def _agrees(branch: dict[str, Any], value: dict[str, Any]) -> bool:
+    """Return whether a value has each constant of a branch, such as a value of a `Literal`."""
+    named: dict[str, Any] = branch.get("properties") or {}
+    tags = {
+        name: node["const"] for name, node in named.items() if is_object(node) and "const" in node
+    }
+    return all(value.get(name, tag) == tag for name, tag in tags.items())
+
+
+def _declares(branch: dict[str, Any], value: dict[str, Any]) -> bool:
+    """Return whether a branch allows all fields of a value."""
+    return _is_open(branch) or value.keys() <= branch["properties"].keys()
+
+
+def _is_open(branch: dict[str, Any]) -> bool:
+    """Return whether an object may have fields that the branch does not name."""
+    others = branch.get("additionalProperties") or branch.get("patternProperties")
+    return bool(others) or not branch.get("properties")
+
+
+def _unknown(
+    label: str,
+    name: str,
+    sent: dict[str, Any],
+    field: Field,
+    branches: Sequence[dict[str, Any]],
+) -> str | None:
+    """Return an issue about an unknown field, because most types would ignore it silently.
+
+    An object that takes any field may get a new one, unless the name seems to be misspelled.
+    """
+    declared = dict.fromkeys(key for one in branches for key in one.get("properties") or ())
+    known = (*field.shown, *declared)
+    if label in known:
+        return None
+    problem = f"There is no field {literal(name, 80)}"
+    outer, dot, inner = label.partition(".")
+    if dot and is_object(field.shown.get(outer)):
+        path = literal({outer: {inner.rpartition(".")[2]: "…"}}, 80)
+        return f"{problem}: to change a part of `{outer}`, send it as an object such as {path}."
+    if not (field.is_open or any(map(_is_open, branches))):
+        names = ", ".join(f"`{each}`" for each in declared)
+        return f"{problem}.{did_you_mean(label, known)} The fields are {names}."
+    near = near_miss(label, known, sent)
+    how = f"Did you mean `{near}`? To add a field of that name, send `{near}` with it."
+    return near and f"{problem}. {how}"
+
+
+def _unknown_inside(value: Any, field: Field) -> Iterator[Issue]:
+    """Yield an issue for each unknown field of a value that replaces the original, at any depth."""
+    new = field._replace(shown={}, original={})
+    if is_array(value):
+        lists = [one for one in alternatives(field.node, field.root) if "array" in kinds(one)]
+        for at, item in enumerate(value):
+            nodes: list[Any] = [element(one, at, field.root) or {} for one in lists]
+            path, name = (*field.path, at), f"{field.name}.{at}"
+            yield from _unknown_inside(
+                item, new._replace(name=name, node={"anyOf": nodes}, path=path)
+            )
+    elif is_object(value) and (branches := object_branches(field.node, field.root)):
+        branches = branches_followed(branches, value)
+        for label, item in value.items():
+            inner = new.member(label, branches)
+            problem = _unknown(label, inner.name, value, new, branches)
+            yield from [inner.issue(problem)] if problem else _unknown_inside(item, inner)
+
+
+def _read(text: str, field: Field) -> Any:
+    """Read a text for a field. An untyped field of a form has the type of its shown value."""
+    allowed, shown = kinds_of(field.node, field.root), field.shown
+    if allowed == ANY_KIND and field.from_form and shown is not None:
+        allowed = frozenset({kind_of(shown)})
+    if allowed & _NUMBERS:  # The type's own error is the best one for `1.5` in an `int` field.
+        allowed |= _NUMBERS
+    readable, source, why = allowed, _LITERALS.get(text.strip().casefold(), text), ""
+    if "string" in allowed:
+        kinds_shown = _NUMBERS if is_number(shown) else {kind_of(shown)}
+        stays = isinstance(shown, str) and allowed == ANY_KIND
+        readable = frozenset[str]() if stays else allowed & {*kinds_shown, "null"} - {"string"}
+        source = text
+    try:
+        parsed = read_json(source)
+        if isinstance(parsed, str) and "string" not in allowed:
+            parsed = read_json(parsed)
+        # A field that takes text may hold a decimal, such as `1.10`, whose digits a float loses.
+        is_exact = "string" not in allowed or not is_number(parsed) or json.dumps(parsed) == text
+        if kind_of(parsed) in readable and is_exact:
+            return parsed
+    except NotJsonError as error:
+        why = f" ({error})" if allowed & {"array", "object"} else ""
+    if "string" in allowed:
+        return text
+    expected = " or ".join(words for kind, words in _EXPECTED.items() if kind in allowed)
+    raise UnreadableError(f"expects {expected}, not {literal(text, 80)}{why}")

@@ -1,0 +1,301 @@
+"""The record of a review, from which clients, reviewers and programs get their renderings.
+
+A `Question` is the record with the functions that check its answers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Annotated, Any, Literal, NotRequired
+
+from typing_extensions import TypedDict
+
+from graph_retry._core.ground.issues import SHOWN_ISSUES, cut
+from graph_retry._core.output.validator import Checked
+from graph_retry._core.params.codec import ParamsCodec
+from graph_retry._core.params.patch import Encoded
+from graph_retry.records import Attempt, Failure, Issue, Repair, shown_record
+
+_KEYS = {"attempt": "attempt_count"}
+"""The keys in an interrupt's value that differ from the names of their fields."""
+
+NOT_APPLIED = "Not applied: "
+"""The beginning of a headline that tells why the last answer was refused."""
+
+_ELSEWHERE = ("thread_id", "value", "history")
+"""Fields that are not part of an interrupt's value."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """The rules for showing one field of a review to people and programs.
+
+    `most` is the highest number of characters, or of items in a list, in an interrupt's value. If a
+    field has a `heading`, then descriptions, the console and the page show the field under this
+    heading. If a field has a `private` kind, the option `redact` redacts the field as params, as an
+    output or as plain text.
+    """
+
+    most: int | None = None
+    heading: str | None = None
+    private: Literal["params", "output", "text"] | None = None
+
+
+SHOWN = {
+    "issues": Shown(most=SHOWN_ISSUES),
+    "raw_output": Shown(most=2_000),
+    "reasoning": Shown(most=2_000, heading="The model's reasoning"),
+    "output": Shown(private="output"),
+    "params": Shown(private="params"),
+    "suggested_params": Shown(private="params"),
+    "alternatives": Shown(private="params"),
+    "problem": Shown(most=2_000, private="text"),
+    "answer_issues": Shown(most=SHOWN_ISSUES),
+    "note": Shown(most=1_000, private="text"),
+    "repairs": Shown(most=20),
+}
+"""How fields are shown. A field without an entry is neither cut nor redacted."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Review:
+    """One open question: a failure or a valid output, its params, and the suggested change.
+
+    A valid output has no `failure`, and an empty `error`. `output` is the output that a person may
+    take: a valid one by `approve`, an invalid one by `accept`. `alternatives` are params to choose
+    from, the suggested ones first; usually the list is empty. `reasoning` has the model's thoughts
+    before its answer. `note` has the reason why automation stopped. `problem` has the reason why
+    the last answer was not applied, and `answer_issues` has the reasons by field. `diff` has the
+    changes of the suggestion, or the changes of this attempt if there is no suggestion. Times are
+    in ISO 8601 and UTC: `asked_at`, `expires_at` (None if the review never expires) and
+    `deferred_until` (None if nobody deferred the review). `value` is the whole value of the
+    LangGraph interrupt. `history` is the ledger so far. The ledger is empty if the call's own state
+    cannot be read, as in the inbox of a server.
+    """
+
+    thread_id: str | None = None
+    review_id: str
+    function_name: str
+    attempt: int
+    error: str = ""
+    failure: Failure | None
+    issues: list[Issue] = field(default_factory=list[Issue])
+    raw_output: str | None = None
+    reasoning: str | None = None
+    output: Any = None
+    params: dict[str, Any]
+    suggested_params: dict[str, Any] | None = None
+    suggested_by: str | None = None
+    alternatives: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    diff: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    problem: str | None = None
+    answer_issues: list[Issue] = field(default_factory=list[Issue])
+    asked_at: str | None = None
+    expires_at: str | None = None
+    deferred_until: str | None = None
+    labels: dict[str, str] = field(default_factory=dict[str, str])
+    note: str | None = None
+    repairs: list[Repair] = field(default_factory=list[Repair])
+    lossless: bool | None = None
+    redacted: bool = False
+    value: dict[str, Any] = field(default_factory=dict[str, Any], repr=False)
+    history: list[Attempt] = field(default_factory=list[Attempt], repr=False)
+
+    @property
+    def headline(self) -> str:
+        """The subject of the review in a few words: function, attempt and error class."""
+        if self.failure is None:
+            return f"{self.function_name} awaits approval (attempt {self.attempt})"
+        return f"{self.function_name} failed (attempt {self.attempt}): {self.failure['type']}"
+
+    @property
+    def title(self) -> str:
+        """The headline and a short id of the question, which forms show and send back."""
+        return f"{self.headline} [{self.review_id[:6]}]"
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """The params that a person approves or edits: the suggested ones, if there are any."""
+        return self.params if self.suggested_params is None else self.suggested_params
+
+    @property
+    def quoted(self) -> list[tuple[str, str]]:
+        """The heading and the text of each field that has a heading and is not empty."""
+        facts = ((shown.heading, getattr(self, name)) for name, shown in SHOWN.items())
+        return [
+            (heading, fact if isinstance(fact, str) else json.dumps(fact, ensure_ascii=False))
+            for heading, fact in facts
+            if heading and fact
+        ]
+
+    @property
+    def allowed_decisions(self) -> list[str]:
+        """The decisions that this question offers, such as `approve`."""
+        return list(self.value["review_configs"][0]["allowed_decisions"])
+
+    @property
+    def params_schema(self) -> dict[str, Any] | None:
+        """The JSON Schema of an edit's params, all optional; None if edits are not allowed."""
+        return self._part("params")
+
+    @property
+    def output_schema(self) -> dict[str, Any] | None:
+        """The JSON Schema of an output; None if `respond` is not allowed."""
+        return self._part("output")
+
+    def _part(self, name: str) -> dict[str, Any] | None:
+        parts: dict[str, Any] = self.value["response_schema"].get("$defs", {})
+        return parts.get(name)
+
+
+_IN_VALUE = {
+    known.name: _KEYS.get(known.name, known.name)
+    for known in fields(Review)
+    if known.name not in _ELSEWHERE
+}
+
+IN_JSON = ("thread_id", *_IN_VALUE)
+"""The fields of a review as JSON."""
+
+
+def in_value(review: Review) -> dict[str, Any]:
+    """Return the record as a part of an interrupt's value."""
+    return {key: getattr(review, name) for name, key in _IN_VALUE.items()}
+
+
+def parts_of(
+    value: dict[str, Any], history: list[Attempt], thread_id: str | None
+) -> dict[str, Any]:
+    """Return the arguments for `Review` from an interrupt's value; missing ones get defaults."""
+    return {
+        **{name: value[key] for name, key in _IN_VALUE.items() if key in value},
+        "thread_id": thread_id,
+        "value": value,
+        "history": list(map(shown_record, history)),
+    }
+
+
+async def accept_output(output: Any) -> Checked:
+    """Accept any output, because the caller of the node asked for no type."""
+    return Checked(value=output, jsonable=output)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question(Review):
+    """One open review of one attempt, before anything in it is cut or redacted.
+
+    `types` and `suggested_types` are the types maps of the encoded params. `takes_output` means
+    that a person may take an output: a valid one, or an invalid one in JSON. `read` holds that
+    output under `value`. `part_to_change` returns the part of that output onto which changes are
+    merged; the merged part is then the answer. `allowed` lists the allowed decisions; None allows
+    all. `used_up` is the reason why no attempt is left. `locked` names params that a person must
+    not change. `check_output` validates an output that a person supplies.
+    `with_comment` adds a comment to the params; it is None if the params have no field for a
+    comment. `seen_decisions` has the ids of decisions that are already applied.
+    """
+
+    codec: ParamsCodec[Any]
+    types: dict[str, str] = field(default_factory=dict[str, str])
+    suggested_types: dict[str, str] = field(default_factory=dict[str, str])
+    types_of_alternatives: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
+    takes_output: bool = False
+    read: dict[str, Any] | None = None
+    part_to_change: Callable[[Any], Any] = field(default=lambda output: output)
+    allowed: tuple[str, ...] | None = None
+    used_up: str | None = None
+    locked: tuple[str, ...] = ()
+    schema_of_output: dict[str, Any] | None = None
+    check_output: Callable[[Any], Awaitable[Checked]] = accept_output
+    with_comment: Callable[[str], Encoded] | None = None
+    seen_decisions: tuple[str, ...] = ()
+    redact: Callable[[str], str] | None = None
+
+    def has_title(self, title: str) -> bool:
+        """Return whether a title belongs to this question; the id in the title is optional."""
+        known = (self.title, self.headline.strip(), self.function_name.strip())
+        asked_again = title.startswith(NOT_APPLIED) and title.endswith(f" — {self.title}")
+        return asked_again or title.strip() in known
+
+    @property
+    def shown_types(self) -> dict[str, str]:
+        """The types map of `shown`, which holds the suggested params if there are any."""
+        return self.types if self.suggested_params is None else self.suggested_types
+
+
+MAX_PROBLEM = 2_000
+"""Maximum characters of a refusal's text."""
+
+ValidDecisionType = Literal["approve", "edit", "reject", "respond", "comment", "defer", "assign"]
+"""The decisions after which an output is always of the type that the call asked for."""
+
+DecisionType = Literal[ValidDecisionType, "accept"]
+
+
+AnyReview = Annotated[Review, "a review, as `pending_reviews` and `notify` give it"]
+NotifyFunction = Annotated[
+    Callable[[Review], Any], "a function `(review)`, such as `Slack(links, webhook)`"
+]
+"""A function that is called with each question, sync or async."""
+
+
+class Decision(TypedDict):
+    """The decision of a person or an agent about one review.
+
+    For an edit, `params` has the changed fields, which are merged onto the shown params. To
+    respond, `output` is a whole output, which is validated like the model's; `changes` and
+    `replace` change a part of the output that was read. For an approval, `choice` is the number of
+    an alternative. `message` is the reason of a decision, or the text of a comment for the model.
+    `until` (defer) is a time in ISO 8601. `to` (assign) is a person's name. `attempt` and
+    `review_id` bind the decision to one question. A second delivery of the decision has the same
+    `decision_id`. `by` is the author. `channel` is the client. If no channel is given, the form of
+    the answer shows the client.
+    """
+
+    type: DecisionType
+    params: NotRequired[Any]
+    message: NotRequired[str | None]
+    output: NotRequired[Any]
+    choice: NotRequired[int]
+    changes: NotRequired[dict[str, Any]]
+    replace: NotRequired[dict[str, str]]
+    until: NotRequired[str]
+    to: NotRequired[str]
+    attempt: NotRequired[int]
+    review_id: NotRequired[str]
+    decision_id: NotRequired[str]
+    by: NotRequired[str]
+    channel: NotRequired[str]
+
+
+@dataclass
+class Reading:
+    """An answer while it is read, and the decision that was found in the answer.
+
+    `offered` lists the decisions that the question offers. A client may send back the `titles` of
+    questions. `from_form` means that the values of the decision came through text boxes.
+    """
+
+    offered: Sequence[str]
+    titles: list[Any] = field(default_factory=list[Any])
+    from_form: bool = False
+    decision: Decision = field(default_factory=lambda: Decision(type="reject"))
+
+
+class Refused(ValueError):
+    """An answer that cannot be applied; `problem` gives the reason and the remedy.
+
+    `kept` has the fields of a form that could be read; the next question shows these fields as the
+    person typed them. `issues` has the reasons by field. Each reason names its field by a JSON
+    Pointer into the params or the output of the answer.
+    """
+
+    def __init__(
+        self, problem: str, kept: dict[str, Any] | None = None, issues: Sequence[Issue] = ()
+    ) -> None:
+        """Cut the text and the issues to their limits."""
+        self.problem = cut(problem, MAX_PROBLEM)
+        super().__init__(self.problem)
+        self.kept = kept or {}
+        self.issues = list(issues[:SHOWN_ISSUES])

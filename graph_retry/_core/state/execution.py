@@ -1,0 +1,262 @@
+"""The calls that one execution of a task makes, and their runs that have not ended.
+
+A node ends at its first pause or error. Other calls of the node may go on, in asyncio tasks or
+threads. A pausing call waits for them. If the node is run again while one of them still runs, the
+new run of that call waits for it. (Observed with `asyncio.gather`, a semaphore, the threads of
+`ToolNode` and LangGraph's `RetryPolicy`.)
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from asyncio import CancelledError
+from collections import Counter, defaultdict
+from collections.abc import Generator
+from concurrent.futures import Future
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Any
+from weakref import WeakSet, WeakValueDictionary
+
+from graph_retry._core.ground.functions.awaiting import SharedReads, waited
+from graph_retry._core.params.patch import Encoded
+from graph_retry._core.state.identity import Made, body_of
+from graph_retry._core.state.namespaces import call_namespace_of
+from graph_retry.errors import ReplayMismatch
+
+_LOG = logging.getLogger("graph_retry")
+
+_PATIENCE = 60.0
+"""Seconds that a pausing call waits for the other calls of its task, and a call for its earlier
+run. The wait is limited because one of them may wait for this call. A model call still in flight
+then is made again on resume."""
+
+_LOOK_AGAIN = 1.0
+"""Seconds after which a wait looks again, because a run that is garbage never ends."""
+
+_lock = threading.RLock()
+"""Keeps sync calls in order, which one node may begin in several threads at once."""
+
+_newest: WeakValueDictionary[tuple[str, str], Slot] = WeakValueDictionary()
+"""The newest run of each call in this process, by thread and namespace."""
+
+
+class Running:
+    """Runs of calls that have not ended, and the wait until there is none."""
+
+    def __init__(self) -> None:
+        self._runs: WeakSet[Slot] = WeakSet()
+        self._none: Future[None] = Future()
+
+    def __bool__(self) -> bool:
+        """Whether a call runs."""
+        return bool(self._runs)
+
+    def add(self, run: Slot) -> None:
+        """Note that a call runs, until `run` is garbage or `remove` is called."""
+        with _lock:
+            self._runs.add(run)
+            if self._none.done():
+                self._none = Future[None]()
+
+    def remove(self, run: Slot) -> None:
+        """Note that the run of a call has ended."""
+        with _lock:
+            self._runs.discard(run)
+            if not self._runs and not self._none.done():
+                self._none.set_result(None)
+
+    async def wait(self) -> None:
+        """Wait until no call runs.
+
+        The future is also waited for if it is done, so that the calls of a node ask in the order in
+        which they paused. A call that ends may let another begin, as with a semaphore.
+        """
+        ends = time.monotonic() + _PATIENCE
+        while await waited(self._none, _LOOK_AGAIN) and self and time.monotonic() < ends:
+            pass
+
+
+@dataclass
+class Execution:
+    """The calls that one execution of a task makes.
+
+    task, thread: The namespace of the task, and its thread; empty outside any thread.
+    reads: What the calls read of the thread that stays the same while the task runs.
+    begun: The number of calls that have begun, by namespace.
+    bodies: The functions of equal calls (see `body_of`), by namespace.
+    params_of_key: The first params of each call that has a key, by call name and key.
+    settled: The ids of reviews whose answers this run of the node has applied or refused.
+    running: The runs of calls that have not paused or ended.
+    order: The place of this execution among all of this process.
+    """
+
+    task: str = ""
+    thread: str = ""
+    reads: SharedReads = field(default_factory=SharedReads)
+    begun: Counter[str] = field(default_factory=Counter[str])
+    bodies: dict[str, set[Any]] = field(default_factory=lambda: defaultdict(set[Any]))
+    params_of_key: dict[tuple[str, str], Encoded] = field(default_factory=dict[Any, Encoded])
+    settled: set[str] = field(default_factory=set[str])
+    running: Running = field(default_factory=Running)
+    order: int = field(default_factory=count().__next__)
+
+    def begin(self, made: Made) -> Slot:
+        """Count a call that begins, and return its slot; the call runs from now on.
+
+        Raises:
+            ReplayMismatch: If a newer execution of the task makes the call.
+            ValueError: If the key of the call also names a call with other params.
+        """
+        slot = Slot(self)
+        with _lock:
+            self._place(slot, made)
+            slot.start()
+        return slot
+
+    def begin_beside(self, slot: Slot, made: Made) -> None:
+        """Count a call again that had got the task's namespace, where a different call is saved."""
+        with _lock:
+            self.begun[self.task] -= 1
+            self._place(slot, made)
+
+    def _place(self, slot: Slot, made: Made) -> None:
+        slot.namespace = self._counted(made)
+        before = _newest.get((self.thread, slot.namespace))
+        if before is not None and before.execution.order > self.order:
+            raise _replaced(slot.namespace)
+        slot.before, _newest[self.thread, slot.namespace] = before, slot
+
+    def _counted(self, made: Made) -> str:
+        identity: str | None = None
+        # A lone call gets the task's namespace.
+        if not made.is_task or self.begun[self.task]:
+            # If user code passes its config to several retry nodes, each looks like the task.
+            made = replace(made, is_task=False) if made.is_task else made
+            identity = made.identity
+        if identity is None or made.params is None:
+            self.begun[self.task] += 1
+            return self.task
+        name, key = made.name, made.key
+        known = self.params_of_key.setdefault((name, key), made.params) if key else made.params
+        if known != made.params:
+            raise ValueError(
+                f"`key={key!r}` names two calls of `{name}` with different params in one node: "
+                "give each call a key of its own."
+            )
+        namespace = call_namespace_of(self.task, name, identity)
+        self._compare_bodies(namespace, made)
+        number = self.begun[namespace]
+        own = call_namespace_of(self.task, name, identity, number) if number else namespace
+        self.begun.update({namespace, own})
+        return own
+
+    def _compare_bodies(self, namespace: str, made: Made) -> None:
+        """Warn if calls of different functions are equal.
+
+        A warning is enough, because a new version of the same function has a different body as
+        well, and must still find its calls.
+        """
+        bodies, body = self.bodies[namespace], body_of(made.llm_call)
+        if len(bodies) == 1 and body not in bodies:
+            _LOG.warning(
+                "two calls of `%s` in this node have equal params and different functions, so only "
+                "their order distinguishes them: give each call a `name=` or `key=` of its own.",
+                made.name,
+            )
+        bodies.add(body)
+
+
+@dataclass(eq=False)
+class Slot:
+    """A run of a call, and the place of the call's state.
+
+    execution: The execution of the task that makes the call.
+    namespace: The namespace of the call; empty if LangGraph itself has to choose it.
+    is_saved: Whether the namespace has a checkpoint.
+    past: The state of the call before a fork. None if this run need not copy that state.
+    note: A warning for reviewers that this new call may be meant to continue a waiting call.
+    running: This run, while it has not ended.
+    before: The earlier run of the call, if it may not have ended.
+    is_replaced: Whether a newer run of the call has begun, so that this run must save nothing.
+    """
+
+    execution: Execution = field(default_factory=Execution)
+    namespace: str = ""
+    is_saved: bool = False
+    past: dict[str, Any] | None = None
+    note: str | None = None
+    running: Running = field(default_factory=Running)
+    before: Slot | None = None
+    is_replaced: bool = False
+
+    async def take_over(self) -> None:
+        """Wait until the earlier run of the call has paused or ended, and replace it."""
+        before, self.before = self.before, None
+        if before is not None:
+            if before.running:
+                _LOG.warning("an earlier run of a call still runs (%s): waiting.", self.namespace)
+                await before.running.wait()
+            before.is_replaced = True
+
+    def check(self) -> None:
+        """Refuse to go on if a newer run has taken over. It would lose what this run saves.
+
+        Raises:
+            ReplayMismatch: If a newer run of the call has begun.
+        """
+        if self.is_replaced:
+            raise _replaced(self.namespace)
+
+    def start(self) -> None:
+        """Note that the call runs, until the slot is garbage or `end` is called."""
+        self.running.add(self)
+        self.execution.running.add(self)
+
+    def end(self) -> None:
+        """Note that the run of the call has paused or ended."""
+        self.running.remove(self)
+        self.execution.running.remove(self)
+
+    async def pause(self) -> None:
+        """Note that the run has paused, and wait until all calls of the task paused or ended.
+
+        Under `asyncio.gather`, the first call that pauses ends the task. The result of a model call
+        that still runs would be lost if the process ended then.
+        """
+        self.end()
+        try:
+            await self.execution.running.wait()
+        except CancelledError:
+            _LOG.warning(
+                "the pause of a call (%s) was cancelled while it waited for other calls of its "
+                "node: its review is saved, and is shown when the node makes the call again. To "
+                "limit the time of a call, use `timeout=` and not `asyncio.wait_for`.",
+                self.namespace,
+            )
+            raise
+
+    @contextmanager
+    def ended_by_errors(self) -> Generator[None, None, None]:
+        """Note that the run has ended if an error keeps it from going on."""
+        with ExitStack() as on_error:
+            on_error.callback(self.end)
+            yield
+            on_error.pop_all()
+
+    @contextmanager
+    def parked(self) -> Generator[None, None, None]:
+        """Note that the run does not go on while the reader of its stream has a part of it."""
+        self.end()
+        yield
+        self.start()
+
+
+def _replaced(namespace: str) -> ReplayMismatch:
+    return ReplayMismatch(
+        f"the node of this call ({namespace}) had ended, and was run again meanwhile: the newer "
+        "run makes the call. Await all calls of a node before it ends."
+    )

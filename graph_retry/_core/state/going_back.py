@@ -1,0 +1,212 @@
+"""Go back: read an answer about an earlier attempt, and continue the calls of a forked thread.
+
+A fork of a thread makes its calls again. Each of them continues the call that was made before the
+fork, if there is one, and one of them may get an answer about an earlier attempt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, cast
+from uuid import uuid4
+
+from langgraph.graph import START
+from langgraph.types import Overwrite
+from typing_extensions import TypedDict
+
+from graph_retry._core.ground.json import is_object
+from graph_retry._core.params.patch import Encoded
+from graph_retry._core.review.deadline import now
+from graph_retry._core.review.decisions import ROWS
+from graph_retry._core.state.attempts import located, params_at, records_in
+from graph_retry._core.state.identity import Made, changed_fields, first_params
+from graph_retry._core.state.namespaces import around, outermost, without_task_ids
+from graph_retry._core.state.position import ANSWER, LOOP, Loop, OpenReview, fresh_review, loop_of
+from graph_retry.records import Attempt, Failure
+
+REWIND = "rewind"
+_SUCCEEDED: Failure = {"kind": "rejected_input", "type": "Rewound", "message": "it succeeded"}
+
+_NEVER_ASKED = 0
+"""The round of a review that only holds the answer of a rewind; the first question is round 1."""
+
+
+class RewindRefused(ValueError):
+    """A rewind cannot be applied. `rewind` then restores the thread, and raises a `ValueError`."""
+
+    def __str__(self) -> str:
+        return f"this rewind is refused: {self.args[0]}"
+
+
+class Fork(NamedTuple):
+    """An answer about an earlier attempt.
+
+    answer: The answer without its key `rewind`.
+    attempts: The ledger up to and including that attempt.
+    params: The params of that attempt.
+    again: Whether to make that attempt again, instead of deciding its review.
+    reason: The reason for the next attempt, for the ledger.
+    problem: The reason why the answer must be refused; None if the answer can be applied.
+    """
+
+    answer: dict[str, Any]
+    attempts: list[Attempt]
+    params: Encoded
+    again: bool
+    reason: str
+    problem: str | None
+
+    def kept(self, decision: dict[str, Any]) -> list[Attempt]:
+        """Return the attempts up to the answered one, which gets the decision.
+
+        An attempt that is made again is removed from the ledger.
+        """
+        if self.again and any(ROWS[decision["type"]].calls):
+            return self.attempts[:-1]
+        last: Any = {**self.attempts[-1], "decision": decision}
+        return [*self.attempts[:-1], last]
+
+
+def goes_back(answer: Any) -> bool:
+    """Return whether an answer has the key `rewind`, and may be about an earlier attempt."""
+    return is_object(answer) and REWIND in answer
+
+
+def fork_of(answer: Any, attempts: list[Attempt]) -> Fork | None:
+    """Read `{…, "rewind": {"attempt": 2, "again": true}}`. Any other answer gives None.
+
+    An attempt that is not in the ledger also gives None. The answer is then judged as an answer to
+    the open review, which ignores the key `rewind`.
+    """
+    asked: Any = answer.get(REWIND) if is_object(answer) else None
+    number: Any = asked.get("attempt") if is_object(asked) else None
+    if type(number) is not int or not 1 <= number <= len(attempts):
+        return None
+    said = {key: value for key, value in answer.items() if key != REWIND}
+    record = attempts[number - 1]
+    before = [*attempts[: number - 1], cast("Attempt", {**record, "decision": None})]
+    if record["failure"] is None:
+        before[-1]["failure"] = _SUCCEEDED
+    params = params_at(attempts, number)
+    reason = f"went back from attempt {attempts[-1]['number']}"
+    gone = record["kept_in"] is not None or params is None
+    problem = (
+        f"attempt {number} cannot be gone back to, since the checkpoint that kept it was deleted: "
+        "name another one, or answer without `rewind`"
+    )
+    return Fork(
+        said,
+        before,
+        params or Encoded({}, {}),
+        bool(asked.get("again")),
+        reason,
+        problem if gone else None,
+    )
+
+
+def forked(loop: Loop, params: Encoded) -> Loop:
+    """Return the position from which an answer that goes back continues, with the attempt's types.
+
+    The position has no suggestion. Its summary of records outside state is empty, because state
+    then has the whole ledger.
+    """
+    review = loop["review"]
+    assert review is not None  # noqa: S101
+    bare: Any = {**review, "suggested": None, "suggested_types": {}, "suggested_by": None}
+    there: Loop = {**loop, "types": params.types, "seen": [], "spent": None}
+    return {**there, "review": bare, "fork": review["review_id"]}
+
+
+def is_reopened(loop: Loop) -> bool:
+    """Return whether the call had ended, and was reopened by `reopened`."""
+    return loop["review"] is not None and loop["review"]["round"] == _NEVER_ASKED
+
+
+def reopened(state: Mapping[str, Any]) -> Loop:
+    """Return the position of a finished call that is reopened for an answer that goes back.
+
+    The review of this position was never asked. Therefore an invalid answer repeats no question.
+    """
+    review: OpenReview = {**fresh_review(str(uuid4())), "round": _NEVER_ASKED, "asked_at": now()}
+    return {**loop_of(state), "next": "review", "review": review}
+
+
+class ForkNote(TypedDict):
+    """A message from a fork to the calls that run in it.
+
+    `root` is the id of the forked checkpoint of the outermost graph. If `answer` is given, the call
+    whose namespace is `call` is resumed with that answer.
+    """
+
+    root: str
+    call: str
+    answer: dict[str, Any] | None
+
+
+@dataclass(frozen=True)
+class PastCalls:
+    """The calls that were made from the checkpoint of a fork, for the calls of one run.
+
+    states: The newest state of each of these calls, by namespace, oldest call first.
+    taken: The calls of the fork that continue one of them already, by that one. All are namespaces.
+    """
+
+    fork: ForkNote
+    states: dict[str, dict[str, Any]]
+    taken: dict[str | None, str]
+
+    def continued_by(self, made: Made, task: str, namespace: str) -> dict[str, Any] | None:
+        """Return the state that a call had before the fork; None if there is no earlier state.
+
+        The earlier call has the same name, task path and identity. Equal calls differ in the
+        numbers in their namespaces; those of a loop are matched in order, each only once.
+
+        Raises:
+            ValueError: If a call should be rewound, but the node now calls with different params.
+        """
+        name, rewound, here = made.name, self.fork["call"], without_task_ids(namespace)
+        if made.task_path is None:
+            raise RewindRefused(f"LangGraph does not tell in which branch `{name}` is called.")
+        there = {
+            place: values
+            for place, values in self.states.items()
+            if task not in (place, around(place))  # Calls of the same task find their state.
+            and loop_of(values)["task_path"] == made.task_path
+            and [each.get("name", name) for each in records_in(values)[-1:]] == [name]
+        }
+        same = [place for place in there if loop_of(there[place])["identity"] == made.identity]
+        # A lone retry node is known by its task, whatever its params are today. The params may come
+        # from the output of the rewound call only in the same task of the outermost graph.
+        if namespace == task and [*map(without_task_ids, there)] == [here]:
+            independent = outermost(rewound) != outermost(*there)
+            same = [*there] if independent or rewound in there else same
+        free = [place for place in same if self.taken.get(place, namespace) == namespace]
+        exact = (place for place in free if without_task_ids(place) == here)
+        place = next(exact, next(iter(free), None))
+        if place is None:
+            if self.fork["answer"] is not None and rewound in there.keys() - self.taken:
+                fields = changed_fields(first_params(there[rewound], "params") or {}, made.params)
+                raise RewindRefused(
+                    f"the node calls `{name}` with other params now (they differ in {fields}), so "
+                    "it is not known to be the same call. Give the call a `key=` that stays the "
+                    "same, or the node the params that it had."
+                )
+            return None
+        self.taken[place] = namespace
+        values = located(there[place], place)
+        loop = cast("Loop", {**loop_of(values), "continues": place})
+        if place != rewound or self.fork["answer"] is None:
+            return {**values, LOOP: loop}
+        answer, count = self.fork["answer"], len(records_in(values))
+        # A client may send a number without having read the ledger.
+        if not 1 <= (number := answer[REWIND]["attempt"]) <= count:
+            raise RewindRefused(f"`attempt` is {number}, and the call has {count}.")
+        again: Loop = {**reopened(values), "continues": place}
+        return {**values, LOOP: again, ANSWER: {"value": answer}}
+
+
+def continued(past: Mapping[str, Any], attempts_key: str) -> dict[str, Any]:
+    """Return the state update that restores a call's earlier state."""
+    kept = {key: value for key, value in past.items() if ":" not in key and key != START}
+    return {**kept, attempts_key: Overwrite(past.get(attempts_key))}

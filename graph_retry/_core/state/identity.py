@@ -1,0 +1,173 @@
+"""The identity of a call, which tells it from all other calls of its task.
+
+A call is identified by its task, its name and its identity. The identity is a digest of its `key`
+or, without a key, of its encoded first params. Equal calls of one task are numbered. One exact
+lookup finds a saved call in any order of calls, because the call's namespace holds all of these.
+A call with different params is a different call.
+
+If a crash ends a graph before its first step, LangGraph has saved only the input of the graph,
+under the channel `START`. This was observed by killing processes at that point.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import CodeType
+from typing import Any
+
+from langgraph.graph import START
+from langgraph.types import Command
+
+from graph_retry._core.ground.functions.calling import unwrapped
+from graph_retry._core.ground.json import digest, is_object
+from graph_retry._core.params.codec import ParamsCodec
+from graph_retry._core.params.fields import fields_of
+from graph_retry._core.params.patch import Encoded
+from graph_retry._core.state.attempts import params_at, readable, records_in
+from graph_retry._core.state.position import LOOP, Loop, fresh_loop, loop_of
+
+
+def identity_of(params: Encoded, key: str | None = None) -> str:
+    """Return a call's identity: a digest of its key or, without a key, of its first params."""
+    return digest(*params) if key is None else digest(key)
+
+
+def body_of(function: Any) -> tuple[CodeType | None, int]:
+    """Return the code of a function and the id of the object whose method it is.
+
+    A lambda that is made again has the same code. An object that is no function has no code.
+
+    Example:
+        >>> body_of(lambda text: text.upper()) == body_of(lambda text: text.lower())
+        False
+    """
+    function, owner = unwrapped(function), None
+    if inspect.ismethod(function):
+        function, owner = function.__func__, function.__self__
+    return function.__code__ if inspect.isfunction(function) else None, id(owner)
+
+
+def changed_fields(before: Mapping[str, Any], params: Encoded | None) -> str:
+    """Return the names of the top-level fields in which params differ from earlier ones.
+
+    Example:
+        >>> changed_fields({"city": "Rome", "at": 1}, Encoded({"city": "Rome", "at": 2}, {}))
+        '`at`'
+    """
+    after: Mapping[str, Any] = params.view if params else {}
+    names = dict.fromkeys([*before, *after])
+    changed = (f"`{name}`" for name in names if before.get(name, ...) != after.get(name, ...))
+    return ", ".join(changed) or "their types"
+
+
+def first_params(values: Mapping[str, Any], params_key: str) -> dict[str, Any] | None:
+    """Return the params that a saved call started with; None if `values` is no call's state."""
+    values = values.get(START) or values
+    first = params_at(readable(records_in(values)), 1)
+    return loop_of(values)["given"] or (first and first.view) or values.get(params_key)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Made:
+    """A call that a function or a retry node is about to make.
+
+    name, key: The call's name, and the option `key`, which may be None.
+    keys: The names of the state keys.
+    llm_call: The user's function.
+    given: The input of the loop. The input from a function already holds encoded params.
+    task_path: The path of nodes that leads to the task, without ids; None if it is not known.
+    is_task: Whether the task is a retry node that LangGraph runs. Such a task has only one call.
+        The call can continue even if its input does not contain the params.
+    """
+
+    name: str
+    key: str | None
+    keys: Mapping[str, str]
+    codec: ParamsCodec[Any]
+    llm_call: Any
+    given: Any
+    task_path: str | None
+    is_task: bool
+
+    @cached_property
+    def values(self) -> Mapping[str, Any] | None:
+        """The input by state key; None if the input is `None` or a `Command`.
+
+        The state of the outer graph may still hold the `attempts` of an earlier call. If that call
+        was `exhausted`, its attempts are left out, because the new call must begin at attempt 1.
+        """
+        if self.given is None or isinstance(self.given, Command):
+            return None
+        values: Mapping[str, Any] = fields_of(self.given)
+        if not is_object(self.given):
+            values = {key: item for key, item in values.items() if item is not None}
+        status, attempts = self.keys["status"], self.keys["attempts"]
+        if values.get(status) == "exhausted" and not _asks_for_more(values.get(attempts)):
+            values = {**values, attempts: []}
+        return values if values or is_object(self.given) else None
+
+    @cached_property
+    def identity(self) -> str | None:
+        """The identity of the call; None if its params are not known.
+
+        A retry node that user code invokes is identified by the params that it receives, without
+        defaults, because a `default_factory` may return a new value in each run.
+        """
+        if self.values is None or self.params is None:
+            return None
+        if LOOP in self.values:
+            return str(self.values[LOOP]["identity"])
+        as_known = self.params if self.is_task else self.codec.given(*self._as_given(self.values))
+        return identity_of(as_known)
+
+    @cached_property
+    def params(self) -> Encoded | None:
+        """The encoded params that the call starts with; None if the input does not contain them.
+
+        Raises:
+            TypeError: If they cannot be encoded, and the call is not the only one of its task.
+            ValueError: In the same case.
+        """
+        if self.values is None:
+            return None
+        if (loop := self.values.get(LOOP)) is not None:
+            return Encoded(self.values[self.keys["params"]], loop["types"])
+        try:
+            return self.codec.load(*self._as_given(self.values))
+        except (TypeError, ValueError):
+            # A saved call uses its saved params. A new call raises the error in its step `call`.
+            if not self.is_task:
+                raise
+            return None
+
+    def _as_given(self, values: Mapping[str, Any]) -> tuple[Any, dict[str, str]]:
+        """Return the params in the input, and the types of their parts.
+
+        The types are known only if the input also holds an attempt that is not finished.
+        """
+        attempts: Sequence[Mapping[str, Any]] = values.get(self.keys["attempts"]) or []
+        types: dict[str, str] = attempts[-1]["params_types"] if _asks_for_more(attempts) else {}
+        return values.get(self.keys["params"]), types
+
+    def first_state(self, waits: Loop | None = None) -> Any:
+        """Return the input for the first checkpoint, with encoded params and the call's identity.
+
+        A later run uses the saved params. `waits` is the position of a call that already waits.
+        Each checkpoint of a call holds its position, also if its params cannot be encoded.
+        """
+        if self.values is None or LOOP in self.values:
+            return self.given
+        loop = {**(waits or fresh_loop()), "identity": self.identity}
+        if self.params is None:
+            return {**self.values, LOOP: loop}
+        loop["types"] = self.params.types
+        return {**self.values, self.keys["params"]: self.params.view, LOOP: loop}
+
+
+def _asks_for_more(attempts: Sequence[Mapping[str, Any]] | None) -> bool:
+    """Return whether the last attempt of an input is still to be made, or still to be reviewed."""
+    last: Mapping[str, Any] = attempts[-1] if attempts else {}
+    return last.get("status") == "running" or bool(last.get("to_review"))

@@ -1,0 +1,98 @@
+"""Parse and build checkpoint namespaces. No other module does this.
+
+LangGraph saves the outermost graph under the empty namespace, and a subgraph of one of its tasks
+under `node:task_id`. Each further level appends `|node:task_id`. If a task invokes several
+subgraphs, `|1`, `|2`, … is appended as well. Task ids are UUIDs. These facts were read in
+`langgraph.pregel._algo` and in the checkpoints of nested graphs.
+
+The call of a function is not a node. Therefore graph-retry appends its own part, `|name:identity`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from graph_retry._core.ground.on_demand import lazy
+
+_BETWEEN, _BEFORE_ID = "|", ":"
+_UUID = lazy(r"[0-9a-f-]{36}")
+_TASK_ID = lazy(r":[0-9a-f-]{36}(?=\||$)")
+
+
+class Part(NamedTuple):
+    """A part of a namespace: a node's name and its task's id, or a call's name and its identity."""
+
+    name: str
+    id: str
+
+    @property
+    def is_task(self) -> bool:
+        """Whether the part belongs to a task of a graph, and not to a call of a function."""
+        return _UUID.fullmatch(self.id) is not None
+
+
+def parts_of(namespace: str) -> list[Part]:
+    """Return the parts of a namespace, outermost first, without the numbers of subgraphs.
+
+    Example:
+        >>> [part.name for part in parts_of("outer:1f0|ask:2e4|1")]
+        ['outer', 'ask']
+    """
+    parts = namespace.split(_BETWEEN) if namespace else []
+    return [
+        Part(*part.rpartition(_BEFORE_ID)[::2]) if _BEFORE_ID in part else Part(part, "")
+        for part in parts
+        if not part.isdigit()
+    ]
+
+
+def without_task_ids(namespace: str) -> str:
+    """Return a namespace without the ids of tasks, but with the numbers of subgraphs.
+
+    Example:
+        >>> without_task_ids("outer:01a202b9-959f-769c-8f43-4d60c3bb9df1|1|ask:9ae2")
+        'outer|1|ask:9ae2'
+    """
+    return _TASK_ID.sub("", namespace)
+
+
+def outermost(namespace: str) -> Part:
+    """Return the first part of a namespace: the node and the task of the outermost graph."""
+    return next(iter(parts_of(namespace)), Part("", ""))
+
+
+def around(namespace: str) -> str:
+    """Return the enclosing namespace, which is the given one without its last part."""
+    return namespace.rpartition(_BETWEEN)[0]
+
+
+def moved(namespace: str, task: str) -> str:
+    """Return the namespace of the same call in a different task of its node."""
+    return f"{task}{_BETWEEN}{namespace.rpartition(_BETWEEN)[2]}"
+
+
+def task_namespace(namespace: str, name: str, task_id: str) -> str:
+    """Return the namespace of a subgraph, for a task of the graph whose namespace is given."""
+    return f"{namespace}{_BETWEEN}{name}{_BEFORE_ID}{task_id}".removeprefix(_BETWEEN)
+
+
+def call_namespace_of(task: str, name: str, identity: str, number: int = 0) -> str:
+    """Return the namespace of a call's state; `number` distinguishes equal calls of one task.
+
+    Example:
+        >>> of = call_namespace_of
+        >>> of("ask:1f0", "guide", "9ae2"), of("ask:1f0", "a|b", "9ae2", 1)
+        ('ask:1f0|guide:9ae2', 'ask:1f0|a%7Cb:9ae2.1')
+    """
+    return f"{namesakes(task, name)}{identity}{f'.{number}' if number else ''}"
+
+
+def namesakes(task: str, name: str) -> str:
+    """Return the prefix that all calls of this name in a task have in their namespaces."""
+    spelled = name.replace("%", "%25").replace(_BETWEEN, "%7C").replace(_BEFORE_ID, "%3A")
+    return f"{task}{_BETWEEN}{spelled}{_BEFORE_ID}"
+
+
+def are_namesakes(one: str, other: str) -> bool:
+    """Return whether two namespaces belong to calls with the same name in the same task."""
+    return one.rpartition(_BEFORE_ID)[0] == other.rpartition(_BEFORE_ID)[0]

@@ -1,0 +1,166 @@
+"""The loop's own keys in graph state: its position, a written answer, the output under review.
+
+Beside these keys, state has the keys that users know (`params`, `output`, `status`, `attempts`).
+"""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from typing_extensions import TypedDict
+
+from graph_retry._core.ground.json import digest
+from graph_retry.records import Issue, Spent
+
+LOOP = "retry_loop"
+"""The state key of the position, a `Loop`."""
+
+ANSWER = "retry_answer"
+"""The state key of an answer that `resume` has written; None after a step has read it."""
+
+REVIEWED = "retry_output"
+"""The state key of a result that is not yet the call's output, as `{"value": …}`.
+
+The result may be one that the step `validate` has not judged, a valid output that waits for an
+approval, or an invalid output that `accept` may take. The key is not an output key of the graph,
+because nobody must mistake the result for the call's output.
+"""
+
+
+class OpenReview(TypedDict):
+    """The open question about an attempt. Times are ISO 8601 in UTC.
+
+    round: The number of this question about the attempt. The first is 1. The number grows whenever
+        the question is asked again.
+    suggested: The suggested params, as a JSON view.
+    suggested_types: The Python types of the suggested params.
+    suggested_by: The author of the suggested params, such as `hook:NAME`.
+    agents: The automatic reviewers that did not decide, each as `by`, `decision` and `problem`.
+        None means that no reviewer was asked yet.
+    note: The reason why automation stopped.
+    problem: The reason why the last answer was refused.
+    answer_issues: The problems of the last answer, by field of its params or output.
+    noted: Fields of the question that earlier decisions set, such as the time of a `defer`.
+    before: The earlier decisions, which left the review open.
+    asked_at: The time at which the question was first asked.
+    expires_at: The time at which the review expires; None if it never expires.
+    """
+
+    review_id: str
+    round: int
+    suggested: dict[str, Any] | None
+    suggested_types: dict[str, str]
+    suggested_by: str | None
+    agents: list[dict[str, Any]] | None
+    note: str | None
+    problem: str | None
+    answer_issues: list[Issue]
+    noted: dict[str, Any]
+    before: list[dict[str, Any]]
+    asked_at: str | None
+    expires_at: str | None
+
+
+class Loop(TypedDict):
+    """The loop's position: everything that a step needs beside the params and the ledger.
+
+    next: The step to run next.
+    types: The Python types of the params in state.
+    author: The author of these params, as the ledger names authors.
+    reason: The reason why the params were made.
+    automatic: The number of automatic revisions since a reviewer last decided.
+    output_types: The Python types of an output that was not validated.
+    review: The open question; None if nobody is asked.
+    fork: The id of the review at which somebody last went back to an earlier attempt.
+    identity: The identity of the call; see `identity.py`.
+    given: The call's original params, if lessons changed them before attempt 1.
+    origin: A part of idempotency keys, for calls that share a namespace.
+    task_path: The path of nodes that leads to the task of the call, without task ids.
+    note: A warning for reviewers that this call may be meant to continue a waiting call.
+    seen: The ids of decisions about attempts whose whole records are not in state.
+    spent: The budget that these attempts have used.
+    continues: The namespace of the call before a fork, if this call continues it.
+    stopped: The reason why the call ended as `exhausted`, and the remedy.
+    """
+
+    next: str
+    types: dict[str, str]
+    author: str
+    reason: str | None
+    automatic: int
+    output_types: dict[str, str]
+    review: OpenReview | None
+    fork: str | None
+    identity: str | None
+    given: dict[str, Any] | None
+    origin: str | None
+    task_path: str | None
+    note: str | None
+    seen: list[str]
+    spent: Spent | None
+    continues: str | None
+    stopped: str | None
+
+
+def fresh_loop() -> Loop:
+    """Return the position before the first attempt."""
+    return {
+        "next": "call",
+        "types": {},
+        "author": "caller",
+        "reason": None,
+        "automatic": 0,
+        "output_types": {},
+        "review": None,
+        "fork": None,
+        "identity": None,
+        "given": None,
+        "origin": None,
+        "task_path": None,
+        "note": None,
+        "seen": [],
+        "spent": None,
+        "continues": None,
+        "stopped": None,
+    }
+
+
+def review_id_of(attempt_key: str, round_: int) -> str:
+    """Return the id of a question about an attempt; `attempt_key` is its idempotency key.
+
+    `round_` grows, and the id changes, whenever the question is asked again.
+    """
+    return digest(attempt_key, round_)
+
+
+def fresh_review(review_id: str) -> OpenReview:
+    """Return a new question without suggestions or times."""
+    return {
+        "review_id": review_id,
+        "round": 1,
+        "suggested": None,
+        "suggested_types": {},
+        "suggested_by": None,
+        "agents": None,
+        "note": None,
+        "problem": None,
+        "answer_issues": [],
+        "noted": {},
+        "before": [],
+        "asked_at": None,
+        "expires_at": None,
+    }
+
+
+def loop_of(state: Mapping[str, Any]) -> Loop:
+    """Read the position from state. Keys that an older version did not save get initial values."""
+    loop = cast("Loop", {**fresh_loop(), **(state.get(LOOP) or {})})
+    if loop["review"]:
+        loop["review"] = cast("OpenReview", {**fresh_review(""), **loop["review"]})
+    return loop
+
+
+def is_open(values: Mapping[str, Any], review_id: str | None) -> bool:
+    """Return whether a call with this state still waits for an answer to this review."""
+    loop: Any = values.get(LOOP) or {}
+    asked: OpenReview | None = loop.get("review")
+    return values.get(ANSWER) is None and asked is not None and asked["review_id"] == review_id

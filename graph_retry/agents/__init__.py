@@ -1,0 +1,331 @@
+"""Middleware that retries and reviews model and tool calls of LangChain's agents.
+
+It needs the extra `agents`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from itertools import count
+from typing import Annotated, Any, Literal, NotRequired, Unpack, cast
+from uuid import uuid4
+
+from langchain.agents.middleware import (
+    AgentMiddleware,
+    AgentState,
+    ExtendedModelResponse,
+    ModelRequest,
+    ModelResponse,
+)
+from langchain.agents.middleware.types import OmitFromInput, PrivateStateAttr
+from langchain.agents.structured_output import StructuredOutputError
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, ToolMessage
+from langgraph.prebuilt.tool_node import ToolCallRequest
+from langgraph.types import Command
+
+from graph_retry._core.ground.functions.arguments import Size, checked
+from graph_retry._core.ground.functions.signatures import OnRetry
+from graph_retry._core.ground.wording import did_you_mean
+from graph_retry.agents._answer import AnswerValidator, carrying_answer, message_of_response
+from graph_retry.agents._order import check_order, misplaced
+from graph_retry.agents._request import (
+    AttemptRequest,
+    ModelParams,
+    RequestChangedError,
+    name_of_model,
+    params_of,
+    place_of,
+    requested,
+)
+from graph_retry.agents._tool_call import (
+    Args,
+    ToolArgs,
+    of_attempt,
+    result_of,
+    tool_message,
+    tool_options,
+    with_update,
+)
+from graph_retry.errors import CallCancelled
+from graph_retry.function import Call
+from graph_retry.options import RetryOptions, settle
+from graph_retry.records import Attempt, RepairLevel
+
+__all__ = ["Ledgers", "RetryMiddleware", "RetryState", "merge_ledgers"]
+
+Ledgers = dict[str, list[Attempt]]
+
+_ToolName = Annotated[str, "the name of a tool, a text such as `tool.name`"]
+_LOG = logging.getLogger("graph_retry")
+_ASK = "Answer again: call the tools with arguments that fit, or give the response that is wanted."
+
+
+@checked
+def merge_ledgers(ledgers: Ledgers | None, new: Ledgers | None) -> Ledgers:
+    """Merge the ledgers of calls into an agent's ledgers, as the reducer of the key `ledgers`.
+
+    The ledgers are stored by the id of a call. If an id is used again, it gets a number.
+
+    Example:
+        >>> merge_ledgers({"a": [{"number": 1}]}, {"a": [{"number": 2}], "b": []})
+        {'a': [{'number': 1}], 'a#2': [{'number': 2}], 'b': []}
+    """
+    merged = dict(ledgers or {})
+    for known_as, attempts in (new or {}).items():
+        names = (f"{known_as}#{number}" if number > 1 else known_as for number in count(1))
+        merged[next(name for name in names if merged.get(name, attempts) == attempts)] = attempts
+    return merged
+
+
+class RetryState(AgentState[Any]):
+    """The agent's state, with the ledgers of its calls under the key `ledgers`.
+
+    The key of a model call's ledger is the id of its message. The key of a tool call's ledger is
+    the id of the tool call. A call that succeeded at once without a review has no ledger here, but
+    `graph_retry.threads.attempts_of` reads the ledgers of all calls.
+    """
+
+    ledgers: NotRequired[Annotated[Ledgers, OmitFromInput, merge_ledgers]]
+    attempts: NotRequired[Annotated[list[Attempt], PrivateStateAttr]]
+    """Never written. A server shows the state of function calls only if the graph has this key."""
+
+
+class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
+    """Review the failed model calls of an agent and, with `tools`, its failed tool calls.
+
+    A model call fails if it raises, if its tool calls do not fit the tools, or if the structured
+    response is not valid. (Broken JSON in the arguments of tool calls is repaired first, if that is
+    lossless.) The params of a model call are `model`, `system_prompt`, `messages` (the last ones)
+    and `settings`. The params of a tool call are its arguments. Reviews wait in the agent's own
+    thread, so the agent needs a checkpointer.
+
+    Place this middleware after any middleware that changes requests. Place it before
+    `ModelRetryMiddleware`, `ToolRetryMiddleware` and `ModelFallbackMiddleware`, so that these act
+    within one attempt. If LangChain's own middleware is in the wrong place, `create_agent` raises a
+    `ValueError`.
+
+    Example:
+        >>> from langchain.agents import create_agent
+        >>> from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+        >>> model = GenericFakeChatModel(messages=iter([AIMessage("Hello!")]))
+        >>> agent = create_agent(model, middleware=[RetryMiddleware(feedback="errors_only")])
+        >>> agent.invoke({"messages": [("user", "Hi")]})["messages"][-1].content
+        'Hello!'
+    """
+
+    state_schema = RetryState
+
+    @checked
+    def __init__(
+        self,
+        on_retry: OnRetry[Any] = None,
+        *,
+        tools: bool | Sequence[_ToolName] = False,
+        models: Mapping[str, BaseChatModel] | None = None,
+        messages: Size = 6,
+        one_at_a_time: bool = False,
+        rejected_model: Literal["end", "raise"] = "end",
+        rejected_tools: Literal["tell", "raise"] = "tell",
+        **options: Unpack[RetryOptions],
+    ) -> None:
+        """Create the middleware.
+
+        Args:
+            on_retry: A hook for model calls, `(error, attempt, params) -> new params | None`, or a
+                list of hooks that are tried in order. Its `params` has the fields above.
+            tools: The tools whose failed calls are also reviewed: all tools (`True`), or the names
+                of some tools. A tool call fails if the tool raises.
+            models: Chat models by name, which a hook or a person may choose instead of the agent's.
+            messages: The number of messages, from the end of the conversation, that can be changed.
+            one_at_a_time: Whether a message of the model may call only one tool. Use it for web
+                chats and inboxes, because they cannot answer two questions at once. A message
+                that calls several tools is a failed attempt. If the model supports it, bind
+                `parallel_tool_calls=False` to avoid such attempts.
+            rejected_model: The end of the run if a person rejects a model call. `end`: the last
+                message reports the rejection. `raise`: `CallCancelled` is raised.
+            rejected_tools: The result of a tool call that a person rejects. `tell`: the model gets
+                the reason and continues. `raise`: `CallCancelled` is raised.
+            **options: See `RetryOptions`, without `key`, `keys` and `on_cancel`. `feedback`,
+                `lessons`, `repair`, `strict`, `locked`, `name` (default `model`) and
+                `review="always"` apply only to model calls.
+
+        Raises:
+            WrongArgumentError: If an argument is unknown, or has a value that is not allowed.
+        """
+        super().__init__()
+        if "key" in options:
+            raise ValueError("`key` is for `retry_llm_call`: an agent's calls are known by theirs.")
+        self.tools = []
+        self._hooks, self._last, self._one_at_a_time = on_retry, messages, one_at_a_time
+        self._rejected_model, self._rejected_tools = rejected_model, rejected_tools
+        self._wrapped = tools if isinstance(tools, bool) else frozenset(tools)
+        self._has_told = False
+        self._models = dict(models or {})
+        settings = settle("model", "function", options)
+        self._options: RetryOptions = {"name": "model", **options}
+        if (asking := getattr(settings.feedback, "asking", None)) is not None:
+            self._options["feedback"] = asking(_ASK)
+        self._repair: RepairLevel = settings.repair[0]
+        self._tool_options = tool_options(options)
+
+    @property
+    def name(self) -> str:
+        """The name of the middleware. `create_agent` reads it, so the order is checked here."""
+        name = super().name
+        check_order(self, name, wraps_tools=bool(self._wrapped))
+        return name
+
+    def wrap_model_call(
+        self,
+        request: ModelRequest[Any],
+        handler: Callable[[ModelRequest[Any]], ModelResponse[Any]],
+    ) -> ExtendedModelResponse[Any]:
+        """Make a model call; if it fails, retry and review it."""
+
+        def ask(params: ModelParams) -> AIMessage:
+            try:
+                return message_of_response(handler(self._request(request, params)))
+            except StructuredOutputError as error:
+                return carrying_answer(error.ai_message)
+
+        try:
+            return _response(*self._model_call(ask, request).invoke())
+        except CallCancelled as error:
+            return self._ended(error)
+        except RequestChangedError as error:
+            raise misplaced(super().name, error.field) from None
+
+    async def awrap_model_call(
+        self,
+        request: ModelRequest[Any],
+        handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
+    ) -> ExtendedModelResponse[Any]:
+        """Do what `wrap_model_call` does, from async code."""
+
+        async def ask(params: ModelParams) -> AIMessage:
+            try:
+                return message_of_response(await handler(self._request(request, params)))
+            except StructuredOutputError as error:
+                return carrying_answer(error.ai_message)
+
+        try:
+            return _response(*await self._model_call(ask, request).ainvoke())
+        except CallCancelled as error:
+            return self._ended(error)
+        except RequestChangedError as error:
+            raise misplaced(super().name, error.field) from None
+
+    def wrap_tool_call(
+        self,
+        request: ToolCallRequest,
+        handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]],
+    ) -> ToolMessage | Command[Any]:
+        """Make a tool call; if it fails, retry and review it."""
+        if not self._wraps(request):
+            return handler(request)
+
+        def use(args: dict[str, Any]) -> ToolMessage | Command[Any]:
+            return handler(of_attempt(request, args))
+
+        try:
+            return _tool_result(request, *self._tool_call(use, request).invoke())
+        except CallCancelled as error:
+            return self._rejection(request, error)
+
+    async def awrap_tool_call(
+        self,
+        request: ToolCallRequest,
+        handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
+    ) -> ToolMessage | Command[Any]:
+        """Do what `wrap_tool_call` does, from async code."""
+        if not self._wraps(request):
+            return await handler(request)
+
+        async def use(args: dict[str, Any]) -> ToolMessage | Command[Any]:
+            return await handler(of_attempt(request, args))
+
+        try:
+            return _tool_result(request, *await self._tool_call(use, request).ainvoke())
+        except CallCancelled as error:
+            return self._rejection(request, error)
+
+    def _request(self, request: ModelRequest[Any], params: ModelParams) -> AttemptRequest:
+        return requested(request, params, self._models, self._last)
+
+    def _model_call(self, ask: Callable[..., Any], request: ModelRequest[Any]) -> Call:
+        self._tell_unknown_tools(request)
+        params = params_of(request, self._models, self._last)
+        validator = AnswerValidator(request, self._repair, one_at_a_time=self._one_at_a_time)
+        options: RetryOptions = {**self._options, "key": place_of(request)}
+        cast("Any", ask).__name__ = name_of_model(request.model, self._models)
+        return Call(ask, params, self._hooks, validator, options)
+
+    def _ended(self, error: CallCancelled) -> ExtendedModelResponse[Any]:
+        """Return the response that ends the agent's run after a rejected model call, or raise."""
+        if self._rejected_model == "raise":
+            raise error
+        why = f": {error.reason}" if error.reason else "."
+        message = AIMessage(f"A person stopped this run{why}", id=str(uuid4()))
+        return _response(ModelResponse(result=[message]), error.attempts)
+
+    def _wraps(self, request: ToolCallRequest) -> bool:
+        if isinstance(self._wrapped, bool):
+            return self._wrapped
+        return request.tool_call["name"] in self._wrapped
+
+    def _tell_unknown_tools(self, request: ModelRequest[Any]) -> None:
+        """Warn at the first model call if `tools` names a tool that the model is not offered."""
+        if isinstance(self._wrapped, bool) or self._has_told:
+            return
+        self._has_told = True
+        offered = {
+            str(tool.get("name") if isinstance(tool, dict) else tool.name) for tool in request.tools
+        }
+        for name in sorted(self._wrapped - offered):
+            meant = did_you_mean(name, tuple(sorted(offered)))
+            known = ", ".join(f"`{tool}`" for tool in sorted(offered)) or "none"
+            what = "`tools` of `RetryMiddleware` names `%s`, which the model is not offered (%s).%s"
+            _LOG.warning(what, name, known, meant)
+
+    def _tool_call(self, use: Callable[..., Any], request: ToolCallRequest) -> Call:
+        call = request.tool_call
+        cast("Any", use).__name__ = call["name"]  # Error messages use the function's name.
+        options: RetryOptions = {**self._tool_options, "name": call["name"]}
+        if call["id"]:
+            options["key"] = call["id"]
+        args = dict(call["args"])
+        codec = ToolArgs(request.tool, args) if request.tool else Args()
+        return Call(use, args, None, None, options, codec)
+
+    def _rejection(
+        self, request: ToolCallRequest, error: CallCancelled
+    ) -> ToolMessage | Command[Any]:
+        if self._rejected_tools == "raise":
+            raise error
+        why = f": {error.reason}" if error.reason else ""
+        told = f"The call of `{request.tool_call['name']}` failed, and a person stopped it{why}."
+        message = tool_message(request, told, status="error")
+        return with_update(message, _ledger_of(str(request.tool_call["id"]), error.attempts))
+
+
+def _response(response: ModelResponse[Any], attempts: list[Attempt]) -> ExtendedModelResponse[Any]:
+    message = response.result[0]
+    # The message of a person has no id. LangGraph would give it one after the ledger has its key.
+    message.id = message.id or str(uuid4())
+    update = _ledger_of(message.id, attempts)
+    return ExtendedModelResponse(response, Command(update=update) if update else None)
+
+
+def _tool_result(
+    request: ToolCallRequest, output: Any, attempts: list[Attempt]
+) -> ToolMessage | Command[Any]:
+    result = result_of(request, output)
+    return with_update(result, _ledger_of(str(request.tool_call["id"]), attempts))
+
+
+def _ledger_of(known_as: str, attempts: list[Attempt]) -> dict[str, Any]:
+    """Return the state update for a call's ledger; empty if the call succeeded at once."""
+    is_plain = len(attempts) == 1 and not (attempts[0]["decision"] or attempts[0]["repairs"])
+    return {} if is_plain else {"ledgers": {known_as: attempts}}

@@ -1,0 +1,297 @@
+"""Check the answer of an agent's model: its tool calls, and its structured response.
+
+In graph state, an answer is one JSON object with the fields of the message, such as `content` and
+`tool_calls`. The object also has a `structured_response`, if the agent has a response format.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, cast
+from uuid import uuid4
+
+from langchain.agents.middleware import ModelRequest, ModelResponse
+from langchain.agents.structured_output import (
+    AutoStrategy,
+    ProviderStrategy,
+    ToolStrategy,
+)
+from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.tools import BaseTool
+from pydantic import ValidationError
+
+from graph_retry._core.ground.issues import issue, pydantic_issues
+from graph_retry._core.ground.json import is_array, is_object
+from graph_retry._core.output.build import Validator, build_validator
+from graph_retry._core.output.failures import syntax_issue
+from graph_retry.agents._tool_call import tool_issues
+from graph_retry.lossless import ParsedOutput, Wanted
+from graph_retry.lossless.parse import read_output
+from graph_retry.records import STRUCTURED_RESPONSE as _RESPONSE
+from graph_retry.records import Issue, Repair, RepairLevel
+
+_FORMAT = "response_format"  # The key of the index of the answer's response format.
+_UNTITLED = "response_format_"
+_CALLS = ("tool_calls", "invalid_tool_calls")
+_FIELDS = ("content", *_CALLS, _RESPONSE)
+
+
+def message_of_response(response: ModelResponse[Any]) -> AIMessage:
+    """Return the model's message, and add its answer as JSON, which is validated and saved."""
+    return carrying_answer(next(said for said in response.result if isinstance(said, AIMessage)))
+
+
+def carrying_answer(message: AIMessage) -> AIMessage:
+    """Copy a message's answer to `parsed`, because the engine reads structured output there."""
+    dumped = message.model_dump(mode="json", exclude_defaults=True, exclude={"type"})
+    answer = {key: dumped[key] for key in (*_FIELDS, *dumped) if key in dumped}
+    extra = cast("dict[str, Any]", message.additional_kwargs)
+    return message.model_copy(update={"additional_kwargs": {**extra, "parsed": answer}})
+
+
+@dataclass
+class _Reading:
+    """The result of reading an answer: its value, the repairs, and the issues."""
+
+    accepted: dict[str, Any]
+    repairs: list[Repair] = field(default_factory=list[Repair])
+    issues: list[Issue] = field(default_factory=list[Issue])
+    response: Any = None
+    """The structured response that was read, valid or not; None if there is none."""
+
+
+class AnswerValidator(Validator):
+    """Validate a model's answer by the tools and the response format of its request."""
+
+    name = "answer"
+    wants_message = True
+
+    def __init__(
+        self, request: ModelRequest[Any], repair: RepairLevel, *, one_at_a_time: bool
+    ) -> None:
+        self._tools = {tool.name: tool for tool in request.tools if isinstance(tool, BaseTool)}
+        self._takes_any = any(not isinstance(tool, BaseTool) for tool in request.tools)
+        self._repair: RepairLevel = repair
+        self._one_at_a_time = one_at_a_time
+        self._formats = list(_formats_of(request.response_format))
+        self.schema = self._formats[0].validator.schema if len(self._formats) == 1 else None
+
+    def rebuild(self, jsonable: Any) -> ModelResponse[Any]:
+        """Rebuild the `ModelResponse` with which the agent continues, from the JSON in state."""
+        answer: dict[str, Any] = dict(jsonable)
+        given: Any = answer.pop(_RESPONSE, None)
+        place: int | None = answer.pop(_FORMAT, None)
+        message = AIMessage.model_validate({"content": "", **answer})
+        if place is None:
+            return ModelResponse(result=[message])
+        wanted = self._formats[place]
+        response: Any = wanted.validator.rebuild(given)
+        told = wanted.told or f"Returning structured response: {response}"
+        tools = [
+            ToolMessage(told, tool_call_id=str(call["id"]), name=call["name"])
+            for call in message.tool_calls
+            if self._format_of(call) == place
+        ]
+        return ModelResponse(result=[message, *tools], structured_response=response)
+
+    def part_to_change(self, value: Any) -> Any:
+        """Return the structured response of an answer that has nothing else, valid or not."""
+        answer = {key: value[key] for key in value if key != _FORMAT} if is_object(value) else value
+        reading = self._read(answer)
+        calls = reading.accepted.get("tool_calls", [])
+        return reading.response if is_object(reading.response) and len(calls) < 2 else value
+
+    def _judge(self, value: Any) -> tuple[Any, list[Issue]]:
+        reading = self._read(value)
+        return reading.accepted, reading.issues
+
+    def _kept(self, accepted: Any, given: Any) -> tuple[Any, list[Repair]]:
+        return accepted, self._read(given).repairs
+
+    def _read(self, value: Any) -> _Reading:
+        """Read an answer, and list the issues that would stop the agent."""
+        answer, issues = self._as_message(value)
+        reading = _Reading({key: answer[key] for key in answer if key not in _CALLS}, issues=issues)
+        if issues:
+            return reading
+        calls = self._calls(answer, reading)
+        if calls:
+            reading.accepted["tool_calls"] = calls
+        structured = [at for at, call in enumerate(calls) if self._format_of(call) is not None]
+        for at, call in enumerate(calls):
+            if at not in structured:
+                reading.issues += _below(f"/tool_calls/{at}", self._tool_issues(call))
+        if self._one_at_a_time and len(calls) > 1:
+            what = f"one tool may be called at a time, and the message calls {len(calls)}"
+            reading.issues.append(issue("/tool_calls", what, "several_tools", "one tool call"))
+        if len(structured) > 1:
+            what = "only one structured response may be given, and the message has several"
+            reading.issues.append(issue("/tool_calls", what, "several_responses"))
+        elif structured:
+            (at,) = structured
+            found = self._respond(reading, calls[at]["args"], self._format_of(calls[at]))
+            reading.issues += _below(f"/tool_calls/{at}/args", found)
+        elif self._formats and not calls and not reading.issues:
+            given = answer.get(_RESPONSE, str(AIMessage.model_validate(reading.accepted).text))
+            found = self._respond(reading, given)
+            reading.issues += _below(f"/{_RESPONSE}", found)
+            if _RESPONSE in answer and not found:
+                self._say(reading.accepted)
+        return reading
+
+    def _say(self, accepted: dict[str, Any]) -> None:
+        """Put a person's structured response into the message, as the model would have sent it.
+
+        Some providers refuse an empty message in a later request.
+        """
+        place: int = accepted[_FORMAT]
+        known, response = self._formats[place], accepted[_RESPONSE]
+        if known.is_tool:
+            call: dict[str, Any] = {"id": f"call_{uuid4()}", "name": known.name, "args": response}
+            accepted["tool_calls"] = [{**call, "type": "tool_call"}]
+        elif not AIMessage.model_validate({"content": accepted["content"]}).text:
+            accepted["content"] = json.dumps(response, ensure_ascii=False)
+
+    def _as_message(self, value: Any) -> tuple[dict[str, Any], list[Issue]]:
+        """Return an output as a message's fields. A person may give only a text or a response."""
+        known = {*_FIELDS, *AIMessage.model_fields}
+        if is_object(value) and value.keys() <= known and not value.keys().isdisjoint(_FIELDS):
+            message = {"content": "", **value}
+        elif self._formats:
+            message = {"content": "", _RESPONSE: value}
+        elif isinstance(value, str):
+            message = {"content": value}
+        else:
+            what = "an answer is words, or a message: an object with `content` or `tool_calls`"
+            return {}, [issue("", what, "no_message", "words or a message", type(value).__name__)]
+        wrong = [key for key in _CALLS if not _lists_objects(message.get(key, []))]
+        if wrong:
+            return message, [issue(f"/{wrong[0]}", "must be a list of objects", "list_type")]
+        try:
+            AIMessage.model_validate({key: message[key] for key in message if key not in _CALLS})
+        except ValidationError as error:
+            return message, pydantic_issues(error, message)
+        return message, []
+
+    def _calls(self, answer: Mapping[str, Any], reading: _Reading) -> list[dict[str, Any]]:
+        """Return the tool calls, and repair broken JSON in their arguments without data loss."""
+        listed: list[dict[str, Any]] = [*answer.get("tool_calls", ())]
+        for call in answer.get("invalid_tool_calls", ()):
+            text = call.get("args")
+            tool = self._tools.get(call.get("name"))
+            fits = partial(_fits_tool, tool) if tool else None
+            place = self._format_of(call)
+            fits = fits if place is None else partial(self._fits_format, place=place)
+            read = self._parse(text if isinstance(text, str) else "", fits)
+            if is_object(read.value):
+                reading.repairs += read.repairs
+                listed.append({**call, "args": read.value})
+            else:
+                why = read.failure["message"] if read.failure else "the arguments are not an object"
+                what = f"the arguments of `{call.get('name')}` cannot be read: {why}"
+                received = issue("/tool_calls", what, "invalid_json", None, str(text))
+                reading.issues.append(received)
+        calls: list[dict[str, Any]] = []
+        for at, call in enumerate(listed):
+            name, args, known_as = call.get("name"), call.get("args", {}), call.get("id")
+            is_text = isinstance(name, str) and isinstance(known_as, str | None)
+            if not is_text or not is_object(args):
+                what = "a tool call has a `name` and perhaps an `id`, which are text, and an object"
+                what += " `args`"
+                reading.issues.append(issue(f"/tool_calls/{at}", what, "no_tool_call"))
+                continue
+            if known_as in [other["id"] for other in calls]:
+                what = "two tool calls have one `id`, so their results could not be told apart"
+                reading.issues.append(issue(f"/tool_calls/{at}/id", what, "id_twice"))
+            known_as = known_as or f"call_{uuid4()}"
+            calls.append({"id": known_as, "name": name, "args": args, "type": "tool_call"})
+        return calls
+
+    def _tool_issues(self, call: Mapping[str, Any]) -> list[Issue]:
+        tool = self._tools.get(call["name"])
+        if tool is not None:
+            return _below("/args", tool_issues(tool, call["args"]))
+        known = ", ".join([*self._tools, *(each.name for each in self._formats)]) or "none"
+        what = f"there is no tool `{call['name']}`; the tools are {known}"
+        return [] if self._takes_any else [issue("/name", what, "unknown_tool", known)]
+
+    def _format_of(self, call: Mapping[str, Any]) -> int | None:
+        """Return the index of the response format that a tool call fills; None for other calls."""
+        for place, known in enumerate(self._formats):
+            if known.is_called(str(call.get("name"))):
+                return place
+        return None
+
+    def _parse(self, text: str, fits: Callable[[Any], bool] | None) -> ParsedOutput:
+        """Read one JSON value from a text, at the call's repair level."""
+        return read_output(text, self._repair, Wanted(is_list=False, fits=fits))
+
+    def _fits_format(self, value: Any, place: int | None) -> bool:
+        formats = self._formats if place is None else [self._formats[place]]
+        return any(each.validator.check(value).ok for each in formats)
+
+    def _respond(self, reading: _Reading, value: Any, place: int | None = None) -> list[Issue]:
+        """Add the structured response to the answer. If it is invalid, return its issues."""
+        if isinstance(value, str):
+            read = self._parse(value, partial(self._fits_format, place=place))
+            if read.failure is not None:
+                return [syntax_issue(read)]
+            reading.repairs += read.repairs
+            value = read.value
+        reading.response = value
+        places = range(len(self._formats)) if place is None else [place]
+        all_checked = {at: self._formats[at].validator.check(value) for at in places}
+        fitting = [at for at, checked in all_checked.items() if checked.ok]
+        if len(fitting) > 1:
+            names = ", ".join(f"`{self._formats[at].name}`" for at in fitting)
+            return [issue("", f"it could be any of {names}: call that tool", "several_formats")]
+        for at in fitting:
+            reading.accepted.update({_RESPONSE: all_checked[at].jsonable, _FORMAT: at})
+        return [] if fitting else all_checked[places[0]].issues
+
+
+@dataclass(frozen=True)
+class _Format:
+    """One response format of an agent."""
+
+    name: str
+    validator: Validator
+    told: str | None
+    """The content of the tool message that confirms the response. None means LangChain's text."""
+    is_tool: bool
+    """Whether the model gives the response as a tool call."""
+
+    def is_called(self, name: str) -> bool:
+        """Return whether a tool call of this name fills this format."""
+        # For a schema without a title, LangChain invents a new name each time.
+        return name == self.name or (self.name.startswith(_UNTITLED) and name.startswith(_UNTITLED))
+
+
+def _formats_of(response_format: Any) -> Iterator[_Format]:
+    """Yield the response formats of an agent, one for each schema of its strategy."""
+    if response_format is None:
+        return
+    strategy: Any = response_format
+    is_tool = isinstance(response_format, ToolStrategy)
+    if not isinstance(strategy, ToolStrategy):  # Every strategy gives the same names.
+        is_strategy = isinstance(strategy, ProviderStrategy | AutoStrategy)
+        schema: Any = cast("Any", strategy).schema if is_strategy else strategy
+        strategy = ToolStrategy[Any](schema)
+    known = cast("ToolStrategy[Any]", strategy)
+    for spec in known.schema_specs:
+        yield _Format(spec.name, build_validator(spec.schema), known.tool_message_content, is_tool)
+
+
+def _fits_tool(tool: BaseTool, args: Any) -> bool:
+    return is_object(args) and not tool_issues(tool, args)
+
+
+def _lists_objects(value: Any) -> bool:
+    return is_array(value) and all(map(is_object, value))
+
+
+def _below(path: str, issues: list[Issue]) -> list[Issue]:
+    return [cast("Issue", {**issue, "path": f"{path}{issue['path']}"}) for issue in issues]

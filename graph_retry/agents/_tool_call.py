@@ -1,0 +1,159 @@
+"""Run an agent's tool call as a call that may fail: its options, arguments and result."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import replace
+from typing import Any, Literal, cast
+
+from langchain_core.messages import ToolMessage
+from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import ensure_config
+from langchain_core.tools import BaseTool
+from langgraph.config import get_config
+from langgraph.prebuilt.tool_node import ToolCallRequest
+from langgraph.types import Command
+from pydantic import BaseModel, ValidationError
+from typing_extensions import TypeIs
+
+from graph_retry._core.ground.issues import pydantic_issues
+from graph_retry._core.ground.json import is_object
+from graph_retry._core.output.build import build_validator
+from graph_retry._core.params.codec import ParamsCodec, ParamsInvalid
+from graph_retry._core.params.patch import Encoded
+from graph_retry.options import RetryOptions
+from graph_retry.records import Issue
+
+_OF_MODELS = ("feedback", "lessons", "repair", "strict", "locked", "name", "auto_retries")
+
+
+def tool_options(options: RetryOptions) -> RetryOptions:
+    """Return the options that also apply to tool calls.
+
+    `review="always"` applies only to the model's valid answers, and not to the results of tools.
+    """
+    kept: Any = {name: value for name, value in options.items() if name not in _OF_MODELS}
+    if kept.get("review") == "always":
+        kept["review"] = True
+    return cast("RetryOptions", kept)
+
+
+def tool_issues(tool: BaseTool, args: Mapping[str, Any]) -> list[Issue]:
+    """Check the arguments of a tool call by the tool's own schema."""
+    schema: Any = tool.tool_call_schema
+    if is_object(schema):
+        return build_validator(schema).check(args).issues
+    try:
+        cast("type[BaseModel]", schema).model_validate(args)
+    except ValidationError as error:
+        return pydantic_issues(error, args)
+    return []
+
+
+class _InStep:
+    """A tool that runs under the config of the attempt's step, and not under the agent's config.
+
+    An `interrupt` in the tool, and the state of agents that the tool calls, therefore belong to
+    this attempt. Under the agent's config, a second attempt would get the answers and the state of
+    the first attempt.
+    """
+
+    def __init__(self, tool: BaseTool) -> None:
+        self._tool = tool
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._tool, name)
+
+    def invoke(self, given: Any, config: RunnableConfig | None = None, **more: Any) -> Any:
+        return self._tool.invoke(given, _of_step(config), **more)
+
+    async def ainvoke(self, given: Any, config: RunnableConfig | None = None, **more: Any) -> Any:
+        return await self._tool.ainvoke(given, _of_step(config), **more)
+
+
+def _of_step(config: RunnableConfig | None) -> RunnableConfig:
+    return {**ensure_config(config), "configurable": get_config().get("configurable", {})}
+
+
+def of_attempt(request: ToolCallRequest, args: dict[str, Any]) -> ToolCallRequest:
+    """Return the tool request of one attempt, with these arguments."""
+    tool = cast("Any", request.tool and _InStep(request.tool))
+    return request.override(tool_call={**request.tool_call, "args": args}, tool=tool)
+
+
+class Args(ParamsCodec[dict[str, Any]]):
+    """The arguments of a tool call as params. They have no place for a message to the model."""
+
+    why_no_comment = "a tool reads only its arguments"
+
+    def __init__(self) -> None:
+        """Make the codec of a tool without a known schema."""
+        super().__init__(dict)
+
+
+class ToolArgs(Args):
+    """The arguments of a tool call with a known schema; an edit must be valid for the tool."""
+
+    def __init__(self, tool: BaseTool, args: dict[str, Any]) -> None:
+        """Keep the tool and the model's arguments, which are not validated here."""
+        super().__init__()
+        self._tool, self._given = tool, args
+        schema: Any = tool.tool_call_schema
+        self._schema: Any = schema if is_object(schema) else schema.model_json_schema()
+
+    @property
+    def fields(self) -> tuple[str, ...] | None:
+        """The names of the tool's arguments; None if the tool takes any."""
+        if not self._schema.get("properties") or self._schema.get("additionalProperties"):
+            return None
+        return tuple({**self._schema["properties"], **self._given})
+
+    def schema(self, view: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Return the tool's schema."""
+        return deepcopy(self._schema) if self.fields else super().schema(view)
+
+    def load(self, value: Any, types: dict[str, str]) -> Encoded:
+        """Encode arguments.
+
+        Raises:
+            ParamsInvalid: If a person's edit does not fit the tool.
+        """
+        encoded = super().load(value, types)
+        issues = [] if encoded.view == self._given else tool_issues(self._tool, encoded.view)
+        if issues:
+            raise ParamsInvalid(issues)
+        return encoded
+
+
+def result_of(request: ToolCallRequest, output: Any) -> ToolMessage | Command[Any]:
+    """Return a result of the tool or of a person in the form that the agent expects."""
+    if _is_result(output):
+        return output
+    text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
+    return tool_message(request, text)
+
+
+def _is_result(value: object) -> TypeIs[ToolMessage | Command[Any]]:
+    return isinstance(value, ToolMessage | Command)
+
+
+def tool_message(
+    request: ToolCallRequest, text: str, status: Literal["success", "error"] = "success"
+) -> ToolMessage:
+    """Make the tool message that tells the model the result of a tool call."""
+    call = request.tool_call
+    return ToolMessage(text, tool_call_id=str(call["id"]), name=call["name"], status=status)
+
+
+def with_update(
+    result: ToolMessage | Command[Any], update: dict[str, Any]
+) -> ToolMessage | Command[Any]:
+    """Return a tool's result together with an update of the agent's state."""
+    if not update:
+        return result
+    if isinstance(result, ToolMessage):
+        return Command(update={"messages": [result], **update})
+    known: Any = result.update
+    return replace(result, update={**known, **update}) if is_object(known) else result

@@ -1,0 +1,80 @@
+"""Ledgers and decisions as data: corrections, evaluations, figures, replays, plots.
+
+The files have the names of what they offer. All public names come from this package.
+"""
+
+from typing import TYPE_CHECKING
+
+from graph_retry._core.ground.on_demand import on_demand
+
+if TYPE_CHECKING:
+    from graph_retry.data._corrections.export import (
+        Correction,
+        Exported,
+        Format,
+        How,
+        Selection,
+        acorrections_of,
+        aexport,
+        corrections_of,
+        export,
+        import_corrections,
+    )
+    from graph_retry.data._corrections.past import PastCorrections
+    from graph_retry.data._evaluate import (
+        Compare,
+        Ended,
+        EvaluateOptions,
+        Evaluation,
+        Judged,
+        aevaluate,
+        evaluate,
+    )
+    from graph_retry.data._metrics import Attempts, Summary, summarize
+    from graph_retry.data._plot import plot_evaluations, plot_summary, plot_timeline
+    from graph_retry.data._precedent import Precedent, precedents
+    from graph_retry.data._replay import Replayed, ReplayOptions, areplay, replay
+else:
+    __getattr__ = on_demand(
+        __name__,
+        "_corrections.export",
+        "_evaluate",
+        "_metrics",
+        "_plot",
+        "_precedent",
+        "_replay",
+        "_corrections.past",
+    )
+
+__all__ = [
+    "Attempts",
+    "Compare",
+    "Correction",
+    "Ended",
+    "EvaluateOptions",
+    "Evaluation",
+    "Exported",
+    "Format",
+    "How",
+    "Judged",
+    "PastCorrections",
+    "Precedent",
+    "ReplayOptions",
+    "Replayed",
+    "Selection",
+    "Summary",
+    "acorrections_of",
+    "aevaluate",
+    "aexport",
+    "areplay",
+    "corrections_of",
+    "evaluate",
+    "export",
+    "import_corrections",
+    "plot_evaluations",
+    "plot_summary",
+    "plot_timeline",
+    "precedents",
+    "replay",
+    "summarize",
+]

@@ -1,0 +1,262 @@
+"""Export people's corrections of failed and reviewed outputs as a data set.
+
+Each row is a `Correction`, and each file format is a rendering of it. The functions only write
+files; they send nothing to a server.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+)
+from pathlib import Path
+from typing import Any, Literal, Unpack, cast
+
+from typing_extensions import TypedDict
+
+from graph_retry._core.ground.functions.arguments import checked
+from graph_retry._core.ground.functions.twins import async_twin, in_sync
+from graph_retry._core.ground.json import is_object
+from graph_retry._core.ground.wording import passed_as
+from graph_retry._core.review.deadline import utc
+from graph_retry.data._corrections.files import Exported, import_corrections, writing
+from graph_retry.data._corrections.record import (
+    Correction,
+    How,
+    check_names,
+    content_key,
+    corrections_in,
+)
+from graph_retry.data._corrections.renderings import Format, ToMessages
+from graph_retry.ledger import Ledger
+from graph_retry.threads._history import (
+    LedgerSource,
+    arun_steps,
+    checked_ledger,
+    ledgers_in,
+    run_steps,
+)
+from graph_retry.threads._saved.graphs import saver_of
+
+__all__ = [
+    "Correction",
+    "Exported",
+    "Format",
+    "How",
+    "Selection",
+    "acorrections_of",
+    "aexport",
+    "corrections_of",
+    "export",
+    "import_corrections",
+]
+
+
+class Selection(TypedDict, total=False):
+    """The corrections to select.
+
+    threads: Ids of the threads to read (default: all; see `every_ledger`).
+    calls: Only calls with these names. `export` refuses a name that no call of the source has.
+    labels: Only calls that have all of these `labels`.
+    how: Only decisions of these kinds (default: all).
+    roles: Only decisions by these roles: `human`, `rewind` (a person, by `rewind(decision=…)`),
+        `agent` or `system` (default: `human` and `rewind`).
+    since: Only decisions at or after this time, in ISO 8601 (UTC if it has no offset).
+    until: Only decisions before this time.
+    where: A function `Correction -> bool` that selects rows.
+    left_behind: Whether to include calls that are no longer part of a thread, because the thread
+        was forked before them (default False, because the fork revoked their decisions).
+    """
+
+    threads: Iterable[str]
+    calls: Collection[str]
+    labels: Mapping[str, str]
+    how: Collection[How]
+    roles: Collection[str]
+    since: str
+    until: str
+    where: Callable[[Correction], bool]
+    left_behind: bool
+
+
+@checked
+def corrections_of(source: LedgerSource, **selection: Unpack[Selection]) -> Iterator[Correction]:
+    """Yield the corrections of a source, thread by thread.
+
+    Rows with equal content are yielded once, even if they come from different threads.
+
+    Args:
+        source: Anything that `every_ledger` takes, or rows.
+        **selection: See `Selection`.
+
+    Raises:
+        TypeError: If `source` is of another kind, or `selection` has an unknown name.
+        ValueError: If `selection` has a value that is not allowed.
+
+    Example:
+        >>> from graph_retry import edit, resume, retry_llm_call
+        >>> from langgraph.checkpoint.memory import InMemorySaver
+        >>> from langgraph.func import entrypoint
+        >>> @entrypoint(checkpointer=InMemorySaver())
+        ... def count(prompt):
+        ...     return retry_llm_call(lambda given: given, prompt, output=int)
+        >>> config = {"configurable": {"thread_id": "1"}}
+        >>> _ = count.invoke("many", config)
+        >>> _ = resume(count, config, edit(value="3"))
+        >>> [(row["how"], row["output"], row["value"]) for row in corrections_of(count)]
+        [('edited', 'many', 3)]
+    """
+    return run_steps(_rows(source, _Sieve(selection)))
+
+
+@checked
+def acorrections_of(
+    source: LedgerSource, **selection: Unpack[Selection]
+) -> AsyncIterator[Correction]:
+    """Do what `corrections_of` does, from async code."""
+    return arun_steps(_rows(source, _Sieve(selection)))
+
+
+async def _rows(source: Any, sieve: _Sieve) -> AsyncGenerator[Correction]:
+    """Yield the selected rows of a source."""
+    listed = isinstance(source, Iterable) and not isinstance(source, str)
+    if listed and saver_of(cast("Any", source)) is None:
+        for item in cast("Iterable[Any]", source):
+            for row in sieve.rows(item):
+                yield row
+    else:
+        async for ledger in ledgers_in(source, sieve.threads):
+            for row in sieve.rows(ledger):
+                yield row
+
+
+class _Sieve:
+    """Selects rows, drops duplicates, and counts the rows that it drops."""
+
+    def __init__(self, selection: Selection) -> None:
+        self.threads = dict.fromkeys(selection["threads"]) if "threads" in selection else None
+        self._since, self._until = (_moment(name, selection) for name in ("since", "until"))
+        self._selection = selection
+        self._seen: set[str] = set()
+        self._names: set[str] = set()
+        self.left_out: Counter[str] = Counter()
+
+    def check_calls(self) -> None:
+        """Refuse a name in `calls` that no call had, after the whole source was read."""
+        check_names(self._selection.get("calls", ()), self._names)
+
+    def rows(self, item: Any) -> Iterator[Correction]:
+        """Yield the selected rows of an item, which is a ledger or a row."""
+        if is_object(item):
+            rows: Iterable[Correction] = [cast("Correction", item)]
+            self._names.add(item["call"])
+        else:
+            rows = self._rows_of(checked_ledger(item))
+            self._names.add(item.name)
+        for row in rows:
+            if not self._is_wanted(row):
+                self.left_out["not selected"] += 1
+            elif {row["id"], content_key(row)} & self._seen:
+                self.left_out["equal to an earlier row"] += 1
+            else:
+                self._seen |= {row["id"], content_key(row)}
+                yield row
+
+    def _rows_of(self, ledger: Ledger) -> Iterator[Correction]:
+        if not ledger.current and not self._selection.get("left_behind"):
+            return
+        gone = sum(attempt["kept_in"] is not None for attempt in ledger.attempts)
+        self.left_out.update({"the attempt's record is not kept any more": gone} if gone else {})
+        yield from corrections_in(ledger)
+
+    def _is_wanted(self, row: Correction) -> bool:
+        wanted, at = self._selection, utc(row["at"] or "")
+        return (
+            row["role"] in wanted.get("roles", ("human", "rewind"))
+            and (self.threads is None or row["thread"] in self.threads)
+            and row["call"] in wanted.get("calls", (row["call"],))
+            and row["how"] in wanted.get("how", (row["how"],))
+            and wanted.get("labels", {}).items() <= row["labels"].items()
+            and (self._since is None or (at is not None and self._since <= at))
+            and (self._until is None or (at is not None and at < self._until))
+            and self._fits(row)
+        )
+
+    def _fits(self, row: Correction) -> bool:
+        with passed_as("where"):
+            return bool(self._selection.get("where", bool)(row))
+
+
+def _moment(name: Literal["since", "until"], selection: Selection) -> str | None:
+    """Return a time of a selection in UTC. A year or a month alone means its beginning."""
+    given = selection.get(name)
+    if given is None:
+        return None
+    known = [moment for rest in ("", "-01", "-01-01") if (moment := utc(f"{given}{rest}"))]
+    if not known:
+        raise ValueError(f"`{name}` is {given!r}: give a moment in ISO 8601, such as 2030-05-01.")
+    return known[0]
+
+
+@in_sync
+async def export(
+    source: LedgerSource,
+    path: str | Path,
+    format: Format = "rows",
+    *,
+    split: Mapping[str, float] | None = None,
+    redact: Callable[[str], str] | None = None,
+    messages: ToMessages | None = None,
+    **selection: Unpack[Selection],
+) -> Exported:
+    """Write the corrections of a source to a file, or to a file for each part of a split.
+
+    One thread is in memory at a time. Each file appears only when it is complete.
+
+    Args:
+        source: Anything that `every_ledger` takes, or rows, such as those of `import_corrections`.
+        path: The file. An existing file is replaced. An ending of the name must fit the format:
+            `.json` for `pydantic-evals`, and `.jsonl` or `.ndjson` for the others. With a `split`,
+            the part's name goes before the ending: `data.jsonl` becomes `data.train.jsonl`.
+        format: The form of a row. A row that it cannot represent faithfully is left out and
+            counted.
+        split: Shares by the name of the part, `{"train": 0.8, "test": 0.2}`. The thread's id
+            decides the part. Therefore a thread is in only one part, the same in every export.
+        redact: A function `text -> text` that removes private data, after the call's own `redact`.
+        messages: A function that builds chat messages from the params, for the formats `openai` and
+            `preference`. The default uses the param `messages` or `prompt` (or params that are one
+            text) and ignores the others. Pass a function if your call uses several params.
+        **selection: See `Selection`.
+
+    Returns:
+        The number of rows in each file, and the number of omitted rows by reason.
+
+    Raises:
+        TypeError: If `source` cannot be read.
+        ValueError: If an argument has a value that is not allowed, or `calls` has a name that no
+            call of the source has. An existing file then stays.
+        FileNotFoundError: If the folder of `path` does not exist.
+
+    Example:
+        >>> import os, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     export([Ledger([])], os.path.join(folder, "data.jsonl"), "openai").left_out
+        Counter()
+    """
+    told, sieve = Exported(), _Sieve(selection)
+    with writing(path, format, split, redact, messages, told) as write:
+        async for row in _rows(source, sieve):
+            write(row)
+        sieve.check_calls()  # If it raises, no file is replaced.
+    told.left_out.update(sieve.left_out)
+    return told
+
+
+aexport = async_twin(export)

@@ -1,0 +1,163 @@
+"""Show the model people's corrections of similar calls, before its first attempt.
+
+The nearest corrections come first. A correction is near if the texts of the two prompts are alike.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from typing import Any
+
+from graph_retry._core.ground.functions.arguments import Count, Share, checked
+from graph_retry._core.ground.issues import cut
+from graph_retry._core.ground.json import is_array
+from graph_retry._core.ground.quoting import CORRECTIONS, LESSONS, fenced, framed, unframed
+from graph_retry._core.ground.wording import passed_as
+from graph_retry.data._corrections.record import Correction, answer_text, as_text
+from graph_retry.hooks._lessons import Lesson, Lessons, placed
+from graph_retry.hooks._prompt import Prompt, plain_text
+
+_COMPARED = 2_000
+"""Characters at the beginning of a prompt that are compared."""
+
+_QUOTED = 1_000
+"""Maximum characters of a request or an answer that are quoted."""
+
+
+@checked
+@dataclass(frozen=True, kw_only=True)
+class PastCorrections(Lessons):
+    """A value of the option `lessons`: a call learns from people's corrections of earlier calls.
+
+    Only corrections with a value that a person supplied, accepted or approved are shown. The prompt
+    quotes them as data, and the ledger lists their ids in the `reason` of the first attempt.
+
+    rows: Corrections of one call, as `corrections_of(graph, calls=["read"])` yields them.
+    most: Maximum number of corrections that are shown (default 3).
+    limit: Maximum characters of all shown corrections together (default 4,000). The nearest
+        corrections are kept.
+    least: The least likeness, from 0 to 1, with which a correction is shown (default 0.6).
+    embed: A function that returns the vector of a text. The likeness is then the cosine of two
+        vectors. By default, `difflib` compares the texts.
+
+    Example:
+        >>> from graph_retry import retry_llm_call
+        >>> row = {"id": "a1", "call": "read", "params": {"prompt": "Total: 7,25"}, "vouched": True,
+        ...        "raw": {"text": "7,25"}, "value": 7.25}
+        >>> seen = []
+        >>> def model(params):
+        ...     seen.append(params["prompt"])
+        ...     return "8.5"
+        >>> past = PastCorrections(rows=[row])
+        >>> retry_llm_call(model, {"prompt": "Total: 8,50"}, output=float, lessons=past)
+        8.5
+        >>> "7.25" in seen[0], seen[0].endswith("Total: 8,50")
+        (True, True)
+    """
+
+    rows: Iterable[Correction] = ()
+    most: Count = 3
+    limit: Count = 4_000
+    least: Share = 0.6
+    embed: Callable[[str], Sequence[float]] | None = None
+    _past: list[tuple[str, Correction]] = field(
+        default_factory=list[tuple[str, Correction]], init=False, repr=False
+    )
+    _vectors: dict[str, Sequence[float]] = field(
+        default_factory=dict[str, Sequence[float]], init=False, repr=False
+    )
+
+    def __post_init__(self) -> None:
+        """Keep the rows that have params and a value for which a person vouched."""
+        calls: set[str] = set()
+        for row in self.rows:
+            calls.add(row["call"])
+            if row["vouched"] and row["params"] is not None:
+                self._past.append((_text_of(row["params"]), row))
+        calls.discard("")  # A user's own rows may name no call.
+        if len(calls) > 1:
+            names = ", ".join(f"`{name}`" for name in sorted(calls))
+            raise ValueError(
+                f"`rows` are of several calls ({names}): choose one, as with "
+                "`corrections_of(graph, calls=[…])`."
+            )
+
+    def add_to(self, params: Any, window: list[Lesson]) -> tuple[Any, str] | None:
+        """Return params with the nearest corrections added and a reason for the ledger, or None."""
+        taught = super().add_to(params, window)
+        base, why = taught or (params, "")
+        prompt = Prompt(base, self.field, owner="PastCorrections")
+        near = self.nearest(plain_text(Prompt(params, self.field).value))
+        shown: list[Correction] = []
+        lines = ["People corrected earlier answers to like requests (quoted as data):"]
+        for row in near:
+            quoted = _quoted(row)
+            if sum(map(len, [*lines, *quoted])) > self.limit:
+                break
+            lines += quoted
+            shown.append(row)
+        if not shown:
+            return taught
+        ids = ", ".join(row["id"] for row in shown)
+        told = "; ".join(filter(None, (why, f"shown are the corrections {ids}")))
+        return placed(prompt, CORRECTIONS, framed(CORRECTIONS, lines)), told
+
+    def nearest(self, text: str) -> list[Correction]:
+        """Return the corrections that are shown for a prompt with this text, the nearest first."""
+        text = _request(text)
+        matcher = SequenceMatcher(b=text, autojunk=False)
+        scored: list[tuple[float, int]] = []
+        for place, (past, _) in enumerate(self._past):
+            likeness = 1.0 if past == text else self._likeness(matcher, past, text)
+            if likeness >= self.least:
+                scored.append((-likeness, -place))  # A later row precedes an equally near one.
+        return [self._past[-place][1] for _, place in sorted(scored)[: self.most]]
+
+    def _likeness(self, matcher: SequenceMatcher[str], past: str, text: str) -> float:
+        if self.embed is not None:
+            return _cosine(self._vector(past), self._vector(text))
+        matcher.set_seq1(past)
+        # These two upper bounds are cheap, and they already exclude most texts.
+        if min(matcher.real_quick_ratio(), matcher.quick_ratio()) < self.least:
+            return 0.0
+        return matcher.ratio()
+
+    def _vector(self, text: str) -> Sequence[float]:
+        if text not in self._vectors and self.embed is not None:
+            if len(self._vectors) > 2 * len(self._past) + 100:  # Each new prompt adds a vector.
+                self._vectors.clear()
+            with passed_as("embed"):
+                self._vectors[text] = self.embed(text)
+        return self._vectors[text]
+
+
+def _text_of(view: dict[str, Any]) -> str:
+    """Return the text of recorded params that is compared with a new prompt."""
+    given: Any = view.get("messages") or view.get("prompt") or view.get("value")
+    return _request(
+        plain_text(given) if isinstance(given, str) or is_array(given) else as_text(view)
+    )
+
+
+def _request(text: str) -> str:
+    """Return the text of a prompt for comparison, without the lessons that were added to it."""
+    for frame in (CORRECTIONS, LESSONS):
+        text = unframed(frame, text)
+    return text.strip()[:_COMPARED]
+
+
+def _quoted(row: Correction) -> list[str]:
+    wrong = answer_text(row["raw"])
+    right = as_text(row["value"])
+    lines = ["A request:", fenced(cut(_text_of(row["params"] or {}), _QUOTED))]
+    if wrong is not None and wrong != right:
+        lines += ["An answer that was wrong:", fenced(cut(wrong, _QUOTED))]
+    return [*lines, "The right answer:", fenced(cut(right, _QUOTED))]
+
+
+def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
+    sizes = math.hypot(*one) * math.hypot(*other)
+    return sum(map(float.__mul__, map(float, one), map(float, other))) / sizes if sizes else 0.0

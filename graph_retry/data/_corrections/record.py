@@ -1,0 +1,266 @@
+"""The record of a correction, which is one decision about one attempt of a ledger."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, Literal, NotRequired, cast
+
+from typing_extensions import TypedDict
+
+from graph_retry._core.ground.json import digest, is_object
+from graph_retry._core.ground.redact import Redact, redacted
+from graph_retry._core.ground.wording import did_you_mean
+from graph_retry._core.state.attempts import redacted_fields
+from graph_retry.ledger import Ledger, output_of
+from graph_retry.records import STRUCTURED_RESPONSE, Attempt, Failure, Issue
+
+How = Literal[
+    "supplied", "overruled", "confirmed", "edited", "commented", "approved", "rejected", "own"
+]
+"""The decision about the reviewed attempt. `supplied`: the person wrote the output. `overruled`:
+the person took an invalid output. `confirmed`: the person took a valid output. `edited`: the person
+changed the params. `commented`: the person sent the model a message. `approved`: the model was
+called again with the shown params. `rejected`: the person ended the call. `own`: the row is a
+user's own, and comes from no review.
+"""
+
+_HOW: dict[str, How] = {
+    "respond": "supplied",
+    "accept": "overruled",
+    "approve": "approved",
+    "edit": "edited",
+    "comment": "commented",
+    "reject": "rejected",
+}
+"""The `how` of a decision about a failed attempt. An approval of a valid output is `confirmed`."""
+
+
+class Correction(TypedDict):
+    """One decision about one attempt, in plain JSON. Unknown fields are None."""
+
+    id: str
+    """A hash of the decision, which is equal in every fork of the thread and in every export."""
+
+    thread: str
+    """The thread's id, by which rows are split; empty if it is unknown."""
+
+    call: str
+    """The call's name."""
+
+    node: str
+    """The graph node that made the call; empty if it is unknown."""
+
+    labels: dict[str, str]
+    """The call's `labels`."""
+
+    attempt: int
+    """Number of the reviewed attempt."""
+
+    how: How
+    """The kind of decision; see `How`."""
+
+    role: str
+    """The kind of author: `human`, `rewind` (a person who called `rewind`), `agent` or `system`."""
+
+    by: str | None
+    """The author's name, if it is known."""
+
+    at: str | None
+    """The time of the decision, in ISO 8601."""
+
+    channel: str | None
+    """The client that sent the decision."""
+
+    message: str | None
+    """The author's message."""
+
+    suggested_by: str | None
+    """The hook or feedback that made the suggested params, if the ledger names it."""
+
+    params: dict[str, Any] | None
+    """The params of the reviewed attempt."""
+
+    revised: dict[str, Any] | None
+    """The params of the next attempt, if the model was called again."""
+
+    raw: dict[str, Any] | None
+    """The model's output: `{"text": …}` or `{"value": …}`; None if the call raised."""
+
+    output: Any
+    """The value that was read from `raw`, or the text if no value could be read."""
+
+    issues: list[Issue]
+    """The problems of the output."""
+
+    failure: Failure | None
+    """The failure of the attempt; None for a valid output."""
+
+    value: Any
+    """The call's final output, from this decision or from a later attempt. A model's output is the
+    JSON that was read, before its conversion to the output type."""
+
+    value_from: Literal["person", "model"] | None
+    """The author of `value`. None means that there is no value, or that the ledger lacks it."""
+
+    vouched: bool
+    """Whether a person has supplied, taken or approved this `value`."""
+
+    pair: bool
+    """Whether `output` and `value` are a preference pair, because a person replaced the model's
+    `output` by another `value` for the same params. An edit of the params makes no pair."""
+
+    outcome: str
+    """The end of the call, as in `Ledger.outcome`."""
+
+    redacted: bool
+    """Whether the call's option `redact` has changed the texts."""
+
+    is_message: bool
+    """Whether the outputs are messages of an agent's model; see `Attempt.is_message`."""
+
+    provenance: dict[str, Any]
+    """The origin of the row: `namespace`, `idempotency_key`, `started_at`, `attempts`, `usage`."""
+
+    split: NotRequired[str]
+    """The part of the data set to which the row was exported, if the export was split."""
+
+
+def corrections_in(ledger: Ledger) -> Iterator[Correction]:
+    """Yield a correction for each decision in a call's ledger, in the order of the attempts."""
+    for attempt in ledger.attempts:
+        decision = attempt["decision"]
+        if decision is not None and attempt["kept_in"] is None and decision["type"] in _HOW:
+            yield _correction(ledger, attempt, decision)
+
+
+def _correction(ledger: Ledger, attempt: Attempt, decision: Mapping[str, Any]) -> Correction:
+    confirmed = decision["type"] == "approve" and attempt["failure"] is None
+    how: How = "confirmed" if confirmed else _HOW[decision["type"]]
+    role, _, name = str(decision.get("author", "")).partition(":")
+    output = output_of(attempt)
+    value, value_from, vouched = counted_value(ledger)
+    turned_down = how == "supplied" and answer_text(attempt["raw"]) is not None
+    return {
+        "id": digest(
+            *(attempt["idempotency_key"], attempt["started_at"]),
+            *(decision.get("review_id"), decision["type"], decision.get("at")),
+        ),
+        "thread": ledger.thread,
+        "call": ledger.name,
+        "node": ledger.node,
+        "labels": dict(attempt.get("labels", {})),
+        "attempt": attempt["number"],
+        "how": how,
+        "role": role,
+        "by": name or decision.get("by"),
+        "at": decision.get("at"),
+        "channel": decision.get("channel"),
+        "message": decision.get("message"),
+        "suggested_by": decision.get("suggested_by"),
+        "params": _params(ledger, attempt["number"]),
+        "revised": _params(ledger, attempt["number"] + 1),
+        "raw": attempt["raw"],
+        "output": output,
+        "issues": attempt["issues"],
+        "failure": attempt["failure"],
+        "value": value,
+        "value_from": value_from,
+        "vouched": vouched,
+        "pair": turned_down and value_from == "person" and digest(output) != digest(value),
+        "outcome": ledger.outcome,
+        "redacted": bool(attempt.get("redacted")),
+        "is_message": bool(attempt.get("is_message")),
+        "provenance": {
+            "namespace": ledger.namespace,
+            "idempotency_key": attempt["idempotency_key"],
+            "started_at": attempt["started_at"],
+            "attempts": len(ledger.attempts),
+            "usage": attempt["usage"],
+        },
+    }
+
+
+def _params(ledger: Ledger, number: int) -> dict[str, Any] | None:
+    try:
+        return ledger.params_at(number)
+    except ValueError:  # There is no such attempt, or the checkpoint with its params was deleted.
+        return None
+
+
+def counted_value(ledger: Ledger) -> tuple[Any, Literal["person", "model"] | None, bool]:
+    """Return the final output of a call, its author, and whether a person vouched for it."""
+    last, outcome = ledger.attempts[-1], ledger.outcome
+    decision = last["decision"] or {}
+    if outcome == "responded" and "output" in decision:
+        return decision["output"], "person", True
+    if outcome in ("succeeded", "overruled") and last["kept_in"] is None:
+        return output_of(last), "model", bool(decision)
+    return None, None, False
+
+
+def check_names(wanted: Collection[str], known: Collection[str]) -> None:
+    """Refuse the name of a call that the source does not have.
+
+    Raises:
+        ValueError: If `known` lacks one of the `wanted` names.
+    """
+    for name in wanted:
+        if name not in known:
+            names = tuple(sorted(filter(None, known)))
+            listed = ", ".join(f"`{each}`" for each in names) or "no calls"
+            raise ValueError(
+                f"`calls` (in the terminal `--name`) has `{name}`, which is the name of no call of "
+                f"`source`.{did_you_mean(name, names)} `source` has {listed}."
+            )
+
+
+def expected_value(ledger: Ledger) -> tuple[Any, bool]:
+    """Return the output for which a person vouched, and whether another output can equal it.
+
+    No other function returns the message of an agent's model. The structured response that a person
+    supplied is a value.
+    """
+    value, _, vouched = counted_value(ledger)
+    if vouched and ledger.attempts[-1].get("is_message"):
+        message: dict[str, Any] = value if is_object(value) else {}
+        return message.get(STRUCTURED_RESPONSE), STRUCTURED_RESPONSE in message
+    return value, vouched
+
+
+def answer_text(given: Any) -> str | None:
+    """Return a recorded output as text: the model's text, or its value as JSON; None if none."""
+    if not is_object(given):
+        return None
+    if "text" in given:
+        return str(given["text"])
+    return as_text(given["value"]) if "value" in given else None
+
+
+def as_text(value: Any) -> str:
+    """Write an output as a text: a text unchanged, any other value as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def content_key(row: Correction) -> str:
+    """Return a hash that is equal for two corrections with the same content, in any thread."""
+    parts = ("call", "how", "params", "raw", "revised", "value", "value_from", "message")
+    fields = cast("dict[str, Any]", row)
+    return digest(*(fields[name] for name in parts))
+
+
+_WORDS = ("id", "how", "role", "at", "value_from", "outcome", "split")
+"""Fields that are never redacted, because they hold a fixed word, a time or a hash."""
+
+
+def redacted_row(row: Correction, redact: Redact | None) -> Correction:
+    """Return a row with each text redacted, except fixed words, times and hashes."""
+    if redact is None:
+        return row
+    from_attempt = redacted_fields(row, redact)
+    known = {name: from_attempt[name] for name in ("raw", "failure", "issues")}
+    source = row["provenance"]
+    known["provenance"] = {**source, "namespace": redacted(source.get("namespace"), redact)}
+    known |= {name: value for name, value in row.items() if name in _WORDS}
+    rest = {name: redacted(value, redact) for name, value in row.items() if name not in known}
+    return cast("Correction", {name: (known | rest)[name] for name in row} | {"redacted": True})

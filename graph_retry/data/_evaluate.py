@@ -1,0 +1,354 @@
+"""Repeat recorded calls with a new model, prompt or options, and compare the results.
+
+The main question is how often a person would still be asked. The calls run outside any graph, so
+nothing is written to the threads in which they were recorded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import Context
+from pathlib import Path
+from typing import Any, NamedTuple, Unpack, cast
+
+from pydantic_core import to_jsonable_python
+
+from graph_retry._core.ground.functions.arguments import Count
+from graph_retry._core.ground.functions.awaiting import is_sync
+from graph_retry._core.ground.functions.signatures import LLMCall, OnRetry, name_of
+from graph_retry._core.ground.functions.twins import async_twin, in_sync
+from graph_retry._core.ground.json import digest, is_object
+from graph_retry._core.ground.redact import redacted
+from graph_retry._core.ground.wording import passed_as
+from graph_retry._core.loop.run.plan import make_plan
+from graph_retry._core.output.validator import Validator
+from graph_retry._core.params.codec import ParamsCodec
+from graph_retry._core.state.attempts import params_at
+from graph_retry.data._corrections.record import check_names, expected_value
+from graph_retry.data._evaluation import (
+    Compare,
+    Ended,
+    Evaluation,
+    Judged,
+    agreement_of,
+)
+from graph_retry.data._metrics import known_sum, summarize
+from graph_retry.errors import AttemptsExhausted, InterventionRequired
+from graph_retry.function import Call
+from graph_retry.hooks import Budget
+from graph_retry.ledger import Ledger
+from graph_retry.options import RetryOptions, settle
+from graph_retry.records import author_role
+from graph_retry.threads import LedgerSource, aevery_ledger, every_ledger
+
+__all__ = ["Compare", "Ended", "EvaluateOptions", "Evaluation", "Judged", "aevaluate", "evaluate"]
+
+_LOG = logging.getLogger("graph_retry")
+_VERSION = 1
+
+
+class EvaluateOptions(RetryOptions, total=False):
+    """Options of `evaluate`. They include all options of a call.
+
+    params_type: The type in which `llm_call` gets the params (default `dict`).
+    change: A function `params -> params` that is applied to the recorded first params.
+    compare: The comparison of two outputs (default `equal`).
+    calls: Only calls of these names. Required if there are several names.
+    labels_wanted: Only calls that had these labels.
+    threads: Ids of the threads to read (default: all).
+    where: A function of a ledger that returns whether its call is evaluated.
+    concurrency: The number of calls that run at the same time (default 4).
+    limit: A `Budget` or `SharedBudget` of `tokens`, `cost` or `seconds`. Once it is spent, no
+        further call starts. Its `price` computes a call's cost.
+    path: A file that keeps each result. A second run with the same file skips the kept results.
+    progress: Called with the `Evaluation` after each result.
+    """
+
+    params_type: Any
+    change: Callable[[Any], Any]
+    compare: Compare
+    calls: Collection[str]
+    labels_wanted: Mapping[str, str]
+    threads: Iterable[str]
+    where: Callable[[Ledger], bool]
+    concurrency: Count
+    limit: Budget
+    path: str | Path
+    progress: Callable[[Evaluation], Any]
+
+
+class _Case(NamedTuple):
+    """A recorded call to repeat: its id, its ledger, and the params to call with."""
+
+    id: str
+    ledger: Ledger
+    params: Any
+
+
+@in_sync
+async def evaluate(
+    source: LedgerSource,
+    llm_call: LLMCall[Any, Any],
+    on_retry: OnRetry[Any] = None,
+    *,
+    output: Any = None,
+    **options: Unpack[EvaluateOptions],
+) -> Evaluation:
+    """Make recorded calls again, with another model, prompt or options, and compare.
+
+    Each call starts with the params of its recorded first attempt. It runs outside any graph, and
+    ends when a person would be asked. If a person supplied, accepted or approved an output of the
+    recorded call, the new output is compared with that output.
+
+    Args:
+        source: Anything that `every_ledger` takes.
+        llm_call: The function to evaluate, sync or async, or a runnable; it takes the params.
+        on_retry: Hooks, as in `retry_llm_call`.
+        output: The output type, as in `retry_llm_call`.
+        **options: See `EvaluateOptions`.
+
+    Raises:
+        TypeError: If an argument has the wrong type.
+        ValueError: If an option has a value that is not allowed, `source` has calls of several
+            names and `calls` is not given, no call has a name in `calls`, or `path` is another
+            file than one of this evaluation.
+
+    Example:
+        >>> from graph_retry import InterventionRequired, retry_llm_call
+        >>> try:
+        ...     retry_llm_call(lambda prompt: "ten", "How many?", output=int)
+        ... except InterventionRequired as error:
+        ...     ledger = Ledger(error.attempts)
+        >>> better = evaluate([ledger], lambda params: "10", output=int)
+        >>> better.figures()["valid at once"], better.results[0]["output"]
+        (1, 10)
+    """
+    run, threads = _Run(llm_call, on_retry, output, {**options}), options.get("threads")
+    if not is_sync():
+        return await run.on(aevery_ledger(source, threads=threads))
+
+    async def ledgers() -> AsyncIterator[Ledger]:
+        for ledger in every_ledger(source, threads=threads):
+            yield ledger
+
+    async def all_of_them() -> Evaluation:
+        loop = asyncio.get_running_loop()
+        # Sync functions run in this executor, so it needs a thread for each concurrent call.
+        loop.set_default_executor(ThreadPoolExecutor(run.concurrency))
+        return await run.on(ledgers())
+
+    # A notebook already runs an event loop, so this needs another thread.
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, all_of_them()).result()
+
+
+aevaluate = async_twin(evaluate)
+
+
+class _Run:
+    """One evaluation: its checked options and its results so far."""
+
+    def __init__(
+        self, llm_call: Any, on_retry: OnRetry[Any], output: Any, options: dict[str, Any]
+    ) -> None:
+        take = options.pop
+        self._codec = ParamsCodec[Any](take("params_type", dict))
+        self._change, self._compare = take("change", None), take("compare", "equal")
+        self._calls, self._labels = take("calls", None), take("labels_wanted", {})
+        self._where, self._progress = take("where", None), take("progress", None)
+        self._limit, self._path = take("limit", None) or Budget(), take("path", None)
+        if not {self._limit.rounds, getattr(self._limit, "failures", None)} <= {None}:
+            raise ValueError("`limit` is of `tokens`, `cost` or `seconds`: leave the others out.")
+        self.concurrency: int = take("concurrency", 4)
+        take("threads", None)
+        self._call = (llm_call, on_retry, output, options)
+        settings = settle(name_of(llm_call, "llm_call"), "function", cast("RetryOptions", options))
+        plan = make_plan(llm_call, self._codec, on_retry, output, settings)
+        self._validator, self._redact = plan.validator, settings.redact
+        self.evaluation = Evaluation(settings.name)
+        self._names: set[str] = set()
+        self._known: set[str] = set()
+        self._spent = Budget().spent_on([])
+        self._done = self._read() if self._path else {}
+
+    async def on(self, ledgers: AsyncIterator[Ledger]) -> Evaluation:
+        """Evaluate the selected calls. If one raises, calls in flight are cancelled."""
+        pending: set[asyncio.Task[None]] = set()
+        try:
+            async for ledger in ledgers:
+                case = self._case(ledger)
+                if case is None:
+                    continue
+                while len(pending) >= self.concurrency:
+                    pending = await _first_done(pending)
+                if case.id in self._done:
+                    self.evaluation.results.append(self._done.pop(case.id))
+                elif self._limit.exceeded([], self._spent):
+                    self.evaluation.left += 1
+                else:
+                    # In an empty context, because `evaluate` may be called inside a graph's step.
+                    task = asyncio.create_task(self._judge(case), context=Context())
+                    pending.add(task)
+            while pending:
+                pending = await _first_done(pending)
+            self._check_names()
+        finally:
+            for task in pending:
+                task.cancel()
+        return self.evaluation
+
+    def _check_names(self) -> None:
+        """Refuse a name in `calls` that no call had, or warn if there are results to return."""
+        try:
+            check_names(self._calls or (), self._known)
+        except ValueError as error:
+            if not self.evaluation.results:
+                raise
+            _LOG.warning("%s", error)
+
+    def _case(self, ledger: Ledger) -> _Case | None:
+        """Return the call to repeat; None if it is not selected or its params are not saved."""
+        self._known.add(ledger.name)
+        if not (ledger.attempts and ledger.current and self._is_wanted(ledger)):
+            return None
+        self._names.add(ledger.name)
+        if self._calls is None and len(self._names) > 1:
+            names = ", ".join(f"`{name}`" for name in sorted(self._names))
+            raise ValueError(
+                f"`source` has calls of several names ({names}): choose in `calls` (in the "
+                "terminal with `--name`)."
+            )
+        first = ledger.attempts[0]
+        encoded = params_at(ledger.attempts, first["number"])
+        if encoded is None or first["kept_in"] is not None:
+            self.evaluation.skipped["the first attempt's record is not kept any more"] += 1
+            return None
+        params = self._codec.decode(*encoded)
+        if self._change is not None:
+            with passed_as("change"):
+                params = self._change(params)
+        asked = self._codec.encode(params, owner="the params that `change` returned")
+        made = digest(first["idempotency_key"], first["started_at"], *asked)
+        return _Case(made, ledger, params)
+
+    def _is_wanted(self, ledger: Ledger) -> bool:
+        labels = ledger.attempts[0].get("labels", {})
+        with passed_as("where"):
+            return (
+                (self._calls is None or ledger.name in self._calls)
+                and self._labels.items() <= labels.items()
+                and (self._where is None or bool(self._where(ledger)))
+            )
+
+    async def _judge(self, case: _Case) -> None:
+        """Repeat a call, compare its output, and save the result."""
+        llm_call, on_retry, output, options = self._call
+        call = Call(llm_call, case.params, on_retry, output, cast("RetryOptions", dict(options)))
+        value, failure = None, None
+        ended: Ended = "would_ask"
+        try:
+            value, attempts = await call.ainvoke()
+        except (InterventionRequired, AttemptsExhausted) as error:
+            attempts = error.attempts
+            failure = attempts[-1]["failure"] if attempts else None
+        else:
+            value = to_jsonable_python(value, fallback=str)
+            ended = "at_once" if len(attempts) == 1 else "after_automation"
+        expected, vouched = expected_value(case.ledger)
+        if vouched:
+            expected = await _today(expected, self._validator)
+        compared = vouched and ended != "would_ask"
+        agreement = agreement_of(self._compare, value, expected) if compared else None
+        first = case.ledger.attempts[0]
+        self._keep(
+            {
+                "id": case.id,
+                "thread": redacted(case.ledger.thread, self._redact),
+                "call": case.ledger.name,
+                "labels": redacted(first.get("labels", {}), self._redact),
+                "asked_before": _was_asked(case.ledger),
+                "ended": ended,
+                "attempts": len(attempts),
+                "output": redacted(value, self._redact),
+                "failure": failure,
+                "expected": redacted(expected, self._redact) if vouched else None,
+                "agreement": agreement,
+                "tokens": summarize([attempts])["tokens"],
+                "cost": known_sum(map(self._limit.cost_of, attempts)),
+                "seconds": round(sum(one["duration_s"] for one in attempts), 6),
+                "redacted": bool(first.get("redacted")),
+            }
+        )
+
+    def _count(self, judged: Judged) -> None:
+        """Add a call's tokens, cost and seconds to the totals, for `limit`."""
+        self._spent["tokens"] += judged["tokens"]["total_tokens"] or 0
+        self._spent["cost"] += judged["cost"] or 0.0
+        self._spent["seconds"] += judged["seconds"]
+
+    def _keep(self, judged: Judged) -> None:
+        self._count(judged)
+        if self._path:
+            with Path(self._path).open("a", encoding="utf-8", newline="\n") as file:
+                file.write(json.dumps(judged) + "\n")
+        self.evaluation.results.append(judged)
+        if self._progress is not None:
+            with passed_as("progress"):
+                self._progress(self.evaluation)
+
+    def _read(self) -> dict[str, Judged]:
+        """Read the results of an earlier run from `path`; remove an incomplete last line."""
+        path, name = Path(self._path), self.evaluation.name
+        head = f"{json.dumps({'graph_retry_evaluation': _VERSION, 'name': name})}\n".encode()
+        whole = path.read_bytes() if path.exists() else b""
+        kept = whole[: whole.rfind(b"\n") + 1] or (head if head.startswith(whole) else whole)
+        first, *results = _json_in(kept)
+        if not is_object(first) or first.get("graph_retry_evaluation") != _VERSION:
+            raise ValueError(f"`path` ({path}) is not a file of `evaluate`: give a new file.")
+        if first.get("name") != name:
+            raise ValueError(
+                f"`path` ({path}) is of the evaluation of {first.get('name')!r}, and this is an "
+                f"evaluation of {name!r}: give a new file, or `name=` what it was made with."
+            )
+        if kept != whole:
+            path.write_bytes(kept)
+        done: dict[str, Judged] = {one["id"]: one for one in results}
+        for one in done.values():
+            self._count(one)
+        return done
+
+
+def _json_in(lines: bytes) -> list[Any]:
+    """Read JSON Lines; the result is `[None]` if a line is not JSON."""
+    try:
+        return [json.loads(line) for line in lines.splitlines()]
+    except ValueError:
+        return [None]
+
+
+async def _first_done(pending: set[asyncio.Task[None]]) -> set[asyncio.Task[None]]:
+    """Wait for the first of some tasks, raise its error, and return the other tasks."""
+    done, left = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+    for task in done:
+        task.result()
+    return left
+
+
+async def _today(expected: Any, validator: Validator | None) -> Any:
+    """Return a recorded value as today's validator converts it; unchanged if that refuses it."""
+    if validator is None:
+        return expected
+    checked = await validator.acheck(expected)
+    return checked.jsonable if checked.ok else expected
+
+
+def _was_asked(ledger: Ledger) -> bool:
+    """Return whether a person was asked about a recorded call, or is asked now."""
+    authors = [one["author"] for one in ledger.attempts]
+    authors += [one["decision"]["author"] for one in ledger.attempts if one["decision"]]
+    asked = {"human", "system", "state edit"}.intersection(map(author_role, authors))
+    return ledger.waits is True or bool(asked)

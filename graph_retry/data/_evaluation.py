@@ -1,0 +1,146 @@
+"""The results of an evaluation. An evaluation repeats recorded calls, as with another model."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast
+
+from typing_extensions import TypedDict
+
+from graph_retry._core.ground.json import is_number, is_object
+from graph_retry._core.ground.wording import passed_as
+from graph_retry.data._metrics import known_sum
+from graph_retry.lossless._ground import identical
+from graph_retry.records import Failure
+
+Ended = Literal["at_once", "after_automation", "would_ask"]
+"""The outcome of a call: valid at the first attempt, valid after automatic attempts, or still not
+valid when a person would be asked."""
+
+Compare = Literal["equal", "fields"] | Callable[[Any, Any], float]
+"""The way to compare an output with an output for which a person vouched. `equal` gives 1 or 0.
+`fields` gives the share of equal fields. A function gets both outputs as JSON, and returns a number
+from 0 to 1."""
+
+
+class Judged(TypedDict):
+    """The result of one recorded call, in plain JSON."""
+
+    id: str
+    """A hash of the recorded call and of the params of the new one."""
+
+    thread: str
+    call: str
+    labels: dict[str, str]
+
+    asked_before: bool
+    """Whether a person was asked about the recorded call."""
+
+    ended: Ended
+    """The outcome of the new call."""
+
+    attempts: int
+    output: Any
+    """The new output as JSON; None if a person would have been asked."""
+
+    failure: Failure | None
+    """The failure about which a person would have been asked; None if the output was valid."""
+
+    expected: Any
+    """The output that a person had supplied, accepted or approved."""
+
+    agreement: float | None
+    """The agreement of `output` with `expected`, from 0 to 1; None if one of the two is missing."""
+
+    tokens: dict[str, int | None]
+    cost: float | None
+    seconds: float
+    """The time spent in all attempts."""
+
+    redacted: bool
+    """Whether the recorded params were redacted. The recorded call may have had other params."""
+
+
+@dataclass
+class Evaluation:
+    """The results of recorded calls that were made again."""
+
+    name: str = ""
+    """The name of the evaluated `llm_call`."""
+
+    results: list[Judged] = field(default_factory=list[Judged])
+
+    left: int = 0
+    """Number of calls that did not begin, because the earlier calls had used up the `limit`."""
+
+    skipped: Counter[str] = field(default_factory=Counter[str])
+    """Recorded calls that cannot be made again, by reason."""
+
+    def figures(self, results: Iterable[Judged] | None = None) -> dict[str, int | float | None]:
+        """Count the outcomes of all calls, or of the given results. An unknown figure is None.
+
+        A review counts as avoided if the new output equals the output that a person supplied, took
+        or approved. If there is no such output, a valid output counts as `valid, unconfirmed`. A
+        new failure is a call that would ask a person, and did not when it was recorded.
+        """
+        some = self.results if results is None else list(results)
+        ended = Counter(one["ended"] for one in some)
+        known = [one["agreement"] for one in some if one["agreement"] is not None]
+        differs = sum(value < 1 for value in known)
+        valid_now = [
+            one["agreement"] for one in some if one["asked_before"] and one["ended"] != "would_ask"
+        ]
+        return {
+            "calls": len(some),
+            "valid at once": ended["at_once"],
+            "after automation": ended["after_automation"],
+            "would have asked": ended["would_ask"],
+            "asked before": sum(one["asked_before"] for one in some),
+            "reviews avoided": valid_now.count(1.0),
+            "valid, unconfirmed": valid_now.count(None),
+            "new failures": sum(
+                not one["asked_before"] and one["ended"] == "would_ask" for one in some
+            ),
+            "agree": len(known) - differs,
+            "differ": differs,
+            "tokens": known_sum(one["tokens"].get("total_tokens") for one in some),
+            "cost": known_sum(one["cost"] for one in some),
+            "seconds": round(sum(one["seconds"] for one in some), 3),
+        }
+
+    def table(self, by: str | None = None) -> str:
+        """Return a Markdown table of the figures, with a row for all calls and one for each group.
+
+        Args:
+            by: Groups the calls: `call`, or the name of a label. None gives only the first row.
+
+        Example:
+            >>> print(Evaluation("small").table().splitlines()[0][:28])
+            |  | calls | valid at once |
+        """
+        groups: dict[str, list[Judged]] = {self.name or "all": self.results}
+        for one in self.results if by else ():
+            group = one["call"] if by == "call" else one["labels"].get(cast("str", by), "(none)")
+            groups.setdefault(f"{by}: {group}", []).append(one)
+        rows = [(name, self.figures(some)) for name, some in groups.items()]
+        lines = [f"|  | {' | '.join(rows[0][1])} |", "|---|" + "---:|" * len(rows[0][1])]
+        for name, figures in rows:
+            cells = ["" if value is None else f"{value:,g}" for value in figures.values()]
+            lines.append(f"| {name} | {' | '.join(cells)} |")
+        return "\n".join(lines)
+
+
+def agreement_of(compare: Compare, value: Any, expected: Any) -> float:
+    """Compare an output with the expected one; return the agreement from 0 to 1."""
+    if callable(compare):
+        with passed_as("compare"):
+            given = compare(value, expected)
+        if not (isinstance(given, bool) or is_number(cast("Any", given))) or not 0 <= given <= 1:
+            raise ValueError(f"`compare` returned {given!r:.80}: return a number from 0 to 1.")
+        return float(given)
+    if compare == "fields" and is_object(value) and is_object(expected):
+        both, every = value.keys() & expected.keys(), value.keys() | expected.keys()
+        return sum(identical(value[name], expected[name]) for name in both) / max(len(every), 1)
+    return float(identical(value, expected))

@@ -1,0 +1,184 @@
+"""Compute figures over attempts: success rate, requests, latency, tokens, failures."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any
+
+from typing_extensions import TypedDict
+
+from graph_retry._core.ground.functions.arguments import WrongArgumentError, checked
+from graph_retry._core.ground.issues import literal
+from graph_retry._core.state.attempts import tokens_of
+from graph_retry.ledger import Ledger, attempts_in
+from graph_retry.records import Attempt
+
+__all__ = ["Attempts", "Summary", "summarize"]
+
+Attempts = Annotated[
+    Ledger | Iterable[Attempt] | Iterable[Sequence[Attempt]] | Iterable[Ledger],
+    "a `Ledger`, a list of them, or the records that `on_attempt` collected",
+]
+"""One ledger, several of them, or the records that `on_attempt` collected."""
+
+_NEEDED = ("number", "status", "tries", "duration_s", "repairs", "failure", "decision", "usage")
+"""The keys of a record that the figures are made from."""
+
+_TOKENS = ("input_tokens", "output_tokens", "total_tokens")
+
+
+class Summary(TypedDict):
+    """Figures of some calls. An unknown figure is None, not zero.
+
+    An attempt whose record was deleted counts only as one attempt and one request.
+    """
+
+    calls: int
+    """The number of calls; a call and its forks count as one."""
+
+    succeeded: int
+    """The number of calls that ended with an output, including a person's (`respond`)."""
+
+    success_rate: float | None
+    """`succeeded` divided by `calls`."""
+
+    attempts: int
+    """The number of attempts, each counted once."""
+
+    mean_attempts: float | None
+    """`attempts` divided by `calls`."""
+
+    requests: int
+    """The number of requests; with `transient` retries an attempt makes several."""
+
+    success_by_attempt: Counter[int]
+    """Succeeded calls by the number of their last attempt."""
+
+    latency_s: dict[str, float | None]
+    """Quantiles of the attempts' durations, in seconds."""
+
+    tokens: dict[str, int | None]
+    """Sums of the reported tokens; a missing total is the sum of its parts."""
+
+    attempts_without_tokens: int
+    """The number of attempts whose tokens are unknown."""
+
+    repairs: Counter[str]
+    """Repairs by kind."""
+
+    failures: Counter[str]
+    """Failed attempts by kind of failure."""
+
+    decisions: Counter[str]
+    """Reviewers' decisions by type."""
+
+    gate: dict[str, float | None]
+    """Numbers of outputs by the verdict of a `Gate`: `passed`, `asked` (a person was asked) and
+    `sampled` (a person saw a passing output). Of the sampled outputs, people decided `audited`, and
+    did not approve `audited_wrong`. `wrong_passed` estimates the errors among `passed`; None if
+    none was audited."""
+
+
+@checked
+def summarize(attempts: Attempts) -> Summary:
+    """Summarize one ledger, several ledgers, or the records that `on_attempt` collected.
+
+    The forks of a call share the attempts before the fork. Therefore an attempt counts once, even
+    if several ledgers hold it, and such ledgers count as one call, with the outcome of the last
+    ledger. `on_attempt` is called before a review, so only ledgers include people's outputs.
+
+    Example:
+        >>> from graph_retry import retry_llm_call
+        >>> records = []
+        >>> retry_llm_call(lambda _: "[1,]", {}, output=list[int], on_attempt=records.append)
+        [1]
+        >>> figures = summarize(records)
+        >>> figures["calls"], figures["success_rate"], figures["repairs"]
+        (1, 1.0, Counter({'trailing_comma': 1}))
+    """
+    ledgers = ledgers_of(attempts)
+    flat = distinct(ledgers)
+    last_attempts = {_key(ledger[0]): ledger[-1] for ledger in ledgers if ledger}
+    calls = sum(attempt["number"] == 1 for attempt in flat)
+    succeeded = [last["number"] for last in last_attempts.values() if Ledger([last]).has_output]
+    tokens = [tokens_of(attempt) for attempt in flat]
+    known = [attempt for attempt in flat if not attempt.get("kept_in")]
+    seconds = sorted(attempt["duration_s"] for attempt in known)
+    return {
+        "calls": calls,
+        "succeeded": len(succeeded),
+        "success_rate": len(succeeded) / calls if calls else None,
+        "attempts": len(flat),
+        "mean_attempts": len(flat) / calls if calls else None,
+        "requests": sum(attempt["tries"] for attempt in flat),
+        "success_by_attempt": Counter(succeeded),
+        "latency_s": {f"p{q}": _quantile(seconds, q) for q in (50, 90, 99, 100)},
+        "tokens": {name: known_sum(counts[name] for counts in tokens) for name in _TOKENS},
+        "attempts_without_tokens": sum(counts["total_tokens"] is None for counts in tokens),
+        "repairs": Counter(repair["kind"] for attempt in flat for repair in attempt["repairs"]),
+        "failures": Counter(
+            attempt["failure"]["kind"] for attempt in known if attempt["failure"] is not None
+        ),
+        "decisions": Counter(
+            attempt["decision"]["type"] for attempt in flat if attempt["decision"] is not None
+        ),
+        "gate": _gate(known),
+    }
+
+
+def _gate(attempts: Sequence[Attempt]) -> dict[str, float | None]:
+    verdicts = [(one["gate"], one["decision"]) for one in attempts if "gate" in one]
+    passed = sum(not gate["ask"] for gate, _ in verdicts)
+    audits = [decision for gate, decision in verdicts if gate["sampled"] and decision]
+    wrong = sum(decision["type"] != "approve" for decision in audits)
+    return {
+        "passed": passed,
+        "asked": sum(gate["ask"] and not gate["sampled"] for gate, _ in verdicts),
+        "sampled": sum(gate["sampled"] for gate, _ in verdicts),
+        "audited": len(audits),
+        "audited_wrong": wrong,
+        "wrong_passed": passed * wrong / len(audits) if audits else None,
+    }
+
+
+def ledgers_of(attempts: Attempts) -> list[Sequence[Attempt]]:
+    """Group attempts by call. A record that is not in a ledger counts as a separate call."""
+    calls = [attempts] if isinstance(attempts, Ledger) else attempts
+    ledgers = [
+        attempts_in(call) if isinstance(call, Ledger | Sequence) else [call] for call in calls
+    ]
+    for record in (record for ledger in ledgers for record in ledger):
+        if missing := [key for key in _NEEDED if key not in record]:
+            raise WrongArgumentError(
+                f"`attempts` has a record without `{missing[0]}`: give whole records, as "
+                f"`on_attempt` and `attempts_of` give them; not {literal(record, 80)}."
+            )
+    return ledgers
+
+
+def distinct(ledgers: Iterable[Sequence[Attempt]]) -> list[Attempt]:
+    """List each attempt of some ledgers once, with its record from the last ledger that has it."""
+    return list({_key(attempt): attempt for ledger in ledgers for attempt in ledger}.values())
+
+
+def _key(attempt: Attempt) -> tuple[str, str] | int:
+    """Return a key that identifies an attempt across ledgers.
+
+    It includes the time, because equal calls outside any thread have equal idempotency keys. An
+    attempt without an idempotency key or a checkpoint is equal to no other.
+    """
+    kept_in, number = attempt.get("kept_in"), attempt["number"]
+    key = f"{kept_in['checkpoint_id']} {number}" if kept_in else attempt.get("idempotency_key")
+    return (key, attempt.get("started_at", "")) if key else id(attempt)
+
+
+def known_sum(counts: Iterable[Any]) -> Any:
+    """Return the sum of the numbers that are not None; None if all are None."""
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
+
+
+def _quantile(ordered: list[float], percent: int) -> float | None:
+    return ordered[math.ceil(percent / 100 * len(ordered)) - 1] if ordered else None

@@ -1,0 +1,1 @@
+"""Places where people review: the page in a browser, and the console."""

@@ -1,0 +1,324 @@
+"""Read a decision from the arguments of a command, from a typed line, or from an editor."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from jsonpointer import EndOfList, JsonPointerException, resolve_pointer
+
+from graph_retry._core.ground.json import NotJsonError, is_object, pointer, pointer_parts, read_json
+from graph_retry._core.ground.wording import did_you_mean
+from graph_retry._core.params.patch import apply_patch
+from graph_retry._core.review.decisions import ROWS, WORDS, spelled
+from graph_retry._core.review.review import Decision, Review
+from graph_retry.desk.changed import edited_fields, removed_field
+from graph_retry.desk.cli.exits import ExitCode, Stop
+
+
+class UnreadableError(ValueError):
+    """A typed text is not a decision; the message tells why."""
+
+
+def from_words(words: Sequence[str], shown: dict[str, Any], output: Any = None) -> Decision:
+    """Return the decision in the arguments after the thread, such as `reject too dear`.
+
+    If the text of the decision is `-`, the text is read from standard input.
+
+    Raises:
+        Stop: If the words are not a decision.
+
+    Example:
+        >>> from_words(["edit", "n=2"], {"n": 1})
+        {'type': 'edit', 'params': {'n': 2}}
+    """
+    row = ROWS.get(WORDS.get(spelled(words[0]), ""))
+    if unknown := next((word for word in words if word.startswith("--")), None):
+        meant = ROWS.get(unknown[2:]) and f" Write {unknown[2:]} without the dashes."
+        raise Stop(ExitCode.USAGE, f"no such option: {unknown}.{meant or ''}")
+    rest = list(words[1:])
+    if row and row.data != "output" and rest == ["-"]:
+        rest = [sys.stdin.read().removesuffix("\n")]
+    is_edit = row is not None and row.data == "params"
+    text = shlex.join(rest) if is_edit else " ".join(rest)
+    try:
+        if is_edit and "=" not in text and not sys.stdin.isatty():
+            came = f", not {text:.80}" if text else ""
+            raise UnreadableError(f"An edit is written as: edit field=value …{came}")
+        return from_line(f"{words[0]} {text}", shown, output=output)
+    except UnreadableError as error:
+        raise Stop(ExitCode.USAGE, str(error)) from None
+
+
+_OF_THE_PROMPT = """\
+  skip                leave this one open, and go to the next
+  help                show this list; ? does the same
+  Ctrl-C              stop here; open reviews stay open
+Type edit alone to change params in $EDITOR, and edit FIELD to open one text there.
+The beginning of a word is enough, if no other word here begins with it."""
+
+
+def ways(offered: Sequence[str], review: Review) -> str:
+    """List the decisions that can be typed to answer a review, with the effect of each."""
+    lines: list[str] = []
+    for kind in offered:
+        first, *others = (f"{kind} {typed}".strip() for typed in ROWS[kind].typed)
+        also = "".join(f", {other}" for other in others).replace(",", "; or:", 1)
+        lines.append(f"  {first:<20}{ROWS[kind].does(review)}{also}")
+    return "\n".join([*lines, _OF_THE_PROMPT])
+
+
+def completed(line: str, offered: Sequence[str]) -> str:
+    """Complete the first word of a typed line, if only one offered word begins with the typed one.
+
+    Raises:
+        UnreadableError: If several offered words begin with the typed one.
+
+    Example:
+        >>> completed("rej too dear", ["approve", "reject", "respond"])
+        'reject too dear'
+    """
+    word, space, rest = line.partition(" ")
+    begun = spelled(word)
+    found = [known for known in (*offered, "skip", "help") if known.startswith(begun)]
+    if word == "?" or begun in ("skip", "help"):
+        return "help" if word == "?" else begun
+    if begun in WORDS or not begun or not found:
+        return line
+    if len(found) > 1:
+        raise UnreadableError(
+            f"{word!r} is the beginning of {' and '.join(found)}: type one more letter."
+        )
+    return f"{found[0]}{space}{rest}"
+
+
+@dataclass
+class Draft:
+    """The text that a person saved in an editor. After a refusal, the editor opens it again.
+
+    `path` is the JSON Pointer of the opened text, or "" for all params as JSON.
+    """
+
+    text: str | None = None
+    path: str = ""
+
+
+def from_line(
+    line: str,
+    shown: dict[str, Any],
+    draft: Draft | None = None,
+    offered: Sequence[str] = (*ROWS,),
+    output: Any = None,
+) -> Decision:
+    """Return the decision in a typed line. An error about the line lists the words in `offered`.
+
+    `edit` opens the params in an editor. `edit` with the name of a text opens this text. Changes of
+    `edit` name fields of `shown`, those of `respond` name fields of `output`.
+
+    Raises:
+        UnreadableError: If the line is not a decision.
+
+    Example:
+        >>> from_line("reject too dear", {})
+        {'type': 'reject', 'message': 'too dear'}
+    """
+    word, _, rest = line.strip().partition(" ")
+    kind, rest = WORDS.get(spelled(word)), rest.strip()
+    if kind is None:
+        meant = (
+            f" To change params: edit {line}" if "=" in word else did_you_mean(word, (*offered,))
+        )
+        raise UnreadableError(f"{word!r} is none of {', '.join(offered)}.{meant}")
+    row = ROWS[kind]
+    if row.data == "params":
+        data: dict[str, Any] = {"params": _edit(rest, shown, draft or Draft())}
+    elif row.data == "output":
+        data = _output(rest, output if is_object(output) else {})
+    elif "choice" in row.parts:
+        if rest and not rest.isdecimal():
+            raise UnreadableError(
+                f"{kind} takes only the number of an alternative, not {rest!r:.80}. To change "
+                f"params: edit {rest:.80}"
+            )
+        data = {"choice": int(rest)} if rest else {}
+    elif not rest and (row.data or row.message == "needed"):
+        raise UnreadableError(f"{kind} is written as: {kind} {row.typed[0]}")
+    else:
+        data = {row.data or "message": rest or None}
+    return cast("Decision", {"type": kind, **data})
+
+
+def _edit(rest: str, shown: dict[str, Any], draft: Draft) -> dict[str, Any]:
+    """Read the changes, or let a person make them in an editor, and return the changed fields.
+
+    If `rest` names a text, the editor opens this text. Otherwise the editor opens all params as
+    JSON. An earlier draft of the same content is opened instead. The saved text becomes the draft.
+    """
+    name = rest or (next(iter(shown)) if len(shown) == 1 else "")
+    path = name if name.startswith("/") else pointer((name,))
+    text = None if "=" in name else _text_at(shown, path)
+    if rest and text is None:
+        how = "An edit is written as: edit model=large prompt='Read the invoice.'"
+        with _written(how):
+            return edited(shown, _changes(rest))
+    path = "" if text is None else path
+    if draft.text is None or draft.path != path:
+        draft.path = path
+        draft.text = json.dumps(shown, indent=2, ensure_ascii=False) if text is None else text
+    draft.text = _saved(draft.text, "text.txt" if path else "params.json")
+    if path:
+        after = apply_patch(shown, [{"op": "replace", "path": path, "value": draft.text}])
+    else:
+        after = _read_params(draft.text, shown)
+    if not (changed := edited_fields(shown, after)):
+        draft.text = None
+        raise UnreadableError("nothing was changed.")
+    return changed
+
+
+@contextmanager
+def _written(how: str) -> Generator[None]:
+    """Add to an error about changes how they are written."""
+    try:
+        yield
+    except ValueError as error:
+        raise UnreadableError(f"{how} ({error})") from None
+
+
+def _changes(text: str) -> list[str]:
+    return [text] if _is_one_change(text) else shlex.split(text)
+
+
+def _is_one_change(text: str) -> bool:
+    """Return whether a text is one `field=value`, in which the value is a JSON object or list."""
+    value = text.partition("=")[2]
+    with suppress(NotJsonError):
+        return isinstance(read_json(value), dict | list)
+    return False
+
+
+def edited(
+    shown: dict[str, Any], changes: Sequence[str], *, texts_stay: bool = True
+) -> dict[str, Any]:
+    """Read `field=value` changes.
+
+    A value that is JSON is read as JSON, and any other value is a text. With `texts_stay`, each
+    value except `null` stays as typed if the field shows a text. A field may be a JSON Pointer to a
+    value inside another field, which is then sent as a whole.
+
+    Raises:
+        UnreadableError: If a change is not written as `field=value`, or its pointer leads nowhere.
+
+    Example:
+        >>> edited({"seed": 1, "zip": "07"}, ["seed=2", "zip=08"])
+        {'seed': 2, 'zip': '08'}
+        >>> edited({"rows": [{"n": 1}, {"n": 2}]}, ["/rows/0/n=3"])
+        {'rows': [{'n': 3}, {'n': 2}]}
+    """
+    fields: dict[str, Any] = {}
+    read = _value if texts_stay else _json_or_text
+    for change in changes:
+        name, sign, text = change.partition("=")
+        if not sign or not name:
+            meant = did_you_mean(name, (*shown,))
+            raise UnreadableError(f"{change!r} is not a change: write field=value.{meant}")
+        if name in shown or not name.startswith("/"):
+            fields[name] = read(text, shown.get(name))
+            continue
+        after, top = {**shown, **fields}, pointer_parts(name)[0]
+        before = _at(after, name)
+        if before is ...:
+            raise UnreadableError(f"nothing is shown at {name}.")
+        patch = [{"op": "replace", "path": name, "value": read(text, before)}]
+        fields[top] = apply_patch(after, patch)[top]
+    return fields
+
+
+def _text_at(shown: dict[str, Any], path: str) -> str | None:
+    """Return the text at a path such as `/messages/0/content`, or None."""
+    value = _at(shown, path)
+    return value if isinstance(value, str) else None
+
+
+def _at(shown: dict[str, Any], path: str) -> Any:
+    """Return the value at a path, or `...` if the path leads nowhere."""
+    with suppress(JsonPointerException):
+        found = resolve_pointer(shown, path, ...)
+        return ... if isinstance(found, EndOfList) else found
+    return ...
+
+
+def _saved(text: str, name: str) -> str:
+    """Open a text in the person's editor; return the saved text without its last line break."""
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / name
+        file.write_text(f"{text}\n", encoding="utf-8", newline="")
+        try:
+            subprocess.run([*shlex.split(editor), str(file)], check=True)  # noqa: S603 - theirs
+            return file.read_bytes().decode().removesuffix("\n")
+        except (OSError, ValueError, subprocess.CalledProcessError) as error:
+            raise UnreadableError(f"the editor {editor!r} failed ({error}): set EDITOR.") from None
+
+
+def _read_params(text: str, shown: dict[str, Any]) -> dict[str, Any]:
+    try:
+        after = read_json(text)
+    except NotJsonError as error:
+        raise UnreadableError(
+            f"the saved text is not JSON ({error}). Type edit to correct it."
+        ) from None
+    if not is_object(after):
+        raise UnreadableError("the saved text is not a JSON object of the params.")
+    if missing := removed_field(shown, after):
+        raise UnreadableError(f"`{missing}` is missing: a field can be changed, not removed.")
+    return after
+
+
+def _value(text: str, before: Any) -> Any:
+    if isinstance(before, str):
+        return None if text == "null" else text
+    return _json_or_text(text)
+
+
+def _json_or_text(text: str, _before: Any = None) -> Any:
+    try:
+        return read_json(text)
+    except NotJsonError:
+        return text
+
+
+def _output(given: str, shown: dict[str, Any]) -> dict[str, Any]:
+    """Read an output from typed JSON, `field=value` changes, a file, or standard input (`-`).
+
+    A number, `true`, `false` and `null` are JSON, even if a file has this name. Changes may begin
+    with a path only if the path leads to a value in the shown output.
+    """
+    if not given:
+        raise UnreadableError("An output is given as: respond FILE, or respond {…}.")
+    path, sign, _ = given.partition("=")
+    leads_in = path.startswith("/") and _at(shown, path) is not ...
+    if sign and (leads_in or re.fullmatch(r"[^\W\d]\w*", path)):
+        how = "Fields of the output are written as: respond total=7 name='Ada Lovelace'"
+        with _written(how):  # A shown text may be the error, so it does not stay a text.
+            return {"changes": edited(shown, _changes(given), texts_stay=False)}
+    if given[0] in '{["':
+        return {"output": given}
+    with suppress(NotJsonError):
+        return {"output": read_json(given)}
+    try:
+        text = sys.stdin.read() if given == "-" else Path(given).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        how = "respond takes the name of a file, - for standard input, JSON, or FIELD=VALUE"
+        raise UnreadableError(f"{how}; the output cannot be read: {error}.") from None
+    return {"output": text.removesuffix("\n")}

@@ -1,0 +1,300 @@
+"""Open and read a source of reviews: a LangGraph server, or a database and perhaps its graph."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import re
+import shlex
+import sqlite3
+import stat
+import sys
+from collections.abc import Coroutine, Generator, Mapping
+from contextlib import AsyncExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.graph import StateGraph
+from langgraph.pregel import Pregel
+from langgraph.pregel.remote import RemoteGraph
+from langgraph.types import StateSnapshot
+from langgraph_sdk import get_client
+from langgraph_sdk.client import LangGraphClient
+from langgraph_sdk.errors import APIStatusError
+
+from graph_retry._core.ground.functions.awaiting import run_async
+from graph_retry._core.ground.wording import with_article
+from graph_retry._core.review.review import Decision
+from graph_retry.answering import PendingReview, apending_reviews, aresume
+from graph_retry.desk.cli.exits import ExitCode, Stop
+from graph_retry.ledger import Ledger
+from graph_retry.threads import aattempts_of
+from graph_retry.threads._inbox import alist_reviews, find_all
+from graph_retry.threads._saved.graphs import get_state, is_local, saver_of
+from graph_retry.threads._saved.why_closed import (
+    closing_event,
+    is_rejection,
+    other_question,
+    standing_of,
+)
+
+
+@dataclass(frozen=True)
+class Source:
+    """An opened server or database, with sync methods.
+
+    Each method runs an async function inside, because an async function works for every graph.
+    """
+
+    opened: LangGraphClient | BaseCheckpointSaver[Any] | Pregel[Any, Any, Any, Any]
+    runner: asyncio.Runner
+
+    @property
+    def can_answer(self) -> bool:
+        """Whether this source can resume threads. A database needs its graph for that."""
+        return not isinstance(self.opened, BaseCheckpointSaver)
+
+    def require_graph(self) -> None:
+        """Refuse a database without its graph, because it cannot resume threads."""
+        if not self.can_answer:
+            what = "this continues the graph: name it with `--graph module:variable`."
+            raise Stop(ExitCode.USAGE, what)
+
+    def inbox(self, labels: Mapping[str, str] | None = None) -> list[PendingReview]:
+        """List the open reviews of all threads with these labels, newest first."""
+        return self.runner.run(alist_reviews(self.opened, labels=labels))
+
+    def reviews(self, thread_id: str) -> list[PendingReview]:
+        """List the open reviews of one thread, also those that are deferred."""
+        if not self.can_answer:
+            return [review for review in self._open() if review.thread_id == thread_id]
+        return self.runner.run(apending_reviews(self._graph(thread_id), _config(thread_id)))
+
+    def _open(self) -> list[PendingReview]:
+        """List the open reviews of all threads, also those that are deferred."""
+        return self.runner.run(find_all(self.opened))
+
+    def ledgers(self, thread_id: str) -> list[Ledger]:
+        """List the ledgers of one thread."""
+        return self.runner.run(aattempts_of(self._graph(thread_id), _config(thread_id)))
+
+    def answer(self, thread_id: str, answers: Mapping[str, Decision], by: str | None) -> Any:
+        """Resume a thread with answers by review id, and return the graph's state."""
+        signed, here = {"by": by} if by else {}, {"channel": "terminal"}
+        sent: Any = {name: {**signed, **each, **here} for name, each in answers.items()}
+        graph = self._graph(thread_id)
+        try:
+            run = aresume(graph, _config(thread_id), answers=sent)
+            return self._until_ctrl_c(run, thread_id, *answers)
+        except Exception as error:
+            if not is_rejection(error, answers.values()):
+                raise
+            return None
+
+    def thread(self, given: str, *, exactly: bool = False) -> str:
+        """Return the id of a thread, from its whole id or from the beginning of its id.
+
+        Args:
+            given: The typed text.
+            exactly: Whether the text must be a whole id, as in scripts, which nobody watches.
+
+        Raises:
+            Stop: If several waiting threads begin with this text, or if one does under `exactly`,
+                or if the database has no such thread.
+        """
+        if self._exists(given):
+            return given
+        waiting = {review.thread_id or "" for review in self._open()}
+        found = sorted(name for name in waiting if name.startswith(given))
+        if len(found) == 1 and not exactly:
+            return found[0]
+        if found:
+            names = ", ".join(found[:10]) + (", …" if len(found) > 10 else "")
+            raise Stop(ExitCode.NOTHING, f"no thread {given!r}: give a whole id, such as {names}.")
+        if not isinstance(self.opened, LangGraphClient):
+            raise Stop(ExitCode.NOTHING, f"the database has no thread {given!r}.")
+        return given  # The server is asked again, and its error is told.
+
+    def _exists(self, thread_id: str) -> bool:
+        if isinstance(self.opened, LangGraphClient):
+            with suppress(Stop):
+                return bool(self._graph(thread_id))
+            return False
+        saver = saver_of(self.opened)
+        return bool(saver and self.runner.run(saver.aget_tuple(_config(thread_id))))
+
+    def go_on(self, thread_id: str) -> Any:
+        """Continue a thread from its last checkpoint, without an answer; return its state."""
+        run = aresume(self._graph(thread_id), _config(thread_id))
+        return self._until_ctrl_c(run, thread_id)
+
+    def _until_ctrl_c(self, run: Coroutine[Any, Any, Any], thread_id: str, *answered: str) -> Any:
+        """Run a thread. After Ctrl-C, tell what is saved, and how to continue the thread."""
+        try:
+            return self.runner.run(run)
+        except KeyboardInterrupt:
+            saved = filter(None, (self.closed_by(thread_id, name) for name in answered))
+            who = "; ".join(dict.fromkeys(saved))
+            if not who and (answered or self.reviews(thread_id)):
+                raise
+            answer = who and f"Thread {thread_id!r} has its answer ({who}). "
+            raise KeyboardInterrupt(f"interrupted. {answer}{self.standing(thread_id)}") from None
+
+    def closed_by(self, thread_id: str, review_id: str | None = None) -> str:
+        """Tell who answered a review (default: the last one), or what else closed it; or ""."""
+        told = closing_event(self._graph(thread_id), _config(thread_id), review_id)
+        return self.runner.run(run_async(told))
+
+    def is_unfinished(self, thread_id: str) -> bool:
+        """Return whether a thread has steps left to run; always False without a graph."""
+        return bool(self.can_answer and self._state(thread_id).next)
+
+    def other_question(self, thread_id: str) -> str:
+        """Describe an interrupt that is not a review of this package, and how to answer it."""
+        return other_question(self._state(thread_id)) if self.can_answer else ""
+
+    def standing(self, thread_id: str) -> str:
+        """Tell what a thread without an open review waits for, or how to continue the thread."""
+        if not self.can_answer:
+            return ""
+        command = f"`graph-retry continue {shlex.quote(thread_id)}`"
+        told = standing_of(self._graph(thread_id), _config(thread_id), command)
+        return self.runner.run(run_async(told))
+
+    def _state(self, thread_id: str) -> StateSnapshot:
+        state = get_state(self._graph(thread_id), _config(thread_id))
+        return self.runner.run(run_async(state))
+
+    def _graph(self, thread_id: str) -> Any:
+        """Return the object that reads a thread: a graph, a server's graph or a checkpointer."""
+        if not isinstance(self.opened, LangGraphClient):
+            return self.opened
+        try:
+            thread = self.runner.run(self.opened.threads.get(thread_id))
+        except APIStatusError as error:
+            if error.status_code not in (404, 422):  # 422 means that the thread id is not a UUID.
+                raise
+            raise Stop(ExitCode.NOTHING, f"the server has no thread {thread_id!r}.") from None
+        name = (thread["metadata"] or {}).get("graph_id")
+        if name is None:
+            raise Stop(ExitCode.NOTHING, f"nothing has run on thread {thread_id!r} yet.")
+        return RemoteGraph(str(name), client=self.opened)
+
+
+@contextmanager
+def open_source(url: str | None, db: str | None, graph: str | None) -> Generator[Source]:
+    """Open a server or a database, together with an event loop for it.
+
+    Raises:
+        Stop: If both or neither of `url` and `db` are given, or the database does not exist.
+    """
+    if (url is None) == (db is None):
+        what = "say where to look: either `--url` (a server) or `--db` (a file or a DSN)"
+        raise Stop(ExitCode.USAGE, f"{what}, or GRAPH_RETRY_URL or GRAPH_RETRY_DB.")
+    stack = AsyncExitStack()
+    with asyncio.Runner() as runner:
+        try:
+            context = get_client(url=_address(url)) if db is None else _saver(db)
+            source: Any = runner.run(stack.enter_async_context(context))
+            if db is not None and graph is not None:
+                source = load_graph(graph, source)
+            yield Source(source, runner)
+        finally:
+            runner.run(stack.aclose())
+
+
+def _address(url: str | None) -> str | None:
+    if url is None or re.match("https?://", url):
+        return url
+    raise Stop(ExitCode.USAGE, f"`--url` is {url!r}: write it with http:// or https:// before it.")
+
+
+def _saver(db: str) -> Any:
+    if re.match(r"postgres(ql)?://|\w+ *=", db):
+        return _savers("postgres").AsyncPostgresSaver.from_conn_string(db)
+    savers = _savers("sqlite")
+    if why := _why_unusable(Path(db)):
+        how = "Give a SQLite file with LangGraph checkpoints, or a DSN (postgresql://…)."
+        raise Stop(ExitCode.USAGE, f"`--db` is {db!r}, {why}. {how}")
+    return savers.AsyncSqliteSaver.from_conn_string(db)
+
+
+def _savers(extra: str) -> Any:
+    try:
+        return importlib.import_module(f"langgraph.checkpoint.{extra}.aio")
+    except ModuleNotFoundError:
+        what = f"`--db` needs the extra `{extra}` for this: graph-retry[{extra}]."
+        raise Stop(ExitCode.USAGE, what) from None
+
+
+def _why_unusable(path: Path) -> str:
+    """Return why a file is no database with checkpoints; "" if it is one.
+
+    A file without checkpoints is refused, because a saver would write its tables into the file.
+    """
+    query = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'checkpoints'"
+    try:
+        if stat.S_ISDIR(path.stat().st_mode):
+            return "which is a folder"
+        place = f"{path.resolve().as_uri()}?mode=ro"
+        with closing(sqlite3.connect(place, uri=True)) as connection:
+            found = connection.execute(query).fetchone()
+    except OSError as error:
+        return f"which cannot be opened ({error.strerror})"
+    except sqlite3.OperationalError as error:
+        needs = "SQLite also writes to the file and its folder when it reads"
+        return f"which SQLite cannot open ({error}; {needs})"
+    except sqlite3.DatabaseError as error:
+        return f"which is not a SQLite database ({error})"
+    return "" if found else "which has no table of LangGraph checkpoints"
+
+
+def _config(thread_id: str) -> RunnableConfig:
+    return {"configurable": {"thread_id": thread_id}}
+
+
+def load_graph(name: str, saver: BaseCheckpointSaver[Any]) -> Pregel[Any, Any, Any, Any]:
+    """Import a graph from `module:variable` or `file.py:variable`, and give it this checkpointer.
+
+    Raises:
+        Stop: If there is no such variable, or it is not a graph.
+    """
+    graph = load_object(name, "--graph")
+    if isinstance(graph, StateGraph):
+        return cast("StateGraph[Any]", graph).compile(checkpointer=saver)
+    if is_local(graph):
+        return graph.copy(update={"checkpointer": saver})
+    came = with_article(type(graph).__name__)
+    what = f"{name.rpartition(':')[2]!r} is {came}, not a graph, a StateGraph or an @entrypoint"
+    raise _refused("--graph", name, what)
+
+
+def load_object(name: str, option: str) -> Any:
+    """Import an object from `module:variable` or `path/to/file.py:variable`, for an option.
+
+    Raises:
+        Stop: If there is no such variable.
+    """
+    module_or_file, _, variable = name.rpartition(":")
+    path = Path(module_or_file)
+    is_file = path.suffix == ".py"
+    module, folder = (path.stem, path.resolve().parent) if is_file else (module_or_file, Path.cwd())
+    sys.path.insert(0, str(folder))  # `python file.py` and `python -m module` add their folder.
+    if not (module_or_file and variable):
+        raise _refused(option, name, "it names no variable")
+    try:
+        return getattr(importlib.import_module(module), variable)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise
+        raise _refused(option, name, f"there is no module {error.name!r} in {folder}") from None
+    except AttributeError:
+        raise _refused(option, name, f"the module has no {variable!r}") from None
+
+
+def _refused(option: str, name: str, why: str) -> Stop:
+    what = f"`{option}` is {name!r}, but {why}: give module:variable or path/to/file.py:variable."
+    return Stop(ExitCode.USAGE, what)

@@ -1,0 +1,100 @@
+"""A web app on which people read and answer reviews (the extra `web`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from graph_retry._core.ground.functions.arguments import Name, Secret, checked
+from graph_retry.desk.web.page import HERE, Site
+from graph_retry.desk.web.pages.alike import answer_alike, outcomes
+from graph_retry.desk.web.pages.history import find_thread, history, thread
+from graph_retry.desk.web.pages.inbox import change_view, inbox
+from graph_retry.desk.web.pages.reviewing import outcome, review
+from graph_retry.desk.web.runs import Runs
+from graph_retry.desk.web.safety import Access, Authorize, Guard, Headers, NotAllowedError
+from graph_retry.desk.web.waiting import Waiting
+
+__all__ = ["Access", "create_app"]
+
+
+@checked
+def create_app(
+    source: Any,
+    *,
+    authorize: Authorize | None = None,
+    token: Name | None = None,
+    user: Name | None = None,
+    read_only: bool = False,
+    config: RunnableConfig | None = None,
+    context: Any = None,
+    title: str = "Reviews",
+    secret: Secret | None = None,
+    max_body: int = 8_000_000,
+) -> Starlette:
+    """Make an ASGI app with the pages on which people read and answer reviews.
+
+    A request is refused unless one of these identifies its sender: `authorize`, `token`, a link to
+    one review, or Starlette's `AuthenticationMiddleware` in the surrounding app.
+
+    Args:
+        source: The source of reviews, as in `list_reviews`: a compiled graph, a client of
+            `langgraph_sdk`, or a checkpointer. A checkpointer's reviews can only be read.
+        authorize: A sync or async function that is called with each request. It returns the user's
+            name, an `Access` with the user's rights, or None for a user who may see nothing. An
+            empty name means the same as None.
+        token: A text that gives access to anybody who opens the app with `?token=…`.
+        user: The name of the user who comes with the token. The ledger records it as `by`.
+        read_only: Whether reviews can only be read.
+        config: The config of the runs that answers start, as in `list_reviews`.
+        context: LangGraph's `context` for these runs, as in `resume`.
+        title: The heading of each page.
+        secret: The key of `graph_retry.observers.Links`, whose links the app then accepts; at
+            least 16 characters.
+        max_body: Maximum bytes of a posted form.
+
+    Example:
+        >>> from langgraph.checkpoint.memory import InMemorySaver
+        >>> from starlette.applications import Starlette
+        >>> from starlette.routing import Mount
+        >>> def who(request):
+        ...     return request.headers.get("x-user")  # set by a proxy that logs people in
+        >>> reviews = create_app(InMemorySaver(), authorize=who)
+        >>> app = Starlette(routes=[Mount("/reviews", reviews)])
+    """
+    waiting = Waiting(source, config)
+    site = Site(
+        waiting=waiting,
+        runs=Runs(waiting, context),
+        guard=Guard(authorize, token, user, secret),
+        title=title,
+        is_read_only=read_only or not waiting.can_answer,
+        max_body=max_body,
+    )
+    return Starlette(
+        routes=[
+            Route("/", site.answers(inbox)),
+            Route("/view", site.answers(change_view), methods=["POST"]),
+            Route("/history", site.answers(history), methods=["GET", "POST"]),
+            Route("/t", site.answers(find_thread), methods=["POST"]),
+            Route("/t/{key}", site.answers(thread)),
+            Route("/l/{token}", site.guard.by_link),
+            Route("/r/{key}", site.answers(review), methods=["GET", "POST"]),
+            Route("/r/{key}/a/{name}", site.answers(outcome)),
+            Route("/r/{key}/alike", site.answers(answer_alike), methods=["POST"]),
+            Route("/r/{key}/alike/{name}", site.answers(outcomes)),
+            Mount("/static", StaticFiles(directory=HERE / "static")),
+        ],
+        middleware=[Middleware(Headers)],
+        exception_handlers={
+            NotAllowedError: site.refused,
+            404: site.not_found,
+            405: site.not_found,
+            500: site.failed,
+        },
+    )

@@ -1,0 +1,331 @@
+"""The content of one review on the page: the errors, the model's text, and a form for each way."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import unquote
+
+from jsonpointer import JsonPointerException, resolve_pointer
+
+from graph_retry._core.ground.issues import excerpt
+from graph_retry._core.ground.json import ABSENT, is_array, is_object, pointer, pointer_parts
+from graph_retry._core.loop.asking.questions import attempt_of, output_read
+from graph_retry._core.params.patch import changes
+from graph_retry._core.review.decisions import ROWS
+from graph_retry._core.review.review import Review
+from graph_retry._core.state.attempts import tokens_of
+from graph_retry.answering import PendingReview
+from graph_retry.desk.changed import edited_fields
+from graph_retry.desk.web.forms.fields import Field, Form, has_unread, read_form
+from graph_retry.desk.web.forms.marks import marked, word_diff
+from graph_retry.desk.web.forms.ways import NotYetError, Way, ways_of
+from graph_retry.desk.web.words import said
+from graph_retry.ledger import Ledger
+from graph_retry.lossless._ground import identical
+from graph_retry.observers._notifications import key_of
+from graph_retry.records import Issue
+
+_ASKED = {"until": "Until when", "to": "To whom", "choice": "Which one"}
+"""Labels of the form values that are not objects."""
+
+_LATER = {
+    "in an hour": 1,
+    "in 4 hours": 4,
+    "in 12 hours": 12,
+    "tomorrow at this time": 24,
+    "in 3 days": 72,
+    "in a week": 168,
+}
+"""The times to which a review can be deferred, in hours from now, which need no time zone."""
+
+Posted = Sequence[tuple[str, str]]
+
+
+@dataclass
+class Card:
+    """One review, with the ways to answer it and the person's input.
+
+    `chosen` is the name of the chosen way to answer. `problem` and `problem_lines` tell why the
+    person's answer was not applied, under `heading`. `forms` has the fields of each value that may
+    be edited (`params`, `output`), by its name. `words` has the message that was typed for each way
+    to answer.
+    """
+
+    review: PendingReview
+    ways: list[Way]
+    chosen: str = ""
+    heading: str = "Not sent yet."
+    problem: str = ""
+    problem_lines: list[str] = field(default_factory=list[str])
+    forms: dict[str, Field] = field(default_factory=dict[str, Field])
+    words: dict[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def key(self) -> str:
+        """The name of the review in addresses."""
+        return key_of(self.review)
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        """The model's text, and the text that was read, which a repair may have changed."""
+        last: Any = attempt_of(self.review) or {"raw": None, "repaired": None}
+        raw = _written(last["raw"]) or self.review.raw_output or ""
+        return raw, (last["repaired"] or {"text": raw})["text"]
+
+    @property
+    def was_repaired(self) -> bool:
+        """Whether the model's own text does not contain the text that was read."""
+        raw, read = self.texts
+        return read not in raw
+
+    @property
+    def pieces(self) -> list[tuple[str, str]]:
+        """The pieces of the model's text, each with the pointer of its error, or "" without one.
+
+        If the text was repaired, the pieces are those of the repaired text.
+        """
+        raw, read = self.texts
+        if not read:
+            return []
+        before, _, after = (read if self.was_repaired else raw).partition(read)
+        pointers = [issue["path"] for issue in self.review.issues]
+        pieces = [(before, ""), *marked(read, pointers), (after, "")]
+        return [piece for piece in pieces if piece[0]]
+
+    @property
+    def suggestion(self) -> list[tuple[str, list[tuple[str, str]]]]:
+        """The suggested changes of the params, as a comparison of words for each place."""
+        return compared(self.review.params, self.review.shown)
+
+    @property
+    def alternatives(self) -> list[list[tuple[str, list[tuple[str, str]]]]]:
+        """The changes that each alternative makes to the params."""
+        return [compared(self.review.params, each) for each in self.review.alternatives]
+
+    @property
+    def params(self) -> Field:
+        """The params of the call as fields, to be read."""
+        return _form(self.review, {}).field(self.review.params_schema or {}, self.review.params)
+
+    @property
+    def suggested_fields(self) -> list[str]:
+        """The JSON Pointers of the top-level fields that the suggestion changes."""
+        review = self.review
+        return [pointer((name,)) for name in edited_fields(review.params, review.shown)]
+
+    @property
+    def attempts(self) -> list[dict[str, Any]]:
+        """The attempts so far, the last one first, with their changes and results."""
+        return attempts_told(Ledger(self.review.history))
+
+
+def make_card(
+    review: PendingReview,
+    posted: Posted | None = None,
+    problem: str = "",
+    issues: Sequence[Issue] = (),
+    posted_as: str = "",
+) -> Card:
+    """Make the card of a review. `posted` are the fields of its form, if a person has sent it.
+
+    `problem` tells why the posted answer was refused. Each of the `issues` is shown at its field.
+    `posted_as` is the key of an earlier review with the same question, if that form was sent.
+    """
+    card = Card(review, ways_of(review), problem=problem)
+    mine = _under(posted_as or card.key, posted or ())
+    card.chosen = dict(mine).get("way", "")
+    card.words = dict(_under("words", mine))
+    about = next((way.needs for way in card.ways if way.word == card.chosen), "")
+    for way in [way for way in card.ways if way.needs]:
+        which, within = way.needs, _under(way.needs, mine)
+        value = _typed(review, which, within) if posted else first_value(review, which)
+        told: dict[str, list[str]] = {}
+        for one in issues if which == about else ():
+            told.setdefault(one["path"], []).append(one["message"])
+        refused = dict(told)
+        if which == "output":
+            _tell_issues(review, value, told)
+        form = _form(review, told, which, next(_pressed("add", within), None))
+        card.forms[which] = _control(which, form.field(way.schema, value), value)
+        if refused:
+            _tell_refusal(card, refused, form.placed)
+    card.problem, *card.problem_lines = card.problem.splitlines() or [""]
+    return card
+
+
+def _tell_refusal(card: Card, told: Mapping[str, list[str]], placed: Collection[str]) -> None:
+    """Write at the top the number of marked fields, and the problems that belong to no field."""
+    count = sum(len(texts) for where, texts in told.items() if where in placed)
+    if count:
+        fields = "the field marked below" if count == 1 else f"the {count} fields marked below"
+        others = [text for where, texts in told.items() if where not in placed for text in texts]
+        card.problem = "\n".join([f"Please correct {fields}.", *others])
+
+
+def _tell_issues(review: Review, value: Any, told: dict[str, list[str]]) -> None:
+    """Add the issues of the model's output to the fields that the person has not changed."""
+    before, refused = first_value(review, "output"), set(told)
+    # If the form began empty, its fields do not show the values that the issues are about.
+    for issue in review.issues if before is not ABSENT else ():
+        old, new = (resolve_pointer(each, issue["path"], ABSENT) for each in (before, value))
+        if issue["path"] not in refused and not has_unread(new) and is_same(old, new):
+            told.setdefault(issue["path"], []).append(issue["message"])
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """Return whether two values are identical as JSON, or both `ABSENT`."""
+    if one is ABSENT or other is ABSENT:
+        return one is other
+    return identical(one, other)
+
+
+def typed(posted: Posted, *keys: str) -> list[str]:
+    """Return the input for some reviews as texts: the messages, and the values of the chosen ways.
+
+    The reviews may be closed, so the result depends only on the posted form.
+    """
+    texts = list[str]()
+    for mine in (_under(key, posted) for key in keys):
+        row = ROWS.get(dict(mine).get("way", ""))
+        value = read_form(_under(row.data, mine)) if row and row.data else ABSENT
+        texts += [text for _, text in _under("words", mine)]
+        texts += [] if value is ABSENT else [said(value)]
+    return [text for text in texts if text.strip()]
+
+
+def chosen_in(posted: Posted, key: str) -> str:
+    """Return the way to answer that a posted form chooses for a review, or "" for none."""
+    way = dict(_under(key, posted)).get("way", "")
+    return "" if way == "later" else way
+
+
+def decided(card: Card, posted: Posted) -> tuple[Way, dict[str, Any]]:
+    """Return the chosen way of a card, and the decision that a person's input makes.
+
+    Raises:
+        NotYetError: If no way is chosen, or the input is not complete.
+    """
+    mine = _under(card.key, posted)
+    way = next((way for way in card.ways if way.word == dict(mine).get("way")), None)
+    if way is None:
+        raise NotYetError("Choose what should happen.")
+    value = read_form(_under(way.needs, mine)) if way.needs else ABSENT
+    return way, way.make(card.review, value, card.words.get(way.word, "").strip())
+
+
+def _under(start: str, posted: Posted) -> list[tuple[str, str]]:
+    """Return the posted fields whose names begin with `start` and a dot, without this prefix."""
+    start = f"{start}."
+    return [(name.removeprefix(start), text) for name, text in posted if name.startswith(start)]
+
+
+def _form(
+    review: Review, told: Mapping[str, Sequence[str]], which: str = "params", add: str | None = None
+) -> Form:
+    node: dict[str, Any] = review.params_schema or {}
+    locked = node.get("propertyNames", {}).get("not", {}).get("enum", ())
+    is_params = which == "params"
+    return Form(
+        review.value["response_schema"],
+        told,
+        show_absent=not is_params,
+        locked=locked if is_params else (),
+        add=add,
+    )
+
+
+def _control(which: str, made: Field, value: Any) -> Field:
+    """Give the fields `until`, `to` and `choice` their own labels, and `until` its choices."""
+    made.label = made.label or _ASKED.get(which, "")
+    if which == "until" and not isinstance(value, str):
+        now = datetime.now(UTC)
+        later = {words: (now + timedelta(hours=hours)) for words, hours in _LATER.items()}
+        made.kind, made.is_empty, made.empty = "choice", False, ""
+        made.choices = [
+            (json.dumps(moment.isoformat(timespec="seconds")), words)
+            for words, moment in later.items()
+        ]
+    elif which in _ASKED:
+        made.is_empty, made.empty = False, ""
+    return made
+
+
+def first_value(review: Review, which: str) -> Any:
+    """Return the initial values of a form: the shown params, or the output that was read."""
+    if which != "output":
+        return {"params": review.shown, "choice": 1}.get(which, ABSENT)
+    read = output_read(review)
+    return ABSENT if read is ... else read
+
+
+def _typed(review: Review, which: str, within: Posted) -> Any:
+    """Return the posted value of a form, changed by the pressed button, if one was pressed."""
+    value = read_form(within)
+    if which == "params" and is_object(value):
+        value = {**review.shown, **value}  # Browsers do not post locked fields.
+    for what, source in (("old", review.params), ("new", review.shown)):
+        for name in (name for where in _pressed(what, within) for name in pointer_parts(where)[:1]):
+            value = {**value, name: source[name]} if name in source and is_object(value) else value
+    for where in _pressed("remove", within):
+        above, _, last = where.rpartition("/")
+        with suppress(JsonPointerException):
+            items = resolve_pointer(value, above)
+            if is_array(items) and last.isdecimal() and int(last) < len(items):
+                del items[int(last)]
+    return value
+
+
+def _pressed(what: str, within: Posted) -> Iterator[str]:
+    """Yield the JSON Pointer of the pressed button, if the button does `what`."""
+    for name, text in within:
+        does, _, where = text.partition(":")
+        if name == "do" and does == what:
+            yield unquote(where, errors="surrogatepass")
+
+
+def _written(raw: Any) -> str | None:
+    """Return the model's output as text; None if there is none."""
+    given = [raw[name] for name in ("text", "value", "received") if raw and name in raw]
+    return said(given[0]) if given else None
+
+
+def compared(old: Any, new: Any) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Return the changes between two JSON values: a pointer and a comparison of words for each."""
+    return [(where, _pieces(before, after)) for where, before, after in changes(old, new)]
+
+
+def _pieces(before: Any, after: Any) -> list[tuple[str, str]]:
+    if isinstance(before, str) and isinstance(after, str):
+        return word_diff(before, after)
+    both = [("gone", before), ("new", after)]
+    return [(kind, said(value)) for kind, value in both if value is not ABSENT]
+
+
+def attempts_told(ledger: Ledger) -> list[dict[str, Any]]:
+    """Return the attempts of a call for a page, the last one first, with changes and results."""
+    return [_told(ledger, record["number"]) for record in reversed(ledger.attempts)]
+
+
+def _told(ledger: Ledger, number: int) -> dict[str, Any]:
+    record = ledger.at(number)
+    first = number == ledger.attempts[0]["number"]
+    changed: list[tuple[str, list[tuple[str, str]]]] = []
+    try:
+        changed = [] if first else compared(ledger.params_at(number - 1), ledger.params_at(number))
+    except ValueError:  # A checkpoint with the old or the new params was deleted.
+        known = False
+    else:
+        known = True
+    written = _written(record["raw"])
+    return {
+        **record,
+        "changed": changed,
+        "is_known": known,
+        "written": written and excerpt(written, 2_000),
+        "tokens": tokens_of(record)["total_tokens"],
+    }

@@ -1,0 +1,85 @@
+"""Apply a person's changes in one review to other reviews that failed in the same way.
+
+A change is applied exactly or not at all. A place with the same old value gets the person's new
+value. At a place with a different old value, the new number replaces a number, and a text gets the
+words that the person added at the beginning or the end. All other changes are refused, and the
+person answers that review separately.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jsonpointer import resolve_pointer
+
+from graph_retry._core.ground.json import ABSENT, is_number, is_object
+from graph_retry._core.params.patch import apply_patch, changes
+from graph_retry._core.review.review import Review
+from graph_retry.desk.changed import edited_fields
+from graph_retry.desk.web.forms.card import first_value, is_same
+from graph_retry.desk.web.forms.ways import NotYetError, Way
+from graph_retry.desk.web.words import spoken
+
+
+def carried(way: Way, decision: dict[str, Any], first: Review, other: Review) -> dict[str, Any]:
+    """Return a decision about `other` that makes the same change as `decision` about `first`.
+
+    Raises:
+        NotYetError: If the same change is not possible. The message tells the reason.
+    """
+    if way.word not in other.allowed_decisions:
+        raise NotYetError("This answer is not allowed here.")
+    if other is first or way.needs not in ("params", "output"):
+        return decision
+    before, there = first_value(first, way.needs), first_value(other, way.needs)
+    if way.needs == "output":
+        return {**decision, "output": carry(before, decision["output"], there)}
+    made = carry(before, {**before, **decision["params"]}, there)
+    if not (edited := edited_fields(there, made)):
+        raise NotYetError("It has these values already.")
+    return {**decision, "params": edited}
+
+
+def carry(before: Any, after: Any, there: Any) -> Any:
+    """Make the change from `before` to `after` in the value `there`.
+
+    Raises:
+        NotYetError: If a changed place has another value in `there`.
+
+    Example:
+        >>> carry({"a": "Read."}, {"a": "Read. In euros."}, {"a": "Look.", "b": 1})
+        {'a': 'Look. In euros.', 'b': 1}
+    """
+    old, new, made = ({} if value is ABSENT else {"v": value} for value in (before, after, there))
+    for place, was, wanted in changes(old, new):
+        owner = resolve_pointer(made, place.rpartition("/")[0], None)
+        present = resolve_pointer(made, place, ABSENT)
+        if is_same(present, wanted) and (is_object(owner) or wanted is not ABSENT):
+            continue
+        try:
+            value = _value(was, wanted, present)
+            step = {"op": "add" if present is ABSENT else "replace", "path": place, "value": value}
+            if value is ABSENT:
+                step = {"op": "remove", "path": place}
+            made = apply_patch(made, [step])
+        except ValueError:
+            where = spoken(place.removeprefix("/v"))
+            why = f"“{where}” has another value here. Answer this review separately."
+            raise NotYetError(why) from None
+    return made.get("v", ABSENT)
+
+
+def _value(was: Any, wanted: Any, present: Any) -> Any:
+    """Return the new value of a place that holds `present`.
+
+    Raises:
+        ValueError: If the new value is uncertain.
+    """
+    if is_same(present, was) or all(is_number(value) for value in (was, wanted, present)):
+        return wanted
+    if isinstance(was, str) and isinstance(wanted, str) and isinstance(present, str) and was:
+        if wanted.startswith(was):
+            return present + wanted.removeprefix(was)
+        if wanted.endswith(was):
+            return wanted.removesuffix(was) + present
+    raise ValueError("another value")

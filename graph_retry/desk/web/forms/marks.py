@@ -1,0 +1,120 @@
+"""Mark places in a text for people: faulty values in a JSON document, and changed words."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from typing import Any
+
+from graph_retry._core.ground.json import pointer_parts
+
+MAX_WORDS = 4_000
+"""Maximum number of words of a text that are compared. Longer texts are shown whole."""
+
+_CONTEXT = 12
+"""Number of equal words that are shown on each side of a change."""
+
+_WORDS = re.compile(r"\s+|\w+|[^\w\s]")
+_BETWEEN = re.compile(r"[ \t\r\n:,]*")
+_DECODER = json.JSONDecoder()
+
+
+def span_of(text: str, place: str) -> tuple[int, int]:
+    """Return the start and end of the value at a JSON Pointer in a JSON document.
+
+    The span of a missing value is that of the object or list which should contain the value.
+
+    Raises:
+        ValueError: If the text does not begin with a JSON document.
+
+    Example:
+        >>> span_of('{"a": [1, 22]}', "/a/1"), span_of('{"a": [1, 22]}', "/a/7")
+        ((10, 12), (6, 13))
+    """
+    at = _after(text, 0)
+    found = at, _DECODER.raw_decode(text, at)[1]
+    for part in pointer_parts(place):
+        inside = dict(_members(text, found[0]))
+        if part not in inside:
+            break
+        found = inside[part]
+    return found
+
+
+def _members(text: str, at: int) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Yield the key and the span of each value in the object or list at `at`."""
+    opened, at, number = text[at], _after(text, at + 1), 0
+    while opened in "{[" and text[at] not in "}]":
+        key: Any = number
+        if opened == "{":
+            key, at = _DECODER.raw_decode(text, at)
+            at = _after(text, at)
+        end = _DECODER.raw_decode(text, at)[1]
+        yield str(key), (at, end)
+        at, number = _after(text, end), number + 1
+
+
+def _after(text: str, at: int) -> int:
+    """Return the place after the white space, colons and commas at `at`."""
+    found = _BETWEEN.match(text, at)
+    return found.end() if found else at
+
+
+def marked(text: str, pointers: Sequence[str]) -> list[tuple[str, str]]:
+    """Cut a JSON text into pieces, each with the pointer of its fault, or "" without a fault.
+
+    The object around a missing value is marked. A text that is not JSON is one piece.
+
+    Example:
+        >>> marked('{"a": 1, "b": "x"}', ["/b"])
+        [('{"a": 1, "b": ', ''), ('"x"', '/b'), ('}', '')]
+    """
+    chosen: dict[tuple[int, int], str] = {}
+    try:
+        json.loads(text)
+        for place in pointers:
+            chosen.setdefault(span_of(text, place), place)
+    except (ValueError, RecursionError):
+        return [(text, "")]
+    pieces: list[tuple[str, str]] = []
+    at = 0
+    for start, end in sorted(chosen):
+        # If one faulty place contains another, mark the inner one.
+        if not any((start, end) != o and start <= o[0] and o[1] <= end for o in chosen):
+            pieces += [(text[at:start], ""), (text[start:end], chosen[start, end])]
+            at = end
+    return [piece for piece in [*pieces, (text[at:], "")] if piece[0]]
+
+
+def word_diff(before: str, after: str) -> list[tuple[str, str]]:
+    """Compare two texts word by word; return pieces that are `same`, `gone`, `new` or `cut`.
+
+    A `cut` piece replaces a long equal part, and tells the number of its words.
+
+    Example:
+        >>> word_diff("Read the bill.", "Read the whole bill.")
+        [('same', 'Read the '), ('new', 'whole '), ('same', 'bill.')]
+    """
+    old, new = _WORDS.findall(before), _WORDS.findall(after)
+    if max(len(old), len(new)) > MAX_WORDS:
+        return [("gone", before), ("new", after)]
+    return [piece for piece in _compared(old, new) if piece[1]]
+
+
+def _compared(old: list[str], new: list[str]) -> Iterator[tuple[str, str]]:
+    codes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    for number, (tag, i, j, k, n) in enumerate(codes):
+        start = i + (_CONTEXT if number else 0)
+        stop = j - (_CONTEXT if number < len(codes) - 1 else 0)
+        if tag == "equal" and stop - start > 2 * _CONTEXT:
+            words = len("".join(old[start:stop]).split())
+            yield "same", "".join(old[i:start])
+            yield "cut", f"… {words:,} words the same …"
+            yield "same", "".join(old[stop:j])
+        elif tag == "equal":
+            yield "same", "".join(old[i:j])
+        else:
+            yield "gone", "".join(old[i:j])
+            yield "new", "".join(new[k:n])

@@ -1,0 +1,116 @@
+"""The ways to answer a review on the page: each offered decision, with the form that it needs.
+
+The offered decisions, their keys and their effects come from the table of decisions and from the
+schema of the answer. The template `ways.html` adds the words of the page's buttons.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from graph_retry._core.ground.issues import issue
+from graph_retry._core.ground.json import ABSENT
+from graph_retry._core.review.decisions import ROWS
+from graph_retry._core.review.forms.foreseen import schema_of, with_edit
+from graph_retry._core.review.review import Review
+from graph_retry.desk.changed import edited_fields, removed_field
+from graph_retry.desk.web.forms.fields import has_unread
+
+_ORDER = ("approve", "edit", "comment", "respond", "accept", "defer", "assign", "reject")
+
+
+class NotYetError(ValueError):
+    """A form is incomplete or wrong. `place` is the JSON Pointer of the wrong field."""
+
+    def __init__(self, why: str, place: str | None = None) -> None:
+        super().__init__(why)
+        self.issues = [] if place is None else [issue(place, why, "incomplete")]
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to answer.
+
+    `word` is the decision. `name` is the key of the button's words in `ways.html`, and `does` is
+    the effect in the words of all clients. `needs` is the key of the value in the form, such as
+    `params`, `output` or `until`, or "" without a form. `schema` describes this value. `words` is
+    the label of the box for a message. `must_say` means that a message is required. `is_dangerous`
+    marks a way that ends the call at once.
+    """
+
+    word: str
+    name: str
+    does: str
+    needs: str = ""
+    schema: Any = None
+    words: str = ""
+    must_say: bool = False
+    is_dangerous: bool = False
+
+    @property
+    def takes_output(self) -> bool:
+        """Whether this way ends the call with an output, unless the call is made again."""
+        return self.word == "approve" or ROWS[self.word].outcome in ("responded", "overruled")
+
+    def calls(self, review: Review) -> bool:
+        """Return whether this way makes the call again."""
+        return ROWS[self.word].calls[review.failure is None]
+
+    def make(self, review: Review, value: Any, words: str = "") -> dict[str, Any]:
+        """Make the decision from a person's input: the value of the form, and a message.
+
+        Raises:
+            NotYetError: If the input is not complete, or not readable.
+        """
+        if self.must_say and not words:
+            raise NotYetError("Write something first.")
+        made: dict[str, Any] = {"type": self.word}
+        if self.needs:
+            if has_unread(value):
+                raise NotYetError("Please correct the marked fields.")
+            if value is ABSENT:
+                raise NotYetError("There is no value yet: fill in the form.", "")
+            if value == "" and self.needs != "output":
+                raise NotYetError("Fill this in first.", "")
+            made[self.needs] = _edited(value, review) if self.needs == "params" else value
+        return made | ({"message": words} if words else {})
+
+
+def ways_of(review: Review) -> list[Way]:
+    """List the ways to answer that a review offers, in the order of the page."""
+    words = [word for word in (*_ORDER, *ROWS) if word in ROWS and word in review.allowed_decisions]
+    return [_way(word, review) for word in dict.fromkeys(words)]
+
+
+def _way(word: str, review: Review) -> Way:
+    row, name, needs = ROWS[word], word, ROWS[word].data
+    if word == "approve" and review.failure is None:
+        name = "use"
+    elif word == "approve" and review.alternatives:
+        name, needs = "approve an alternative", "choice"
+    elif word == "approve" and review.suggested_params is not None:
+        name = "approve the suggestion"
+    ends = row.outcome is not None and row.data is None
+    reason = "What the model should know" if row.message == "needed" else "Why" if ends else ""
+    return Way(
+        word,
+        name,
+        row.does(review),
+        needs=needs or "",
+        schema=schema_of(review, word, needs) if needs else None,
+        words=reason,
+        must_say=row.message == "needed",
+        is_dangerous=ends,
+    )
+
+
+def _edited(value: Any, review: Review) -> dict[str, Any]:
+    """Return the fields that a person changed in the shown params."""
+    after = {**review.shown, **value}
+    if not (changes := edited_fields(review.shown, after)):
+        raise NotYetError("Nothing is changed yet: change a field, or choose another answer.")
+    merged, unread = with_edit(review, changes)
+    if not unread and (place := removed_field(merged, after)):
+        raise NotYetError("A field can be changed, not removed: put it back.", place)
+    return changes

@@ -1,0 +1,178 @@
+"""The pages that apply one answer to all reviews that failed in the same way.
+
+The first page previews the answer for each review. The person ticks previews and sends them. Each
+preview has a mark, which is a hash of its review and its decision. If a review has changed since
+its preview, the marks differ, and the review stays open.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import secrets
+from dataclasses import dataclass, field
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from graph_retry._core.ground.json import ABSENT, digest
+from graph_retry._core.review.forms.foreseen import foreseen
+from graph_retry.answering import PendingReview
+from graph_retry.desk.web.forms.card import compared, decided, first_value, make_card, typed
+from graph_retry.desk.web.forms.carrying import carried
+from graph_retry.desk.web.forms.ways import NotYetError, Way
+from graph_retry.desk.web.page import Posted, Site, root_of
+from graph_retry.desk.web.runs import SOON_S, Missed, Run, Sent
+from graph_retry.desk.web.safety import Access, NotAllowedError, text_of
+from graph_retry.desk.web.words import said
+from graph_retry.observers._notifications import key_of
+
+MOST = 25
+"""Maximum number of reviews on one page of previews, because a person must look at each."""
+
+
+@dataclass
+class Preview:
+    """The effect that the first review's answer would have on one similar review.
+
+    `decision` is the adapted answer. If no such answer is possible, `decision` is None, and `why`
+    is the reason. If the call is made again, `asked` compares the old params with the new ones.
+    Otherwise `output` is the call's new output, and `changed` compares it with the model's output.
+    `doubts` lists the errors that the question's schemas find in the decision.
+    """
+
+    review: PendingReview
+    decision: dict[str, Any] | None = None
+    why: str = ""
+    asked: list[tuple[str, list[tuple[str, str]]]] = field(default_factory=list[Any])
+    output: str | None = None
+    changed: list[tuple[str, list[tuple[str, str]]]] = field(default_factory=list[Any])
+    doubts: list[str] = field(default_factory=list[str])
+
+    @property
+    def key(self) -> str:
+        """The name of the review in addresses."""
+        return key_of(self.review)
+
+    @property
+    def mark(self) -> str:
+        """The key of the review, with a hash of the review and its decision."""
+        return f"{self.key}:{digest(self.review.review_id, self.decision)}"
+
+
+async def preview(
+    site: Site, request: Request, access: Access, first: PendingReview, form: Posted
+) -> Response:
+    """Show the preview of one review's answer for each similar review."""
+    card = make_card(first, form)
+    way, decision = decided(card, form)
+    rows = site.waiting.alike(key_of(first), access)
+    keys = [row.key for row in rows[:MOST]]
+    shown = await _previews(site, access, first, way, decision, keys)
+    return site.page(
+        request, access, "alike.html",
+        way=way, first=first, words=card.words.get(way.word, ""), previews=shown,
+        more=max(0, len(rows) - MOST), answer=secrets.token_urlsafe(16), asked=_packed(form),
+    )  # fmt: skip
+
+
+async def answer_alike(site: Site, request: Request, access: Access) -> Response:
+    """Answer each ticked review, unless it has changed since its preview."""
+    form = await site.form(request)
+    if access.key is not None or not site.can_answer(access):
+        raise NotAllowedError(403, "You can read these reviews, but not answer them.")
+    key, name = request.path_params["key"], text_of(form, "answer")
+    there = RedirectResponse(f"{root_of(request)}/r/{key}/alike/{name}", 303)
+    if site.runs.get(name):  # The browser has sent this form twice.
+        return there
+    asked = _unpacked(text_of(form, "asked"))
+    found = await site.waiting.find(key, access)
+    if not found:
+        return await site.gone(request, access, asked)
+    ticked = [text for part, text in form if part == "tick"]
+    keys = [mark.partition(":")[0] for mark in ticked][:MOST]
+    way, decision = decided(make_card(found[0], asked), asked)
+    fresh = await _previews(site, access, found[0], way, decision, keys)
+    runs: dict[str | None, Run] = {}
+    left: list[Missed] = []
+    known = {each.mark: each for each in fresh if each.decision is not None}
+    for mark in ticked:
+        each = known.get(mark)
+        if each is None:
+            left.append(await site.missed(mark.partition(":")[0], access, []))
+            continue
+        run = runs.setdefault(each.review.thread_id, Run([], {}))
+        run.reviews.append(each.review)
+        run.decisions[each.review.review_id] = {**(each.decision or {}), **access.signed}
+    site.runs.start(name, Sent(list(runs.values()), asked, left))
+    return there
+
+
+async def outcomes(site: Site, request: Request, access: Access) -> Response:
+    """Show the outcome of each answer."""
+    sent = site.runs.get(request.path_params["name"])
+    if sent is None or access.key is not None:
+        return site.message(
+            request, 404, "These answers are unknown.",
+            "The server was restarted. The list shows the open reviews.", access,
+        )  # fmt: skip
+    await sent.wait(SOON_S)
+    runs = [run for run in sent.runs if access.sees(run.reviews[0])]
+    lost = sum(run.told.not_applied for run in runs if run.told)
+    return site.page(
+        request, access, "outcomes.html",
+        runs=runs, missed=sent.missed,
+        typed=typed(sent.posted, request.path_params["key"]) if sent.missed or lost else [],
+        given=sum(len(run.decisions) for run in runs) - lost,
+        open=sum(len(run.decisions) for run in runs if not run.told),
+    )  # fmt: skip
+
+
+async def _previews(
+    site: Site,
+    access: Access,
+    first: PendingReview,
+    way: Way,
+    decision: dict[str, Any],
+    keys: list[str],
+) -> list[Preview]:
+    """Make the preview of each review that is still open, from the decision about the first."""
+    shown: list[Preview] = []
+    for key in keys:
+        found = [first] if key == key_of(first) else await site.waiting.find(key, access)
+        if found:
+            shown.append(_preview(way, decision, first, found[0]))
+    return shown
+
+
+def _preview(
+    way: Way, decision: dict[str, Any], first: PendingReview, other: PendingReview
+) -> Preview:
+    try:
+        made = carried(way, decision, first, other)
+    except NotYetError as problem:
+        return Preview(other, why=str(problem))
+    shown = Preview(other, made)
+    if way.calls(other):
+        shown.asked = compared(other.params, {**other.shown, **made.get("params", {})})
+    elif way.takes_output:
+        taken = made.get("output", other.output)
+        read = first_value(other, "output")
+        shown.output = said(taken)
+        shown.changed = [] if read is ABSENT else compared({"": read}, {"": taken})
+    shown.doubts = foreseen(other, made)
+    return shown
+
+
+def _packed(form: Posted) -> str:
+    """Write a posted form as one field, in characters that each browser sends unchanged."""
+    kept = [(name, text) for name, text in form if name not in ("answer", "alike")]
+    return base64.b64encode(json.dumps(kept).encode()).decode()
+
+
+def _unpacked(text: str) -> Posted:
+    try:
+        return [(str(name), str(value)) for name, value in json.loads(base64.b64decode(text))]
+    except (ValueError, TypeError):
+        raise NotAllowedError(400, "This form is incomplete: open the review again.") from None

@@ -1,0 +1,216 @@
+"""The past calls of all threads, for the history page: a short row of each call is in memory."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+
+from graph_retry._core.params.patch import changes
+from graph_retry._core.state.attempts import tokens_of
+from graph_retry.data._corrections.record import corrections_in
+from graph_retry.data._metrics import known_sum
+from graph_retry.desk.web.rows import any_item, thread_key
+from graph_retry.desk.web.safety import Access
+from graph_retry.desk.web.waiting import Waiting
+from graph_retry.ledger import Ledger
+from graph_retry.records import PEOPLE, Attempt, author_role
+from graph_retry.threads._history import ledgers_in
+
+DAYS = 30
+"""Number of days that a plot shows."""
+
+MOST = 50_000
+"""Maximum number of calls in memory. The figures then cover only the calls that were read first."""
+
+
+@dataclass(frozen=True, slots=True)
+class PastCall:
+    """One call. `waited` has people's response times in seconds, and `changed` their changes."""
+
+    name: str
+    thread: str
+    started_at: str
+    labels: dict[str, str]
+    outcome: str
+    has_output: bool
+    attempts: int
+    tokens: int | None
+    waited: tuple[float, ...]
+    changed: tuple[str, ...]
+
+
+def past_call(ledger: Ledger) -> PastCall | None:
+    """Make the row of a call; None if its ledger no longer has any record."""
+    known = [each for each in ledger.attempts if each["kept_in"] is None]
+    if not known:
+        return None
+    return PastCall(
+        name=ledger.title or "a call without a name",
+        thread=ledger.thread,
+        started_at=known[0]["started_at"],
+        labels=dict(known[-1].get("labels") or {}),
+        outcome=ledger.outcome,
+        has_output=ledger.has_output,
+        attempts=len(ledger.attempts),
+        tokens=known_sum(tokens_of(each)["total_tokens"] for each in known),
+        waited=tuple(_waited(each) for each in known if _is_by_person(each)),
+        changed=tuple(_changed(ledger)),
+    )
+
+
+def _is_by_person(attempt: Attempt) -> bool:
+    decision = attempt["decision"]
+    return decision is not None and author_role(decision["author"]) == "human"
+
+
+def _waited(attempt: Attempt) -> float:
+    """Return the seconds between the end of an attempt and the decision about it."""
+    asked = datetime.fromisoformat(attempt["started_at"]) + timedelta(seconds=attempt["duration_s"])
+    decided = datetime.fromisoformat((attempt["decision"] or {})["at"])
+    return max(0.0, (decided - asked).total_seconds())
+
+
+def _changed(ledger: Ledger) -> Iterator[str]:
+    """Yield the places that people changed in params and outputs."""
+    for row in corrections_in(ledger):
+        before, after = {
+            "edited": (row["params"], row["revised"]),
+            "supplied": ({"output": row["output"]}, {"output": row["value"]}),
+        }.get(row["how"], (None, None))
+        if row["role"] in PEOPLE and before is not None and after is not None:
+            yield from {any_item(place) for place, _, _ in changes(before, after)}
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The figures of some calls with the same name; unknown figures are None.
+
+    `success` is in percent of the ended calls. `wait` is the median time in seconds that a call
+    waited for a person.
+    """
+
+    attempts: int
+    success: float | None
+    tokens: int | None
+    wait: float | None
+
+
+@dataclass(frozen=True)
+class CallFigures:
+    """The figures of all calls with one name: in total, and by day with the oldest day first."""
+
+    name: str
+    calls: int
+    total: Figures
+    days: list[Figures]
+
+
+class Past:
+    """The past calls of a source. They are read at the first view, and again on request.
+
+    Args:
+        waiting: The open reviews, which know the source.
+    """
+
+    def __init__(self, waiting: Waiting) -> None:
+        self.read_at: datetime | None = None
+        self.problem = ""
+        self._waiting = waiting
+        self._calls: list[PastCall] = []
+        self._threads: dict[str, str] = {}
+        self._reading: asyncio.Task[None] | None = None
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether a task is reading the threads."""
+        return self._reading is not None and not self._reading.done()
+
+    def read(self) -> None:
+        """Start to read all threads, unless a task is already reading them."""
+        if not self.is_reading:
+            self._reading = asyncio.create_task(self._read())
+
+    async def started(self) -> None:
+        """Start the first reading if necessary, and wait up to a second for its result."""
+        if self._reading is None:
+            self.read()
+        if self._reading is not None:
+            await asyncio.wait({self._reading}, timeout=1.0)
+
+    def calls(self, access: Access) -> list[PastCall]:
+        """List the calls that the user may see."""
+        labels = access.labels.items()
+        return [each for each in self._calls if labels <= each.labels.items()]
+
+    def know(self, thread_id: str) -> str:
+        """Remember a thread, and return its key in addresses."""
+        key = thread_key(thread_id)
+        self._threads[key] = thread_id
+        return key
+
+    def thread(self, key: str) -> str | None:
+        """Return the id of the thread with a key; None if it is unknown."""
+        rows = self._waiting.in_thread(key)
+        return self._threads.get(key) or (rows[0].review.thread_id if rows else None)
+
+    async def _read(self) -> None:
+        self.problem, fresh = "", list[PastCall]()
+        if not self._calls:
+            self._calls = fresh  # The page shows the figures while they are being read.
+        try:
+            async for ledger in self._ledgers():
+                if len(fresh) >= MOST:
+                    break
+                if (call := past_call(ledger)) is not None:
+                    fresh.append(call)
+                    self.know(call.thread)
+        except Exception as error:  # noqa: BLE001 - the page shows any error
+            self.problem = f"{type(error).__name__}: {error}"[:500]
+        self._calls, self.read_at = fresh, datetime.now(UTC)
+
+    async def _ledgers(self) -> AsyncIterator[Ledger]:
+        ledgers = ledgers_in(self._waiting.source)
+        while (ledger := await self._waiting.drive(_next, ledgers)) is not None:
+            yield ledger
+
+
+async def _next(ledgers: AsyncIterator[Ledger]) -> Ledger | None:
+    return await anext(ledgers, None)
+
+
+def sum_up(calls: Sequence[PastCall]) -> Figures:
+    """Compute the figures of some calls."""
+    ended = [call for call in calls if call.outcome not in ("waiting", "open")]
+    waits = sorted(wait for call in calls for wait in call.waited)
+    return Figures(
+        attempts=sum(call.attempts for call in calls),
+        success=100 * sum(call.has_output for call in ended) / len(ended) if ended else None,
+        tokens=known_sum(call.tokens for call in calls),
+        wait=waits[len(waits) // 2] if waits else None,
+    )
+
+
+def figures_of(calls: Iterable[PastCall], today: date) -> list[CallFigures]:
+    """Compute the figures of calls by name; the name with the most attempts comes first."""
+    named: dict[str, list[PastCall]] = defaultdict(list)
+    daily: dict[tuple[str, str], list[PastCall]] = defaultdict(list)
+    for call in calls:
+        named[call.name].append(call)
+        daily[call.name, call.started_at[:10]].append(call)
+    days = [(today - timedelta(days=before)).isoformat() for before in range(DAYS - 1, -1, -1)]
+    made = [
+        CallFigures(
+            name, len(own), sum_up(own), [sum_up(daily.get((name, day), ())) for day in days]
+        )
+        for name, own in named.items()
+    ]
+    return sorted(made, key=lambda each: each.total.attempts, reverse=True)
+
+
+def changed_most(calls: Iterable[PastCall]) -> list[tuple[str, str, int]]:
+    """Count people's changes by call and place, with the most frequent first."""
+    counts = Counter((call.name, place) for call in calls for place in call.changed)
+    return [(name, place, number) for (name, place), number in counts.most_common(15)]

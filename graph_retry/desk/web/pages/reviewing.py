@@ -1,0 +1,191 @@
+"""The page of one review, or of all reviews of a thread, and the page of an answer's outcome."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from graph_retry.answering import PendingReview
+from graph_retry.desk.web.forms.card import Card, chosen_in, decided, make_card, typed
+from graph_retry.desk.web.forms.ways import NotYetError
+from graph_retry.desk.web.page import Posted, Site, root_of
+from graph_retry.desk.web.pages.alike import preview
+from graph_retry.desk.web.pages.inbox import listed
+from graph_retry.desk.web.runs import SOON_S, Missed, Outcome, Run, Sent
+from graph_retry.desk.web.safety import Access, NotAllowedError, text_of
+from graph_retry.observers._notifications import key_of
+
+
+async def review(site: Site, request: Request, access: Access) -> Response:
+    """Show a review, or handle its posted form, which may answer other reviews of the thread."""
+    if request.method == "POST":
+        return await _take(site, request, access)
+    key = request.path_params["key"]
+    found = await site.waiting.find(key, access)
+    again = None if found else await site.waiting.asked_again(key, access)
+    if again is not None:
+        page = RedirectResponse(f"{root_of(request)}/r/{key_of(again)}", 303)
+        site.guard.follow(request, page, access, [key_of(again)])
+        return page
+    if not found:
+        return await site.gone(request, access)
+    together = request.query_params.get("together") == "1"
+    cards = [make_card(each) for each in (found if together else found[:1])]
+    return review_page(site, request, access, cards, found)
+
+
+@dataclass
+class _Meant:
+    """The open reviews that a posted form is about, and the answers that come too late.
+
+    `thread` lists all open reviews of the thread. `posted_as` maps the key of each review that the
+    form is about to its key in the form. They differ if the question was asked again.
+    """
+
+    thread: list[PendingReview] = field(default_factory=list[PendingReview])
+    posted_as: dict[str, str] = field(default_factory=dict[str, str])
+    missed: list[Missed] = field(default_factory=list[Missed])
+
+    @property
+    def reviews(self) -> list[PendingReview]:
+        """The open reviews that the form is about."""
+        return [review for review in self.thread if key_of(review) in self.posted_as]
+
+
+async def _meant(site: Site, access: Access, form: Posted, keys: Iterable[str]) -> _Meant:
+    """Read the reviews of a posted form, which may be closed, or asked again, since it was opened.
+
+    Raises:
+        NotAllowedError: If the reviews belong to several threads, as in no form of the page.
+    """
+    meant = _Meant()
+    for key in keys:
+        found = [each for each in meant.thread if key_of(each) == key]
+        found = found or await site.waiting.find(key, access)
+        again = None if found else await site.waiting.asked_again(key, access)
+        if again is not None:
+            found = [again]
+        if found:
+            meant.posted_as[key_of(found[0])] = key
+            meant.thread = list({key_of(each): each for each in [*meant.thread, *found]}.values())
+        elif chosen_in(form, key):
+            meant.missed.append(await site.missed(key, access, form))
+    if len({review.thread_id for review in meant.thread}) > 1:
+        raise NotAllowedError(400, "This form is incomplete: open the review again.")
+    return meant
+
+
+async def _take(site: Site, request: Request, access: Access) -> Response:
+    """Handle a posted form: start the chosen answers, or show the form again with its input."""
+    form = await site.form(request)
+    if not site.can_answer(access):
+        raise NotAllowedError(403, "You can read this review, but not answer it.")
+    name, path_key = text_of(form, "answer"), request.path_params["key"]
+    if sent := site.runs.get(name):  # The browser has sent this form twice.
+        return _to_outcome(request, name, sent.runs[0])
+    keys = dict.fromkeys(text for part, text in form if part == "review")
+    meant = await _meant(site, access, form, keys if path_key in keys else ())
+    if not meant.posted_as:
+        return await site.gone(request, access, form)
+    cards, decisions, status = list[Card](), dict[str, Any](), 200
+    is_changed = any(part.endswith(".do") for part, _ in form)
+    for review in meant.reviews:
+        before = meant.posted_as[key_of(review)]
+        why = "" if before == key_of(review) else _why_again(review)
+        card = make_card(review, form, why, posted_as=before)
+        cards.append(card)
+        if why:
+            status = 409
+        elif not is_changed and (len(keys) == 1 or chosen_in(form, before)):
+            try:
+                decisions[review.review_id] = decided(card, form)[1] | access.signed
+            except NotYetError as problem:
+                cards[-1], status = make_card(review, form, str(problem), problem.issues), 422
+    if status != 200 or is_changed or not decisions:
+        if meant.missed:
+            status = 409
+        elif status == 200 and not is_changed:
+            cards[0].problem, status = "Choose at least one answer.", 422
+        page = review_page(site, request, access, cards, meant.thread, status, missed=meant.missed)
+        # A link gives access to one review, but now a new review may ask the same question.
+        site.guard.follow(request, page, access, meant.posted_as)
+        return page
+    if text_of(form, "alike") and access.key is None:
+        return await preview(site, request, access, meant.reviews[0], form)
+    run = Run([each for each in meant.reviews if each.review_id in decisions], decisions)
+    site.runs.start(name, Sent([run], form, meant.missed))
+    return _to_outcome(request, name, run)
+
+
+def _to_outcome(request: Request, name: str, run: Run) -> Response:
+    key = key_of(run.reviews[0])
+    return RedirectResponse(f"{root_of(request)}/r/{key}/a/{name}", 303)
+
+
+def _why_again(review: PendingReview) -> str:
+    why = "The question was asked again after you opened it. Send your answer once more."
+    return f"{why}\nAn earlier answer was refused: {review.problem}" if review.problem else why
+
+
+async def outcome(site: Site, request: Request, access: Access) -> Response:
+    """Show the outcome of an answer. For a refused answer, show its form with the typed values."""
+    sent, key = site.runs.get(request.path_params["name"]), request.path_params["key"]
+    runs = [run for run in sent.runs if key in map(key_of, run.reviews)] if sent else []
+    if sent is None or not runs or not access.sees(runs[0].reviews[0]):
+        return site.message(
+            request, 404, "This answer is unknown.",
+            "The server was restarted. The list shows the open reviews.", access,
+        )  # fmt: skip
+    run = runs[0]
+    await sent.wait(SOON_S)
+    if (told := run.told) is None:
+        return site.page(request, access, "running.html", review=run.reviews[0])
+    if "hx-request" in request.headers:  # The waiting page sent this request and must reload.
+        return Response(headers={"HX-Refresh": "true"})
+    if told.problem:
+        cards = _again(sent, run, told)
+        for card in cards:
+            card.heading = "Your answer was refused. No call was made."
+        page = review_page(site, request, access, cards, told.following, missed=sent.missed)
+        # A link gives access to one review, but now a new review asks the same question.
+        site.guard.follow(request, page, access, [card.key for card in cards])
+        return page
+    others = [] if access.key else listed(site, request, access).rows
+    following = [] if access.key else told.following
+    after = following[0] if following else (others[0].review if others else None)
+    return site.page(
+        request, access, "outcome.html",
+        told=told, review=run.reviews[0], after=after, is_same_thread=bool(following),
+        typed=typed(sent.posted, *map(key_of, run.reviews)) if told.tone == "plain" else [],
+        missed=sent.missed,
+    )  # fmt: skip
+
+
+def review_page(
+    site: Site, request: Request, access: Access, cards: list[Card], found: list[PendingReview],
+    status: int = 200, *, missed: Sequence[Missed] = (),
+) -> Response:  # fmt: skip
+    """Render the page of one review, or of several reviews of a thread."""
+    shown = [card.review for card in cards]
+    others = [] if access.key else [review for review in found if review not in shown]
+    alike = 0 if access.key else len(site.waiting.alike(cards[0].key, access))
+    return site.page(
+        request, access, "review.html", status, cards=cards, others=others,
+        can_answer=site.can_answer(access), answer=secrets.token_urlsafe(16), alike=alike,
+        missed=missed,
+    )  # fmt: skip
+
+
+def _again(sent: Sent, run: Run, told: Outcome) -> list[Card]:
+    """Make the cards of reviews that replace refused ones, with the person's earlier input."""
+    before = {review.namespace: key_of(review) for review in run.reviews}
+    return [
+        make_card(review, sent.posted, review.problem or told.problem, review.answer_issues, key)
+        for review in told.following
+        if (key := before.get(review.namespace))
+    ]

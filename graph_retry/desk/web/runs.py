@@ -1,0 +1,202 @@
+"""Apply posted answers in the background, each once, even if a browser sends its form twice."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from langgraph.errors import GraphBubbleUp
+
+from graph_retry.answering import PendingReview
+from graph_retry.desk.web.waiting import Waiting
+from graph_retry.desk.web.words import said
+from graph_retry.errors import AnswerRefused, StaleDecision
+from graph_retry.observers._notifications import key_of
+from graph_retry.records import Issue
+from graph_retry.threads._saved.why_closed import is_rejection
+
+KEPT = 1_000
+"""Number of sent forms whose outcomes are kept."""
+
+SOON_S = 1.5
+"""Seconds that a page waits for outcomes, before the page shows that the run takes longer."""
+
+AT_ONCE = 4
+"""Number of LangGraph threads that one form resumes at the same time."""
+
+_DONE = {
+    "reject": ("The call is stopped.", "It ended without an output."),
+    "respond": ("Your output is used.", "It is valid. The call was not made again."),
+    "accept": (
+        "The output is used as it is.",
+        "The history records that it is invalid.",
+    ),
+    "defer": ("You will be asked later.", "The review comes back to the list by itself."),
+    "assign": ("The review is assigned.", "It stays open."),
+}
+
+
+@dataclass
+class Outcome:
+    """The outcome of an answer, for the page.
+
+    `tone` is `good`, `bad`, or `plain` if the answer came too late. `problem` tells why an answer
+    was refused. After a refusal, the page shows the form with the typed values. `issues` are those
+    of the new output, which the page shows instead of `text`. `not_applied`
+    counts the answers that were refused or too late. `following` are the thread's open reviews now.
+    """
+
+    title: str
+    text: str = ""
+    tone: str = "good"
+    output: str = ""
+    problem: str = ""
+    issues: Sequence[Issue] = ()
+    not_applied: int = 0
+    following: list[PendingReview] = field(default_factory=list[PendingReview])
+
+
+@dataclass
+class Run:
+    """The answers to the reviews of one thread.
+
+    `decisions` maps review ids to decisions. `told` is the outcome, which is None while the thread
+    runs.
+    """
+
+    reviews: list[PendingReview]
+    decisions: dict[str, Any]
+    told: Outcome | None = None
+
+
+@dataclass(frozen=True)
+class Missed:
+    """A review whose answer was not applied, because it was closed or changed meanwhile.
+
+    `why` tells who closed it, or what changed. `review` is None if it is not remembered. `typed`
+    has the input for it. `now` is the key of the review that is open in its place, or "".
+    """
+
+    why: str
+    review: PendingReview | None = None
+    typed: Sequence[str] = ()
+    now: str = ""
+
+
+@dataclass
+class Sent:
+    """A posted form, with one run for each thread. `posted` has its fields.
+
+    `missed` lists the reviews whose answers are in no run.
+    """
+
+    runs: list[Run]
+    posted: Sequence[tuple[str, str]] = ()
+    missed: Sequence[Missed] = ()
+    task: asyncio.Future[Any] | None = None
+
+    async def wait(self, seconds: float) -> bool:
+        """Wait up to some seconds for the outcomes; return whether all are known."""
+        if self.task is not None:
+            await asyncio.wait({self.task}, timeout=seconds)
+            if self.task.done():
+                self.task.result()
+        return all(run.told for run in self.runs)
+
+
+class Runs:
+    """Applies the answers of each form once.
+
+    Each rendered form has a random name. A double click, a reload and a second press of the button
+    send the same name, which marks the form as repeated.
+    """
+
+    def __init__(self, waiting: Waiting, context: Any = None) -> None:
+        self._waiting, self._context = waiting, context
+        self._sent: dict[str, Sent] = {}
+
+    def get(self, name: str) -> Sent | None:
+        """Return the posted form with this name, or None."""
+        return self._sent.get(name)
+
+    def start(self, name: str, sent: Sent) -> None:
+        """Start to apply the answers of a form, for a few threads at a time."""
+        self._sent[name] = sent
+        for old in list(self._sent)[:-KEPT]:
+            if all(run.told for run in self._sent[old].runs):
+                del self._sent[old]
+        gate = asyncio.Semaphore(AT_ONCE)
+
+        async def in_turn(run: Run) -> None:
+            async with gate:
+                run.told = await self._apply(run)
+
+        sent.task = asyncio.gather(*map(in_turn, sent.runs))
+
+    async def _apply(self, run: Run) -> Outcome:
+        """Resume the thread with the answers, and return the outcome, which may be an error."""
+        try:
+            await self._waiting.answer(run.reviews[0], run.decisions, self._context)
+        except AnswerRefused as refused:
+            outcome = Outcome("", tone="bad", problem=refused.message)
+            outcome.not_applied = len(refused.reasons)
+            return await self._look(run, outcome)
+        except StaleDecision as stale:
+            which = "Your answer" if len(run.reviews) == 1 else "At least one of your answers"
+            outcome = Outcome(f"{which} was not applied.", stale.message, "plain")
+            outcome.not_applied = len(run.decisions)
+            return await self._look(run, outcome)
+        except GraphBubbleUp:
+            raise
+        except Exception as error:  # noqa: BLE001 - of the graph, the database or the server
+            if not is_rejection(error, run.decisions.values()):
+                text = f"{type(error).__name__}: {error}"[:2_000]
+                outcome = Outcome("The graph stopped with an error after your answer.", text, "bad")
+                return await self._look(run, outcome)
+        return await self._look(run, await self._told(run))
+
+    async def _look(self, run: Run, outcome: Outcome) -> Outcome:
+        """Add the thread's open reviews to the outcome, and forget the closed ones."""
+        try:
+            outcome.following = await self._waiting.of_thread(run.reviews[0])
+        except Exception as error:  # noqa: BLE001 - the known outcome must be shown in any case
+            outcome.text += f" The thread's open reviews cannot be read: {error!r:.300}."
+            return outcome
+        open_keys = {key_of(review) for review in outcome.following}
+        for review in run.reviews:
+            if key_of(review) not in open_keys:
+                self._waiting.drop(key_of(review))
+        if outcome.problem:
+            calls = {review.namespace for review in run.reviews}
+            if calls.isdisjoint(review.namespace for review in outcome.following):
+                # Somebody else has answered the review meanwhile.
+                lost = outcome.not_applied
+                return Outcome("This review is closed.", outcome.problem, "plain", not_applied=lost)
+        return outcome
+
+    async def _told(self, run: Run) -> Outcome:
+        """Describe the outcome of an applied answer."""
+        if len(run.reviews) > 1:
+            return Outcome(f"{len(run.decisions)} answers are applied.")
+        (word,) = (decision["type"] for decision in run.decisions.values())
+        review = run.reviews[0]
+        if word in _DONE:
+            return Outcome(*_DONE[word])
+        if review.failure is None and word == "approve":
+            return Outcome("The output is used.", "The call was not made again.")
+        ledgers = await self._waiting.ledgers(review.thread_id)
+        ledger = next((each for each in ledgers if each.namespace == review.namespace), None)
+        if ledger is None or not ledger.attempts:
+            return Outcome("Your answer is applied.")
+        last = ledger.attempts[-1]
+        if failure := last["failure"]:
+            title = f"The call was made again, and attempt {last['number']} failed, too."
+            text = f"{failure['type']}: {failure['message']}"
+            issues = last["issues"] if failure["kind"] == "invalid_schema" else ()
+            return Outcome(title, text, "bad", issues=issues)
+        title = "The call was made again, and its output is valid."
+        if review.value.get("redacted"):
+            return Outcome(title, "The output is not shown: this call redacts its texts.")
+        return Outcome(title, output=said(ledger.value_at(last["number"])))

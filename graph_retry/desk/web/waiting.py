@@ -1,0 +1,287 @@
+"""Keep the open reviews of a source as short rows in memory, because reading all threads is slow.
+
+A look is one reading of the source that updates the rows. Each look runs in its own asyncio task.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import time
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
+from functools import partial
+from itertools import islice
+from typing import Any, TypeVar
+
+from langchain_core.runnables import RunnableConfig
+
+from graph_retry._core.ground.functions.awaiting import run_async, run_sync
+from graph_retry._core.langgraph.open_reviews import Row as TableRow
+from graph_retry.answering import PendingReview
+from graph_retry.desk.web.rows import Row, question_of, row_of, thread_key
+from graph_retry.desk.web.safety import Access
+from graph_retry.ledger import Ledger
+from graph_retry.observers._notifications import address_key, key_of
+from graph_retry.threads._history import ledgers_in, thread_ledgers
+from graph_retry.threads._inbox import check_source, find_all, noted_reviews, read_noted
+from graph_retry.threads._resuming import resuming
+from graph_retry.threads._reviews import open_reviews, whole_reviews
+from graph_retry.threads._saved.graphs import check_placeless, is_remote, saver_of
+from graph_retry.threads._saved.why_closed import answers_to
+
+PAGE = 100
+"""Number of reviews that are read at a time."""
+
+LISTED = 500
+"""Number of rows of the table of open reviews that are listed at a time."""
+
+AGAIN = 25
+"""Number of known reviews that a look reads again, from those whose reading is the oldest."""
+
+FRESH_S = 1.0
+"""Seconds after a look in which no new look begins."""
+
+FIRST_S = 2.0
+"""Seconds that a page waits for the first look, which continues in the background."""
+
+NEWS_S = 0.25
+"""Seconds that a page waits for a later look."""
+
+OVER = 1_000
+"""Number of closed reviews that are remembered, for people who still have them on their screen."""
+
+T = TypeVar("T")
+
+
+class Waiting:
+    """The open reviews of a source. `rows` has them by key, and those read longest ago come first.
+
+    `version` grows whenever a row comes or goes. `is_whole` means that every review was read once.
+
+    The first look reads all reviews, the newest first. A later look at a database costs the same,
+    however many reviews wait. This look lists the newest rows in the table of open reviews, and the
+    next part of the older rows. Then it reads the threads of new rows. A look at a server, or at a
+    storage without this table, always reads all reviews. The pause after a look is as long as the
+    look was. The page of one review always reads the review's thread.
+
+    Args:
+        source: The source, as in `list_reviews`.
+        config: The config, as in `list_reviews`.
+    """
+
+    def __init__(self, source: Any, config: RunnableConfig | None = None) -> None:
+        check_source(source)
+        self.source, self._base = source, check_placeless(config)
+        self.rows: dict[str, Row] = {}
+        self.version, self.is_whole = 0, False
+        self._noted: dict[str, TableRow] = {}
+        self._listed_to: str | None = None
+        self._over: dict[str, Row] = {}
+        self._is_sync: bool | None = None
+        self._looking: asyncio.Task[None] | None = None
+        self._look_at = 0.0
+
+    @property
+    def can_answer(self) -> bool:
+        """Whether the source can resume threads. A checkpointer alone cannot."""
+        return saver_of(self.source) is not self.source
+
+    def alike(self, key: str, access: Access) -> list[Row]:
+        """List a review and then the reviews that are alike; an unknown review gives no list."""
+        first = self.rows.get(key)
+        rows = [row for row in self.rows.values() if first and row.alike == first.alike]
+        seen = [row for row in rows if access.sees(row.review)]
+        return sorted(seen, key=lambda row: row is not first)
+
+    def in_thread(self, thread: str) -> list[Row]:
+        """List the known open reviews of a thread, by the thread's key in addresses."""
+        return [row for row in self.rows.values() if row.thread == thread]
+
+    async def refresh(self) -> None:
+        """Start a look, unless the last one is recent, and wait for it only a short time."""
+        if self._looking is None or (self._looking.done() and time.monotonic() >= self._look_at):
+            self._looking = asyncio.create_task(self._look())
+        await asyncio.wait({self._looking}, timeout=NEWS_S if self.is_whole else FIRST_S)
+        if self._looking.done():
+            self._looking.result()
+
+    async def find(self, key: str, access: Access) -> list[PendingReview]:
+        """Read a review and then the others of its thread; a closed review gives an empty list."""
+        await self.refresh()
+        while not (key in self.rows or key in self._noted or self.is_whole):
+            await self.refresh()
+        row = self.rows.get(key)
+        first = [row.review] if row else await self._read_one(key)
+        found = await self.of_thread(first[0]) if first else []
+        if first and key not in map(key_of, found):
+            # LangGraph shows some questions only after the earlier ones are answered.
+            found += await self._read_one(key)
+        seen = sorted(filter(access.sees, found), key=lambda review: key_of(review) != key)
+        if key not in map(key_of, found):
+            self.drop(key)
+        return seen if seen and key_of(seen[0]) == key else []
+
+    async def asked_again(self, key: str, access: Access) -> PendingReview | None:
+        """Return the open review that asks the same question as a closed one, or None.
+
+        If somebody defers or assigns a review, or sends an answer that is refused, a new review
+        asks the same question about the same attempt.
+        """
+        before = self._over.get(key)
+        if before is None or not access.sees(before.review):
+            return None
+        thread = await self.of_thread(before.review)
+        return next((review for review in thread if question_of(review) == before.question), None)
+
+    def closed(self, key: str, access: Access) -> PendingReview | None:
+        """Return a closed review without its long fields; None if it is not remembered."""
+        before = self._over.get(key)
+        return before.review if before is not None and access.sees(before.review) else None
+
+    async def answers(self, review: PendingReview) -> list[tuple[str, str]]:
+        """List the answers to a review, as (time, author)."""
+        if review.graph is None:
+            return []
+        return await self.drive(answers_to, review.graph, review.config, review.review_id)
+
+    async def of_thread(self, review: PendingReview) -> list[PendingReview]:
+        """Read a thread's open reviews. Without a graph, return only the given review."""
+        if review.graph is None:
+            return await self._read_one(key_of(review))
+        shown = await self.drive(open_reviews, review.graph, review.config)
+        found = await self.drive(whole_reviews, review.graph, shown)
+        self._take(found)
+        return found
+
+    async def _read_one(self, key: str) -> list[PendingReview]:
+        """Read one review with its whole history. A closed review gives an empty list."""
+        if key in self._noted:
+            found = await self._read_noted([key])
+        else:
+            listed = await self._all() if key in self.rows else []
+            found = [review for review in listed if key_of(review) == key]
+        return await self.drive(whole_reviews, self.source, found)
+
+    async def answer(self, row: PendingReview, answers: Mapping[str, Any], context: Any) -> Any:
+        """Resume a thread with answers by review id."""
+        run = partial(resuming, context=context)
+        return await self.drive(run, row.graph, row.config, None, answers)
+
+    async def ledgers(self, thread_id: str | None) -> list[Ledger]:
+        """Read the ledgers of a thread."""
+        rows = self.in_thread(thread_key(thread_id))
+        if rows and is_remote(rows[0].review.graph):
+            return await self.drive(thread_ledgers, rows[0].review.graph, rows[0].review.config)
+        return await self.drive(_ledgers_of, self.source, str(thread_id))
+
+    def drop(self, key: str) -> None:
+        """Move a review from the open ones to the closed ones."""
+        self._noted.pop(key, None)
+        if (row := self.rows.pop(key, None)) is not None:
+            self.version += 1
+            self._over[key] = row
+            if len(self._over) > OVER:
+                self._over.pop(next(iter(self._over)))
+
+    def _take(self, reviews: Iterable[PendingReview]) -> None:
+        for row in map(row_of, reviews):
+            self.version += self.rows.pop(row.key, None) is None
+            self.rows[row.key] = row
+
+    async def _look(self) -> None:
+        began = time.monotonic()
+        if not await self._list():
+            found = [] if self.is_whole else await self._all(PAGE)
+            self._take(found)  # People see the newest reviews while the others are read.
+            self._take(found := await self._all())
+            self._drop_all_but({key_of(review) for review in found}, [*self.rows])
+        else:
+            new = sorted(self._noted.keys() - self.rows.keys(), key=self._place, reverse=True)
+            for start in range(0, len(new), PAGE):
+                await self._read_part(new[start : start + PAGE])
+            await self._read_part(list(islice(self.rows, AGAIN)))
+        took = time.monotonic() - began if self.is_whole else 0.0
+        self.version += not self.is_whole
+        self.is_whole, self._look_at = True, time.monotonic() + max(FRESH_S, took)
+
+    def _place(self, key: str) -> str:
+        return self._noted[key].place
+
+    async def _list(self) -> bool:
+        """List the newest rows of the table, and the next part of the older rows.
+
+        After the last part, the first part follows again. The first look lists all parts.
+
+        Returns:
+            Whether there is a table.
+        """
+        has_table, end = await self._list_part(None)
+        before = self._listed_to or end
+        while before is not None:
+            _, before = await self._list_part(before)
+            if self.is_whole:
+                break
+        self._listed_to = before
+        return has_table
+
+    async def _list_part(self, before: str | None) -> tuple[bool, str | None]:
+        """List a part of the table, and drop the known reviews that it no longer has.
+
+        Returns:
+            Whether there is a table, and the place of the next part, which is None after the last.
+        """
+        listed = await self.drive(noted_reviews, self.source, before, LISTED, self._base)
+        if listed is None:
+            return False, None
+        rows, end = listed
+        part = {address_key(row.thread_id, row.review_id): row for row in rows}
+        covered = [
+            key
+            for key, row in self._noted.items()
+            if (end or "") <= row.place and (before is None or row.place < before)
+        ]
+        self._drop_all_but(part, covered)
+        self._noted.update(part)
+        return True, end
+
+    async def _read_part(self, keys: Iterable[str]) -> None:
+        """Read some reviews of the table, and drop those that are closed."""
+        found = await self._read_noted(keys)
+        self._drop_all_but({key_of(review) for review in found}, keys)
+        self._take(found)
+
+    def _drop_all_but(self, known: Collection[str], keys: Iterable[str]) -> None:
+        for key in keys:
+            if key not in known:
+                self.drop(key)
+
+    async def _read_noted(self, keys: Iterable[str]) -> list[PendingReview]:
+        rows = [self._noted[key] for key in keys if key in self._noted]
+        return await self.drive(read_noted, self.source, rows, self._base)
+
+    async def _all(self, limit: int | None = None) -> list[PendingReview]:
+        return await self.drive(find_all, self.source, limit, None, self._base)
+
+    async def drive(self, flow: Callable[..., Coroutine[Any, Any, T]], *args: Any) -> T:
+        """Run a coroutine of this package, in a thread if the source has only sync methods."""
+        if self._is_sync is None:
+            self._is_sync = await _is_sync_only(self.source)
+        if self._is_sync:
+            return await asyncio.to_thread(lambda: run_sync(flow(*args)))
+        return await run_async(flow(*args))
+
+
+async def _ledgers_of(source: Any, thread_id: str) -> list[Ledger]:
+    return [ledger async for ledger in ledgers_in(source, [thread_id])]
+
+
+async def _is_sync_only(source: Any) -> bool:
+    """Return whether a source has only sync methods, as `SqliteSaver` and sync clients do."""
+    saver = saver_of(source)
+    if saver is None:
+        return not inspect.iscoroutinefunction(source.threads.search)
+    try:
+        await saver.aget_tuple({"configurable": {"thread_id": "graph-retry:web"}})
+    except NotImplementedError:
+        return True
+    return False

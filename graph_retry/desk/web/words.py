@@ -1,0 +1,66 @@
+"""Write values for people: moments, places in a value, and values of any kind."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from graph_retry._core.ground.json import pointer_parts
+from graph_retry._core.ground.wording import in_words, since
+
+
+def said(value: Any) -> str:
+    """Write a value: a text unchanged, any other value as JSON, and unread fields as typed."""
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, indent=2, ensure_ascii=False, default=lambda unread: unread.text)
+
+
+def ago(moment: str | None) -> str:
+    """Write the time since a moment, or the time until it.
+
+    Example:
+        >>> ago("2020-01-01T00:00:00+00:00").endswith("days ago")
+        True
+    """
+    if not moment:
+        return ""
+    seconds = since(moment)
+    if abs(seconds) < 60:
+        return "just now" if seconds >= 0 else "in a moment"
+    return f"{in_words(seconds)} ago" if seconds >= 0 else f"in {in_words(-seconds)}"
+
+
+def answered(at: str, author: str) -> str:
+    """Tell who answered a review, and when.
+
+    Example:
+        >>> answered("", "human:ada"), answered("", "human")
+        ('ada answered it.', 'Somebody answered it.')
+    """
+    if author == "system":
+        return f"It expired {ago(at)}".rstrip() + "."
+    name = author.partition(":")[2] or {"human": "Somebody"}.get(author, author)
+    return f"{name} answered it {ago(at)}".rstrip() + "."
+
+
+def spoken(path: str) -> str:
+    """Write a JSON Pointer for people, with list items counted from 1.
+
+    Example:
+        >>> spoken("/items/0/price"), spoken("")
+        ('items → 1 → price', 'the whole value')
+    """
+    words = (str(int(part) + 1) if part.isdecimal() else part for part in pointer_parts(path))
+    return " → ".join(words) or "the whole value"
+
+
+def without_type(received: str) -> str:
+    """Return the text of a received value without its Python type.
+
+    Example:
+        >>> without_type('"EUR 12" (str)')
+        '"EUR 12"'
+    """
+    return re.sub(r" \(\w+\)$", "", received)

@@ -1,0 +1,68 @@
+"""What the reader needs of its own: JSON values compared, patterns made when first used, a repair.
+
+This package imports nothing of `graph_retry` but itself.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Literal, cast
+
+from typing_extensions import TypedDict
+
+
+class _Lazy:
+    """An object like a compiled pattern, which compiles the pattern at the first method call."""
+
+    def __init__(self, source: str, flags: int) -> None:
+        self._source, self._flags = source, flags
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(re.compile(self._source, self._flags), name)
+        setattr(self, name, method)  # The next use finds this method without `__getattr__`.
+        return method
+
+
+def lazy(source: str, flags: int = 0) -> re.Pattern[str]:
+    """Return a pattern whose first use compiles it."""
+    return cast("re.Pattern[str]", _Lazy(source, flags))
+
+
+def identical(one: Any, other: Any) -> bool:
+    """Return whether two JSON values are identical; `1`, `1.0` and true differ.
+
+    Example:
+        >>> identical({"a": 1}, {"a": 1}), identical(1, 1.0), identical(1, True)
+        (True, False, False)
+    """
+    return written(one) == written(other)
+
+
+_WRITER = json.JSONEncoder(sort_keys=True)
+
+
+def written(value: Any) -> str:
+    """Write a JSON value as a text that is equal only for identical values."""
+    return _WRITER.encode(value)
+
+
+RepairLevel = Literal["none", "minimal", "standard", "aggressive"]
+
+
+class Repair(TypedDict):
+    """One change that was made to read a text as JSON, or to make a value fit its type."""
+
+    kind: str
+    """The kind of change, such as `trailing_comma`."""
+
+    position: int | None
+    """Character offset in the raw text; None if the change has no position there."""
+
+    grade: Literal["format", "assumed", "guessed", "coerced"]
+    """`format`: only the syntax changed. `assumed`: a missing piece was supplied, on evidence.
+    `guessed`: a piece was guessed, as only the level `aggressive` does. `coerced`: a value was
+    converted to its type."""
+
+    detail: str
+    """The change in words."""

@@ -1,0 +1,159 @@
+"""Find the JSON documents in a text, and say for each how far its place makes it an answer."""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from graph_retry.lossless import Document
+from graph_retry.lossless._ground import lazy
+from graph_retry.lossless.weighted.document import mask_at, read_document
+from graph_retry.lossless.weighted.lexis import EDGES, OPENING_KEY
+from graph_retry.lossless.weighted.search import Work
+
+TURN = lazy(  # In a chat transcript, a turn ends or the next turn begins with these marks.
+    r"(?m)<\|im_start\|>\s*(?:user|system|human)|\buser<\|end_header_id\|>|<\|user\|>|\[INST\]"
+    r"|^[ \t]*#{2,} ?(?:Instruction|Human|User|Input|Question)\b"
+    r"|^(?:Human|User|Instruction|Question|Observation):"
+    r"|<\|im_start\|>\s*assistant|<start_of_turn>|\bassistant<\|end_header_id\|>|</s>"
+    r"|<\|(?:start_header_id|assistant|eot_id|eom_id|im_end|endoftext|end_of_text)\|>"
+    r"|^#{2,} ?(?:Response|Assistant)\b|^Assistant:"
+)
+FENCE = lazy(  # If a fence directly surrounds another, both belong to one match.
+    r"(?ms)(?:^[ \t]*|(?<=[ :>*]))(?:(`{3,}|~{3,})[^\n`~]*\n[ \t]*)?"
+    r"(`{3,}|~{3,})[ \t]*[\w+#.\-]*[ \t]*\n(?P<inside>.*?)"
+    r"(?:^[ \t]*\2[`~]*[ \t]*$(?(1)(?:\s*^[ \t]*\1[ \t]*$)?)|\Z)"
+)
+CALLS = lazy(  # Open models write these tags around tool calls.
+    r"</?(?:tool_?calls?|function_?calls?|functions?|tool_use|tool_code|tools?)>|<\|im_start\|>"
+    r"|<[|｜]/?(?:tool|function)[\w▁]*[|｜]>|<\|(?:im_end|python_tag|plugin)\|>|\[/?TOOL_CALLS\]"
+    r"|\bfunctools(?=\s*(?:\[|\Z))|<!--|-->|<!\[CDATA\[|\]\]>"
+)
+TAG = r"<[/?|｜]*\w[^<>{}\[\]\n]*>"
+LABEL = r"(?:answer|results?|output|json|list|action(?: input)?)"
+_SPACE = r"(?:[\s\u200b-\u200f\u2060-\u2064\ufeff\u00ad]|\\[nrt](?![^\W\d]))*"
+_QUOTE = "[\"'`“”„‟‘’＂]"
+_START = lazy(  # A bracket before such text opens data. Others may be part of a sentence.
+    rf"[{{｛]\{{?{_SPACE}(?:(?:[uU]|[*_]{{1,3}})?{_QUOTE}|[}}｝,]|//|/\*|#|<!--|\.\.\.|…|\Z)"
+    rf"|[\[［]{_SPACE}(?:[\"'“‘„＂\[{{(［｛,\]］]|[-+.]?\d|(?i:true|false|null|none|nan)\b|//|/\*|#"
+    r"|\.\.\.|…|<|\Z)"
+)
+_BARE_START = lazy(
+    rf"[{{｛]\{{?{_SPACE}[\w$][\w$.\- ]{{0,80}}[\"”']?{_SPACE}[:：=]"
+    rf"|\[{_SPACE}[^\W\d]\w[\w ]*,[^\[\]{{}}\"]*\]{_SPACE}(?:\Z|```)"
+)
+_BEFORE_BARE = lazy(r"(?i)(?:\A|[:=(>\]}`\"']|\bjson)[\s\u200b\ufeff]*\Z")
+_NAMED = lazy(rf"(?i)(?:[=>(]|\b{LABEL}(?: is| are)?:?)[\s`*_]*\Z")
+_OPEN_TAG = lazy(r"<(\w+)>\s*\Z")
+_BRACKET = lazy(r"[{\[｛［]")
+_INDEXED = lazy(r"(?i)[\w)\]](?<!json)(?<!functools)(?<!\[TOOL_CALLS\])\Z")
+_WORDS = lazy(r"\w[^\w>]*\Z")
+_APART_BEFORE = lazy(r"(?:\A|\n[ \t\r]*\n)[ \t\r]*\Z")
+_APART_BEHIND = lazy(r"[ \t\r]*(?:\n[ \t\r]*\n|\s*\Z)")
+REFUSED = 3
+"""The search stops after this number of unreadable documents, because each one takes work."""
+BLOCK, LINE, SENTENCE, BROKEN, CODE, NUMBERS = range(6)
+"""The places of a document: a fence or paragraph of its own; a line without words before it; a
+sentence; broken JSON in a sentence; code that the text quotes; numbers in a sentence."""
+
+
+class Candidate(NamedTuple):
+    """A document at a place, with the span of the fence or quotes around it."""
+
+    document: Document
+    start: int
+    end: int
+    place: int
+
+    @property
+    def is_block(self) -> bool:
+        """Whether the document is strict JSON in a fence or paragraph of its own."""
+        return self.place == BLOCK and self.document.is_strict
+
+
+def candidates(text: str, start: int, complete: bool | None) -> Iterator[Candidate]:
+    """Yield each JSON document of a text in order; stop at the next turn of a chat transcript."""
+    fences = [*FENCE.finditer(text, start)]
+    begins = [start, *(fence.start("inside") for fence in fences)]
+    keys = [found.end() for at in begins if (found := OPENING_KEY.match(text, at))]
+    position, low, refused, fence, work = start, start, 0, None, Work(len(text))
+    while refused < REFUSED:
+        brackets = (found.start() for found in _BRACKET.finditer(text, position))
+        starts = [next((at for at in brackets if _begins(text, at)), -1)]
+        starts += [at for at in keys if at >= position][:1]
+        at = min((at for at in starts if at >= 0), default=-1)
+        if at < 0 or (position > start and TURN.search(text, position, at)):
+            return
+        around = next((each for each in fences if each.start() < at < each.end("inside")), None)
+        is_first = around and not CALLS.sub("", text[around.start("inside") : at]).strip(EDGES)
+        fence = around if is_first or around == fence else None
+        end, is_whole = _limit(text, at, fence, complete)
+        document = read_document(text, at, end, work, complete=is_whole)
+        position = max(document.end, at + 1)
+        placed = Candidate(document, *fence.span(), BLOCK) if fence else None
+        placed = placed or _placed(text, document, low, in_code=around is not None)
+        if placed:
+            yield placed
+            low = position
+        if document.refusal:
+            refused += 1
+            position = fence.end("inside") if fence else position
+
+
+def _begins(text: str, at: int) -> bool:
+    """Return whether the bracket at `at` opens a document, and does not open a remark in prose."""
+    before = line_before(text, at)
+    if CALLS.match(text, at) or (text[at] == "[" and _INDEXED.search(before)):
+        return False
+    if _START.match(text, at) or mask_at(text, at):
+        return True
+    return bool(_BARE_START.match(text, at) and _BEFORE_BARE.search(before))
+
+
+def _limit(
+    text: str, at: int, fence: re.Match[str] | None, complete: bool | None
+) -> tuple[int, bool | None]:
+    """Return the last possible end of a document, and whether the document is complete there."""
+    if fence:
+        return fence.end("inside"), True if fence.end() > fence.end("inside") else complete
+    tag = _OPEN_TAG.search(text, max(0, at - 40), at)
+    close = text.find(f"</{tag[1]}>", at) if tag else -1
+    if close > at:
+        return close, True
+    quote = text[at - 1 : at]
+    if quote in {"'", '"'} and not text[(close := text.rfind(quote)) + 1 :].strip(EDGES + ";)"):
+        return close if close > at else len(text), complete
+    return len(text), complete
+
+
+def _placed(text: str, document: Document, low: int, *, in_code: bool) -> Candidate | None:
+    """Find the place of a document outside of fences; return None for a citation (`As [1]`)."""
+    line = line_before(text, document.start, low)
+    behind = text[document.end : document.end + 200]
+    wide = int(line[-1:] == behind[:1] and line[-1:] in {'"', "'", "`"})
+    start, end = document.start - wide, document.end + wide
+    before = text[max(0, start - 200) : start]
+    is_apart = _APART_BEFORE.search(before) and _APART_BEHIND.match(text[end : end + 200])
+    has_words = _WORDS.search(line)
+    place = SENTENCE if has_words else BLOCK if is_apart else LINE
+    if in_code or (wide and line[-1] == "`" and line.strip("` \t")):
+        place = CODE
+    elif document.refusal and has_words:
+        place = BROKEN
+    if _is_small(document) and re.search(r"\w", line + behind.partition("\n")[0]):
+        if not _NAMED.search(line):
+            return None
+        place = NUMBERS
+    return Candidate(document, start, end, place)
+
+
+def _is_small(document: Document) -> bool:
+    """Return whether a value is empty, or a list of numbers, which may be a citation like `[1]`."""
+    value = document.value
+    is_list = issubclass(type(value), list)  # `isinstance` would make the item type unknown.
+    is_numbers = is_list and all(type(item) in {int, float} for item in value)
+    return document.refusal is None and (not value or is_numbers)
+
+
+def line_before(text: str, at: int, low: int = 0) -> str:
+    """Return the text before a position on its line, from `low` on, but at most 200 characters."""
+    return text[max(low, at - 200) : at].rpartition("\n")[2]

@@ -1,0 +1,136 @@
+"""The entry point of reading: the JSON value in a model's output, or the refusal."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from graph_retry.lossless import (
+    NOTHING_KNOWN,
+    Document,
+    ParsedOutput,
+    Refusal,
+    Unreadable,
+    Wanted,
+    repair,
+)
+from graph_retry.lossless._ground import RepairLevel, lazy
+from graph_retry.lossless.strict import strict_value
+from graph_retry.lossless.weighted.lexis import EDGES
+
+_AROUND = {"surroundings", "code_fence", "white_space", "repeated", "chosen"}
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
+_FENCE_LINE = lazy(r"(`{3,}|~{3,})[ \t]*[\w+#.\-]*\s")
+
+
+def read_output(
+    text: str, level: RepairLevel = "standard", wanted: Wanted = NOTHING_KNOWN
+) -> ParsedOutput:
+    """Read the JSON value in a text. The public `graph_retry.output.parse_output` describes it."""
+    try:
+        value = strict_value(text)
+    except (ValueError, RecursionError):
+        pass
+    else:
+        if type(value) is str:
+            return _in_string(value, level, wanted) or ParsedOutput(True, value, text)
+        if wanted.complete is not False or type(value) not in {int, float}:
+            return ParsedOutput(True, value, text, [])
+    try:
+        read = _read(text, level, wanted)
+        is_json = {each["kind"] for each in read.repairs} <= _AROUND
+        written = text[read.start : read.end] if is_json else _dump(read.value)
+        return ParsedOutput(True, read.value, written, read.repairs)
+    except Unreadable as error:
+        refusal = error.refusal
+    except RecursionError:
+        refusal = Unreadable("too_deep", 0, "Nested too deeply.").refusal
+    return _refused(text, level, refusal)
+
+
+def document_in(text: str, wanted: Wanted) -> Document:
+    """Find and read the one document in a text that is not strict JSON as a whole."""
+    from graph_retry.lossless.answer import answer  # noqa: PLC0415 - strict JSON needs none
+
+    return answer(text, wanted)
+
+
+def _read(text: str, level: RepairLevel, wanted: Wanted) -> Document:
+    """Read a text that is not strict JSON as a whole, or that ends in a possibly cut number."""
+    low, high = _bounds(text) if level != "none" else (0, len(text))
+    tolerant = level in {"standard", "aggressive"}
+    inside = text[low:high]
+    try:
+        value = strict_value(inside)
+    except (ValueError, RecursionError) as error:
+        if tolerant:
+            return document_in(text, wanted)
+        position, why = 0, str(error)
+        if isinstance(error, json.JSONDecodeError):
+            position, why = low + error.pos, error.msg
+        raise Unreadable("syntax", position, f"This is not strict JSON: {why:.40}.") from None
+    if wanted.complete is False and high == len(text) and type(value) in {int, float}:
+        raise Unreadable("truncated", high, "The number may continue.")
+    kind = "code_fence" if _FENCE_LINE.match(text[:low].lstrip(EDGES)) else "white_space"
+    around = [repair(kind, 0, "left out around the answer")]
+    inner = _in_string(value, level, wanted) if type(value) is str else None
+    if inner is None:
+        return Document(low, high, value, around)
+    return Document(low, high, inner.value, [*around, *inner.repairs])
+
+
+def _bounds(text: str) -> tuple[int, int]:
+    """Return the start and end of the contents: without white space and a fence around them."""
+    trimmed = text.rstrip(EDGES)
+    low = len(trimmed) - len(trimmed.lstrip(EDGES))
+    if fence := _FENCE_LINE.match(trimmed, low):
+        return fence.end(), len(trimmed.removesuffix(fence[1]))
+    return low, len(trimmed)
+
+
+def _in_string(value: str, level: RepairLevel, wanted: Wanted) -> ParsedOutput | None:
+    """Read the JSON document inside a JSON string; None if the string holds no document."""
+    if level not in {"standard", "aggressive"} or value.lstrip()[:1] not in {"{", "[", "`", '"'}:
+        return None
+    if value.lstrip()[0] == '"':
+        try:
+            strict_value(value)
+        except ValueError:
+            return None
+    inner = read_output(value, wanted=wanted)
+    if not isinstance(inner.value, (dict, list)):
+        return None
+    unwrapped = repair("json_in_string", 0, "JSON inside a JSON string")
+    return replace(inner, repairs=[unwrapped, *inner.repairs])
+
+
+def _dump(value: Any) -> str:
+    written = _ENCODER.encode(value)
+    try:
+        written.encode()
+    except UnicodeEncodeError:  # UTF-8 cannot encode a lone half of a surrogate pair.
+        return json.dumps(value)
+    return written
+
+
+def _refused(text: str, level: RepairLevel, refusal: Refusal) -> ParsedOutput:
+    """Return the refusal, or a guessed value if `level` allows this and a guess is possible."""
+    may_guess = level == "aggressive" and refusal["kind"] != "no_json"
+    if may_guess and (value := _guess(text)) is not None:
+        guessed = repair("guess", 0, f"guessed, because: {refusal['message']}", "guessed")
+        return ParsedOutput(True, value, _dump(value), [guessed], lossless=False)
+    refusal["excerpt"] = text[max(0, refusal["position"] - 40) : refusal["position"] + 40]
+    return ParsedOutput(False, None, text, [], lossless=False, failure=refusal)
+
+
+def _guess(text: str) -> Any:
+    """Guess an object or array with the package `json_repair`; `None` if it finds none."""
+    if len(text) > 100_000:  # `json_repair` takes time quadratic in a string's length.
+        return None
+    import json_repair  # noqa: PLC0415 - only this level needs the import
+
+    try:
+        value: Any = json_repair.loads(text)
+        json.dumps(value)
+    except (RecursionError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        return None
+    return value if value and type(value) in {dict, list} else None

@@ -1,0 +1,72 @@
+"""Read strict JSON; refuse repeated keys and floats out of range, in which `json` loses data."""
+
+import json
+import math
+from typing import Any
+
+from pydantic_core import from_json
+
+from graph_retry.lossless._ground import identical, lazy
+
+MAX_DEPTH = 200
+_NOT_ZERO = lazy(r"[^eE]*[1-9]")
+
+
+def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the members of an object as a dict.
+
+    Raises:
+        ValueError: If two values for one key disagree.
+    """
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        for key, value in pairs:
+            if not identical(result[key], value):
+                raise ValueError(f"Two values for the key `{key[:40]}`")
+    return result
+
+
+def finite(token: str) -> float:
+    """Return the float for the text `token` of a number.
+
+    Raises:
+        ValueError: If the float would be infinite, or would be zero in place of a tiny number.
+    """
+    value = float(token)
+    # This code runs for every float of a text, so the common case is tested first.
+    if -math.inf < value < math.inf and (value or not _NOT_ZERO.match(token)):
+        return value
+    raise ValueError("A number is out of the range of floats")
+
+
+# `int("NaN")` raises, so that `NaN` is left to the tolerant reader, which reports it.
+DECODER = json.JSONDecoder(object_pairs_hook=unique, parse_constant=int, parse_float=finite)
+
+
+def strict_part(text: str, start: int, end: int) -> tuple[Any, int]:
+    """Read the strict JSON value between `start` and `end`; return the value and its end.
+
+    Raises:
+        ValueError: If there is no strict JSON value.
+    """
+    value, stop = DECODER.raw_decode(text, start)
+    if stop > end:
+        raise ValueError("The value ends too late.")
+    # The standard library's decoder has no limit of depth since Python 3.13.
+    is_long = stop - start > 2 * MAX_DEPTH
+    if is_long and text.count("[", start, stop) + text.count("{", start, stop) > MAX_DEPTH:
+        from_json(text[start:stop])  # `from_json` raises if the value is nested too deeply.
+    return value, stop
+
+
+def strict_value(text: str) -> Any:
+    """Read a text that consists of one strict JSON document and white space.
+
+    Raises:
+        ValueError: If the text is not such a document.
+    """
+    start = len(text) - len(text.lstrip(" \t\r\n"))
+    value, end = strict_part(text, start, len(text))
+    if end < len(text) and text[end:].strip(" \t\r\n"):
+        raise json.JSONDecodeError("Extra data", text, end)
+    return value

@@ -1,0 +1,277 @@
+"""Read one JSON document in two passes, and judge whether its value is certain.
+
+A reading's cost is the sum over its departures from JSON, and the cheapest reading wins. The first
+pass assumes that the model uses each notation often. This pass finds the notations in use, and the
+places where an accident (a lost quote) is possible. The second pass uses the real costs, and tries
+accidents there. The text is refused if a reading within `MARGIN` has another value, or loses data.
+"""
+
+import html
+import json
+import re
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from graph_retry.lossless import Document, Grade, Unreadable, merged, refuse_if, repair
+from graph_retry.lossless._ground import Repair, lazy
+from graph_retry.lossless.strict import finite, strict_part, unique
+from graph_retry.lossless.weighted import lexis
+from graph_retry.lossless.weighted.costs import (
+    ACCIDENT,
+    ACCIDENTS,
+    COSTS,
+    DOUBTED,
+    HABIT,
+    LOSSES,
+    MARGIN,
+    NOTATIONS,
+    SURPRISES,
+    prices,
+)
+from graph_retry.lossless.weighted.moves import BRACKETS, MORE
+from graph_retry.lossless.weighted.search import CEILING, CHARACTERS, DOCUMENT, Node, Work
+from graph_retry.lossless.weighted.strings import Reader
+
+PIECE = 4_000
+"""Characters of the first piece that is tried for a document with an unknown end."""
+_STRING = r"\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+'"
+
+
+class Reading:
+    """One reading of a text, with its steps, its rows in `costs`, and its losses of data."""
+
+    def __init__(self, last: Node) -> None:
+        step: Node | None = last
+        self.cost, self.nodes = last.cost, list[Node]()
+        while step is not None:
+            self.nodes.append(step)
+            step = step.parent
+        self.nodes.reverse()
+        self.rows = [(row, node.at) for node in self.nodes for row in node.rows if row]
+        self.made = [each for each in self.rows if each[0] not in SURPRISES]
+        self.names = dict.fromkeys(row for row, _ in self.made)
+        self.losses = [each for each in self.rows if each[0] in LOSSES]
+
+    def stop(self, size: int) -> int:
+        """Return the position of the document's end in a text of `size` characters."""
+        return next((node.pos for node in reversed(self.nodes) if node.mode == "z"), size)
+
+    def told(self) -> str:
+        """Return a list of the departures from strict JSON, for a person to read."""
+        return ", ".join(COSTS[row].told for row in self.names) or "as it stands"
+
+    def value(self) -> Any:
+        """Return the value of the strict JSON that was written.
+
+        Raises:
+            ValueError: If keys disagree, or a number is out of range.
+        """
+        written = "".join(node.written for node in self.nodes).replace('"\0"', "")
+        return json.loads(written, object_pairs_hook=unique, parse_float=finite)
+
+    def repairs(self, start: int) -> list[Repair]:
+        """Return the records of the repairs; `start` is the document's position in the text."""
+        made: list[Repair] = []
+        for name, at in self.made:
+            grade: Grade = "format" if name in NOTATIONS else "assumed"
+            made.append(repair(COSTS[name].kind or name, start + at, COSTS[name].told, grade))
+        return merged(made)
+
+
+def _strict(text: str, start: int, end: int) -> Document | None:
+    """Read a document in strict JSON with only prose after it; None for any other document."""
+    try:
+        value, stop = strict_part(text, start, end)
+    except (ValueError, RecursionError):
+        return None
+    tail = text[stop : min(end, stop + 500)]
+    is_next = tail[:1] == "{" and text[stop - 1] == "}"
+    is_prose = tail[:1] in {*" \t\r\n`<;).!*~'\""} and not (
+        MORE.match(tail) or BRACKETS.match(tail)
+    )
+    is_end = is_next or is_prose or not tail.strip() or tail.startswith("]]>")
+    is_plain = is_end and not lexis.COMMENT.match(tail.lstrip(" \t"))
+    return Document(start, stop, value) if is_plain else None
+
+
+class Mask(NamedTuple):
+    """A way to escape a whole document.
+
+    A masked document begins with `start` and ends in `inside`. `plain` resolves one `escape`.
+    """
+
+    kind: str
+    told: str
+    start: re.Pattern[str]
+    inside: re.Pattern[str]
+    escape: re.Pattern[str]
+    plain: Callable[[str], str]
+
+
+def _resolved(escape: str) -> str:
+    return str(json.loads(f'"{escape}"'))
+
+
+def _halved(token: str) -> str:
+    return token[0] if token in {"{{", "}}"} else token
+
+
+MASKS = (
+    Mask(
+        "html_entities", "written with HTML entities",
+        lazy(r"[{\[](?:\s|[{\[]|&nbsp;){0,40}+&(?:quot|apos|#34|#39|#x22|#x27);"),
+        lazy(r"[^\"]*+\Z"), lazy(r"&#?\w+;"), html.unescape,
+    ),
+    Mask(
+        "escaped", "escaped like the inside of a string",
+        lazy(r"[{\[](?:\s|[{\[]|\\+[nrt]){0,40}+\\+\""),
+        lazy(r"(?:[^\"\\]|\\.)*+", re.DOTALL),
+        lazy(r"\\(?:u[dD][89abAB]\w\w\\u\w{4}|u\w{4}|.)", re.DOTALL),
+        _resolved,
+    ),
+    Mask(
+        "doubled_braces", "braces written twice",
+        lazy(r"[\[\s]{0,40}+\{\{\s*+(?:[\"'“]|[\w$]+\s*+:|\}\})"),
+        lazy(rf"(?:[^\"'{{}}]|\{{\{{|\}}\}}|{_STRING})*(?<=\}}\}})[\s\]]*+", re.DOTALL),
+        lazy(rf"{_STRING}|\{{\{{|\}}\}}", re.DOTALL),
+        _halved,
+    ),
+)  # fmt: skip
+
+
+def mask_at(text: str, at: int) -> Mask | None:
+    """Return the mask of a document that may begin at `at`."""
+    return next((mask for mask in MASKS if mask.start.match(text, at)), None)
+
+
+def read_document(
+    text: str, start: int, end: int, work: Work, *, complete: bool | None
+) -> Document:
+    """Read the document that begins at `start`, which may be strict JSON, masked or broken."""
+    if document := _strict(text, start, end):
+        return document
+    mask = mask_at(text, start)
+    inside = mask.inside.match(text, start, end) if mask else None
+    if mask and inside:
+        return _unmasked(text, start, inside.end(), mask, work, complete)
+    return _broken(text, start, end, work, complete)
+
+
+def _unmasked(
+    text: str, at: int, stop: int, mask: Mask, work: Work, complete: bool | None
+) -> Document:
+    """Resolve the escapes of a masked document, and read the result.
+
+    The result is refused if it needs an assumed repair, because the mask may have caused the error.
+    """
+    try:
+        plain = mask.escape.sub(lambda escape: mask.plain(escape[0]), text[at:stop])
+    except ValueError:
+        return Document(at, stop, refusal=Unreadable("syntax", at, "The escapes are broken."))
+    found = read_document(plain, 0, len(plain), work, complete=complete)
+    end = at + found.end
+    for escape in mask.escape.finditer(text, at, stop):
+        if escape.start() < end:
+            end += len(escape[0]) - len(mask.plain(escape[0]))
+    made = [Repair({**each, "position": at}) for each in found.repairs]
+    refusal = found.refusal and Unreadable(found.refusal.refusal["kind"], at, str(found.refusal))
+    if any(each["grade"] != "format" for each in made):
+        message = f"The document is {mask.told}, and something else is wrong."
+        refusal = Unreadable("ambiguous", at, message)
+    return Document(at, end, found.value, [repair(mask.kind, at, mask.told), *made], refusal)
+
+
+def _broken(text: str, start: int, end: int, work: Work, complete: bool | None) -> Document:
+    """Read a document that is not strict JSON; its opening brace may be missing.
+
+    A short piece is tried first, because a reading costs as much as the piece is long.
+    """
+    size = PIECE
+    while start + size < end:
+        document = _weighed(text, start, start + size, work, complete=False)
+        if document.refusal is None and document.end < start + size * 3 // 4:
+            return document
+        size *= 8
+    return _weighed(text, start, end, work, complete=complete)
+
+
+def _weighed(text: str, start: int, end: int, work: Work, *, complete: bool | None) -> Document:
+    """Read a document twice: first with each notation as a habit, then at its real costs."""
+    part, whole = text[start:end], complete is True
+    cheap = prices(complete=whole)
+    work.left -= DOCUMENT + len(part) // CHARACTERS
+    reader = Reader(part, cheap, work, bytearray(len(part) + 2), closed=whole)
+    found = reader.run(reader.first())
+    first = Reading(found[0]) if found else None
+    used = Counter(row for row, _ in first.rows) if first else Counter[str]()
+    habits = frozenset(row for row, count in used.items() if count >= HABIT)
+    price = prices(habits, complete=whole)
+    suspect = _suspect(first, reader, price)
+    # Without another reading at the low prices, there is none at the real ones.
+    is_known = first and all(price[row] == cheap[row] for row in used) and len(found) == 1
+    is_final = not any(suspect) and (is_known or (first and first.losses))
+    if not reader.too_deep and not is_final:
+        most = CEILING if found else DOUBTED
+        del reader, found, first  # The second pass needs as much memory as the first.
+        reader = Reader(part, price, work, suspect, closed=whole)
+        found = reader.run(reader.first(), most)
+    place = start + reader.furthest
+    if reader.too_deep:
+        return Document(start, end, refusal=Unreadable("too_deep", place, "Nested too deeply."))
+    if not found:
+        message = "Too many marks are wrong to be sure of one reading."
+        return Document(start, end, refusal=Unreadable("ambiguous", place, message))
+    best, *others = map(Reading, found)
+    stop = start + best.stop(len(part))
+    try:
+        value = _certain(best, others[0] if others else None, start)
+    except Unreadable as error:
+        return Document(start, stop, refusal=error)
+    return Document(start, stop, value, best.repairs(start))
+
+
+def _suspect(first: Reading | None, reader: Reader, price: dict[str, int]) -> bytearray:
+    """Mark the places where an accident may explain a text about as cheaply as the first reading.
+
+    These places are where the first reading pays much. If there is no reading, or one that loses
+    data at a high cost, they are everywhere. A cheap loss of data marks no place.
+    """
+    size = len(reader.text) + 2
+    suspect = bytearray(size)
+    nodes = first.nodes if first else []
+    paid = [(node.pos, sum(price[row] for row in node.rows)) for node in nodes]
+    spans = [(at - 200, at + 100) for at, cost in paid if cost + MARGIN >= ACCIDENT]
+    if first is None or first.losses:
+        is_cheap = first and sum(cost for _, cost in paid) < ACCIDENT
+        spans = [] if is_cheap else [(reader.furthest - 2000, reader.furthest + 500)]
+    for begin, end in spans:
+        span = slice(max(0, begin), min(size, end))
+        suspect[span] = b"\1" * max(0, span.stop - span.start)
+    return suspect
+
+
+def _certain(best: Reading, rival: Reading | None, start: int) -> Any:
+    """Return the value of the cheapest reading.
+
+    Raises:
+        Unreadable: If data is lost, a rival wrote another text, or too much is wrong.
+    """
+    if best.cost > DOUBTED and best.names.keys() & ACCIDENTS.keys():
+        raise Unreadable("ambiguous", start, f"{best.told()}: too much is wrong to be sure.")
+    if best.losses:
+        name, at = best.losses[0]
+        kind: Any = LOSSES[name].kind
+        raise Unreadable(kind, start + at, f"{LOSSES[name].told}.")
+    try:
+        value = best.value()
+    except ValueError as error:
+        raise Unreadable("ambiguous", start, f"{error}.") from None
+    if rival:
+        at = next((at for row, at in rival.made if row not in best.names), 0)
+        name, at = rival.losses[0] if rival.losses else ("", at)
+        other = LOSSES[name].told.lower() if name else rival.told()
+        message = f"Two readings are about as likely: {best.told()}; or {other}."
+        raise Unreadable("ambiguous", start + at, message)
+    refuse_if(best.made and not value, "ambiguous", start, "Nothing is left.")
+    return value

@@ -1,0 +1,143 @@
+"""Find the cheapest readings of a text, by Dijkstra's algorithm over positions and modes.
+
+A reader goes through the text and writes it again as strict JSON. A `Node` is a reader at position
+`pos` in some `mode`, with the open containers in `stack`. If several readers reach the same state,
+two continue: the cheapest reader, and the cheapest one that wrote another text. These two are
+enough to find the cheapest reading, and the cheapest reading with another value. `Work` bounds the
+number of steps, so that the time is proportional to the length of the text.
+"""
+
+from typing import NamedTuple
+
+from graph_retry.lossless.weighted.costs import ACCIDENT, LOSSES, MARGIN
+
+CEILING, MAX_DEPTH, _PRIME = 120, 500, (1 << 61) - 1
+START, CHARACTERS, DOCUMENT = 25_000, 250, 10
+
+
+class Frame:
+    """An open container. Kinds: `o` is `{`, `a` is `[`, `t` is `(`, `T` is `( ,`, `g` groups."""
+
+    __slots__ = ("depth", "indent", "kind", "line_indent", "parent")
+
+    def __init__(self, parent: "Frame | None", kind: str, line_indent: int, indent: int) -> None:
+        self.parent, self.kind = parent, kind
+        self.line_indent, self.indent = line_indent, indent  # of its own line; of its members
+        self.depth: int = parent.depth + 1 if parent else 1
+
+
+class Work:
+    """The work that is left for all searches in one text; a search without any ends in a refusal.
+
+    An added reader or `CHARACTERS` looked over take one unit, and a document takes `DOCUMENT`.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.left = START + 2 * size
+
+
+Step = tuple[str, Frame | None, str]
+"""The mode, the open containers and the written text after a step."""
+
+
+class Node(NamedTuple):
+    """One reader: its cost, its state, and its last step.
+
+    `written` is the JSON text that the step wrote, and `sig` is the hash of all text before it.
+    `rows` are the step's rows in `costs`, and `at` is its position.
+    """
+
+    cost: int
+    pos: int
+    mode: str
+    stack: Frame | None
+    sig: int
+    written: str
+    rows: tuple[str, ...]
+    at: int
+    parent: "Node | None"
+
+
+def _signed(sig: int, written: str) -> int:
+    """Return the hash of a text after an addition, however the text was cut into pieces."""
+    data = written.encode("utf-8", "surrogatepass")
+    return ((sig << 8 * len(data) % 61) + int.from_bytes(data, "big")) % _PRIME
+
+
+class Search:
+    """The queue of readers; `expand` of a subclass adds the possible next steps of a reader."""
+
+    def __init__(self, text: str, price: dict[str, int], work: Work) -> None:
+        self.text, self.price, self.work, self.end = text, price, work, len(text)
+        self.limit = CEILING + self.end // 100
+        self.buckets: list[list[Node]] = [[] for _ in range(self.limit + 1)]
+        self.node = Node(0, 0, "r", None, 0, "", (), 0, None)
+        self.at = 0  # the position of the present step
+        self.odd = ""  # the surprise that each present step has
+        self.is_near = True  # Only a reader near the cheapest one at its place assumes accidents.
+        self.sig = 0  # the hash of all text that the present reader has written
+        self.furthest = 0
+        self.too_deep = False
+        self._frames: dict[tuple[Frame | None, str, int, int], Frame] = {}
+
+    def frame(self, parent: Frame | None, kind: str, line_indent: int, indent: int = -1) -> Frame:
+        """Return the same object for equal frames, so that states are compared by identity."""
+        key = (parent, kind, line_indent, indent)
+        if key not in self._frames:
+            self._frames[key] = Frame(parent, kind, line_indent, indent)
+        return self._frames[key]
+
+    def go(self, pos: int, mode: str, stack: Frame | None, written: str = "", *rows: str) -> None:
+        """Add a next step of the present reader; all `rows` cost, and `rows[0]` may be a loss."""
+        self.work.left -= 1
+        rows = (*rows, self.odd) if self.odd else rows if any(rows) else ()
+        total = self.node.cost + sum([self.price[row] for row in rows])
+        if total > self.limit:
+            return
+        if stack is not None and stack.depth > MAX_DEPTH:
+            self.too_deep = True
+            return
+        if rows and rows[0] in LOSSES:  # A loss must differ from each value and each other loss.
+            written = f"\1{rows[0]}{self.at}"
+        self.buckets[total].append(
+            Node(total, pos, mode, stack, self.sig, written, rows, self.at, self.node)
+        )
+
+    def spend(self, characters: int) -> None:
+        """Count the work of a step that reads many characters."""
+        self.work.left -= characters // CHARACTERS
+
+    def expand(self) -> None:
+        """Add a reader for each possible next step of the present one."""
+        raise NotImplementedError
+
+    def run(self, first: Node, most: int = 1 << 20) -> list[Node]:
+        """Return the cheapest reading up to the cost `most`, and another one within `MARGIN`."""
+        self.limit = min(self.limit, most + MARGIN)
+        seen: dict[tuple[int, str, Frame | None], int | None] = {}  # None after two values
+        cheapest: dict[int, int] = {}
+        found: list[Node] = []
+        cost, best_sig, work = first.cost, -1, self.work
+        self.buckets[cost].append(first)
+        while cost <= self.limit and (found or cost <= most) and len(found) < 2 and work.left > 0:
+            if not self.buckets[cost]:
+                cost += 1
+                continue
+            node = self.buckets[cost].pop()
+            self.sig = _signed(node.sig, node.written) if node.written else node.sig
+            if node.mode == "$":
+                if not found or self.sig != best_sig:
+                    best_sig = best_sig if found else self.sig
+                    found.append(node)
+                    self.limit = min(self.limit, found[0].cost + MARGIN)
+                continue
+            key = node[1:4]
+            sig = seen.get(key, -1)
+            if sig is None or sig == self.sig:
+                continue
+            seen[key] = self.sig if sig == -1 else None
+            self.furthest = max(self.furthest, node.pos)
+            self.node, self.odd = node, ""
+            self.is_near = cost < cheapest.setdefault(node.pos, cost) + ACCIDENT
+            self.expand()
+        return found if work.left > 0 else []

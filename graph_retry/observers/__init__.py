@@ -1,0 +1,23 @@
+"""What watches calls and reviews, and never changes them.
+
+The files have the names of what they offer. All public names come from this package.
+"""
+
+from typing import TYPE_CHECKING
+
+from graph_retry._core.ground.on_demand import on_demand
+
+if TYPE_CHECKING:
+    from graph_retry.observers._notifications import Email, Links, Slack, Teams
+else:
+    __getattr__ = on_demand(
+        __name__,
+        "_notifications",
+    )
+
+__all__ = [
+    "Email",
+    "Links",
+    "Slack",
+    "Teams",
+]

@@ -1,0 +1,382 @@
+"""Notify people of a review by e-mail, Slack or Teams, with a link to that review.
+
+A message contains the name of the call, the kind of failure in a word, and a link. It contains no
+params, output, labels or thread id. Pass `Email`, `Slack` or `Teams` as the option `notify=`, or to
+`expire_reviews` for reminders.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import json
+import re
+import smtplib
+import ssl
+import time
+import urllib.request
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from email.message import EmailMessage
+from typing import Any, Literal
+from urllib.error import HTTPError
+from urllib.parse import SplitResult, urlsplit
+
+from graph_retry._core.ground.functions.arguments import Seconds, Secret, checked
+from graph_retry._core.ground.quoting import one_line
+from graph_retry._core.review.review import AnyReview, Review
+
+__all__ = ["Email", "Links", "Slack", "Teams"]
+
+_KINDS = {
+    "transient": ("failed for now", "The call failed for now. The same call may succeed later."),
+    "invalid_syntax": ("unreadable answer", "The model's answer cannot be read."),
+    "invalid_schema": ("invalid answer", "The model's answer has the wrong form."),
+    "truncated": ("cut off", "The model's answer was cut off."),
+    "context_overflow": ("too long", "The text is too long for this model."),
+    "refusal": ("declined", "The model declined to answer."),
+    "rejected_input": ("error", "The call ended with an error. A changed call may succeed."),
+}
+_OTHER_KIND = "failed", "The call failed, and would fail again."
+"""Each failure kind in two words for messages and lists, and in a sentence for the page."""
+
+_WAIT_S = 10
+"""Seconds that a mail server or a webhook may take."""
+
+_WEEK_S = 7 * 86_400
+
+
+def key_of(review: Review) -> str:
+    """Return the key of a review in URLs. It reveals nothing about the review."""
+    return address_key(review.thread_id, review.review_id)
+
+
+def address_key(thread_id: str | None, review_id: str) -> str:
+    """Return a hash of a review's ids. Copied threads share review ids, so it covers both."""
+    return hashlib.sha256(f"{thread_id}\0{review_id}".encode()).hexdigest()[:24]
+
+
+@dataclass(frozen=True)
+class Link:
+    """The right to answer the review of this key until `expires` (Unix time), in the name `to`."""
+
+    key: str
+    expires: int
+    to: str | None = None
+
+
+@checked
+@dataclass(frozen=True)
+class Links:
+    """Creates signed links, each to one review, which expire.
+
+    Whoever has a link can see and answer that review without a login. The page accepts a link if
+    `create_app` has the same `secret`.
+
+    Args:
+        page: The URL at which the page is mounted, such as `https://example.org/reviews`.
+        secret: The secret that signs the links; at least 16 characters.
+        expires_after: Seconds for which a link is valid (default: a week). A link is also invalid
+            once its review is closed.
+
+    Example:
+        >>> from graph_retry.hooks import Review
+        >>> links = Links("https://example.org/reviews", secret="a long random text")
+        >>> review = Review(
+        ...     review_id="r1", function_name="read", attempt=1, params={}, failure=None
+        ... )
+        >>> links.url_for(review).startswith("https://example.org/reviews/l/")
+        True
+    """
+
+    page: str
+    secret: Secret = field(repr=False)
+    expires_after: Seconds = _WEEK_S
+
+    def __post_init__(self) -> None:
+        """Check the arguments."""
+        if not _is_web_address(self.page):
+            raise ValueError(
+                f"`page` is {self.page!r:.80}: give the whole address of the page, such as "
+                "'https://example.org/reviews'."
+            )
+        if set("?#") & set(self.page):
+            base = re.split(r"[?#]", self.page)[0].rstrip("/")
+            raise ValueError(
+                f"`page` is {self.page!r:.80}: give it without `?` and `#`, because a link "
+                f"continues its path, such as {f'{base:.80}/l/…'!r}."
+            )
+
+    @checked
+    def url_for(self, review: AnyReview, *, to: str | None = None) -> str:
+        """Return the link to a review.
+
+        Args:
+            review: The review.
+            to: The recipient. The ledger records this name as `by`, even if another person uses
+                the link.
+        """
+        expires = int(time.time() + self.expires_after)
+        return f"{self.page.rstrip('/')}/l/{sign(Link(key_of(review), expires, to), self.secret)}"
+
+
+def sign(link: Link, secret: str | bytes) -> str:
+    """Return a link's token, which cannot be forged without the secret."""
+    text = _encoded(json.dumps([link.key, link.expires, link.to]).encode())
+    return f"{text}.{_signature(text, secret)}"
+
+
+def read_link(token: str, secret: str | bytes) -> Link | None:
+    """Read a link's token; None if it was not signed with this secret or has expired."""
+    text, _, signature = token.partition(".")
+    # A comparison in constant time tells a forger nothing about the right signature.
+    if not hmac.compare_digest(signature.encode(), _signature(text, secret).encode()):
+        return None
+    try:
+        # `_encoded` has removed the padding that base64 needs.
+        key, expires, to = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+    except (ValueError, binascii.Error):
+        return None
+    return Link(key, expires, to) if time.time() < expires else None
+
+
+def _signature(text: str, secret: str | bytes) -> str:
+    key = secret.encode() if isinstance(secret, str) else secret
+    return _encoded(hmac.new(key, f"link:{text}".encode(), hashlib.sha256).digest())
+
+
+def _encoded(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).decode().rstrip("=")
+
+
+@dataclass(frozen=True)
+class _Message:
+    """The text of a message about a review."""
+
+    title: str
+    lines: list[str]
+    url: str
+
+
+def kind_of(review: Review) -> str:
+    """Return the failure kind of a review in two words, or that its output is valid."""
+    return _told(review)[0]
+
+
+def sentence_of(review: Review) -> str:
+    """Return the failure kind of a review in a sentence, or that its output is valid."""
+    return _told(review)[1]
+
+
+def _told(review: Review) -> tuple[str, str]:
+    if review.failure is None:
+        return "valid, to approve", "The model's output is valid. Should it be used?"
+    return _KINDS.get(review.failure["kind"], _OTHER_KIND)
+
+
+def _message(review: Review, links: Links, to: str | None) -> _Message:
+    name = one_line(review.function_name, 100)
+    lines = [f"{name}, attempt {review.attempt}: {kind_of(review)}."]
+    if review.expires_at:
+        due = datetime.fromisoformat(review.expires_at)
+        lines.append(f"Due {due:%d %B %Y, %H:%M} UTC.")
+    return _Message(f"{name} needs an answer", lines, links.url_for(review, to=to))
+
+
+@checked
+@dataclass(frozen=True)
+class Email:
+    """Sends an e-mail about a review: for `notify=`.
+
+    Two sweeps that send the same message give it the same `Message-ID`, so that mail systems can
+    drop the second one.
+
+    Args:
+        links: Makes the link in the message.
+        server: The mail server, as `host` or `host:port`; an IPv6 address as `[::1]:25`.
+        sender: The sender's address.
+        to: The recipient's address. The ledger records it as `by` if the link is used to answer.
+        security: `starttls` (the default), `tls`, or `none` for a server on this machine.
+        user: The name to log in with, if the server wants one.
+        password: The password to log in with.
+
+    Example:
+        >>> links = Links("https://example.org/reviews", secret="a long random text")
+        >>> notify = Email(links, "mail.example.org", "reviews@example.org", "ada@example.org")
+    """
+
+    links: Links
+    server: str
+    sender: str
+    to: str
+    security: Literal["starttls", "tls", "none"] = "starttls"
+    user: str | None = None
+    password: str | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        """Check the arguments."""
+        place = _place_in(f"//{self.server}")
+        if place is None or place.netloc != self.server or place.username is not None:
+            raise ValueError(
+                f"`server` is {self.server!r:.80}: give `host` or `host:port`, with the port as a "
+                "number, such as 'mail.example.org:587' or '[::1]:25'."
+            )
+
+    @checked
+    def __call__(self, review: AnyReview) -> None:
+        """Send the message.
+
+        Raises:
+            OSError: If the server cannot be reached, or refuses.
+        """
+        told = _message(review, self.links, self.to)
+        mail = EmailMessage()
+        mail["Subject"], mail["From"], mail["To"] = told.title, self.sender, self.to
+        known = hashlib.sha256(f"{key_of(review)} {self.to}".encode()).hexdigest()[:32]
+        mail["Message-ID"] = f"<{known}@graph-retry.invalid>"
+        mail.set_content("\n".join([*told.lines, "", told.url]))
+        place = urlsplit(f"//{self.server}")
+        safe = ssl.create_default_context() if self.security != "none" else None
+        with self._connected(place.hostname or "", place.port or 0, safe) as server:
+            if self.security == "starttls":
+                server.starttls(context=safe)
+            if self.user is not None:
+                server.login(self.user, self.password or "")
+            server.send_message(mail)
+
+    def _connected(self, host: str, port: int, safe: ssl.SSLContext | None) -> smtplib.SMTP:
+        if self.security == "tls":
+            return smtplib.SMTP_SSL(host, port, timeout=_WAIT_S, context=safe)
+        return smtplib.SMTP(host, port, timeout=_WAIT_S)
+
+
+@checked
+@dataclass(frozen=True)
+class Slack:
+    """Posts a message about a review to a Slack channel: for `notify=`.
+
+    Args:
+        links: Makes the link in the message.
+        webhook: The address of an incoming webhook. It is a secret: whoever has it can post.
+
+    Example:
+        >>> links = Links("https://example.org/reviews", secret="a long random text")
+        >>> notify = Slack(links, "https://hooks.slack.example/services/T0/B0/x")
+    """
+
+    links: Links
+    webhook: str = field(repr=False)
+
+    def __post_init__(self) -> None:
+        """Check the arguments."""
+        _check_webhook(self.webhook)
+
+    @checked
+    def __call__(self, review: AnyReview) -> None:
+        """Send the message.
+
+        Raises:
+            OSError: If the webhook cannot be reached, or refuses.
+        """
+        told = _message(review, self.links, None)
+        plain = {"type": "plain_text", "emoji": False}
+        button = {"type": "button", "text": {**plain, "text": "Answer"}, "url": told.url}
+        words = {**plain, "text": "\n".join(told.lines)}
+        blocks = [
+            {"type": "header", "text": {**plain, "text": told.title}},
+            {"type": "section", "text": words},
+            {"type": "actions", "elements": [button]},
+        ]
+        escaped = told.title.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        _post(self.webhook, {"text": escaped, "blocks": blocks})
+
+
+@checked
+@dataclass(frozen=True)
+class Teams:
+    """Posts a card about a review to a Teams channel: for `notify=`.
+
+    Args:
+        links: Makes the link in the card.
+        webhook: The address of a workflow "When a Teams webhook request is received". It is a
+            secret: whoever has it can post.
+
+    Example:
+        >>> links = Links("https://example.org/reviews", secret="a long random text")
+        >>> notify = Teams(links, "https://example.logic.azure.com/workflows/x")
+    """
+
+    links: Links
+    webhook: str = field(repr=False)
+
+    def __post_init__(self) -> None:
+        """Check the arguments."""
+        _check_webhook(self.webhook)
+
+    @checked
+    def __call__(self, review: AnyReview) -> None:
+        """Send the card.
+
+        Raises:
+            OSError: If the webhook cannot be reached, or refuses.
+        """
+        told = _message(review, self.links, None)
+        # Teams shows a `TextRun` unchanged. In a `TextBlock`, it would interpret Markdown.
+        texts = [
+            {"type": "TextRun", "text": told.title, "weight": "bolder", "size": "medium"},
+            *({"type": "TextRun", "text": f" {line}"} for line in told.lines),
+        ]
+        card = {
+            "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
+            "type": "AdaptiveCard",
+            "version": "1.4",
+            "body": [{"type": "RichTextBlock", "inlines": texts}],
+            "actions": [{"type": "Action.OpenUrl", "title": "Answer", "url": told.url}],
+        }
+        kind = "application/vnd.microsoft.card.adaptive"
+        _post(
+            self.webhook,
+            {"type": "message", "attachments": [{"contentType": kind, "content": card}]},
+        )
+
+
+def _place_in(address: str) -> SplitResult | None:
+    """Return the parts of a URL; None if its host or its port cannot be read."""
+    with suppress(ValueError):
+        parts = urlsplit(address)
+        is_read = parts.port is None or parts.port >= 0  # Reading `port` raises if it is no number.
+        if is_read and parts.hostname and not any(map(str.isspace, address)):
+            return parts
+    return None
+
+
+def _is_web_address(address: str) -> bool:
+    place = _place_in(address)
+    return place is not None and place.scheme in ("https", "http")
+
+
+def _check_webhook(address: str) -> None:
+    if not _is_web_address(address):
+        raise ValueError("`webhook` is not a whole address: give one such as `https://…`.")
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *args: Any, **options: Any) -> None:
+        """Follow no redirect, because the message is only for the given address."""
+
+
+def _post(address: str, body: dict[str, Any]) -> None:
+    """Post JSON to a webhook. Errors do not contain its address, because that is a secret."""
+    data = json.dumps(body).encode()
+    asked = urllib.request.Request(address, data, {"Content-Type": "application/json"})  # noqa: S310
+    opener = urllib.request.build_opener(_NoRedirects)
+    try:
+        with opener.open(asked, timeout=_WAIT_S):
+            pass
+    except HTTPError as error:
+        with error:
+            why = f"the webhook answered {error.code}: look whether its address is still right."
+            raise OSError(why) from None

@@ -1,0 +1,167 @@
+"""Sweep open reviews: end the expired ones, and remind people of the others.
+
+Call `expire_reviews` regularly, for example from a cron job or a timer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+
+from graph_retry._core.ground.functions.arguments import Seconds
+from graph_retry._core.ground.functions.twins import async_twin, in_sync
+from graph_retry._core.ground.json import is_object
+from graph_retry._core.ground.wording import counted
+from graph_retry._core.langgraph.lock import ThreadLock
+from graph_retry._core.review.deadline import EXPIRE, is_expired
+from graph_retry.errors import CallCancelled, StaleDecision
+from graph_retry.threads._inbox import find_all
+from graph_retry.threads._reminders import remind, stages_of
+from graph_retry.threads._resuming import resuming
+from graph_retry.threads._reviews import PendingReview
+from graph_retry.threads._saved.graphs import invoke, saver_of, thread_of
+from graph_retry.threads._saved.reading import open_questions, read_shown
+
+__all__ = ["aexpire_reviews", "expire_reviews"]
+
+
+@in_sync
+async def expire_reviews(
+    source: Any,
+    *,
+    config: RunnableConfig | None = None,
+    context: Any = None,
+    notify: Callable[[PendingReview], Any] | None = None,
+    remind_after: Seconds | Collection[Seconds] | None = None,
+    escalate_to: Mapping[Seconds, Callable[[PendingReview], Any]] | None = None,
+) -> list[PendingReview]:
+    """Apply the default decision to each expired review, and continue its thread.
+
+    A process may die after it has saved an answer and before it has run the thread. (The process
+    may have been an earlier sweep, or a call of `resume`.) A sweep also continues such a thread.
+
+    If several sweeps run at the same time, only one of them ends a review. If a person answers the
+    review meanwhile, that answer counts. On a server, a sweep starts the runs and does not wait for
+    them.
+
+    A sweep can also send reminders about reviews that have not expired. Each reminder is sent once,
+    even if several sweeps run. A crash may repeat one message. A message that failed is sent by the
+    next sweep. A deferred review gets no reminder until its time.
+
+    Args:
+        source: A compiled graph, or a client of `langgraph_sdk`; see `list_reviews`.
+        config: Values for the runs, without a thread; see `list_reviews`.
+        context: LangGraph's `context` for the runs; see `resume`.
+        notify: Called with a review to remind people of it, such as
+            `graph_retry.observers.Slack`; sync or async.
+        remind_after: Seconds after the question at which `notify` is called: one number or several.
+        escalate_to: Functions like `notify` that notify other people, each with the number of
+            seconds after the question as its key.
+
+    Returns:
+        The reviews that the default decision ended, including those whose thread then ends with
+        `CallCancelled`.
+
+    Raises:
+        ExceptionGroup: If some threads could not continue or some messages failed. All others are
+            finished first.
+        TypeError: If reminders are wanted and `source` is a client of a server: sent reminders are
+            recorded in a checkpointer, which a client does not have.
+        ValueError: If `remind_after` or `notify` is given without the other.
+
+    Example:
+        >>> from graph_retry import respond, retry_llm_call
+        >>> from langgraph.checkpoint.memory import InMemorySaver
+        >>> from langgraph.func import entrypoint
+        >>> @entrypoint(checkpointer=InMemorySaver())
+        ... def count(prompt):
+        ...     return retry_llm_call(
+        ...         lambda given: given, prompt, output=int,
+        ...         expires_after=0.001, default_decision=respond(0),
+        ...     )
+        >>> config = {"configurable": {"thread_id": "1"}}
+        >>> _ = count.invoke("many", config)
+        >>> [review.thread_id for review in expire_reviews(count)]
+        ['1']
+        >>> count.get_state(config).values
+        0
+    """
+    stages = stages_of(notify, remind_after, escalate_to)
+    saver = saver_of(source)
+    if stages and saver is None:
+        raise TypeError(
+            "reminders need a graph with its checkpointer, in which they write down what was sent: "
+            "a client of a server has none."
+        )
+    ended: list[PendingReview] = []
+    errors: list[Exception] = []
+    due: dict[str | None, list[PendingReview]] = {}
+    reviews: list[PendingReview] = await find_all(source, config=config, answered=True)
+    for review in reviews:
+        if review.unapplied or is_expired(review.expires_at):
+            due.setdefault(review.thread_id, []).append(review)
+        elif stages and saver is not None:
+            try:
+                await remind(saver, review, stages)
+            except Exception as error:  # noqa: BLE001 - the other reviews must not wait for this one
+                errors.append(error)
+    for reviews in due.values():
+        together = [review for review in reviews if not _is_answered(review)]
+        try:
+            await _end(reviews, context)
+        except (StaleDecision, TimeoutError):  # Another process has ended or answered them.
+            continue
+        except CallCancelled:  # A default decision rejected its call. Other calls may still wait.
+            left = await open_questions(reviews[0].graph, reviews[0].config)
+            waiting = {asked.review_id for asked in left}
+            ended += [review for review in together if review.review_id not in waiting]
+        except Exception as error:  # noqa: BLE001 - the other threads must not wait for this one
+            errors.append(error)
+        else:
+            ended += together
+    if errors:
+        what = "could not be ended, or its people not be told"
+        raise ExceptionGroup(f"{counted(len(errors), 'thread')} {what}", errors)
+    return ended
+
+
+aexpire_reviews = async_twin(expire_reviews)
+
+
+def _is_answered(review: PendingReview) -> bool:
+    """Return whether somebody answered a review, so that no default decision ends it."""
+    answer = None if review.unapplied is None else review.unapplied["value"]
+    return answer is not None and not (is_object(answer) and answer.get("type") == EXPIRE)
+
+
+async def _end(reviews: list[PendingReview], context: Any) -> Any:
+    """End the reviews of one thread.
+
+    It does not wait for the run on a server: if the sweep itself runs there, it may occupy the only
+    worker that could do the run.
+    """
+    first = reviews[0]
+    ids = [review.review_id for review in reviews if review.unapplied is None]
+    if not ids:
+        return await _run_answered(first.graph, first.config, context)
+    answers = {review_id: {"type": EXPIRE, "review_id": review_id} for review_id in ids}
+    return await resuming(
+        first.graph, first.config, answers=answers, wait=0.0, context=context, background=True
+    )
+
+
+async def _run_answered(graph: Any, config: RunnableConfig, context: Any) -> None:
+    """Run a thread whose answers are saved, but were not applied, because a process died.
+
+    Raises:
+        StaleDecision: If somebody else runs the thread now, or has applied the answers meanwhile.
+    """
+    thread_id = thread_of(config)
+    with ThreadLock(saver_of(graph), thread_id) as lock:
+        is_held = await lock.try_acquire()
+        asked = (await read_shown(graph, config)).asked() if is_held else []
+        if not any(each.unapplied is not None for each in asked):
+            raise StaleDecision(f"somebody else has continued thread {thread_id!r}.")
+        await invoke(graph, None, config, durability="sync", context=context)

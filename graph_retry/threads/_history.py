@@ -1,0 +1,317 @@
+"""Read the ledgers of threads; write ledgers to files, and read them back."""
+
+from __future__ import annotations
+
+import copy
+import json
+import warnings
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from pydantic_core import to_jsonable_python
+
+from graph_retry._core.ground.functions.arguments import checked
+from graph_retry._core.ground.functions.awaiting import is_sync, run_async, run_sync
+from graph_retry._core.ground.functions.twins import async_twin, in_sync
+from graph_retry._core.ground.json import is_array, is_object, json_lines, replacing
+from graph_retry._core.ground.wording import passed_as
+from graph_retry._core.state.attempts import check_version
+from graph_retry.ledger import Ledger
+from graph_retry.records import SCHEMA_VERSION, Attempt
+from graph_retry.threads._saved.graphs import (
+    check_compiled,
+    get_state,
+    is_client,
+    is_remote,
+    saver_of,
+    thread_of,
+)
+from graph_retry.threads._saved.ledgers import read_ledgers, whole_ledgers
+from graph_retry.threads._server.listing import places_on
+
+__all__ = [
+    "LedgerSource",
+    "aattempts_of",
+    "aevery_ledger",
+    "attempts_of",
+    "every_ledger",
+    "export_ledgers",
+    "import_ledgers",
+]
+
+T = TypeVar("T")
+
+LedgerSource = Any
+"""A source of ledgers: a compiled graph with its checkpointer, a checkpointer, a client of
+`langgraph_sdk`, the path of a file that `export_ledgers` wrote, or one or more ledgers."""
+
+_FIELDS = Attempt.__required_keys__ - {"name", "kept_in"}  # Old exports lack these two keys.
+
+_TOLD = ("namespace", "root", "thread", "current", "waits", "ended_by")
+"""The fields of a ledger that an export has beside the attempts."""
+
+
+@in_sync
+async def attempts_of(graph: Any, config: RunnableConfig) -> list[Ledger]:
+    """Read the ledgers of a thread: live, paused, finished or cancelled, oldest call first.
+
+    `graph` may be a compiled graph, a `RemoteGraph` or a checkpointer. The ledgers include calls of
+    functions and retry nodes, in subgraphs and `Send` branches, and of earlier runs and forks.
+
+    A server shows the calls of functions only if the outermost graph's state has the key
+    `attempts`; otherwise a `UserWarning` names them. If an earlier attempt of an unfinished call is
+    in a checkpoint that was deleted, only its number is known.
+
+    Raises:
+        TypeError: If `config` is not a config.
+        ValueError: If it names no thread.
+
+    Example:
+        >>> from graph_retry import edit, resume, retry_llm_call
+        >>> from langgraph.checkpoint.memory import InMemorySaver
+        >>> from langgraph.func import entrypoint
+        >>> @entrypoint(checkpointer=InMemorySaver())
+        ... def count(prompt):
+        ...     return retry_llm_call(lambda given: given, prompt, output=int)
+        >>> config = {"configurable": {"thread_id": "1"}}
+        >>> _ = count.invoke("many", config)
+        >>> resume(count, config, edit(value="3"))
+        3
+        >>> (ledger,) = attempts_of(count, config)
+        >>> [attempt["author"] for attempt in ledger.attempts], ledger.params_diff(2)
+        (['caller', 'human'], [{'path': '/value', 'before': 'many', 'after': '3'}])
+    """
+    return await thread_ledgers(graph, config)
+
+
+aattempts_of = async_twin(attempts_of)
+
+
+async def thread_ledgers(graph: Any, config: RunnableConfig) -> list[Ledger]:
+    """Read a thread's ledgers, and warn of those that a server does not show."""
+    thread = thread_of(config)
+    if saver_of(graph) is None:  # If `graph` is a checkpointer, the ledgers are read from it.
+        check_compiled(graph)
+    calls = await read_ledgers(graph, config)
+    empty = [ledger for ledger in calls if not ledger.attempts]
+    if empty and is_remote(graph):
+        snapshot = await get_state(graph, config)
+        runs = tuple(f"{task.name}:{task.id}" for task in snapshot.tasks if not task.interrupts)
+        hidden = [ledger.title for ledger in empty if not ledger.namespace.startswith(runs)]
+        if hidden:
+            warnings.warn(
+                f"the server does not show the attempts of calls that were made "
+                f"({', '.join(hidden)}): give the state of the outermost graph the key `attempts` "
+                "(nothing needs to write it), or read them where the checkpointer is.",
+                stacklevel=6,
+            )
+    shown = [ledger for ledger in calls if ledger.attempts]
+    return [replace(ledger, thread=thread) for ledger in await whole_ledgers(graph, thread, shown)]
+
+
+@checked
+def every_ledger(source: LedgerSource, *, threads: Iterable[str] | None = None) -> Iterator[Ledger]:
+    """Yield the ledgers of all threads, one thread in memory at a time.
+
+    Args:
+        source: A graph with its checkpointer, a checkpointer, a client of `langgraph_sdk` (the
+            threads of a server, as far as it shows them), the path of exported ledgers, or one or
+            more ledgers.
+        threads: The ids of the threads to read (default: all). To find all threads, every
+            checkpoint is listed once, and PostgreSQL's checkpointers hold that list in memory. For
+            a large database, pass the result of `SELECT DISTINCT thread_id FROM checkpoints`.
+
+    Raises:
+        TypeError: If `source` is of another kind.
+        ValueError: If `source` is a file with a line that is not a ledger.
+
+    Example:
+        >>> [ledger.outcome for ledger in every_ledger([Ledger([])])]
+        ['open']
+    """
+    return run_steps(ledgers_in(source, threads))
+
+
+@checked
+def aevery_ledger(
+    source: LedgerSource, *, threads: Iterable[str] | None = None
+) -> AsyncIterator[Ledger]:
+    """Do what `every_ledger` does, from async code."""
+    return arun_steps(ledgers_in(source, threads))
+
+
+async def ledgers_in(
+    source: LedgerSource, threads: Iterable[str] | None = None
+) -> AsyncGenerator[Ledger]:
+    """Yield the ledgers of a source; `run_steps` and `arun_steps` drive this generator."""
+    if saver_of(source) is not None or is_client(source):
+        for graph, config in await _places_in(source, threads):
+            for ledger in await thread_ledgers(graph, config):
+                yield ledger
+    else:
+        for ledger in _given_ledgers(source, threads):
+            yield ledger
+
+
+_END: Any = object()
+
+
+def run_steps(items: AsyncGenerator[T]) -> Iterator[T]:
+    """Yield the items of an async generator in sync code, by `run_sync`."""
+    while (item := run_sync(_next(items))) is not _END:
+        yield item
+
+
+async def arun_steps(items: AsyncGenerator[T]) -> AsyncIterator[T]:
+    """Yield the items of an async generator in async code, by `run_async`."""
+    while (item := await run_async(_next(items))) is not _END:
+        yield item
+
+
+async def _next(items: AsyncGenerator[T]) -> T:
+    return await anext(items, _END)
+
+
+async def _places_in(
+    source: Any, threads: Iterable[str] | None
+) -> Iterable[tuple[Any, RunnableConfig]]:
+    """Return the threads of a source, each as (graph or saver that can read it, config)."""
+    saver, wanted = saver_of(source), None if threads is None else dict.fromkeys(threads)
+    if saver is None:
+        places = await places_on(source)
+        return [each for each in places if wanted is None or thread_of(each[1]) in wanted]
+    names = await _threads_of(saver) if wanted is None else wanted
+    return ((source, {"configurable": {"thread_id": name}}) for name in names)
+
+
+async def _threads_of(saver: BaseCheckpointSaver[Any]) -> list[str]:
+    """List the ids of all threads that have checkpoints in a saver, sorted."""
+    seen: set[str] = set()
+    if is_sync():
+        for saved in saver.list(None):
+            seen.add(_thread_in(saved.config))
+    else:
+        async for saved in saver.alist(None):
+            seen.add(_thread_in(saved.config))
+    return sorted(seen)
+
+
+def _thread_in(config: RunnableConfig) -> str:
+    return str(config.get("configurable", {}).get("thread_id", ""))
+
+
+def _given_ledgers(source: Any, threads: Iterable[str] | None) -> Iterator[Ledger]:
+    wanted = None if threads is None else set(threads)
+    if isinstance(source, str | Path):
+        source = _exported_in(source)
+    elif isinstance(source, Ledger):
+        source = [source]
+    elif not isinstance(source, Iterable):
+        raise TypeError(
+            f"`source` is {type(source).__name__}: pass a compiled graph with a checkpointer, a "
+            "checkpointer, a client of `langgraph_sdk`, the path of exported ledgers, or ledgers."
+        )
+    for ledger in map(checked_ledger, cast("Iterable[Any]", source)):
+        if wanted is None or ledger.thread in wanted:
+            yield ledger
+
+
+def checked_ledger(item: Any) -> Ledger:
+    """Return an item of a source; raise if it is not a ledger."""
+    if not isinstance(item, Ledger):
+        raise TypeError(f"`source` holds {item!r:.80}: give what `attempts_of` returns.")
+    return item
+
+
+@checked
+def export_ledgers(
+    ledgers: Iterable[Ledger],
+    path: str | Path,
+    redact: Callable[[Attempt], Attempt] | None = None,
+) -> None:
+    """Write ledgers to a JSON Lines file, one per line, each with its schema version.
+
+    Args:
+        ledgers: The result of `attempts_of`, or `[Ledger(error.attempts)]`.
+        path: The file. An existing file is replaced.
+        redact: A function that gets a copy of each attempt and returns it without private data.
+
+    Example:
+        >>> import os, tempfile
+        >>> from graph_retry import InterventionRequired, retry_llm_call
+        >>> try:
+        ...     retry_llm_call(lambda params: "no", {"prompt": "secret"}, output=int)
+        ... except InterventionRequired as error:
+        ...     ledger = Ledger(error.attempts)
+        >>> def redact(attempt):
+        ...     return {**attempt, "params_patch": [], "params_types": {}}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = os.path.join(folder, "ledgers.jsonl")
+        ...     export_ledgers([ledger], path, redact)
+        ...     (again,) = import_ledgers(path)
+        >>> again.at(1)["raw"], again.params_at(1)
+        ({'text': 'no'}, {})
+    """
+    with replacing(path) as file:
+        for ledger in ledgers:
+            attempts = copy.deepcopy(ledger.attempts)
+            if redact is not None:
+                with passed_as("redact"):
+                    attempts = list(map(redact, attempts))
+                if problem := _problem_in(attempts):
+                    raise ValueError(f"`redact` returned {problem}: return all fields.")
+            line = {
+                "graph_retry_ledger": SCHEMA_VERSION,
+                **{name: getattr(ledger, name) for name in _TOLD},
+                "attempts": attempts,
+            }
+            file.write(json.dumps(line, default=to_jsonable_python) + "\n")
+
+
+@checked
+def import_ledgers(path: str | Path) -> list[Ledger]:
+    """Read a file that `export_ledgers` wrote, with this version or an earlier one.
+
+    Raises:
+        ReplayMismatch: If a newer version wrote the file.
+        ValueError: If a line is not a ledger. The message has the line's number.
+
+    Example:
+        >>> import os, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = os.path.join(folder, "ledgers.jsonl")
+        ...     export_ledgers([Ledger([])], path)
+        ...     [len(ledger.attempts) for ledger in import_ledgers(path)]
+        [0]
+    """
+    return list(_exported_in(path))
+
+
+def _exported_in(path: str | Path) -> Iterator[Ledger]:
+    for place, entry in json_lines(path, "`export_ledgers`"):
+        yield _exported(entry, place)
+
+
+def _problem_in(attempts: list[Any]) -> str | None:
+    """Describe the first value in a list that is not a whole attempt; None if all are."""
+    for attempt in attempts:
+        if not is_object(attempt):
+            return f"{attempt!r:.80} for an attempt"
+        if missing := sorted(_FIELDS - attempt.keys()):
+            return f"an attempt without `{missing[0]}`"
+    return None
+
+
+def _exported(entry: Any, place: str) -> Ledger:
+    version: Any = entry.get("graph_retry_ledger") if is_object(entry) else None
+    if type(version) is not int or not is_array(entry.get("attempts")):
+        raise ValueError(f"{place} is not an exported ledger: pass a file of `export_ledgers`.")
+    check_version([cast("Attempt", {"schema_version": version})])
+    if problem := _problem_in(entry["attempts"]):
+        raise ValueError(f"{place} has {problem}: export it again.")
+    told = {name: entry[name] for name in _TOLD if name in entry}  # Old exports lack some keys.
+    return Ledger(entry["attempts"], **told)

@@ -1,0 +1,147 @@
+"""The inbox: a list of the open reviews of all threads, newest first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+from langchain_core.runnables import RunnableConfig
+
+from graph_retry._core.ground.functions.arguments import Size
+from graph_retry._core.ground.functions.twins import async_twin, in_sync
+from graph_retry._core.ground.wording import quoted_with_article
+from graph_retry._core.langgraph.open_reviews import Row, has_table, open_rows
+from graph_retry._core.review.answers import assign, defer
+from graph_retry._core.review.deadline import is_expired
+from graph_retry.threads._reviews import PendingReview, key_of, whole_reviews
+from graph_retry.threads._saved.graphs import check_placeless, is_client, is_local, saver_of
+from graph_retry.threads._saved.listing import Finder, list_saved_reviews
+from graph_retry.threads._server.listing import list_remote_reviews
+
+__all__ = ["alist_reviews", "assign", "defer", "list_reviews"]
+
+
+_Last = Annotated[PendingReview, "the last review of the page before"]
+
+
+@in_sync
+async def list_reviews(
+    source: Any,
+    *,
+    limit: Size | None = None,
+    before: _Last | None = None,
+    config: RunnableConfig | None = None,
+    labels: Mapping[str, str] | None = None,
+) -> list[PendingReview]:
+    """List the open reviews of all threads, newest first.
+
+    Args:
+        source: A compiled graph, a checkpointer, or a client of `langgraph_sdk`. For a graph, its
+            own reviews are listed. The reviews of a checkpointer can be read, but not answered. For
+            a client, the reviews of all graphs on the server are listed, including those of threads
+            in `error`.
+        limit: Maximum number of reviews to return (default: all).
+        before: The last review of the previous page. Only reviews asked before it are listed.
+        config: Values for the runs that answers start: other keys of `configurable`, tags,
+            metadata, callbacks, but no thread. Each listed review has them in its `config`.
+        labels: Only reviews of calls that have at least these `labels`.
+
+    Raises:
+        TypeError: If an argument is of another kind.
+        ValueError: If `limit` is not a whole number, or `config` names a thread.
+
+    Example:
+        >>> from graph_retry import retry_llm_call
+        >>> from langgraph.checkpoint.memory import InMemorySaver
+        >>> from langgraph.func import entrypoint
+        >>> @entrypoint(checkpointer=InMemorySaver())
+        ... def count(prompt):
+        ...     return retry_llm_call(lambda given: given, prompt, output=int)
+        >>> for name in ("ada", "bob"):
+        ...     _ = count.invoke("many", {"configurable": {"thread_id": name}})
+        >>> [(review.thread_id, review.attempt) for review in list_reviews(count)]
+        [('bob', 1), ('ada', 1)]
+    """
+    wanted, listed = (labels or {}).items(), list[PendingReview]()
+    while True:
+        page = await find_all(source, None if labels else limit, before, config)
+        listed += [
+            review
+            for review in page
+            if wanted <= review.labels.items()
+            and (review.deferred_until is None or is_expired(review.deferred_until))
+        ]
+        if limit is None or labels or len(page) < limit or len(listed) >= limit:
+            break
+        before = page[-1]
+    return await whole_reviews(source, listed[:limit])
+
+
+alist_reviews = async_twin(list_reviews)
+
+
+async def find_all(
+    source: Any,
+    limit: Size | None = None,
+    before: _Last | None = None,
+    config: RunnableConfig | None = None,
+    *,
+    answered: bool = False,
+) -> list[PendingReview]:
+    """List the open reviews of a source, without their whole histories.
+
+    With `answered`, reviews in a checkpointer are listed as well whose answers are saved and not
+    applied yet.
+
+    Raises:
+        TypeError: If `source` has no threads.
+        ValueError: If `config` names a thread.
+    """
+    check_source(source)
+    base, saver = check_placeless(config), saver_of(source)
+    page: Any = {"limit": limit, "before": before and key_of(before)}
+    if saver is not None:
+        graph = source if is_local(source) else None
+        return await list_saved_reviews(saver, graph, base, answered=answered, **page)
+    return await list_remote_reviews(source, base, **page)
+
+
+def check_source(source: Any) -> None:
+    """Raise if an object has no threads whose reviews can be listed."""
+    if saver_of(source) is None and not is_client(source):
+        raise TypeError(
+            f"`source` is {quoted_with_article(type(source).__name__)}: pass a compiled graph with "
+            "a checkpointer, a checkpointer, or a client that `langgraph_sdk.get_sync_client` (or "
+            "`get_client`) makes."
+        )
+
+
+async def noted_reviews(
+    source: Any, before: str | None, limit: int, config: RunnableConfig | None = None
+) -> tuple[list[Row], str | None] | None:
+    """List one page of the open calls in the saver's table; None if the saver has no table.
+
+    Returns:
+        The rows that belong to the source, newest first, and `before` for the next page, which is
+        None after the last one.
+    """
+    saver = saver_of(source)
+    if saver is None or not has_table(saver):
+        return None
+    if before is None:
+        await find_all(source, 0, None, config)  # The first listing fills the table.
+    rows = await open_rows(saver, before, limit) or []
+    last = rows[-1].place if len(rows) == limit else None
+    graph = source if is_local(source) else None
+    finder = Finder(saver, graph, config or {})
+    return [row for row in rows if finder.is_ours(row.namespace)], last
+
+
+async def read_noted(
+    source: Any, rows: Sequence[Row], config: RunnableConfig | None = None
+) -> list[PendingReview]:
+    """Read the reviews of some table rows, and delete the rows of closed reviews."""
+    saver, graph = saver_of(source), source if is_local(source) else None
+    if saver is None:
+        return []
+    return await Finder(saver, graph, config or {}).read_noted(rows)

@@ -1,0 +1,392 @@
+"""The steps of `resume`: lock a thread, match answers with reviews, save them, run the graph."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, cast
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+from langgraph.pregel.remote import RemoteException
+from langgraph.types import Command, Durability
+from pydantic_core import to_json
+
+from graph_retry._core.ground.functions.awaiting import AsyncUnderSyncError, is_async_only, sleep
+from graph_retry._core.ground.issues import json_problem
+from graph_retry._core.ground.json import is_object
+from graph_retry._core.ground.wording import quoted_with_article
+from graph_retry._core.langgraph.checkpoints import (
+    newest_checkpoint,
+    values_of,
+    waits_for,
+    write_answer,
+)
+from graph_retry._core.langgraph.lock import ThreadLock, pauses
+from graph_retry._core.langgraph.shown import (
+    asked_in,
+    drop_plain_answer,
+    intervention,
+    namespace_in,
+    questions_of,
+)
+from graph_retry._core.review.deadline import EXPIRE, now
+from graph_retry._core.state.namespaces import are_namesakes
+from graph_retry._core.state.position import ANSWER
+from graph_retry.errors import AnswerRefused, CallCancelled, StaleDecision
+from graph_retry.threads._saved.graphs import (
+    at_newest,
+    check_compiled,
+    get_state,
+    invoke,
+    is_local,
+    saver_of,
+    thread_of,
+)
+from graph_retry.threads._saved.reading import read_shown
+from graph_retry.threads._saved.view import Asked, ThreadView
+from graph_retry.threads._saved.why_closed import answers_to, why_closed
+from graph_retry.threads._server.runs import RemoteRuns
+
+_ANSWER_IS_SAVED = (
+    "`resume` is sync, but this graph or its checkpointer is async only. Your answer is saved: go "
+    "on with `await aresume(graph, config)`, without a decision."
+)
+
+_LOG = logging.getLogger("graph_retry")
+_ANSWER_KEPT: dict[str, Any] = {}
+"""A marker instead of a question: the call was not made again, and its answer is still saved."""
+
+
+@dataclass(frozen=True)
+class HeldThread:
+    """A locked thread that is ready to run, after its answers were saved.
+
+    `chosen` holds the answered questions. `open_before` holds the ids of all reviews that were
+    open. `by_id` holds the answers that could not be saved, by interrupt id.
+    """
+
+    graph: Any
+    config: RunnableConfig
+    lock: ThreadLock
+    chosen: list[tuple[Asked, Any]]
+    open_before: frozenset[str]
+    by_id: dict[str, Any]
+    remote: RemoteRuns | None
+
+    @property
+    def given(self) -> Command[Any] | None:
+        """The input of the run: a `Command` with the answers `by_id`, or None without answers."""
+        return Command(resume=self.by_id) if self.by_id else None
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *raised: object) -> None:
+        """Release the lock."""
+        self.lock.release()
+
+    async def run(self, durability: Durability | None, context: Any) -> Any:
+        """Run the graph until it ends or pauses again; return its state."""
+        # With `sync`, each checkpoint is saved before the next step begins. Therefore a run after a
+        # crash does not repeat a finished call.
+        options: Any = {"durability": durability or "sync", "context": context}
+        try:
+            if self.remote is not None:
+                given = {} if durability is None else {"durability": durability}
+                return await self.remote.answer(self.by_id, given)
+            return await invoke(self.graph, self.given, self.config, **options)
+        except (TypeError, asyncio.InvalidStateError) as error:
+            if self.chosen and is_async_only(error):
+                raise AsyncUnderSyncError(_ANSWER_IS_SAVED) from error
+            raise
+        except (CallCancelled, RemoteException) as error:
+            await self.check_in_time(error)
+            raise
+
+    async def check(self, shown: Sequence[Any] | None = None) -> None:
+        """Check that all answers were applied.
+
+        `shown` holds the interrupt values after the run; without it, they are read.
+
+        Raises:
+            AnswerRefused: If an answer was not applied. Its question is then asked again.
+            StaleDecision: If an answer came too late.
+        """
+        if shown is None:
+            state = await get_state(self.graph, self.config)
+            shown = [interrupt.value for interrupt in state.interrupts]
+        await self._check_applied(shown)
+        await self.check_in_time()
+
+    async def _check_applied(self, shown: Sequence[Any]) -> None:
+        open_now = [value for value in map(intervention, shown) if value is not None]
+        asked_now = [each for each in open_now if each["review_id"] not in self.open_before]
+        new = {namespace_in(each): each for each in asked_now}
+        problems, told = list[str](), {"review_ids": list[Any](), "issues": list[Any]()}
+        reasons, applied = dict[str, str](), list[str]()
+        for asked, _ in self.chosen:
+            # A server lists only the shown questions. The checkpoints of a local call show all.
+            again = new.get(asked.namespace) or await self._question_now(asked.namespace)
+            problem = None
+            if again is _ANSWER_KEPT:
+                problem = _told_kept(asked, open_now, is_over=not shown)
+            if open_now and again and again["problem"]:
+                problem = again["problem"]
+                told["review_ids"].append(again["review_id"])
+                told["issues"] += again.get("answer_issues", [])  # An older server omits them.
+            whose = f"{asked.review_id!r} (`{asked.name}`)"
+            if problem:
+                told_whose = f"The answer to {whose}: " if len(self.chosen) > 1 else ""
+                problems.append(f"{told_whose}{problem}")
+                reasons[asked.review_id] = problem
+            elif again is not _ANSWER_KEPT:
+                applied.append(whose)
+        if problems:
+            problems += [f"Applied: the answer to {', '.join(applied)}."] if applied else []
+            raise AnswerRefused("\n".join(dict.fromkeys(problems)), **told, reasons=reasons)
+
+    async def _question_now(self, namespace: str) -> dict[str, Any] | None:
+        """Return the question that a call asks now, read from its checkpoint (not on a server)."""
+        saver = saver_of(self.graph)
+        call = saver and await newest_checkpoint(saver, thread_of(self.config), namespace)
+        if not call:
+            return None
+        if values_of(call).get(ANSWER) is not None:
+            return _ANSWER_KEPT
+        questions = questions_of(call)
+        return next((each for each in questions if waits_for(call, each.get("review_id"))), None)
+
+    async def check_in_time(self, failed: CallCancelled | RemoteException | None = None) -> None:
+        """Raise `StaleDecision` if an answer came too late.
+
+        `failed` is the error of a call that a default decision or an answer rejected. That error
+        ended the run. The message repeats the error, unless a server hides it.
+        """
+        for asked, given in self.chosen:
+            expires_at = asked.value["expires_at"]
+            lets_expire = is_object(given) and given.get("type") == EXPIRE
+            if expires_at is None or lets_expire:
+                continue
+            answers = await answers_to(self.graph, self.config, asked.review_id)
+            if "system" in [author for _, author in answers]:
+                why = failed.message if isinstance(failed, CallCancelled) else ""
+                end = f" The run ended: {why}." if why else ""
+                raise StaleDecision(
+                    f"review {asked.review_id!r} expired at {expires_at}: its default "
+                    f"decision was applied, not your answer.{end}"
+                ) from failed
+
+
+async def resuming(
+    graph: Any,
+    config: RunnableConfig,
+    decision: Any = None,
+    answers: Mapping[str, Any] | None = None,
+    *,
+    durability: Durability | None = None,
+    wait: float = 600.0,
+    context: Any = None,
+    background: bool = False,
+) -> Any:
+    """Do what `resume` does. With `background`, only start the run on the server."""
+    thread = await take_thread(
+        graph, config, decision, answers, wait=wait, context=context, background=background
+    )
+    with thread:
+        state = await thread.run(durability, context)
+    if not background:
+        await thread.check(asked_in(state))
+    return state
+
+
+async def take_thread(
+    graph: Any,
+    config: RunnableConfig,
+    decision: Any = None,
+    answers: Mapping[str, Any] | None = None,
+    *,
+    wait: float = 600.0,
+    context: Any = None,
+    background: bool = False,
+) -> HeldThread:
+    """Lock a thread, and save the answers to its reviews; raise if a review is not open."""
+    thread_id, config = _checked(graph, config, decision, answers), at_newest(config)
+    lock = ThreadLock(getattr(graph, "checkpointer", None), thread_id)
+    remote: RemoteRuns | None = None
+    if not is_local(graph):
+        remote = RemoteRuns(graph, config, context=context, wait=not background)
+    with ExitStack() as on_failure:
+        on_failure.callback(lock.release)
+        lengths, waited = pauses(), 0.0
+        while True:
+            is_held = await lock.try_acquire()
+            if is_held and remote is not None:
+                await remote.look()
+            # The questions are read even while another process holds the lock, so that an answer to
+            # a closed review fails at once and does not wait.
+            asks = decision is not None or answers is not None
+            view = await read_shown(graph, config) if asks else ThreadView()
+            questions = [asked for asked in view.asked() if asked.is_open]
+            closed = partial(why_closed, graph, config, None if is_held else lock)
+            # The decision is for the review that is open now. Another may open during the wait.
+            if decision is not None:
+                name = await _meant_by(decision, thread_id, questions, closed)
+                answers, decision = {name: decision}, None
+            # `_match` raises if the review is no longer open.
+            chosen = await _match(thread_id, questions, answers or {}, closed)
+            if is_held:
+                break
+            if waited >= wait:
+                raise TimeoutError(
+                    f"thread {thread_id!r} is still run by somebody else after `wait` = {wait} s; "
+                    "nothing was written."
+                )
+            pause = next(lengths)
+            await sleep(pause)
+            waited += pause
+        by_id = await _write_down(saver_of(graph), view.root, chosen)
+        on_failure.pop_all()  # The caller holds the lock from now on.
+    open_before = frozenset(asked.review_id for asked in questions)
+    return HeldThread(graph, config, lock, chosen, open_before, by_id, remote)
+
+
+def _checked(
+    graph: Any, config: RunnableConfig, decision: Any, answers: Mapping[str, Any] | None
+) -> str:
+    """Check the arguments of `resume`, and return the thread's id."""
+    thread_id = thread_of(config)
+    if decision is not None and answers is not None:
+        raise TypeError("give `decision` for one review or `answers` for several, not both.")
+    if graph is None:
+        raise ValueError(
+            "`graph` is None, as in a review that was listed from a checkpointer alone: "
+            "pass the graph that asked."
+        )
+    check_compiled(graph)
+    if answers is not None and not answers:
+        raise TypeError(
+            "`answers` is empty: pass {review_id: decision}, with an id of `pending_reviews`; or "
+            "leave it out to continue the thread without an answer."
+        )
+    return thread_id
+
+
+async def _write_down(
+    saver: BaseCheckpointSaver[Any] | None,
+    root: CheckpointTuple | None,
+    chosen: Sequence[tuple[Asked, Any]],
+) -> dict[str, Any]:
+    """Save answers beside the checkpoints of their calls; return the unsaved ones by interrupt id.
+
+    An answer cannot be saved on a server, or if the call's checkpoint was deleted. LangGraph would
+    give a plain answer of an earlier run to the next question, so it is removed before.
+    """
+    by_id: dict[str, Any] = {}
+    notes = [_noted(given, asked.review_id) for asked, given in chosen]
+    if saver is not None and root is not None:
+        await drop_plain_answer(saver, root)
+    for (asked, _), note in zip(chosen, notes, strict=True):
+        if saver is None or not asked.is_saved:
+            by_id[asked.interrupt_id] = note["value"]
+        else:
+            await write_answer(saver, asked.call, note)
+    return by_id
+
+
+async def _meant_by(
+    decision: Any,
+    thread_id: str,
+    questions: Sequence[Asked],
+    closed: Callable[[str | None], Awaitable[str]],
+) -> str:
+    """Return the review id in a decision. Without one, return the id of the only open review."""
+    if isinstance(decision, Mapping) and "review_id" in decision:
+        return str(cast("Any", decision)["review_id"])
+    if len(questions) > 1:
+        ids = ", ".join(f"{asked.review_id} ({asked.name})" for asked in questions)
+        raise ValueError(
+            f"thread {thread_id!r} has {len(questions)} open reviews: give "
+            f"`answers={{review_id: decision}}` for some of {ids}."
+        )
+    if not questions:
+        raise StaleDecision(f"thread {thread_id!r} has no open review: {await closed(None)}.")
+    return questions[0].review_id
+
+
+async def _match(
+    thread_id: str,
+    questions: Sequence[Asked],
+    answers: Mapping[str, Any],
+    closed: Callable[[str | None], Awaitable[str]],
+) -> list[tuple[Asked, Any]]:
+    """Pair answers with open questions; raise before any answer is saved if a review is closed."""
+    by_id = {asked.interrupt_id: asked for asked in questions}
+    by_id |= {asked.review_id: asked for asked in questions}
+    names: dict[str, str] = {}
+    for name in answers:
+        if name not in by_id:
+            by_whom = await closed(name)
+            open_ids = ", ".join(asked.review_id for asked in questions) or "none"
+            raise StaleDecision(
+                f"review {name!r:.80} is not open on thread {thread_id!r} "
+                f"(open: {open_ids}): {by_whom}."
+            )
+        if (first := names.setdefault(by_id[name].review_id, name)) != name:
+            raise ValueError(
+                f"`answers` has two decisions about one review, under {first!r:.80} and "
+                f"{name!r:.80}: give one of them."
+            )
+    return [(by_id[name], given) for name, given in answers.items()]
+
+
+def _noted(answer: Any, review_id: str) -> dict[str, Any]:
+    """Return the saved form of an answer: its value, its time, and `refused` if a part is lost.
+
+    A value that graph state cannot hold, such as an integer beyond 64 bits, becomes JSON text.
+    """
+    if isinstance(answer, Mapping) and "type" in answer:
+        answer = {"review_id": review_id, "channel": "python", **cast("Any", answer)}
+    note: dict[str, Any] = {"value": cast("Any", answer), "at": now()}
+    try:
+        text = to_json(answer, by_alias=False, inf_nan_mode="constants").decode()
+        if json_problem(json.loads(text)):
+            note["value"] = text
+    except ValueError as error:
+        if "surrogates" not in str(error):
+            raise TypeError(f"{_unsaveable(note['value'])} ({error!s:.200}).") from None
+        text = json.dumps(note["value"], ensure_ascii=False, default=repr)
+        # No storage keeps a lone surrogate. `encode` replaces each one in the keys and the values.
+        note["value"] = json.loads(text.encode(errors="replace"))
+        note["refused"] = "The answer holds half a character (a lone surrogate): write it anew."
+    return note
+
+
+def _unsaveable(answer: Any) -> str:
+    """Return an error that names the part of an answer that is not JSON, and the remedy."""
+    for key, part in answer.items() if is_object(answer) else ():
+        try:
+            to_json(part)
+        except ValueError:
+            how = "give plain JSON values, and bytes as base64 text"
+            return f"`{key}` of the decision cannot be saved as JSON: {how}"
+    name = getattr(answer, "__name__", type(answer).__name__)
+    how = "give what `approve()`, `edit(…)`, `reject(…)` or `respond(…)` returns, or JSON"
+    return f"the decision is {quoted_with_article(name)}: {how}"
+
+
+def _told_kept(answered: Asked, open_now: Sequence[dict[str, Any]], *, is_over: bool) -> str | None:
+    """Return the reason why an answer is unused. If a later run may use it, log that instead."""
+    told = [(each["note"], namespace_in(each)) for each in open_now]
+    notes = [note for note, place in told if note and are_namesakes(place, answered.namespace)]
+    what = f"The call of `{answered.name}` that asked was not made again in this run"
+    if notes:
+        return f"{what}; your answer is kept for it. Now {notes[0]}."
+    if is_over:
+        return f"{what}; and the run ended, so your answer decided nothing."
+    _LOG.warning("%s; your answer is kept for it.", what)
+    return None

@@ -1,0 +1,125 @@
+"""Answer reviews like `resume`, but stream the run yourself while the thread is locked."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.types import Command
+
+from graph_retry._core.ground.functions.arguments import checked
+from graph_retry._core.ground.functions.awaiting import naming_twin, run_async, run_sync
+from graph_retry._core.ground.wording import quoted_with_article
+from graph_retry._core.review.answers import Answer, Answers
+from graph_retry.errors import CallCancelled
+from graph_retry.threads._resuming import take_thread
+from graph_retry.threads._saved.graphs import is_local
+
+__all__ = ["aresumption", "resumption"]
+
+
+@contextmanager
+@checked
+def resumption(
+    graph: Any,
+    config: RunnableConfig,
+    decision: Answer = None,
+    *,
+    answers: Answers | None = None,
+    wait: float = 600.0,
+) -> Generator[Command[Any] | None, None, None]:
+    """Answer like `resume`, but run the graph yourself, for example to stream it.
+
+    Inside the `with` block, the thread is locked. The block's value is the input for the graph.
+    Pass it to `stream`, with any `stream_mode` or `version`, or to `stream_events` (also v3). The
+    end of the block raises an error if an answer was not applied.
+
+    Args:
+        graph: The compiled graph. On a server, stream a run of its client instead, with
+            `command={"resume": {review.interrupt_id: decision}}` and
+            `multitask_strategy="reject"`, because the server locks its threads itself.
+        config: The config with the `thread_id`.
+        decision: As for `resume`.
+        answers: As for `resume`.
+        wait: Seconds to wait while another process runs the thread and the review is still open.
+
+    Raises:
+        AnswerRefused: At the end of the block, if an answer was not applied.
+        StaleDecision: If the review is no longer open.
+        TimeoutError: If another process still runs the thread after `wait` seconds.
+        TypeError: If the graph is on a server.
+
+    Example:
+        >>> from graph_retry import edit, retry_llm_call
+        >>> from langgraph.checkpoint.memory import InMemorySaver
+        >>> from langgraph.func import entrypoint
+        >>> @entrypoint(checkpointer=InMemorySaver())
+        ... def count(prompt):
+        ...     return retry_llm_call(lambda given: given, prompt, output=int)
+        >>> config = {"configurable": {"thread_id": "1"}}
+        >>> _ = count.invoke("many", config)
+        >>> with resumption(count, config, edit(value="3")) as given:
+        ...     for update in count.stream(given, config, stream_mode="updates"):
+        ...         print(update)
+        {'count': 3}
+    """
+    with naming_twin("aresumption"):
+        thread = run_sync(take_thread(_local(graph), config, decision, answers, wait=wait))
+    with thread:
+        try:
+            yield thread.given
+        except CallCancelled as error:
+            run_sync(thread.check_in_time(error))
+            raise
+    run_sync(thread.check())
+
+
+@asynccontextmanager
+@checked
+async def aresumption(
+    graph: Any,
+    config: RunnableConfig,
+    decision: Answer = None,
+    *,
+    answers: Answers | None = None,
+    wait: float = 600.0,
+) -> AsyncGenerator[Command[Any] | None, None]:
+    """Do what `resumption` does, from async code.
+
+    Example:
+        >>> import asyncio
+        >>> from graph_retry import aretry_llm_call, edit
+        >>> from langgraph.checkpoint.memory import InMemorySaver
+        >>> from langgraph.func import entrypoint
+        >>> @entrypoint(checkpointer=InMemorySaver())
+        ... async def count(prompt):
+        ...     return await aretry_llm_call(lambda given: given, prompt, output=int)
+        >>> async def review():
+        ...     config = {"configurable": {"thread_id": "1"}}
+        ...     await count.ainvoke("many", config)
+        ...     async with aresumption(count, config, edit(value="3")) as given:
+        ...         return [part async for part in count.astream(given, config)]
+        >>> asyncio.run(review())
+        [{'count': 3}]
+    """
+    thread = await run_async(take_thread(_local(graph), config, decision, answers, wait=wait))
+    with thread:
+        try:
+            yield thread.given
+        except CallCancelled as error:
+            await run_async(thread.check_in_time(error))
+            raise
+    await run_async(thread.check())
+
+
+def _local(graph: Any) -> Any:
+    if graph is None or is_local(graph):
+        return graph
+    came = quoted_with_article(type(graph).__name__)
+    raise TypeError(
+        f"`graph` is {came}: the run of a graph on a server is streamed by its "
+        'client, with `command={"resume": {review.interrupt_id: decision}}` and '
+        '`multitask_strategy="reject"`.'
+    )

@@ -1,0 +1,125 @@
+"""The open reviews of a thread, in the form that lists of reviews contain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+
+from graph_retry._core.ground.functions.twins import async_twin, in_sync
+from graph_retry._core.langgraph.checkpoints import values_of
+from graph_retry._core.langgraph.kept import whole
+from graph_retry._core.langgraph.open_reviews import Row, row_of
+from graph_retry._core.langgraph.shown import namespace_in
+from graph_retry._core.review.answers import Answer
+from graph_retry._core.review.review import IN_JSON, Review, parts_of
+from graph_retry._core.state.attempts import records_in
+from graph_retry.records import shown_record
+from graph_retry.threads._resuming import resuming
+from graph_retry.threads._saved.graphs import check_compiled, thread_of
+from graph_retry.threads._saved.reading import open_questions, reader_of
+from graph_retry.threads._saved.view import Asked
+
+
+@dataclass(frozen=True, kw_only=True)
+class PendingReview(Review):
+    """A review for which a thread waits. Its method `answer` answers the review.
+
+    `graph` is None if the review was listed from a checkpointer without a graph. `unapplied` is an
+    answer that is saved and that no run has applied yet; it is None for an open review.
+    """
+
+    interrupt_id: str
+    graph: Any = field(repr=False)
+    config: RunnableConfig = field(repr=False)
+    unapplied: dict[str, Any] | None = field(default=None, repr=False)
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the call's state."""
+        return namespace_in(self.value)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the review as plain JSON, for an endpoint that lists open reviews.
+
+        To answer, a client must send back `thread_id` and `review_id`. The JSON does not include
+        the history. The attribute `value` has the whole question and the JSON Schema of an answer.
+
+        Example:
+            >>> from graph_retry import edit, pending_reviews, resume, retry_llm_call
+            >>> from langgraph.checkpoint.memory import InMemorySaver
+            >>> from langgraph.func import entrypoint
+            >>> @entrypoint(checkpointer=InMemorySaver())
+            ... def count(prompt):
+            ...     return retry_llm_call(lambda given: given, prompt, output=int)
+            >>> _ = count.invoke("many", {"configurable": {"thread_id": "1"}})
+            >>> (review,) = pending_reviews(count, {"configurable": {"thread_id": "1"}})
+            >>> shown = review.to_json()
+            >>> shown["thread_id"], shown["params"], shown["allowed_decisions"][:2]
+            ('1', {'value': 'many'}, ['approve', 'edit'])
+            >>> config = {"configurable": {"thread_id": shown["thread_id"]}}
+            >>> resume(count, config, answers={shown["review_id"]: edit(value="3")})
+            3
+        """
+        shown = {name: getattr(self, name) for name in IN_JSON}
+        return {**shown, "allowed_decisions": self.allowed_decisions}
+
+    @in_sync
+    async def answer(self, decision: Answer, *, context: Any = None) -> Any:
+        """Answer this review and continue the thread; see `resume`."""
+        answers = {self.review_id: decision}
+        return await resuming(self.graph, self.config, answers=answers, context=context)
+
+    aanswer = async_twin(answer)
+
+
+async def open_reviews(graph: Any, config: RunnableConfig) -> list[PendingReview]:
+    """Return a thread's open reviews. Records in their histories may be stubs."""
+    check_compiled(graph)
+    questions = await open_questions(graph, config)
+    return [review_of(asked, graph, config) for asked in questions]
+
+
+async def whole_reviews(source: Any, reviews: Sequence[PendingReview]) -> list[PendingReview]:
+    """Return the reviews with whole records in their histories.
+
+    A record stays a stub if its checkpoint cannot be read.
+    """
+    made: list[PendingReview] = []
+    for review in reviews:
+        where = source if review.graph is None else review.graph
+        read = reader_of(where, review.thread_id, review.namespace)
+        history = list(map(shown_record, await whole(review.history, read)))
+        made.append(replace(review, history=history))
+    return made
+
+
+def review_of(asked: Asked, graph: Any, config: RunnableConfig) -> PendingReview:
+    """Return the record of a question that a thread shows."""
+    history = records_in(values_of(asked.call))
+    where: dict[str, Any] = {"graph": graph, "config": config}
+    parts = parts_of(asked.value, history, thread_of(config))
+    return PendingReview(
+        interrupt_id=asked.interrupt_id, unapplied=asked.unapplied, **where, **parts
+    )
+
+
+def newest_first(
+    reviews: Sequence[PendingReview], before: str | None, limit: int | None
+) -> list[PendingReview]:
+    """Return at most `limit` reviews, newest first, that were asked before the key `before`."""
+    by_key = {key_of(review): review for review in reviews}
+    older = [key for key in sorted(by_key, reverse=True) if before is None or key < before]
+    return [by_key[key] for key in older[:limit]]
+
+
+def key_of(review: PendingReview) -> str:
+    """Return the key that sorts open reviews by the time of their questions."""
+    return row_of_review(review).place
+
+
+def row_of_review(review: PendingReview) -> Row:
+    """Return the row of a review for the table of open reviews."""
+    return row_of(review.thread_id, review.namespace, review.review_id, review.asked_at)

@@ -1,0 +1,296 @@
+"""Go back to an earlier attempt of a thread, and continue from there with other params.
+
+A call that waits gets an answer about the earlier attempt. For a call that has finished, its thread
+is forked at the checkpoint from which the call was made, and the fork is run.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Annotated, Any, NotRequired, Unpack, cast
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.errors import GraphBubbleUp
+from langgraph.pregel.remote import RemoteException
+from langgraph.types import StateSnapshot
+from pydantic_core import PydanticSerializationError, to_jsonable_python
+from typing_extensions import TypedDict
+
+from graph_retry._core.ground.functions.twins import async_twin, in_sync
+from graph_retry._core.ground.issues import issue, json_problem, literal
+from graph_retry._core.ground.json import is_object
+from graph_retry._core.langgraph.checkpoints import list_checkpoints, namespace_of, place_of
+from graph_retry._core.langgraph.fork import (
+    COPY,
+    FORK,
+    continued_in,
+    fork_note,
+    put_fork,
+)
+from graph_retry._core.state.going_back import REWIND, RewindRefused, reopened
+from graph_retry._core.state.position import ANSWER, LOOP
+from graph_retry.errors import AnswerRefused
+from graph_retry.ledger import Ledger
+from graph_retry.records import Issue
+from graph_retry.threads._resuming import resuming
+from graph_retry.threads._saved.graphs import (
+    at_newest,
+    check_compiled,
+    get_state,
+    invoke,
+    is_local,
+    saver_of,
+    thread_of,
+    update_state,
+)
+from graph_retry.threads._saved.ledgers import read_ledgers
+from graph_retry.threads._saved.reading import open_questions
+from graph_retry.threads._server.runs import RemoteRuns, is_error_of
+
+__all__ = ["Change", "arewind", "rewind"]
+
+_LOG = logging.getLogger("graph_retry")
+
+_MOST_TOLD = 10
+"""Calls that an error lists at most."""
+
+_OfCall = Annotated[
+    Ledger, "one of `attempts_of`, and the attempt's number by name, as `attempt=2`"
+]
+
+
+class Change(TypedDict):
+    """The attempt to go back to, and the changes to it.
+
+    attempt: The number of the attempt to make again; the first is 1. With a `decision`, the attempt
+        is not made again, but its review gets the decision.
+    params: The fields to change in that attempt's params (default: none).
+    decision: The new answer to the review of that attempt, such as `reject()`.
+    reason: The reason, for the ledger.
+    """
+
+    attempt: int
+    params: NotRequired[Any]
+    decision: NotRequired[Mapping[str, Any]]
+    reason: NotRequired[str]
+
+
+@in_sync
+async def rewind(
+    graph: Any,
+    config: RunnableConfig,
+    ledger: _OfCall | None = None,
+    *,
+    context: Any = None,
+    **change: Unpack[Change],
+) -> Any:
+    """Make an earlier attempt again with other params, or answer its review differently.
+
+    Earlier attempts stay in the ledger and are not made again. Later attempts leave the ledger, but
+    their checkpoints stay. The author of the new attempt is `rewind`.
+
+    A call can be rewound while it is paused and after it has finished. On a server, a call in a
+    subgraph can be rewound only while it is paused. If the thread made several calls, pass the
+    `ledger` of one of them, from `attempts_of`. `context` is LangGraph's `context` for the new run.
+
+    Raises:
+        ValueError: If the attempt or call does not exist, its checkpoint is gone, or the params do
+            not fit a finished call. (A paused call asks again instead.)
+        TypeError: If `attempt` is missing, `params` and `decision` are both given, or `ledger` is
+            not a `Ledger`.
+
+    Example:
+        >>> from graph_retry import edit, resume, retry_llm_call
+        >>> from langgraph.checkpoint.memory import InMemorySaver
+        >>> from langgraph.func import entrypoint
+        >>> @entrypoint(checkpointer=InMemorySaver())
+        ... def count(prompt):
+        ...     return retry_llm_call(lambda given: given, prompt, output=int)
+        >>> config = {"configurable": {"thread_id": "1"}}
+        >>> _ = count.invoke("many", config), resume(count, config, edit(value="more"))
+        >>> rewind(count, config, attempt=1, params="3")
+        3
+    """
+    check_compiled(graph)
+    answer = _answer(change)
+    thread_of(config)
+    config = at_newest(config)
+    if ledger is None and is_local(graph):
+        ledger = _only(await read_ledgers(graph, config))
+    if ledger is not None:
+        ledger.at(change["attempt"])
+    questions = await open_questions(graph, config)
+    if ledger is not None:
+        questions = [asked for asked in questions if asked.namespace == ledger.namespace]
+    if len(questions) == 1:
+        # The attempt is checked here as well, because a server may hide the ledger checked above.
+        made = questions[0].value["attempt_count"]
+        if not 1 <= change["attempt"] <= made:
+            raise ValueError(
+                f"`attempt` is {change['attempt']!r}, but the call has made {made}: give a number "
+                f"from 1 to {made}."
+            )
+        answers = {questions[0].review_id: answer}
+        return await resuming(graph, config, answers=answers, context=context)
+    if questions:
+        raise ValueError(
+            f"the thread has {len(questions)} open reviews: pass the `ledger` of the call that is "
+            f"meant, or answer one with `{REWIND}` in it."
+        )
+    if ledger is None:
+        calls = await read_ledgers(graph, config)
+        ledger = _only(
+            calls, "; a newer server shows all calls if the graph's state has the key `attempts`"
+        )
+        if ledger.attempts:
+            ledger.at(change["attempt"])
+    return await _go_back(graph, config, ledger, answer, context)
+
+
+arewind = async_twin(rewind)
+
+
+def _answer(change: Change) -> dict[str, Any]:
+    params, decision = change.get("params"), change.get("decision")
+    if params is not None and decision is not None:
+        raise TypeError("give `params` to make the attempt again or a `decision`, not both.")
+    answer: Mapping[str, Any] = {"type": "approve"}
+    if params is not None:
+        answer = {"type": "edit", "params": _as_json("params", params)}
+    elif decision is not None:
+        answer = _as_json("decision", decision)
+    why = {"message": change["reason"]} if "reason" in change else {}
+    back = {"attempt": change["attempt"], "again": decision is None}
+    return {**answer, **why, REWIND: back}
+
+
+def _as_json(name: str, value: Any) -> Any:
+    problem: Issue | None
+    try:
+        value = to_jsonable_python(value, inf_nan_mode="constants")
+        problem = json_problem(value)
+    except PydanticSerializationError as error:
+        problem = issue("", str(error), "not_json")
+    if problem is None:
+        return value
+    how = "the fields to change" if name == "params" else "what `edit(…)` or `reject(…)` returns"
+    why = f"{problem['path']}: {problem['message']:.200}".removeprefix(": ")
+    raise TypeError(f"`{name}` cannot be saved as JSON ({why}): give {how}.")
+
+
+def _only(ledgers: list[Ledger], hint: str = "") -> Ledger:
+    current = [ledger for ledger in ledgers if ledger.current]
+    if len(current) == 1:
+        return current[0]
+    if not current:
+        raise ValueError(
+            "the thread made 0 calls that can be read here: check the `thread_id` in `config`"
+            f"{hint}."
+        )
+    known = "; ".join(map(_told_apart, current[:_MOST_TOLD]))
+    more = f"; and {len(current) - _MOST_TOLD} more" if len(current) > _MOST_TOLD else ""
+    raise ValueError(
+        f"the thread made {len(current)} calls: {known}{more}. Pass `ledger=`, one of those that "
+        f"`attempts_of` returns{hint}."
+    )
+
+
+def _told_apart(ledger: Ledger) -> str:
+    """Return a call's title, its first params and its namespace, for the choice among calls."""
+    with suppress(ValueError):  # The first attempt, or its params, may not be shown.
+        first = literal(ledger.params_at(1), 120)
+        return f"{ledger.title} with the params {first} ({ledger.namespace})"
+    return f"{ledger.title} ({ledger.namespace})"
+
+
+async def _go_back(
+    graph: Any,
+    config: RunnableConfig,
+    ledger: Ledger,
+    answer: dict[str, Any],
+    context: Any,
+) -> Any:
+    """Reopen a call that does not wait, apply an answer to it, and continue the thread from there.
+
+    Raises:
+        ValueError: If the checkpoint from which the call was made is gone, or the call refuses the
+            answer. The thread is then as before.
+    """
+    head, fork, there = await get_state(graph, config), None, config
+    old = await _made_from(graph, config, ledger) if ledger.namespace else head
+    try:
+        if ledger.namespace:
+            note = fork_note(ledger.root, ledger.namespace, answer)
+            there, fork = await _fork(graph, config, old.config, note)
+        else:  # The retry node is the outermost graph, so its own state is reopened.
+            update = {LOOP: reopened(head.values), ANSWER: {"value": answer}}
+            await update_state(graph, config, update, as_node="revise")
+        state = await _run_on(graph, there, context)
+    except (ValueError, RemoteException) as error:
+        if not is_error_of(RewindRefused, error):
+            raise
+        await _restore(graph, config, head, context)
+        told: Any = error.args[0]
+        raise ValueError(told["message"] if is_object(told) else str(error)) from error
+    saver = saver_of(graph)
+    if saver is not None and fork is not None:
+        saved = await list_checkpoints(saver, config)
+        # While the fork is the newest checkpoint, its step has not ended and may make the call.
+        is_over = next(each for each in saved if not namespace_of(each)).checkpoint["id"] != fork
+        if is_over and ledger.namespace not in continued_in(saved, {fork}):
+            await _restore(graph, config, head, context)
+            raise AnswerRefused(
+                f"The thread ran on from where `{ledger.title}` was called, and did not make that "
+                "call again: your change decided nothing, and the thread has its earlier state."
+            )
+    return state
+
+
+async def _fork(
+    graph: Any, config: RunnableConfig, old: RunnableConfig, note: str
+) -> tuple[RunnableConfig, str | None]:
+    """Fork a thread at a checkpoint; return the next run's config, and the fork's id if local."""
+    saver = saver_of(graph)
+    if saver is not None:
+        return config, await put_fork(saver, old, note)
+    await update_state(graph, old, None, as_node=COPY)
+    # The run of a server continues from the fork, and gets the note in its config.
+    there = {**config.get("configurable", {}), FORK: [note]}
+    return cast("RunnableConfig", {**config, "configurable": there}), None
+
+
+async def _made_from(graph: Any, config: RunnableConfig, ledger: Ledger) -> StateSnapshot:
+    """Read the checkpoint of the outermost graph from which a call was made."""
+    origin = place_of(thread_of(config), checkpoint_id=ledger.root)
+    old: StateSnapshot | None = None
+    if ledger.root:
+        with suppress(RemoteException, ValueError):
+            old = await get_state(graph, origin)
+    if old is None or not old.next:
+        raise ValueError(
+            f"the call `{ledger.title}` is over and the checkpoint it was made from is gone: give "
+            "the node `attempts` in its input, or call it again."
+        )
+    return old
+
+
+async def _restore(graph: Any, config: RunnableConfig, head: StateSnapshot, context: Any) -> None:
+    """Undo a fork by a fork of the checkpoint before it. Calls that waited ask again."""
+    root = head.config.get("configurable", {})["checkpoint_id"]
+    there, _ = await _fork(graph, config, head.config, fork_note(root))
+    if head.next:
+        try:
+            await _run_on(graph, there, context)
+        except GraphBubbleUp:
+            raise
+        except Exception as error:  # noqa: BLE001 - the refusal is the error to raise
+            # The run ends as it did before the rewind. If it failed then, it fails again.
+            _LOG.debug("the restored thread ends with an error again: %r", error)
+
+
+async def _run_on(graph: Any, config: RunnableConfig, context: Any) -> Any:
+    if is_local(graph):
+        return await invoke(graph, None, config, context=context)
+    return await RemoteRuns(graph, config, context=context).answer({}, {})

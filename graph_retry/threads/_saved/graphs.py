@@ -1,0 +1,190 @@
+"""The graph and the config that a user passes.
+
+These functions read and run a graph in this process and a graph on a server in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.errors import EmptyInputError
+from langgraph.pregel import Pregel
+from langgraph.types import StateSnapshot
+from typing_extensions import TypeIs
+
+from graph_retry._core.ground.functions.awaiting import is_sync, sync_or_async
+from graph_retry._core.ground.functions.calling import call
+from graph_retry._core.ground.wording import quoted_with_article
+from graph_retry._core.langgraph.checkpoints import PLACE
+from graph_retry._core.state.namespaces import parts_of
+from graph_retry._core.state.position import LOOP
+
+_HOW_CONFIG = 'pass {"configurable": {"thread_id": …}}'
+"""The advice in errors about a config that names no thread."""
+
+
+def besides_place(config: RunnableConfig | None) -> dict[str, Any]:
+    """Return the values of `configurable` without those that name a thread or a checkpoint."""
+    configurable = (config or {}).get("configurable", {})
+    return {key: value for key, value in configurable.items() if key not in PLACE}
+
+
+def check_placeless(config: RunnableConfig | None) -> RunnableConfig:
+    """Return a config for many threads, after checking that it names no thread.
+
+    Raises:
+        TypeError: If the object is not a config.
+        ValueError: If the config names a thread or a checkpoint.
+    """
+    how = 'pass what their runs need beside it, such as {"configurable": {"user_id": …}}'
+    if config is None:
+        return {}
+    if not isinstance(cast("object", config), Mapping):
+        raise TypeError(f"`config` is {config!r:.80}: {how}.")
+    named = ", ".join(f"`{key}`" for key in config.get("configurable", {}) if key in PLACE)
+    if named:
+        raise ValueError(f"`config` has {named}, and each review has its own thread: {how}.")
+    return config
+
+
+def on_thread(config: RunnableConfig, thread_id: str) -> RunnableConfig:
+    """Return a copy of a config, with a thread added."""
+    return {**config, "configurable": {**config.get("configurable", {}), "thread_id": thread_id}}
+
+
+def thread_of(config: RunnableConfig) -> str:
+    """Return the id of the thread that a config names.
+
+    Raises:
+        TypeError: If the object is not a config.
+        ValueError: If the config names no thread.
+    """
+    if not isinstance(cast("object", config), Mapping):
+        raise TypeError(f"`config` is {config!r:.80}: {_HOW_CONFIG}.")
+    place = cast("object", config.get("configurable", {}))
+    if not isinstance(place, Mapping):
+        raise TypeError(f"`configurable` is {place!r:.80}: {_HOW_CONFIG}.")
+    thread_id: object = cast("Any", place).get("thread_id")
+    if thread_id is None:
+        raise ValueError(f"`config` names no thread: {_HOW_CONFIG}.")
+    return str(thread_id)
+
+
+def at_newest(config: RunnableConfig) -> RunnableConfig:
+    """Return a copy of a config that names only the thread, without a checkpoint of the thread."""
+    own = {
+        key: each for key, each in config.get("configurable", {}).items() if key != "checkpoint_id"
+    }
+    return {**config, "configurable": own}
+
+
+def is_local(graph: object) -> TypeIs[Pregel[Any, Any, Any, Any]]:
+    """Return whether a graph is in this process."""
+    return isinstance(graph, Pregel)
+
+
+def is_remote(graph: object) -> bool:
+    """Return whether a graph is on a server."""
+    return not isinstance(graph, Pregel | BaseCheckpointSaver)
+
+
+def saver_of(source: object) -> BaseCheckpointSaver[Any] | None:
+    """Return `source` if it is a checkpointer, or the checkpointer of a local graph, or None."""
+    saver: Any = cast("Any", source).checkpointer if is_local(source) else source
+    return cast("Any", saver) if isinstance(saver, BaseCheckpointSaver) else None
+
+
+def is_client(source: object) -> bool:
+    """Return whether an object is a LangGraph SDK client of a server, sync or async."""
+    return hasattr(source, "threads") and hasattr(source, "runs")
+
+
+def check_compiled(graph: Any) -> None:
+    """Raise if an object is not a compiled graph, such as its builder."""
+    if not hasattr(graph, "get_state"):
+        came = quoted_with_article(type(graph).__name__)
+        raise TypeError(f"`graph` is {came}: pass what `compile(checkpointer=…)` gives.")
+
+
+async def get_state(graph: Any, config: RunnableConfig) -> StateSnapshot:
+    """Return the state of a thread, as `graph.get_state` does.
+
+    The state is empty if a thread on a server has no checkpoint (its first run was rolled back).
+    """
+    try:
+        return await sync_or_async(graph.get_state, graph.aget_state, config)
+    except ValueError as error:
+        # A graph without a checkpointer may still get one from the config.
+        if not is_local(graph) or graph.checkpointer:
+            raise
+        raise ValueError(
+            "`graph` has no checkpointer, so none of its threads wait: pass what "
+            "`compile(checkpointer=…)` gives, with the checkpointer of the run that asked."
+        ) from error
+    except TypeError:
+        # `RemoteGraph` raises a `TypeError` for a graph or subgraph without a checkpoint.
+        if is_local(graph):
+            raise
+        if not await _is_empty(graph, config):
+            raise
+        return StateSnapshot({}, (), config, None, None, None, (), ())
+
+
+async def _is_empty(graph: Any, config: RunnableConfig) -> bool:
+    place = config.get("configurable", {})
+    state = await call(client_of(graph).threads.get_state, place["thread_id"])
+    return state["checkpoint"] is None
+
+
+def has_node_of(graph: Any, namespace: str) -> bool:
+    """Return whether a graph has the node that makes a call, or is the call's own graph.
+
+    A subgraph that a function invokes, or that is on a server, is not known, so it may have it.
+    """
+    for part in parts_of(namespace):
+        if not (part.is_task and is_local(graph)):
+            break
+        if part.name not in graph.nodes:
+            return False
+        graph = graph.nodes[part.name].bound
+    return not is_local(graph) or LOOP in graph.channels
+
+
+async def node_names(graph: Any) -> list[str]:
+    """Return the names of a graph's nodes, without LangGraph's `__start__` and `__end__`."""
+    if not is_local(graph):
+        graph = await sync_or_async(graph.get_graph, graph.aget_graph)
+    return [name for name in graph.nodes if not name.startswith("__")]
+
+
+def client_of(graph: Any) -> Any:
+    """Return the SDK client of a `RemoteGraph`, sync or async like the current run."""
+    kind = "sync_client" if is_sync() else "client"
+    client = getattr(graph, kind)
+    if client is None:
+        raise ValueError(f"`graph` has no `{kind}`: make the RemoteGraph with its `url`.")
+    return client
+
+
+async def update_state(
+    graph: Any, config: RunnableConfig, values: dict[str, Any] | None, as_node: str
+) -> None:
+    """Write into the state of a thread, as `graph.update_state` does."""
+    await sync_or_async(graph.update_state, graph.aupdate_state, config, values, as_node=as_node)
+
+
+async def invoke(graph: Any, given: Any, config: RunnableConfig, **options: Any) -> Any:
+    """Run a graph, as `graph.invoke` does, with a clear error if the thread has no checkpoint."""
+    try:
+        return await sync_or_async(graph.invoke, graph.ainvoke, given, config, **options)
+    except EmptyInputError as error:
+        if given is not None or not is_local(graph) or (await get_state(graph, config)).created_at:
+            raise
+        thread_id = config.get("configurable", {}).get("thread_id")
+        raise EmptyInputError(
+            f"thread {thread_id!r} has no checkpoint to continue from: start it with `invoke` "
+            "and an input, or look whether its id and the storage are the right ones."
+        ) from error

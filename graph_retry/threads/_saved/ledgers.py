@@ -1,0 +1,83 @@
+"""The ledgers of a thread's calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+
+from graph_retry._core.langgraph.kept import whole
+from graph_retry._core.state.attempts import ledgers_in, records_in
+from graph_retry._core.state.going_back import is_reopened
+from graph_retry._core.state.position import LOOP, loop_of
+from graph_retry.ledger import Ledger
+from graph_retry.threads._saved.reading import read_whole, reader_of
+from graph_retry.threads._saved.view import ThreadView
+
+_WAITS = {"review": True, "end": False}
+"""Whether a call waits for a person, by its next step. For other steps, it is not known."""
+
+
+async def read_ledgers(source: Any, config: RunnableConfig) -> list[Ledger]:
+    """Read the ledgers of a thread's calls; a ledger is empty if a server hides its call."""
+    return list(ledgers_of(await read_whole(source, config)))
+
+
+async def whole_ledgers(
+    source: Any, thread_id: str | None, ledgers: Sequence[Ledger]
+) -> list[Ledger]:
+    """Return a thread's ledgers with whole records, where their checkpoints can be read."""
+    made: list[Ledger] = []
+    for ledger in ledgers:
+        read = reader_of(source, thread_id, ledger.namespace)
+        made.append(replace(ledger, attempts=await whole(ledger.attempts, read)))
+    return made
+
+
+def ledgers_of(view: ThreadView) -> Iterator[Ledger]:
+    """Yield a ledger for each call, oldest first.
+
+    If a server hides a call's state, the ledger of the call is empty. Ledgers in the outermost
+    graph's state are included, because the checkpoints of their calls may be deleted. A reducer of
+    the user may collect the attempts of several calls in one list. Such a list is left out.
+    """
+    calls = sorted(view.calls(), key=lambda call: view.age(call[0]))
+    head, known = view.root and view.root.checkpoint["id"], list[list[str]]()
+    # A call that a fork continues is out of the line, unless its root shows that it is in the line.
+    continued = {
+        loop["continues"]
+        for namespace, values in calls
+        if view.line.get(view.root_of(namespace), True) and not is_reopened(loop := loop_of(values))
+    }
+    for namespace, values in calls:
+        root = view.root_of(namespace)
+        # A root checkpoint that was never saved (as under `durability="exit"`) cannot be forked.
+        current = view.line.get(root, namespace not in continued)
+        position: Any = values[LOOP] or {}
+        loop = loop_of(values)
+        if is_reopened(loop) and not current:
+            continue  # A rewind was refused in this fork, so the fork made no attempt.
+        waits, review = _WAITS.get(position.get("next", "")), loop["review"]
+        end = view.ended_unanswered.get(review["review_id"]) if review and waits else None
+        ended_by: Any = end.metadata.get("source") if end else ""
+        # A thread waits only for calls that were made from its newest checkpoint.
+        if waits and root not in ("", head):
+            waits = False if end else None
+        ledger = Ledger(records_in(values), namespace, root, current, waits, ended_by)
+        if ledger.attempts or values[LOOP] is None:
+            known.append(_keys(ledger))
+            yield ledger
+    for key, records in ledgers_in(view.values("")):
+        numbers = [record.get("number", 0) for record in records]
+        if numbers != sorted(set(numbers)):
+            continue
+        ledger = Ledger(records, f"state:{key}")
+        # A ledger in a node's input may end with an attempt that has not been made yet.
+        if _keys(ledger) not in known and records[-1]["status"] != "running":
+            yield ledger
+
+
+def _keys(ledger: Ledger) -> list[str]:
+    return [record["idempotency_key"] for record in ledger.attempts]

@@ -1,0 +1,123 @@
+"""Read the saved state of a thread: from a saver, through its graph, or from a server."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.types import Interrupt
+
+from graph_retry._core.ground.json import is_object
+from graph_retry._core.langgraph.checkpoints import (
+    list_checkpoints,
+    newest_checkpoint,
+    place_of,
+    unread,
+)
+from graph_retry._core.langgraph.kept import Reader, record_place, saved_at
+from graph_retry._core.langgraph.shown import namespace_in
+from graph_retry._core.state.namespaces import parts_of
+from graph_retry.records import KeptIn
+from graph_retry.threads._saved.graphs import (
+    get_state,
+    has_node_of,
+    is_local,
+    is_remote,
+    saver_of,
+    thread_of,
+)
+from graph_retry.threads._saved.view import Asked, ThreadView
+from graph_retry.threads._server.reading import read_history, read_shown_there, snapshot_at
+
+
+async def open_questions(graph: Any, config: RunnableConfig) -> list[Asked]:
+    """Read the questions of a thread that can be answered, in the order of LangGraph's tasks.
+
+    Raises:
+        ValueError: If an answer could not reach its call.
+    """
+    shown: Sequence[Interrupt] | None = None
+    if saver_of(graph) is not None:
+        # A saver does not know the order of the branches of a `Send`.
+        shown = (await get_state(graph, place_of(thread_of(config), ""))).interrupts
+    view = await read_shown(graph, config, shown)
+    return [asked for asked in view.asked() if asked.is_open]
+
+
+async def read_shown(
+    graph: Any, config: RunnableConfig, shown: Sequence[Interrupt] | None = None
+) -> ThreadView:
+    """Read a thread's shown questions, and the newest checkpoint of each call that asks one.
+
+    Raises:
+        ValueError: If an answer could not reach its call.
+    """
+    saver, thread_id = saver_of(graph), thread_of(config)
+    if saver is None:
+        return await read_shown_there(graph, config)
+    view = await read_newest(saver, thread_id, [""]) if shown is None else ThreadView(shown)
+    for _, value in view.questions:
+        namespace = namespace_in(value)
+        if _is_reachable(graph, namespace):
+            call = await newest_checkpoint(saver, thread_id, namespace)
+            view.add(call or unread(place_of(thread_id, namespace)))
+    return view
+
+
+def _is_reachable(graph: Any, namespace: str) -> bool:
+    """Return whether a graph has the node of a call.
+
+    Raises:
+        ValueError: If an outer graph has `checkpointer=False`, so that no answer reaches the call.
+    """
+    if not has_node_of(graph, namespace):
+        return False
+    for name, _ in parts_of(namespace)[:-1]:
+        node = graph.nodes.get(name) if is_local(graph) else None
+        graph = node and node.bound
+        if is_local(graph) and graph.checkpointer is False:
+            raise ValueError(
+                f"the graph in node `{name}` is compiled with `checkpointer=False`, so calls in it "
+                "start anew with each answer: compile it without that argument."
+            )
+    return True
+
+
+async def read_newest(
+    saver: BaseCheckpointSaver[Any], thread_id: str, namespaces: Collection[str]
+) -> ThreadView:
+    """Read the newest checkpoints of some namespaces."""
+    view = ThreadView()
+    for namespace in namespaces:
+        saved = await newest_checkpoint(saver, thread_id, namespace)
+        if saved is not None:
+            view.add(saved)
+    return view
+
+
+async def read_whole(source: Any, config: RunnableConfig) -> ThreadView:
+    """Read all checkpoints of a thread; from a server, all checkpoints that the server shows."""
+    saver = saver_of(source)
+    if saver is None:
+        return await read_history(source, config) if is_remote(source) else ThreadView()
+    view = ThreadView()
+    thread: RunnableConfig = {"configurable": {"thread_id": thread_of(config)}}
+    for saved in await list_checkpoints(saver, thread):
+        view.add(saved)
+    return view
+
+
+def reader_of(source: Any, thread_id: str | None, namespace: str) -> Reader:
+    """Return a function that reads the checkpoints of one call from any kind of source."""
+    namespace = "" if namespace.startswith("state:") else namespace
+    saver = saver_of(source)
+    if saver is not None:
+        return saved_at(saver, thread_id, namespace)
+
+    async def read(place: KeptIn) -> Mapping[str, Any] | None:
+        snapshot = await snapshot_at(source, record_place(thread_id, namespace, place))
+        return snapshot.values if snapshot and is_object(snapshot.values) else None
+
+    return read

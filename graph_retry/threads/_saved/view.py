@@ -1,0 +1,179 @@
+"""A view of a saved thread: its calls, its open questions, and its line of checkpoints.
+
+The caller adds checkpoints to the view, newest first within each namespace. For ledgers, add all
+checkpoints. For open questions, the newest checkpoint of each call that asked is enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from langgraph.checkpoint.base import CheckpointTuple
+from langgraph.types import Interrupt
+
+from graph_retry._core.langgraph.checkpoints import (
+    is_answered,
+    line_of,
+    namespace_of,
+    root_of,
+    unapplied_answer,
+    values_of,
+    writers_of,
+)
+from graph_retry._core.langgraph.shown import (
+    interventions,
+    namespace_in,
+    questions_of,
+    shown_at,
+)
+from graph_retry._core.state.namespaces import outermost
+from graph_retry._core.state.position import LOOP, is_open, loop_of
+
+
+class Asked(NamedTuple):
+    """A question that a thread shows, with the newest checkpoint of the call that asks it.
+
+    `value` is the value of the interrupt. `name` and `namespace` are those of the call.
+    """
+
+    interrupt_id: str
+    review_id: str
+    name: str
+    namespace: str
+    value: dict[str, Any]
+    call: CheckpointTuple
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the question can be answered.
+
+        LangGraph shows a question until its node ends. A shown question cannot be answered if its
+        answer is already saved, or if a crashed run has continued the call.
+        """
+        values = values_of(self.call)
+        may_wait = LOOP not in values or is_open(values, self.review_id)
+        return may_wait and not is_answered(self.call)
+
+    @property
+    def unapplied(self) -> dict[str, Any] | None:
+        """The answer that `resume` has saved and no run has applied yet, if there is one."""
+        return unapplied_answer(self.call, self.review_id)
+
+    @property
+    def is_saved(self) -> bool:
+        """Whether the call's checkpoint exists and can be read."""
+        return bool(self.call.checkpoint["id"])
+
+
+class ThreadView:
+    """The checkpoints of a thread that were read.
+
+    `newest` and `first` hold one checkpoint per namespace. `roots` holds the outermost graph's
+    checkpoints by id. `shown` holds the interrupts that the graph shows; without a graph they are
+    read from the outermost graph's newest checkpoint.
+    """
+
+    def __init__(self, shown: Sequence[Interrupt] | None = None) -> None:
+        self.newest: dict[str, CheckpointTuple] = {}
+        self.first: dict[str, CheckpointTuple] = {}
+        self.roots: dict[str, CheckpointTuple] = {}
+        self._shown = shown
+
+    def add(self, saved: CheckpointTuple) -> None:
+        """Add a checkpoint, which must be older than those already added for its namespace."""
+        namespace = namespace_of(saved)
+        self.newest.setdefault(namespace, saved)
+        self.first[namespace] = saved
+        if not namespace:
+            self.roots[saved.checkpoint["id"]] = saved
+
+    @property
+    def root(self) -> CheckpointTuple | None:
+        """The newest checkpoint of the outermost graph."""
+        return self.newest.get("")
+
+    @cached_property
+    def questions(self) -> list[tuple[Interrupt, dict[str, Any]]]:
+        """The interrupts that graph-retry raised and the thread shows.
+
+        LangGraph may show a question in a `@task` twice, so each review is listed once.
+        """
+        by_review: dict[str, tuple[Interrupt, dict[str, Any]]] = {}
+        shown = shown_at(self.root) if self._shown is None else interventions(self._shown)
+        for interrupt, value in shown:
+            by_review.setdefault(value["review_id"], (interrupt, value))
+        return list(by_review.values())
+
+    def asked(self) -> list[Asked]:
+        """List the questions that their calls asked at the calls' newest checkpoints."""
+        found: list[Asked] = []
+        for interrupt, value in self.questions:
+            namespace, asked_at = namespace_in(value), value.get("checkpoint_id")
+            call = self.newest.get(namespace)
+            newest = "" if call is None else call.checkpoint["id"]
+            if call is not None and (asked_at == newest or not (asked_at and newest)):
+                whose = value["review_id"], value["function_name"], namespace
+                found.append(Asked(interrupt.id, *whose, value, call))
+        return found
+
+    def values(self, namespace: str) -> dict[str, Any]:
+        """Return the newest state of a namespace; empty if no checkpoint of it was added."""
+        saved = self.newest.get(namespace)
+        return {} if saved is None else values_of(saved)
+
+    def calls(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield the namespace and the newest state of each call."""
+        for namespace in self.newest:
+            values = self.values(namespace)
+            if LOOP in values:
+                yield namespace, values
+
+    def waiting(self) -> dict[str, str]:
+        """Return the ids of the reviews for which calls wait, by the namespace of the call.
+
+        No call waits whose step the thread has left.
+        """
+        head = "" if self.root is None else self.root.checkpoint["id"]
+        return {
+            namespace: review["review_id"]
+            for namespace, values in self.calls()
+            if (review := loop_of(values)["review"]) and is_open(values, review["review_id"])
+            if not self.root_of(namespace) or head <= self.root_of(namespace)
+        }
+
+    @cached_property
+    def ended_unanswered(self) -> dict[str, CheckpointTuple]:
+        """The checkpoint of the input, update or fork that ended a review unanswered, by review id.
+
+        A fork that asks a review again has not ended it.
+        """
+        ended: dict[str, CheckpointTuple] = {}
+        asked = list[str]()
+        for _, root in sorted(self.roots.items()):
+            if root.metadata.get("source") != "loop":
+                ended |= dict.fromkeys(asked, root)
+            asked = [question.get("review_id", "") for question in questions_of(root)]
+            for review_id in asked:
+                ended.pop(review_id, None)
+        return ended
+
+    def root_of(self, namespace: str) -> str:
+        """Return the id of the outermost graph's checkpoint from which a namespace began."""
+        begun = self._begun_from.get(outermost(namespace).id)
+        return begun or root_of(self.newest[namespace])
+
+    @cached_property
+    def _begun_from(self) -> dict[str, str]:
+        """The id of the outermost graph's checkpoint beside which a task wrote, by task id."""
+        return {task: root for root, saved in self.roots.items() for task in writers_of(saved)}
+
+    def age(self, namespace: str) -> tuple[str, str]:
+        """Return the key that sorts namespaces by their first checkpoint."""
+        return self.first[namespace].checkpoint["id"], root_of(self.newest[namespace])
+
+    @cached_property
+    def line(self) -> dict[str, bool]:
+        """Whether each root, by its id, is in the thread's line; see `line_of`."""
+        return line_of(self.roots)

@@ -1,0 +1,238 @@
+"""Explain why a review cannot be answered: who answered it first, or which event ended it."""
+
+from __future__ import annotations
+
+from asyncio import CancelledError
+from collections.abc import Iterable, Mapping
+from operator import itemgetter
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.types import StateSnapshot
+
+from graph_retry._core.ground.functions.awaiting import sleep
+from graph_retry._core.ground.issues import literal
+from graph_retry._core.ground.json import is_object
+from graph_retry._core.langgraph.kept import whole
+from graph_retry._core.langgraph.lock import ThreadLock, pauses
+from graph_retry._core.langgraph.shown import intervention, namespace_in
+from graph_retry._core.review.deadline import EXPIRE
+from graph_retry._core.state.attempts import records_in
+from graph_retry._core.state.namespaces import parts_of
+from graph_retry._core.state.position import ANSWER, is_open, loop_of, review_id_of
+from graph_retry.errors import CallCancelled
+from graph_retry.records import Attempt
+from graph_retry.threads._saved.graphs import (
+    get_state,
+    has_node_of,
+    is_remote,
+    node_names,
+    thread_of,
+)
+from graph_retry.threads._saved.reading import read_whole, reader_of
+from graph_retry.threads._saved.view import ThreadView
+from graph_retry.threads._server.runs import RemoteRuns, is_error_of
+
+_ENDED_BY = {
+    "input": "a new run began, with another input,",
+    "fork": "the thread was run from an earlier checkpoint",
+    "update": "`update_state` changed the state around its call, which the next run makes anew,",
+}
+"""The event that ended an open review, by the `source` of the checkpoint after its question."""
+
+_CONTINUE = "`resume(graph, config)` without a decision"
+
+_UNTIL_NOTED_S = 10.0  # The seconds that a late answer waits until the first answer is saved.
+
+
+async def why_closed(
+    graph: Any, config: RunnableConfig, lock: ThreadLock | None, review_id: str | None
+) -> str:
+    """Return why a review is closed, and how a thread that nobody runs continues.
+
+    The `review_id` None stands for the thread's last review. This function may wait for some
+    seconds, because a question disappears before a run saves the answer.
+    """
+    at_rest, lengths, waited = lock is None, pauses(), 0.0
+    while True:
+        at_rest = at_rest or (lock is not None and await lock.try_acquire())
+        thread = await read_whole(graph, config)
+        why = (
+            await _event(graph, config, review_id, thread)
+            or _asked_again(thread, review_id)
+            or await _renamed(graph, config, thread)
+        )
+        if why is not None or at_rest or waited >= _UNTIL_NOTED_S:
+            break
+        pause = next(lengths)
+        await sleep(pause)
+        waited += pause
+    if why is None and at_rest:  # An active run may be about to ask.
+        why = "the thread has no run yet" if thread.root is None else _not_shown(thread, review_id)
+    why = why or "it was answered already, or never asked here"
+    state = await get_state(graph, config)
+    if other_question(state) or (at_rest and not thread.waiting()):
+        why = f"{why}. {_standing(state, _CONTINUE)}".rstrip(". ")
+    return why
+
+
+async def standing_of(graph: Any, config: RunnableConfig, how: str) -> str:
+    """Tell what a thread without an open review waits for, or how to continue it; see `_standing`.
+
+    A thread that waits in a node of another graph must not be continued with this graph.
+    """
+    elsewhere = await _renamed(graph, config, await read_whole(graph, config))
+    if elsewhere is not None:
+        return f"{elsewhere[0].upper()}{elsewhere[1:]}."
+    return _standing(await get_state(graph, config), how)
+
+
+def _standing(state: StateSnapshot, how: str) -> str:
+    """Tell what a thread waits for, or how to continue it by `how`; "" if the thread has ended."""
+    if other := other_question(state):
+        return f"The thread waits for {other}."
+    if not state.next:
+        return ""
+    for error in [str(task.error) for task in state.tasks if task.error]:
+        if error.startswith(CallCancelled.__name__):
+            return f"A person rejected the call, and so the run ended: {error}"
+        if error.startswith(CancelledError.__name__):
+            return f"The last run was interrupted: {how} continues from there."
+        return f"The last run ended with {error}: {how} tries again from there."
+    return f"It is being run, or was cut off on the way: {how} continues from there."
+
+
+async def closing_event(graph: Any, config: RunnableConfig, review_id: str | None = None) -> str:
+    """Return what closed a review: its answer with the author, an input, or an update; or "".
+
+    The `review_id` None stands for the thread's last review. A review that still waits, as in
+    another graph, is not closed.
+    """
+    thread = await read_whole(graph, config)
+    waiting = [name for name in thread.waiting().values() if review_id in (None, name)]
+    return "" if waiting else await _event(graph, config, review_id, thread) or ""
+
+
+async def _event(
+    graph: Any, config: RunnableConfig, review_id: str | None, thread: ThreadView
+) -> str | None:
+    """Return the answer, input or update that closed a review, with its time.
+
+    The result is None if the thread does not show it. A run may not have saved an answer yet.
+    """
+    events = [
+        (at, answered, f"{author} answered it at {at}")
+        for at, author, answered in await _answers(graph, config, thread)
+    ]
+    whose = "it" if review_id else "its last one"
+    for ended, end in thread.ended_unanswered.items():
+        at, how = end.checkpoint["ts"], _ENDED_BY[end.metadata.get("source", "")]
+        events.append((at, ended, f"nobody had answered {whose} when {how} at {at}"))
+    in_order = sorted(events, key=itemgetter(0))
+    found = [event for event in in_order if review_id in (None, event[1])]
+    return found[-1][2] if found else None
+
+
+async def answers_to(graph: Any, config: RunnableConfig, review_id: str) -> list[tuple[str, str]]:
+    """List the answers to a review that the thread shows, as (time, author), the first one first.
+
+    The author of a default decision is `system`.
+    """
+    answers = await _answers(graph, config, await read_whole(graph, config))
+    return sorted((at, author) for at, author, answered in answers if answered == review_id)
+
+
+async def _answers(
+    graph: Any, config: RunnableConfig, thread: ThreadView
+) -> list[tuple[str, str, str]]:
+    """List the answers in a thread, as (time, author, review id)."""
+    notes: list[tuple[str, str, str]] = []
+    for namespace, values in thread.calls():
+        written: Any = values.get(ANSWER)
+        if is_object(written):
+            value: Any = written["value"] if is_object(written["value"]) else {}
+            by = f"human:{value['by']}" if "by" in value else "human"
+            by = "system" if value.get("type") == EXPIRE else by
+            notes.append((written.get("at") or "", by, value.get("review_id", "")))
+        read = reader_of(graph, thread_of(config), namespace)
+        notes += _notes(await whole(records_in(values), read))
+    if is_remote(graph):
+        notes += await RemoteRuns(graph, config).answers()
+    return notes
+
+
+def _asked_again(thread: ThreadView, review_id: str | None) -> str | None:
+    """Return a sentence that names the newer review of the same attempt, if there is one."""
+    for _, values in thread.calls():
+        records, review = records_in(values), loop_of(values)["review"]
+        if not records or not review or not is_open(values, review["review_id"]):
+            continue
+        key = records[-1]["idempotency_key"]
+        if review_id in [review_id_of(key, round_) for round_ in range(1, review["round"])]:
+            return (
+                f"it is asked again as review {review['review_id']!r}: it was deferred "
+                "or assigned, or an answer to it was refused"
+            )
+    return None
+
+
+def _not_shown(thread: ThreadView, review_id: str | None) -> str | None:
+    """Explain that the thread does not show a waiting call (`asyncio.gather` shows only one)."""
+    if review_id not in thread.waiting().values():
+        return None
+    return (
+        "the thread does not show it yet: answer the open reviews, or continue the thread with "
+        "`resume(graph, config)`"
+    )
+
+
+async def _renamed(graph: Any, config: RunnableConfig, thread: ThreadView) -> str | None:
+    """Return a sentence about a call that waits in a node that the graph does not have, or None."""
+    waiting = thread.waiting()
+    if is_remote(graph):
+        values = map(intervention, await RemoteRuns(graph, config).questions())
+        waiting = {namespace_in(value): value["review_id"] for value in values if value}
+    nodes = await node_names(graph) if waiting else []
+    for namespace, review_id in waiting.items():
+        path = [part.name for part in parts_of(namespace) if part.is_task]
+        if path and not (path[0] in nodes and has_node_of(graph, namespace)):
+            known = ", ".join(f"`{name}`" for name in nodes)
+            return (
+                f"review {review_id!r} waits in node `{' > '.join(path)}`, whose call the graph "
+                f"does not make (its nodes are {known}): name the graph that asked, or give the "
+                "node its old graph or its old name back"
+            )
+    return None
+
+
+def other_question(state: StateSnapshot) -> str:
+    """Describe an interrupt that is not a review, such as an approval of LangChain's middleware.
+
+    The text also names the way to answer the interrupt. It is empty without such an interrupt.
+    """
+    for question in state.interrupts:
+        if intervention(question.value) is None:
+            value: Any = question.value if is_object(question.value) else {}
+            requests: list[Any] = value.get("action_requests") or [question.value]
+            names = [item.get("name", item) if is_object(item) else item for item in requests]
+            asked = ", ".join(literal(name, 80) for name in names[:5])
+            return (
+                f"an interrupt of another kind ({asked}), which is answered with LangGraph's "
+                "`Command(resume=…)`"
+            )
+    return ""
+
+
+def _notes(attempts: list[Attempt]) -> list[tuple[str, str, str]]:
+    """List the decisions in a ledger, as (time, author, review id)."""
+    decisions = [attempt["decision"] for attempt in attempts]
+    return [(note["at"], note["author"], note.get("review_id", "")) for note in decisions if note]
+
+
+def is_rejection(error: Exception, decisions: Iterable[Mapping[str, Any]]) -> bool:
+    """Return whether an error of `resume` only says that a decision has rejected its call.
+
+    The run of a rejected call may end with `CallCancelled`.
+    """
+    rejects = any(decision["type"] == "reject" for decision in decisions)
+    return rejects and is_error_of(CallCancelled, error)

@@ -1,0 +1,217 @@
+"""List the reviews that wait on a LangGraph server, through `langgraph_sdk`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import partial
+from itertools import count
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.pregel.remote import RemoteGraph
+from langgraph_sdk.client import LangGraphClient, SyncLangGraphClient
+
+from graph_retry._core.ground.functions.calling import call, is_async
+from graph_retry._core.langgraph.shown import intervention, namespace_in
+from graph_retry._core.review.review import parts_of
+from graph_retry.threads._reviews import PendingReview, newest_first, open_reviews
+from graph_retry.threads._saved.graphs import get_state, on_thread
+from graph_retry.threads._server.runs import http_status, listed_questions
+
+_PAGE = 100
+"""Threads asked for at a time."""
+
+_IDLE_PAGE = 1_000
+"""The page size for a first search of idle threads, most of which are finished."""
+
+_ALL_IDLE_AGAIN_S = 600.0
+"""Seconds after which a client searches all idle threads again, even unchanged ones."""
+
+_CLOCKS = timedelta(seconds=10)
+"""How far the clocks of a server's processes may be apart."""
+
+_FRESH_S = 1.0
+"""The most seconds from a run's last question to the end of the run.
+
+If a thread changed later, another run was cancelled, and the thread may show answered questions.
+"""
+
+_FIELDS = (  # The state of the threads is not requested.
+    *("thread_id", "metadata", "status", "updated_at", "state_updated_at", "interrupts"),
+)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class _IdleThreads:
+    """The idle threads with questions that a client has found, and the time of the last change.
+
+    If somebody cancels a run before it begins, its thread becomes idle, even if the thread waits
+    for a person. A search cannot tell such a thread from a finished one, but the cancellation
+    changes the thread's `updated_at`. Therefore a client searches all idle threads once in a while,
+    and otherwise only the idle threads that have changed.
+    """
+
+    all_read_at: float
+    last_change: str = ""
+    asking: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def known_until(self) -> str:
+        """The time after which a changed thread must be read again; empty before the first read."""
+        last = self.last_change
+        return (datetime.fromisoformat(last) - _CLOCKS).isoformat() if last else ""
+
+
+_known_idle: WeakKeyDictionary[Any, _IdleThreads] = WeakKeyDictionary()
+
+
+async def list_remote_reviews(
+    client: Any,
+    base: RunnableConfig,
+    *,
+    before: str | None,
+    limit: int | None,
+) -> list[PendingReview]:
+    """List the reviews of all threads that wait, with any status of these threads on the server.
+
+    A thread's questions are never newer than its last saved state. Threads are read in the order of
+    their last save, newest first. Reading stops once `limit` reviews are found and all other
+    threads were saved before the oldest of these reviews was asked.
+    """
+    waiting: dict[tuple[str, str], PendingReview] = {}
+
+    async def add(thread: Any) -> None:
+        reviews = await _reviews_of(client, base, thread)
+        waiting.update({(thread["thread_id"], each.interrupt_id): each for each in reviews})
+
+    def wanted_since() -> str:
+        """Return the time after which a review must have been asked; empty below the limit."""
+        newest = newest_first([*waiting.values()], before, limit)
+        return (newest[-1].asked_at or "") if newest and len(newest) == limit else ""
+
+    for status in ("busy", "interrupted", "error"):
+        search = _search(client, status, "state_updated_at", _PAGE)
+        for offset in count(0, _PAGE):
+            page: list[Any] = await call(partial(search, offset=offset))
+            for thread in page:
+                await add(thread)
+            if len(page) < _PAGE or _saved_at(page[-1]) < wanted_since():
+                break
+    for thread in await _asking_idle(client, wanted_since()):
+        if _saved_at(thread) >= wanted_since():
+            await add(thread)
+    return newest_first([*waiting.values()], before, limit)
+
+
+async def places_on(client: Any) -> list[tuple[RemoteGraph, RunnableConfig]]:
+    """List the threads of a server on which a graph has run, oldest first, each with its graph."""
+    places: list[tuple[RemoteGraph, RunnableConfig]] = []
+    fields, order = ("thread_id", "metadata"), {"sort_by": "created_at", "sort_order": "asc"}
+    search = partial(client.threads.search, select=fields, limit=_IDLE_PAGE, **order)
+    for offset in count(0, _IDLE_PAGE):
+        page: list[Any] = await call(partial(search, offset=offset))
+        ran = [thread for thread in page if "graph_id" in (thread["metadata"] or ())]
+        places += [_place(client, {}, thread) for thread in ran]
+        if len(page) < _IDLE_PAGE:
+            break
+    return places
+
+
+async def _asking_idle(client: Any, since: str) -> list[Any]:
+    """List the idle threads that show a question. Threads unchanged since `since` may be missing.
+
+    Pages overlap, because a thread may move to the page before. If another thread runs during the
+    listing, that thread leaves the list, and all later threads move up by one place.
+    """
+    now = time.monotonic()
+    is_kept = isinstance(client, LangGraphClient | SyncLangGraphClient)
+    known = _known_idle.get(client) if is_kept else None
+    if known is None or now - known.all_read_at >= _ALL_IDLE_AGAIN_S:
+        known = _IdleThreads(now)
+    asking, last_change = dict(known.asking), known.last_change
+    size = _PAGE if known.known_until else _IDLE_PAGE
+    search = _search(client, "idle", "updated_at", size)
+    for offset in count(0, size - size // 10):
+        page: list[Any] = await call(partial(search, offset=offset))
+        for thread in page:
+            last_change = max(last_change, thread["updated_at"])
+            asking.pop(thread["thread_id"], None)
+            if listed_questions(thread):
+                asking[thread["thread_id"]] = thread
+        if len(page) < size or page[-1]["updated_at"] < known.known_until:
+            if is_kept:
+                _known_idle[client] = _IdleThreads(known.all_read_at, last_change, asking)
+            break
+        if page[-1]["updated_at"] < since:
+            break
+    return list(asking.values())
+
+
+def _search(client: Any, status: str, by: str, size: int) -> Callable[..., Any]:
+    """Return a search for the threads with a status, sorted by the time `by`, newest first."""
+    order = {"sort_by": by, "sort_order": "desc"}
+    return partial(client.threads.search, status=status, select=_FIELDS, limit=size, **order)
+
+
+def _saved_at(thread: Any) -> str:
+    """Return a thread's `state_updated_at`, or its `updated_at` if the server has no other time."""
+    return str(thread.get("state_updated_at") or thread["updated_at"])
+
+
+async def _reviews_of(client: Any, base: RunnableConfig, thread: Any) -> list[PendingReview]:
+    """List the reviews of a thread. Its state is read if the listed questions are not reliable."""
+    status: str = thread["status"]
+    questions = listed_questions(thread)
+    asked = [value for question in questions if (value := intervention(question["value"]))]
+    if "graph_id" not in (thread.get("metadata") or ()) or (
+        status in ("interrupted", "idle") and not asked
+    ):
+        return []
+    graph, config = _place(client, base, thread)
+    if status != "interrupted" or not _is_fresh(thread, asked):
+        return await _if_served(open_reviews(graph, config), [])
+    shown: list[tuple[str, Any]] = [(each["id"], each["value"]) for each in questions]
+    if any("|" in namespace_in(value) for value in asked):
+        # The server may list only the last of several questions in one task.
+        state = await _if_served(get_state(graph, config), None)
+        shown = [(each.id, each.value) for each in state.interrupts] if state else shown
+    where: dict[str, Any] = {"graph": graph, "config": config}
+    return [
+        PendingReview(
+            interrupt_id=interrupt_id, **where, **parts_of(value, [], thread["thread_id"])
+        )
+        for interrupt_id, value in shown
+        if intervention(value)
+    ]
+
+
+def _is_fresh(thread: Any, asked: list[dict[str, Any]]) -> bool:
+    """Return whether the run that asked the thread's last question was the last run to end."""
+    last = max(value.get("asked_at") or "" for value in asked)
+    ended = datetime.fromisoformat(str(thread["updated_at"]))
+    return bool(last) and ended <= datetime.fromisoformat(last) + timedelta(seconds=_FRESH_S)
+
+
+def _place(client: Any, base: RunnableConfig, thread: Any) -> tuple[RemoteGraph, RunnableConfig]:
+    """Return the graph of a thread, with the assistant that ran the thread, and the config."""
+    twin: Any = {"client" if is_async(client.threads.search) else "sync_client": client}
+    metadata = thread["metadata"]
+    graph_id = metadata["graph_id"]
+    graph = RemoteGraph(metadata.get("assistant_id") or graph_id, name=graph_id, **twin)
+    return graph, on_thread(base, thread["thread_id"])
+
+
+async def _if_served(reading: Awaitable[T], otherwise: T) -> T:
+    """Return the result of `reading`, or `otherwise` if the server no longer has the graph."""
+    try:
+        return await reading
+    except Exception as error:
+        if http_status(error) != 404:
+            raise
+        return otherwise

@@ -1,0 +1,116 @@
+"""Read a thread on a server, which shows checkpoints one namespace at a time.
+
+A server cannot list the namespaces of a thread. A retry node and a subgraph are in the namespace of
+their task. The namespace of a function's call is in the call's question. After a rewind, the node
+has another task. In that task, the call's namespace has another task id and is otherwise the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.types import StateSnapshot
+
+from graph_retry._core.ground.functions.awaiting import collect
+from graph_retry._core.langgraph.checkpoints import as_saved, place_of, unread
+from graph_retry._core.langgraph.shown import interventions, namespace_in
+from graph_retry._core.state.namespaces import moved, task_namespace
+from graph_retry._core.state.position import LOOP
+from graph_retry.threads._saved.graphs import get_state, is_remote, thread_of
+from graph_retry.threads._saved.view import ThreadView
+from graph_retry.threads._server.runs import RemoteRuns, http_status
+
+_MOST_READ = 1_000
+"""Checkpoints of a graph that are looked at: as many as a server gives at once."""
+
+
+async def read_shown_there(graph: Any, config: RunnableConfig) -> ThreadView:
+    """Read the shown questions of a thread on a server."""
+    view = ThreadView(shown=(await get_state(graph, config)).interrupts)
+    answered: Collection[str] | None = None
+    for interrupt, value in view.questions:
+        place = place_of(thread_of(config), namespace_in(value))
+        snapshot = await snapshot_at(graph, place)
+        is_hidden = snapshot is None or not snapshot.created_at
+        # An older server hides the state of function calls, but lists the answered questions.
+        if is_hidden and answered is None and is_remote(graph):
+            answered = [name for _, _, name in await RemoteRuns(graph, config).answers()]
+        if not is_hidden or interrupt.id not in (answered or ()):
+            view.add(unread(place) if snapshot is None or is_hidden else as_saved(snapshot))
+    return view
+
+
+async def snapshot_at(server: Any, place: RunnableConfig) -> StateSnapshot | None:
+    """Read a checkpoint from a server; None if it is gone or hidden."""
+    try:
+        is_shown = is_remote(server) and hasattr(server, "get_state")
+        return await get_state(server, place) if is_shown else None
+    except Exception as error:
+        if http_status(error) not in (400, 404):
+            raise
+        return None
+
+
+async def read_history(graph: Any, config: RunnableConfig) -> ThreadView:
+    """Read a thread on a server, with the newest checkpoint of each call that it shows.
+
+    A server shows only those keys of a function call's state that the outermost graph's state has
+    as well. Older servers show no state of such a call.
+    """
+    history = _History(graph, thread_of(config))
+    await history.read_graph("")
+    return history.view
+
+
+class _History:
+    def __init__(self, graph: Any, thread_id: str | None) -> None:
+        self.view = ThreadView()
+        self._graph, self._thread_id = graph, thread_id
+
+    async def _read(self, namespace: str, limit: int) -> list[StateSnapshot]:
+        """Read the newest checkpoints of a namespace."""
+        read = (self._graph.get_state_history, self._graph.aget_state_history)
+        place = place_of(self._thread_id, namespace)
+        snapshots: list[StateSnapshot] = await collect(*read, place, limit=limit)
+        for snapshot in snapshots:
+            self.view.add(as_saved(snapshot))
+        return snapshots
+
+    async def _is_shown(self, namespace: str) -> bool:
+        """Read the newest checkpoint of a namespace; return whether the server shows one."""
+        try:
+            await self._read(namespace, 1)
+        except Exception as error:
+            if http_status(error) not in (400, 404):
+                raise
+        return namespace in self.view.newest
+
+    async def read_graph(self, namespace: str) -> None:
+        """Read the history of a graph, and of the retry nodes, subgraphs and calls in the graph."""
+        tasks = [
+            task
+            for snapshot in await self._read(namespace, _MOST_READ)
+            for task in snapshot.tasks
+            if not task.name.startswith("__")
+        ]
+        asked: dict[str, set[str]] = {}
+        for task in tasks:
+            shown = interventions(task.interrupts)
+            asked.setdefault(task.name, set()).update(namespace_in(value) for _, value in shown)
+        for task in tasks:
+            inner = task_namespace(namespace, task.name, task.id)
+            if task.state is None:
+                for call in sorted(asked[task.name]):
+                    here = moved(call, inner)
+                    if await self._is_shown(here) or call == here:
+                        self._note_call(here)
+            elif await self._is_shown(inner) and LOOP not in self.view.values(inner):
+                await self.read_graph(inner)
+
+    def _note_call(self, namespace: str) -> None:
+        """Record that a namespace is a function's call, even if the server hides its state."""
+        if namespace not in self.view.newest:
+            self.view.add(unread(place_of(self._thread_id, namespace)))
+        self.view.values(namespace).setdefault(LOOP, None)
