@@ -28,7 +28,7 @@ PERMISSIVE := tests/engine/test_answering.py tests/engine/test_plain_state.py \
   tests/history/test_exporting.py tests/reliability/test_storage_failures.py \
   tests/reliability/test_surroundings.py tests/threads/test_first_answer.py
 
-.PHONY: help install format lint types mypy pyright postgres chromium test long compat demo web studio bench crash \
+.PHONY: help install format lint types mypy pyright postgres chromium nginx test long compat demo web studio bench crash \
   races load docs site notebooks pictures
 
 help: ## list the commands
@@ -112,14 +112,24 @@ chromium:
 	  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium chromium-driver; \
 	fi
 
-test: lint types postgres chromium ## lint, types, and the short part of the tests (see tests/parts.py)
+# The page is tested behind a real proxy.
+nginx:
+	@if ! command -v nginx >/dev/null && [ ! -x /usr/sbin/nginx ]; then \
+	  if [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then \
+	    echo "The tests need nginx: install it first." >&2; exit 1; \
+	  fi; \
+	  apt-get update -qq; \
+	  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends nginx-light; \
+	fi
+
+test: lint types postgres chromium nginx ## lint, types, and the short part of the tests (see tests/parts.py)
 	LANGGRAPH_STRICT_MSGPACK=false $(PYTEST) -n 4 --part short $(PERMISSIVE)
 	$(PYTEST) -n 4 --part short --durations 10
 
-long: install postgres chromium ## the other part of the tests: every combination, and more random draws
+long: install postgres chromium nginx ## the other part of the tests: every combination, and more random draws
 	$(PYTEST) -n 3 --part long --durations 10
 
-compat: install postgres chromium ## the short part on the lowest and newest versions, oldest and newest Python
+compat: install postgres chromium nginx ## the short part on the lowest and newest versions, oldest and newest Python
 	.ci/compat
 
 demo: .venv/.demo $(if $(MODEL),.venv/.pip) ## review a failing model call in the terminal; MODEL=openai:... asks a real model

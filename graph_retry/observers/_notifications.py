@@ -78,13 +78,14 @@ class Links:
 
     Args:
         page: The URL at which the page is mounted, such as `https://example.org/reviews`.
-        secret: The secret that signs the links; at least 16 characters.
+        secret: The secret that signs the links: at least 16 random bytes, as
+            `secrets.token_urlsafe()` makes them. An obvious pattern is refused.
         expires_after: Seconds for which a link is valid (default: a week). A link is also invalid
             once its review is closed.
 
     Example:
         >>> from graph_retry.hooks import Review
-        >>> links = Links("https://example.org/reviews", secret="a long random text")
+        >>> links = Links("https://example.org/reviews", secret="a long random text of your own")
         >>> review = Review(
         ...     review_id="r1", function_name="read", attempt=1, params={}, failure=None
         ... )
@@ -204,7 +205,7 @@ class Email:
         password: The password to log in with.
 
     Example:
-        >>> links = Links("https://example.org/reviews", secret="a long random text")
+        >>> links = Links("https://example.org/reviews", secret="a long random text of your own")
         >>> notify = Email(links, "mail.example.org", "reviews@example.org", "ada@example.org")
     """
 
@@ -263,7 +264,7 @@ class Slack:
         webhook: The address of an incoming webhook. It is a secret: whoever has it can post.
 
     Example:
-        >>> links = Links("https://example.org/reviews", secret="a long random text")
+        >>> links = Links("https://example.org/reviews", secret="a long random text of your own")
         >>> notify = Slack(links, "https://hooks.slack.example/services/T0/B0/x")
     """
 
@@ -305,7 +306,7 @@ class Teams:
             secret: whoever has it can post.
 
     Example:
-        >>> links = Links("https://example.org/reviews", secret="a long random text")
+        >>> links = Links("https://example.org/reviews", secret="a long random text of your own")
         >>> notify = Teams(links, "https://example.logic.azure.com/workflows/x")
     """
 

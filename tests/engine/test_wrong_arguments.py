@@ -136,7 +136,7 @@ def entered(graph: Any, config: Any, **given: Any) -> None:
         pass
 
 
-LINKS = Links("https://example.org", secret="a long random text")
+LINKS = Links("https://example.org", secret="a long random text of your own")
 
 
 @pytest.mark.parametrize(

@@ -86,3 +86,8 @@ class Form(HTMLParser):
     def posted(self) -> list[tuple[str, tuple[None, str]]]:
         """Return the form as it is sent, for `files=` of a client: as multipart."""
         return [(name, (None, text)) for name, text in self.controls]
+
+
+def fields(**given: str) -> dict[str, tuple[None, str]]:
+    """Return fields as a browser's form sends them, for `files=` of a client."""
+    return {name: (None, text) for name, text in given.items()}

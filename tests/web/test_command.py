@@ -17,7 +17,7 @@ from graph_retry.desk.cli.app import app
 from graph_retry.desk.web import create_app
 from tests.dev_server import dev_server
 from tests.web.conftest import SAME_SITE
-from tests.web.forms import Form
+from tests.web.forms import Form, fields
 from tests.web.test_answers import opened, sent
 
 ROOT = Path(__file__).parent.parent.parent
@@ -27,7 +27,8 @@ OFFICE = [sys.executable, "-W", "error", "-m", "examples.reviews"]
 @contextlib.contextmanager
 def running(command, folder):
     """Start a command that serves the page; yields it once its address is printed, and that."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1", "COLUMNS": "200"}
+    state = {"XDG_STATE_HOME": str(folder / "state")} | dict(os.environ)
+    environment = {**state, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1", "COLUMNS": "200"}
     started = subprocess.Popen(
         command,
         cwd=folder,
@@ -103,7 +104,7 @@ def test_reviews_of_a_server_are_answered(tmp_path):
             assert "its output is valid" in sent(client, form).text
             assert client.get(address).status_code == 410
             form = Form(client.get("/history").text, "find")
-            page = client.post("/t", data={**dict(form.controls), "thread": thread}).text
+            page = client.post("/t", files=fields(thread=thread)).text
             assert "succeeded, 2 attempts" in page
             client.portal.call(source.aclose)
         state = server.threads.get_state(thread)["values"]

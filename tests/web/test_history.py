@@ -8,6 +8,7 @@ from graph_retry.desk.web import Access
 from graph_retry.desk.web.pages import past
 from graph_retry.desk.web.pages.past import figures_of, past_call
 from graph_retry.threads import attempts_of
+from tests.web.forms import fields
 from tests.web.test_answers import opened
 
 
@@ -55,7 +56,7 @@ def test_figures_are_read_again_when_somebody_asks(desk):
         desk.wait("t2")
         page = shown(client)
         assert ">1 call</span></h1>" in page
-        client.post("/history")
+        client.post("/history", files=fields(again=""))
         assert ">2 calls</span></h1>" in shown(client)
 
 
@@ -65,16 +66,16 @@ def test_a_threads_ledger_is_found_by_its_id_and_from_its_review(desk):
     resume(desk.graph, at("secret-thread"), comment("Count the ships."))
     with desk.client() as client:
         shown(client)
-        found = client.post("/t", data={"thread": " secret-thread "})
+        found = client.post("/t", files=fields(thread=" secret-thread "))
         assert "secret" not in str(found.url)
         assert "Attempt 2" in found.text
         assert "Then: comment" in found.text
         assert "waits for an answer" in found.text
         link = re.search(r'href="(/t/\w+)"', opened(client)[1])[1]
         assert client.get(link).text == found.text
-        assert client.post("/t", data={"thread": "no"}).status_code == 404
+        assert client.post("/t", files=fields(thread="no")).status_code == 404
         elsewhere = {"sec-fetch-site": "cross-site"}
-        refused = client.post("/t", data={"thread": "secret-thread"}, headers=elsewhere)
+        refused = client.post("/t", files=fields(thread="secret-thread"), headers=elsewhere)
         assert refused.status_code == 403
 
 
@@ -87,8 +88,8 @@ def test_a_tenant_sees_only_their_own_past(desk):
         page = shown(client)
         assert ">1 call</span></h1>" in page
         assert "umbrella" not in page
-        assert client.post("/t", data={"thread": "t0"}).status_code == 200
-        assert client.post("/t", data={"thread": "t1"}).status_code == 404
+        assert client.post("/t", files=fields(thread="t0")).status_code == 200
+        assert client.post("/t", files=fields(thread="t1")).status_code == 404
 
 
 def test_a_storage_that_fails_is_told_on_the_page(desk, monkeypatch):

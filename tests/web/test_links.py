@@ -141,7 +141,10 @@ def test_links_work_where_the_app_is_mounted(desk):
         ({"page": "example.org"}, "whole address"),
         ({"page": "https://example.org/a/?x=1"}, "such as 'https://example.org/a/l/…'"),
         ({"page": "https://example.org/a#b"}, "without `\\?` and `#`"),
-        ({"secret": "short"}, "`secret`: give a text of at least 16 characters; not .* 5 char"),
+        (
+            {"secret": "short"},
+            "`secret`: give a text of at least 16 random bytes, .* 5 char",
+        ),
         ({"expires_after": 0}, "seconds above 0"),
     ],
 )

@@ -23,7 +23,7 @@ def titles(client, **view):
     form = Form(client.get("/").text, "filter")
     for name, text in view.items():
         form.fill(name, text)
-    page = client.post(form.action, data=dict(form.controls)).text
+    page = client.post(form.action, files=form.posted()).text
     return re.findall(r'<span class="quiet">([\w-]+)</span></span>', page)
 
 

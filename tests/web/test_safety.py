@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 from graph_retry.desk.web import Access, create_app
 from graph_retry.desk.web.listing import View
 from tests.web.conftest import SAME_SITE
-from tests.web.forms import Form
+from tests.web.forms import Form, fields
 from tests.web.test_answers import opened, sent
 
 
@@ -36,10 +36,10 @@ def test_nobody_sees_anything_before_it_is_said_who_may(desk):
         ({"user": ""}, "`user`: give a text that is not empty or None; not ''"),
         (
             {"secret": ""},
-            "`secret`: give a text of at least 16 characters or None; not a text of 0",
+            "`secret`: give a text of at least 16 random bytes, .* or None; not a text of 0",
         ),
         ({"secret": "sesame"}, "`secret`: give .*; not a text of 6 characters"),
-        ({"secret": b"a long random text"}, "`secret`: give .*; not a `bytes`"),
+        ({"secret": b"a long random text of your own"}, "`secret`: give .*; not a `bytes`"),
     ],
 )
 def test_a_key_that_anybody_could_guess_is_refused_at_once(desk, options, told):
@@ -147,7 +147,7 @@ def test_a_form_from_elsewhere_is_refused(desk, headers, status):
         form.choose("reject")
         del client.headers["sec-fetch-site"]
         client.headers.update(headers)
-        assert client.post("/view", data={"order": "oldest"}).status_code == status
+        assert client.post("/view", files=fields(order="oldest")).status_code == status
         assert client.post(form.action, files=form.posted()).status_code == status
     assert len(desk.calls) == 1
 
@@ -218,7 +218,7 @@ def test_addresses_and_logs_tell_nothing(desk, caplog):
         address, page = opened(client)
         view = Form(client.get("/").text, "filter")
         view.fill("text", "secret-prompt")
-        client.post(view.action, data=dict(view.controls))
+        client.post(view.action, files=view.posted())
         form = Form(page)
         form.choose("approve")
         done = sent(client, form)

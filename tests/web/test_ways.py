@@ -66,7 +66,7 @@ def test_a_review_is_put_off_and_comes_back_when_it_is_asked_for(desk):
         assert "No review waits" in client.get("/").text
         view = Form(client.get("/").text, "filter")
         view.fill("order", "off")
-        page = client.post(view.action, data=dict(view.controls)).text
+        page = client.post(view.action, files=view.posted()).text
         assert "back in 59 minutes" in page
         form = Form(opened(client)[1])
         form.choose("approve")

@@ -132,6 +132,9 @@ class _FileLock:
         return bool(self._lock.is_locked)
 
     def _make_folder(self) -> None:
+        if self._folder.is_symlink():
+            # Whoever made the link would choose where the files of all locks are created.
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(self._folder))
         if self._folder.is_dir():
             return
         self._folder.mkdir(exist_ok=True)

@@ -16,8 +16,9 @@ from graph_retry.desk.web.pages.alike import answer_alike, outcomes
 from graph_retry.desk.web.pages.history import find_thread, history, thread
 from graph_retry.desk.web.pages.inbox import change_view, inbox
 from graph_retry.desk.web.pages.reviewing import outcome, review
+from graph_retry.desk.web.posted import BODY, NotAllowedError
 from graph_retry.desk.web.runs import Runs
-from graph_retry.desk.web.safety import Access, Authorize, Guard, Headers, NotAllowedError
+from graph_retry.desk.web.safety import Access, Authorize, Guard, Headers
 from graph_retry.desk.web.waiting import Waiting
 
 __all__ = ["Access", "create_app"]
@@ -35,7 +36,7 @@ def create_app(
     context: Any = None,
     title: str = "Reviews",
     secret: Secret | None = None,
-    max_body: int = 8_000_000,
+    max_body: int = BODY.most,
 ) -> Starlette:
     """Make an ASGI app with the pages on which people read and answer reviews.
 
@@ -54,8 +55,9 @@ def create_app(
         config: The config of the runs that answers start, as in `list_reviews`.
         context: LangGraph's `context` for these runs, as in `resume`.
         title: The heading of each page.
-        secret: The key of `graph_retry.observers.Links`, whose links the app then accepts; at
-            least 16 characters.
+        secret: The key of `graph_retry.observers.Links`, whose links the app then accepts: at
+            least 16 random bytes, as `secrets.token_urlsafe()` makes them. It also signs the
+            logins by `token`, which last a week. With a secret they survive another token.
         max_body: Maximum bytes of a posted form.
 
     Example:

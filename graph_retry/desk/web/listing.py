@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from graph_retry._core.review.deadline import is_expired
+from graph_retry.desk.web.posted import NotAllowedError, check_json
 from graph_retry.desk.web.rows import Row
 from graph_retry.desk.web.safety import Access
 from graph_retry.desk.web.waiting import Waiting
@@ -39,17 +40,19 @@ class View:
 
     def as_cookie(self) -> str:
         """Write the filters in characters that a cookie may contain."""
-        return json.dumps(asdict(self)).encode().hex()
+        return json.dumps(asdict(self), ensure_ascii=False).encode().hex()
 
 
 def view_of(cookie: str) -> View:
     """Read the filters from a cookie; an unreadable cookie means no filters."""
     try:
-        known = json.loads(bytes.fromhex(cookie))
+        written = bytes.fromhex(cookie).decode()
+        check_json(written)
+        known = json.loads(written)
         given = {
             name: str(known[name])[:200] for name in View.__dataclass_fields__ if name in known
         }
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, NotAllowedError):
         return View()
     return View(**given) if given.get("order", "newest") in ORDERS else View()
 
@@ -96,7 +99,7 @@ class Listings:
         which = (view, *sorted(access.labels.items()))
         made = self._made.get(which)
         if made is None or (made.until is not None and is_expired(made.until)):
-            seen = (row for row in self._waiting.rows.values() if access.sees(row.review))
+            seen = access.seen(self._waiting.rows.values())
             made = self._made[which] = make_listing(seen, view)
         return made
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
-from functools import wraps
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar, copy_context
+from functools import partial, wraps
 from pathlib import Path
-from typing import Any, Concatenate
+from typing import Any, Concatenate, TypeVar
+from weakref import WeakValueDictionary
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
@@ -19,24 +23,26 @@ from graph_retry.desk.web.forms.card import typed
 from graph_retry.desk.web.forms.fields import quoted, visible
 from graph_retry.desk.web.listing import Listings
 from graph_retry.desk.web.pages.past import Past
+from graph_retry.desk.web.posted import NotAllowedError, Posted, read_posted
 from graph_retry.desk.web.rows import thread_key
 from graph_retry.desk.web.runs import Missed, Runs
-from graph_retry.desk.web.safety import (
-    HEADERS,
-    Access,
-    Guard,
-    NotAllowedError,
-    bounded_form,
-    check_origin,
-)
+from graph_retry.desk.web.safety import HEADERS, Access, Guard, check_origin, review_of
 from graph_retry.desk.web.waiting import Waiting
 from graph_retry.desk.web.words import ago, answered, said, spoken, without_type
 from graph_retry.observers._notifications import key_of, kind_of, sentence_of
 
 HERE = Path(__file__).parent
 
-Posted = list[tuple[str, str]]
+SHORT = 100_000
+"""Maximum bytes of a form that answers nothing."""
+
 Handler = Callable[Concatenate["Site", Request, Access, ...], Awaitable[Response]]
+T = TypeVar("T")
+
+WORKERS = 3
+"""Number of threads that work on posted forms, and number of those that render other pages."""
+
+_viewer: ContextVar[Access] = ContextVar("the user for whom a page is rendered")
 
 
 class Site:
@@ -50,6 +56,10 @@ class Site:
         self.past, self.listings = Past(waiting), Listings(waiting)
         self._title, self.is_read_only, self._max_body = title, is_read_only, max_body
         self._templates, self._process = environment(), secrets.token_hex(4)
+        self._workers = {
+            is_form: ThreadPoolExecutor(WORKERS, "graph-retry-web") for is_form in (True, False)
+        }
+        self._turns: WeakValueDictionary[str | None, asyncio.Lock] = WeakValueDictionary()
 
     def answers(self, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
         """Make an endpoint from a handler, which checks access first.
@@ -62,7 +72,12 @@ class Site:
         async def endpoint(request: Request) -> Response:
             if (home := self.guard.logged_in(request)) is not None:
                 return home
-            access = await self.guard.access(request)
+            try:
+                access = await self.guard.access(request)
+            except NotAllowedError:
+                if (again := _from_here(request)) is None:
+                    raise
+                return HTMLResponse(again, 401)
             since = request.query_params.get("since")
             if since is not None and not await self._has_news(since):
                 return Response(status_code=204)
@@ -82,10 +97,32 @@ class Site:
             return False
         return since != self.version
 
-    async def form(self, request: Request, most: int | None = None) -> Posted:
-        """Read a posted form, and check that one of our pages sent it."""
+    async def form(self, request: Request, access: Access, *, answers: bool = False) -> Posted:
+        """Read a posted form. Who may send it is checked before the first byte is read.
+
+        `answers` means that the form answers reviews.
+
+        Raises:
+            NotAllowedError: If the user may not send it, or it is not one of our forms.
+        """
         check_origin(request)
-        return await bounded_form(request, most or self._max_body)
+        if answers and not self.can_answer(access):
+            raise NotAllowedError(403, "You can read this review, but not answer it.")
+        most = self._max_body if answers else min(self._max_body, SHORT)
+        return await read_posted(request, most, partial(self.work, request))
+
+    async def work(self, request: Request, function: Callable[..., T], *args: Any) -> T:
+        """Call a function that may take long in a thread, so that the event loop is never held.
+
+        The work on a posted form has threads of its own.
+        """
+        workers = self._workers[request.method == "POST"]
+        call = partial(copy_context().run, function, *args)
+        return await asyncio.get_running_loop().run_in_executor(workers, call)
+
+    def turn(self, access: Access) -> asyncio.Lock:
+        """Return the lock that lets the forms of a user be worked on one after the other."""
+        return self._turns.setdefault(access.user, asyncio.Lock())
 
     def can_answer(self, access: Access) -> bool:
         """Return whether this user may answer reviews in this app."""
@@ -94,17 +131,17 @@ class Site:
     async def refused(self, request: Request, error: Exception) -> Response:
         """Return the page for a request that is not allowed."""
         status = error.status if isinstance(error, NotAllowedError) else 403
-        return self.message(request, status, "That is not possible.", str(error))
+        return await self.message(request, status, "That is not possible.", str(error))
 
     async def not_found(self, request: Request, error: Exception) -> Response:
         """Return the page for an unknown address."""
         del error
-        return self.message(request, 404, "There is no such page.", "Go back to the list.")
+        return await self.message(request, 404, "There is no such page.", "Go back to the list.")
 
     async def failed(self, request: Request, error: Exception) -> Response:
         """Return the page for an unexpected error; the server's log has the details."""
         text = f"{type(error).__name__}: the log of the server has the details."
-        page = self.message(request, 500, "This page failed.", text)
+        page = await self.message(request, 500, "This page failed.", text)
         page.headers.update(HEADERS)  # Starlette makes this page outside of our middleware.
         return page
 
@@ -112,29 +149,30 @@ class Site:
         """Return the page for reviews that are no longer open, with the input for them."""
         path_key = request.path_params["key"]
         keys = dict.fromkeys([path_key, *(key for name, key in form or [] if name == "review")])
-        missed = [await self.missed(key, access, form or []) for key in keys]
+        missed = [await self.missed(request, key, access, form or []) for key in keys]
         review = self.waiting.closed(path_key, access)
         thread = await self.waiting.of_thread(review) if review and review.graph else []
-        return self.message(
+        return await self.message(
             request, 410,
             "This review is closed." if len(missed) == 1 else "These reviews are closed.",
             "An answer here changes nothing.", access,
-            following=list(filter(access.sees, thread)), missed=missed,
+            following=access.seen(thread), missed=missed,
         )  # fmt: skip
 
-    async def missed(self, key: str, access: Access, form: Posted) -> Missed:
+    async def missed(self, request: Request, key: str, access: Access, form: Posted) -> Missed:
         """Tell who closed a review before the answer in `form`, or that the review has changed."""
+        kept = await self.work(request, typed, form, key)
         found = (await self.waiting.find(key, access))[:1]
         again = found[0] if found else await self.waiting.asked_again(key, access)
         if again is not None:
             why = "It has changed since you opened it."
-            return Missed(why, again, typed(form, key), key_of(again))
+            return Missed(why, again, kept, key_of(again))
         review = self.waiting.closed(key, access)
         answers = await self.waiting.answers(review) if review else []
         why = answered(*answers[0]) if answers else "Somebody answered it, or it expired."
-        return Missed(why, review, typed(form, key))
+        return Missed(why, review, kept)
 
-    def message(
+    async def message(
         self, request: Request, status: int, title: str, text: str, access: Access | None = None,
         *, following: Sequence[PendingReview] = (), missed: Sequence[Missed] = (),
     ) -> Response:  # fmt: skip
@@ -142,31 +180,56 @@ class Site:
 
         It lists the `missed` reviews with the input for them.
         """
-        return self.page(
+        return await self.page(
             request, access or Access(may_decide=False), "message.html", status,
             heading=title, text=text, is_known=access is not None, following=following,
             missed=missed,
         )  # fmt: skip
 
-    def page(
+    async def page(
         self, request: Request, access: Access, template: str, status: int = 200, **shown: Any
     ) -> Response:
-        """Render a template as a page."""
-        text = self._templates.get_template(template).render(
+        """Render a template as a page.
+
+        Raises:
+            NotAllowedError: If it would show a review that the user may not see.
+        """
+        about = {
             **shown,
-            root=root_of(request),
-            here=request.url.path,
-            title=self._title,
-            access=access,
-            version=self.version,
-            is_read_only=self.is_read_only,
+            "root": root_of(request),
+            "here": request.url.path,
+            "title": self._title,
+            "access": access,
+            "version": self.version,
+            "is_read_only": self.is_read_only,
+        }
+        return HTMLResponse(
+            await self.work(request, self._rendered, template, access, about), status
         )
-        return HTMLResponse(text, status)
+
+    def _rendered(self, template: str, access: Access, about: dict[str, Any]) -> str:
+        _viewer.set(access)
+        return self._templates.get_template(template).render(about)
+
+
+class _Guarded(Environment):
+    """A template environment in which a template can read only reviews that the user may see."""
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        """Return an attribute for a template."""
+        return super().getattr(_checked(obj), attribute)
+
+
+def _checked(value: T) -> T:
+    about = review_of(value)
+    if about is not None and not _viewer.get().sees(about):
+        raise NotAllowedError(404, "This page would show a review that you may not see.")
+    return value
 
 
 def environment() -> Environment:
     """Return the template environment, which escapes values and shows invisible characters."""
-    made = Environment(
+    made = _Guarded(
         loader=FileSystemLoader(HERE / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -174,15 +237,33 @@ def environment() -> Environment:
         lstrip_blocks=True,
         finalize=_shown,
     )
-    functions = ago, counted, in_words, key_of, kind_of, said, sentence_of, thread_key
+    functions = ago, counted, in_words, said, thread_key
+    of_reviews = key_of, kind_of, sentence_of
     known: Any = {function.__name__: function for function in functions}
+    known |= {function.__name__: _of_seen(function) for function in of_reviews}
     made.globals.update(known)
     made.filters.update(quoted=quoted, spoken=spoken, without_type=without_type)
     return made
 
 
+def _of_seen(function: Callable[[Any], T]) -> Callable[[Any], T]:
+    return lambda review: function(_checked(review))
+
+
 def _shown(value: Any) -> Any:
     return value if isinstance(value, Markup) else visible(value)
+
+
+def _from_here(request: Request) -> str | None:
+    """Return a page that opens the same address again, if another site has opened it.
+
+    A link on another site brings no cookies, but a link on this page does.
+    """
+    is_elsewhere = request.headers.get("sec-fetch-site") == "cross-site"
+    if request.method != "GET" or not is_elsewhere or "from" in request.query_params:
+        return None
+    again = escape(f"{request.url.path}?{request.url.query}&from=here")
+    return f'<meta http-equiv="refresh" content="0;url={again}"><p>One moment …'
 
 
 def root_of(request: Request) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from langgraph.errors import GraphBubbleUp
 
 from graph_retry.answering import PendingReview
+from graph_retry.desk.web.rows import row_of
 from graph_retry.desk.web.waiting import Waiting
 from graph_retry.desk.web.words import said
 from graph_retry.errors import AnswerRefused, StaleDecision
@@ -19,6 +20,9 @@ from graph_retry.threads._saved.why_closed import is_rejection
 
 KEPT = 1_000
 """Number of sent forms whose outcomes are kept."""
+
+KEPT_CHARACTERS = 20_000_000
+"""Number of characters of kept forms and outputs. The oldest outcomes beyond it are forgotten."""
 
 SOON_S = 1.5
 """Seconds that a page waits for outcomes, before the page shows that the run takes longer."""
@@ -63,12 +67,17 @@ class Run:
     """The answers to the reviews of one thread.
 
     `decisions` maps review ids to decisions. `told` is the outcome, which is None while the thread
-    runs.
+    runs. `asked` maps the namespaces of the calls to the keys of their reviews.
     """
 
     reviews: list[PendingReview]
     decisions: dict[str, Any]
     told: Outcome | None = None
+    asked: dict[str, str] = field(default_factory=dict[str, str])
+
+    def __post_init__(self) -> None:
+        """Remember the reviews by their calls."""
+        self.asked |= {review.namespace: key_of(review) for review in self.reviews}
 
 
 @dataclass(frozen=True)
@@ -97,6 +106,22 @@ class Sent:
     missed: Sequence[Missed] = ()
     task: asyncio.Future[Any] | None = None
 
+    @property
+    def size(self) -> int:
+        """The number of characters that are kept: of the form's fields, and of the outputs."""
+        outputs = sum(len(run.told.output) for run in self.runs if run.told)
+        return outputs + sum(len(name) + len(text) for name, text in self.posted)
+
+    def shorten(self) -> None:
+        """Keep what the page of the outcome shows: the form only if an answer was not applied."""
+        if not self.missed and not any(run.told and run.told.not_applied for run in self.runs):
+            self.posted = ()
+        for run in self.runs:
+            run.decisions = dict.fromkeys(run.decisions)
+            run.reviews = [row_of(review).review for review in run.reviews]
+            if run.told:
+                run.told.following = [row_of(review).review for review in run.told.following]
+
     async def wait(self, seconds: float) -> bool:
         """Wait up to some seconds for the outcomes; return whether all are known."""
         if self.task is not None:
@@ -124,16 +149,26 @@ class Runs:
     def start(self, name: str, sent: Sent) -> None:
         """Start to apply the answers of a form, for a few threads at a time."""
         self._sent[name] = sent
-        for old in list(self._sent)[:-KEPT]:
-            if all(run.told for run in self._sent[old].runs):
-                del self._sent[old]
         gate = asyncio.Semaphore(AT_ONCE)
 
         async def in_turn(run: Run) -> None:
             async with gate:
                 run.told = await self._apply(run)
 
-        sent.task = asyncio.gather(*map(in_turn, sent.runs))
+        async def all_of_them() -> None:
+            await asyncio.gather(*map(in_turn, sent.runs))
+            sent.shorten()
+            self._forget()
+
+        sent.task = asyncio.ensure_future(all_of_them())
+
+    def _forget(self) -> None:
+        done = [name for name, sent in self._sent.items() if all(run.told for run in sent.runs)]
+        characters = sum(sent.size for sent in self._sent.values())
+        for name in done[:-1]:
+            if len(self._sent) <= KEPT and characters <= KEPT_CHARACTERS:
+                break
+            characters -= self._sent.pop(name).size
 
     async def _apply(self, run: Run) -> Outcome:
         """Resume the thread with the answers, and return the outcome, which may be an error."""
@@ -168,12 +203,11 @@ class Runs:
         for review in run.reviews:
             if key_of(review) not in open_keys:
                 self._waiting.drop(key_of(review))
-        if outcome.problem:
-            calls = {review.namespace for review in run.reviews}
-            if calls.isdisjoint(review.namespace for review in outcome.following):
-                # Somebody else has answered the review meanwhile.
-                lost = outcome.not_applied
-                return Outcome("This review is closed.", outcome.problem, "plain", not_applied=lost)
+        now = {review.namespace for review in outcome.following}
+        if outcome.problem and now.isdisjoint(run.asked):
+            # Somebody else has answered the review meanwhile.
+            lost = outcome.not_applied
+            return Outcome("This review is closed.", outcome.problem, "plain", not_applied=lost)
         return outcome
 
     async def _told(self, run: Run) -> Outcome:

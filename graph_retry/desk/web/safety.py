@@ -1,15 +1,16 @@
-"""The security of the pages: access, cookies, the origin of forms, size limits and headers."""
+"""The security of the pages: access, logins, cookies, the origin of forms, and headers."""
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import hmac
 import inspect
 import secrets
+import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
-from urllib.parse import urlsplit
+from typing import Any, TypeVar
 
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
@@ -18,10 +19,16 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from graph_retry._core.ground.functions.arguments import checked
 from graph_retry._core.review.review import Review
-from graph_retry.observers._notifications import key_of, read_link, sign
+from graph_retry.desk.web.posted import COOKIE, NotAllowedError
+from graph_retry.observers._notifications import Link, key_of, read_link, sign
 
-TOKEN_COOKIE = "graph-retry-token"  # noqa: S105 - a name
+T = TypeVar("T")
+
+SESSION_COOKIE = "graph-retry-session"
 LINK_COOKIE = "graph-retry-link"
+
+SESSION_S = 7 * 86_400
+"""Seconds that a login lasts."""
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -57,12 +64,26 @@ class Access:
     def sees(self, review: Review) -> bool:
         """Return whether the user may see a review."""
         is_named = self.key is None or self.key == key_of(review)
-        return is_named and self.labels.items() <= review.labels.items()
+        return is_named and self.has(review.labels)
+
+    def has(self, labels: Mapping[str, str]) -> bool:
+        """Return whether the user may see calls with these labels."""
+        return self.labels.items() <= labels.items()
+
+    def seen(self, found: Iterable[T]) -> list[T]:
+        """Filter reviews, and rows or other records about reviews: keep those the user may see."""
+        return [each for each in found if (about := review_of(each)) is None or self.sees(about)]
 
     @property
     def signed(self) -> dict[str, str]:
         """The keys `channel` and `by`, which are added to each decision from the page."""
         return {"channel": "web"} | ({"by": self.user} if self.user else {})
+
+
+def review_of(value: Any) -> Review | None:
+    """Return the review that a record is about, or the review itself; None for other values."""
+    about = value if isinstance(value, Review) else getattr(value, "review", None)
+    return about if isinstance(about, Review) else None
 
 
 Authorize = Callable[[Request], Access | str | Awaitable[Access | str | None] | None]
@@ -71,22 +92,15 @@ Authorize = Callable[[Request], Access | str | Awaitable[Access | str | None] | 
 It returns an `Access`, a user's name, or None for a user who may see nothing."""
 
 
-class NotAllowedError(Exception):
-    """A request is refused; the message tells the user what to do."""
-
-    def __init__(self, status: int, why: str) -> None:
-        super().__init__(why)
-        self.status = status
-
-
 class Guard:
     """Identifies the sender of each request.
 
     Args:
         authorize: Identifies the sender. If None, the surrounding app's authentication does it.
-        token: The text that gives access, first in an address and then in a cookie.
+        token: The text that gives access in an address. A random session in a cookie follows it.
         user: The name of the user who comes with the token.
-        secret: The key that signs the links to single reviews.
+        secret: The key that signs sessions, and links to single reviews. Without it, another token
+            ends all sessions, and a restart of the app ends all links.
     """
 
     def __init__(
@@ -94,6 +108,7 @@ class Guard:
     ) -> None:
         self._authorize, self._token, self._user = authorize, token, user
         self._secret = secret.encode() if secret else secrets.token_bytes(32)
+        self._signs = (secret or token or secrets.token_hex(32)).encode()
 
     async def access(self, request: Request) -> Access:
         """Return the access of the sender of a request.
@@ -104,15 +119,14 @@ class Guard:
         try:
             return await self._logged_in(request)
         except NotAllowedError:
-            link = read_link(request.cookies.get(LINK_COOKIE, ""), self._secret)
+            link = self._link(request)
             if link is None or link.key != request.path_params.get("key"):
                 raise
             return Access(link.to, key=link.key)
 
     async def _logged_in(self, request: Request) -> Access:
         if self._token is not None:
-            given = request.cookies.get(TOKEN_COOKIE, "")
-            if hmac.compare_digest(given.encode(), self._cookie(self._token).encode()):
+            if self._is_session(request, cookie_of(request, SESSION_COOKIE)):
                 return Access(self._user)
             raise NotAllowedError(401, "Open the address that was printed when this was started.")
         if self._authorize is not None:
@@ -132,15 +146,34 @@ class Guard:
             raise NotAllowedError(401, "Log in first.")
         return Access(str(user.display_name))
 
+    def _session(self, request: Request) -> str:
+        """Make a session that no other session equals, for this app at this port and this user."""
+        known = f"{secrets.token_urlsafe(24)}.{int(time.time()) + SESSION_S}"
+        return f"{known}.{self._mark(request, known)}"
+
+    def _is_session(self, request: Request, given: str) -> bool:
+        known, _, mark = given.rpartition(".")
+        if not hmac.compare_digest(mark.encode(), self._mark(request, known).encode()):
+            return False
+        return time.time() < int(known.rpartition(".")[2])
+
+    def _mark(self, request: Request, known: str) -> str:
+        text = f"{named(request, SESSION_COOKIE)}\0{self._user}\0{known}"
+        mark = hmac.new(self._signs, f"session:{text}".encode(), hashlib.sha256).digest()
+        return base64.urlsafe_b64encode(mark).decode().rstrip("=")
+
+    def _link(self, request: Request) -> Link | None:
+        return read_link(cookie_of(request, LINK_COOKIE), self._secret)
+
     def logged_in(self, request: Request) -> RedirectResponse | None:
-        """Move the token from an address into a cookie, and redirect to the address without it."""
+        """Answer the token in an address with a session, and the address without the token."""
         given = request.query_params.get("token")
         if given is None or self._token is None or request.method != "GET":
             return None
         # An address that begins with two slashes would redirect to another host.
         home = RedirectResponse("/" + str(request.scope["path"]).lstrip("/\\"), 303)
         if hmac.compare_digest(given.encode(), self._token.encode()):
-            self.set_cookie(request, home, TOKEN_COOKIE, self._cookie(self._token))
+            self.set_cookie(request, home, SESSION_COOKIE, self._session(request))
         return home
 
     def by_link(self, request: Request) -> RedirectResponse:
@@ -160,7 +193,7 @@ class Guard:
 
     def follow(self, request: Request, response: Any, access: Access, keys: Iterable[str]) -> None:
         """Let the user of a review's link also see reviews that ask the same question again."""
-        link = read_link(request.cookies.get(LINK_COOKIE, ""), self._secret)
+        link = self._link(request)
         if access.key is None or link is None:
             return
         for key in keys:
@@ -171,34 +204,52 @@ class Guard:
     def set_cookie(
         self, request: Request, response: Any, name: str, value: str, path: str = ""
     ) -> None:
-        """Set a cookie that scripts cannot read, and that forms of other sites do not send."""
+        """Set a cookie of this port, which no script reads, and no request of another site has."""
         response.set_cookie(
-            name, value, httponly=True, samesite="lax", secure=request.url.scheme == "https",
-            path=path or request.scope["root_path"] or "/",
+            named(request, name), value, httponly=True, samesite="strict",
+            secure=request.url.scheme == "https", path=path or request.scope["root_path"] or "/",
         )  # fmt: skip
 
-    def _cookie(self, token: str) -> str:
-        # The cookie holds a hash, because nobody should be able to read the token in a browser.
-        return hashlib.sha256(f"graph-retry:{token}".encode()).hexdigest()
+
+def named(request: Request, name: str) -> str:
+    """Return the name of a cookie with the port, because browsers share cookies between ports."""
+    try:
+        port = request.url.port
+    except ValueError:
+        raise NotAllowedError(400, "The header `Host` is not an address.") from None
+    return f"{name}-{port}" if port else name
+
+
+def cookie_of(request: Request, name: str) -> str:
+    """Return a cookie of this app, or "".
+
+    Raises:
+        NotAllowedError: If it is longer than any cookie of this app.
+    """
+    given = request.cookies.get(named(request, name), "")
+    COOKIE.check(len(given))
+    return given
 
 
 def check_origin(request: Request) -> None:
     """Check that a form comes from one of our pages, by headers that only a browser can set.
 
-    Browsers send `Sec-Fetch-Site` over HTTPS and to this machine. Elsewhere they send `Origin`.
+    Browsers send `Sec-Fetch-Site` over HTTPS and to this machine. Elsewhere they send `Origin`,
+    which has the scheme, the host and the port.
 
     Raises:
         NotAllowedError: If the form comes from anywhere else.
     """
     site = request.headers.get("sec-fetch-site")
-    sender = urlsplit(request.headers.get("origin", "")).netloc
+    sender = request.headers.get("origin")
     if site is None and sender:
-        site = "same-origin" if sender == request.headers.get("host") else "cross-site"
+        own = f"{request.url.scheme}://{request.headers.get('host')}"
+        site = "same-origin" if sender == own else "cross-site"
     if site not in ("same-origin", "none"):  # `none`: the person loaded a sent form again.
         raise NotAllowedError(
             403,
-            "This form came from another page: open the review here. Without HTTPS, a proxy must "
-            "pass on the header `Host`.",
+            "This form came from another page: open the review here. A proxy must pass on the "
+            "headers `Host` and `X-Forwarded-Proto`.",
         )
 
 
@@ -217,34 +268,3 @@ class Headers:
             await send(message)
 
         await self._app(scope, receive, with_headers)
-
-
-async def bounded_form(request: Request, most: int) -> list[tuple[str, str]]:
-    """Read a posted form of at most `most` bytes, without files.
-
-    Raises:
-        NotAllowedError: If the form is longer.
-    """
-    too_long = NotAllowedError(413, f"That is more than {most // 1_000_000:,} MB: send less.")
-    if int(request.headers.get("content-length") or 0) > most:
-        raise too_long
-    # The header may be missing or wrong, so the received bytes are counted as well.
-    seen, receive = 0, request.receive
-
-    async def counted() -> Message:
-        nonlocal seen
-        message = await receive()
-        seen += len(message.get("body", b""))
-        if seen > most:
-            raise too_long
-        return message
-
-    form = await Request(request.scope, counted).form(
-        max_files=0, max_fields=5_000, max_part_size=most
-    )
-    return [(name, text) for name, text in form.multi_items() if isinstance(text, str)]
-
-
-def text_of(form: list[tuple[str, str]], name: str) -> str:
-    """Return the last value of the field `name` in a posted form, or ""."""
-    return next((text for key, text in reversed(form) if key == name), "")

@@ -90,8 +90,7 @@ class Waiting:
         """List a review and then the reviews that are alike; an unknown review gives no list."""
         first = self.rows.get(key)
         rows = [row for row in self.rows.values() if first and row.alike == first.alike]
-        seen = [row for row in rows if access.sees(row.review)]
-        return sorted(seen, key=lambda row: row is not first)
+        return sorted(access.seen(rows), key=lambda row: row is not first)
 
     def in_thread(self, thread: str) -> list[Row]:
         """List the known open reviews of a thread, by the thread's key in addresses."""
@@ -116,7 +115,7 @@ class Waiting:
         if first and key not in map(key_of, found):
             # LangGraph shows some questions only after the earlier ones are answered.
             found += await self._read_one(key)
-        seen = sorted(filter(access.sees, found), key=lambda review: key_of(review) != key)
+        seen = sorted(access.seen(found), key=lambda review: key_of(review) != key)
         if key not in map(key_of, found):
             self.drop(key)
         return seen if seen and key_of(seen[0]) == key else []

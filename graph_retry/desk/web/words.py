@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from graph_retry._core.ground.json import pointer_parts
+from graph_retry._core.ground.json import is_array, is_object, pointer_parts
 from graph_retry._core.ground.wording import in_words, since
 
 
@@ -15,6 +15,26 @@ def said(value: Any) -> str:
     if isinstance(value, str):
         return value
     return json.dumps(value, indent=2, ensure_ascii=False, default=lambda unread: unread.text)
+
+
+def is_deeper(value: Any, most: int) -> bool:
+    """Return whether a JSON value has more than `most` levels of lists and objects.
+
+    Example:
+        >>> is_deeper([[1]], 2), is_deeper([[1]], 1)
+        (False, True)
+    """
+    level = [value]
+    for _ in range(most + 1):
+        level = [
+            part
+            for group in level
+            if is_array(group) or is_object(group)
+            for part in (group if is_array(group) else group.values())
+        ]
+        if not level:
+            return False
+    return True
 
 
 def ago(moment: str | None) -> str:

@@ -24,7 +24,8 @@ from graph_retry.desk.changed import edited_fields
 from graph_retry.desk.web.forms.fields import Field, Form, has_unread, read_form
 from graph_retry.desk.web.forms.marks import marked, word_diff
 from graph_retry.desk.web.forms.ways import NotYetError, Way, ways_of
-from graph_retry.desk.web.words import said
+from graph_retry.desk.web.posted import DEPTH
+from graph_retry.desk.web.words import is_deeper, said
 from graph_retry.ledger import Ledger
 from graph_retry.lossless._ground import identical
 from graph_retry.observers._notifications import key_of
@@ -256,11 +257,17 @@ def _control(which: str, made: Field, value: Any) -> Field:
 
 
 def first_value(review: Review, which: str) -> Any:
-    """Return the initial values of a form: the shown params, or the output that was read."""
+    """Return the initial values of a form: the shown params, or the output that was read.
+
+    The form of an output that is nested too deep to be sent begins empty.
+    """
     if which != "output":
         return {"params": review.shown, "choice": 1}.get(which, ABSENT)
-    read = output_read(review)
-    return ABSENT if read is ... else read
+    try:
+        read = output_read(review)
+    except RecursionError:
+        return ABSENT
+    return ABSENT if read is ... or is_deeper(read, DEPTH.most) else read
 
 
 def _typed(review: Review, which: str, within: Posted) -> Any:

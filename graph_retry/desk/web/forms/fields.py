@@ -29,8 +29,8 @@ from graph_retry.desk.web.forms.schema import ROLES, blank, branch_of, role_of, 
 from graph_retry.desk.web.words import said
 from graph_retry.lossless._ground import identical
 
-MAX_FIELDS = 400
-"""Maximum number of fields in a form. Any further value is shown as JSON."""
+MAX_FIELDS, MAX_LEVELS = 400, 20
+"""Maximum number and depth of the fields in a form. Any further value is shown as JSON."""
 
 _ALTERED = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069"
@@ -141,7 +141,7 @@ class Form:
         known = value is not ABSENT and value is not None
         branch = branch_of(found, value if known else ...)
         made = Field(
-            kind=self._kind(found, branch, value),
+            kind="json" if len(path) > MAX_LEVELS else self._kind(found, branch, value),
             name=quoted(pointer(path)),
             label=str(path[-1]) if path else "",
             hint=str(own.get("description") or branch.get("description") or "")[:500],

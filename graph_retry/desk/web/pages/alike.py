@@ -10,7 +10,9 @@ from __future__ import annotations
 import base64
 import json
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from starlette.requests import Request
@@ -19,12 +21,19 @@ from starlette.responses import RedirectResponse, Response
 from graph_retry._core.ground.json import ABSENT, digest
 from graph_retry._core.review.forms.foreseen import foreseen
 from graph_retry.answering import PendingReview
-from graph_retry.desk.web.forms.card import compared, decided, first_value, make_card, typed
+from graph_retry.desk.web.forms.card import Card, compared, decided, first_value, make_card, typed
 from graph_retry.desk.web.forms.carrying import carried
 from graph_retry.desk.web.forms.ways import NotYetError, Way
-from graph_retry.desk.web.page import Posted, Site, root_of
+from graph_retry.desk.web.page import Site, root_of
+from graph_retry.desk.web.posted import (
+    NotAllowedError,
+    Posted,
+    check_fields,
+    check_json,
+    text_of,
+)
 from graph_retry.desk.web.runs import SOON_S, Missed, Run, Sent
-from graph_retry.desk.web.safety import Access, NotAllowedError, text_of
+from graph_retry.desk.web.safety import Access
 from graph_retry.desk.web.words import said
 from graph_retry.observers._notifications import key_of
 
@@ -65,42 +74,53 @@ async def preview(
     site: Site, request: Request, access: Access, first: PendingReview, form: Posted
 ) -> Response:
     """Show the preview of one review's answer for each similar review."""
-    card = make_card(first, form)
-    way, decision = decided(card, form)
+    card, way, decision = await site.work(request, _asked, first, form)
     rows = site.waiting.alike(key_of(first), access)
     keys = [row.key for row in rows[:MOST]]
-    shown = await _previews(site, access, first, way, decision, keys)
-    return site.page(
+    make = partial(_preview, way, decision, first)
+    shown = await _previews(site, request, access, first, keys, make)
+    return await site.page(
         request, access, "alike.html",
         way=way, first=first, words=card.words.get(way.word, ""), previews=shown,
         more=max(0, len(rows) - MOST), answer=secrets.token_urlsafe(16), asked=_packed(form),
     )  # fmt: skip
 
 
+def _asked(first: PendingReview, form: Posted) -> tuple[Card, Way, dict[str, Any]]:
+    card = make_card(first, form)
+    return card, *decided(card, form)
+
+
 async def answer_alike(site: Site, request: Request, access: Access) -> Response:
     """Answer each ticked review, unless it has changed since its preview."""
-    form = await site.form(request)
-    if access.key is not None or not site.can_answer(access):
-        raise NotAllowedError(403, "You can read these reviews, but not answer them.")
+    if access.key is not None:
+        raise NotAllowedError(403, "You can answer one review, but not others like it.")
+    form = await site.form(request, access, answers=True)
+    async with site.turn(access):
+        return await _answered(site, request, access, form)
+
+
+async def _answered(site: Site, request: Request, access: Access, form: Posted) -> Response:
     key, name = request.path_params["key"], text_of(form, "answer")
     there = RedirectResponse(f"{root_of(request)}/r/{key}/alike/{name}", 303)
     if site.runs.get(name):  # The browser has sent this form twice.
         return there
-    asked = _unpacked(text_of(form, "asked"))
+    asked = await site.work(request, _unpacked, text_of(form, "asked"))
     found = await site.waiting.find(key, access)
     if not found:
         return await site.gone(request, access, asked)
     ticked = [text for part, text in form if part == "tick"]
     keys = [mark.partition(":")[0] for mark in ticked][:MOST]
-    way, decision = decided(make_card(found[0], asked), asked)
-    fresh = await _previews(site, access, found[0], way, decision, keys)
+    _, way, decision = await site.work(request, _asked, found[0], asked)
+    make = partial(_preview, way, decision, found[0])
+    fresh = await _previews(site, request, access, found[0], keys, make)
     runs: dict[str | None, Run] = {}
     left: list[Missed] = []
     known = {each.mark: each for each in fresh if each.decision is not None}
     for mark in ticked:
         each = known.get(mark)
         if each is None:
-            left.append(await site.missed(mark.partition(":")[0], access, []))
+            left.append(await site.missed(request, mark.partition(":")[0], access, []))
             continue
         run = runs.setdefault(each.review.thread_id, Run([], {}))
         run.reviews.append(each.review)
@@ -113,16 +133,16 @@ async def outcomes(site: Site, request: Request, access: Access) -> Response:
     """Show the outcome of each answer."""
     sent = site.runs.get(request.path_params["name"])
     if sent is None or access.key is not None:
-        return site.message(
+        return await site.message(
             request, 404, "These answers are unknown.",
             "The server was restarted. The list shows the open reviews.", access,
         )  # fmt: skip
     await sent.wait(SOON_S)
-    runs = [run for run in sent.runs if access.sees(run.reviews[0])]
+    runs = [run for run in sent.runs if len(access.seen(run.reviews)) == len(run.reviews)]
     lost = sum(run.told.not_applied for run in runs if run.told)
-    return site.page(
+    return await site.page(
         request, access, "outcomes.html",
-        runs=runs, missed=sent.missed,
+        runs=runs, missed=access.seen(sent.missed),
         typed=typed(sent.posted, request.path_params["key"]) if sent.missed or lost else [],
         given=sum(len(run.decisions) for run in runs) - lost,
         open=sum(len(run.decisions) for run in runs if not run.told),
@@ -131,18 +151,18 @@ async def outcomes(site: Site, request: Request, access: Access) -> Response:
 
 async def _previews(
     site: Site,
+    request: Request,
     access: Access,
     first: PendingReview,
-    way: Way,
-    decision: dict[str, Any],
     keys: list[str],
+    make: Callable[[PendingReview], Preview],
 ) -> list[Preview]:
-    """Make the preview of each review that is still open, from the decision about the first."""
+    """Make the preview of each review that is still open."""
     shown: list[Preview] = []
     for key in keys:
         found = [first] if key == key_of(first) else await site.waiting.find(key, access)
         if found:
-            shown.append(_preview(way, decision, first, found[0]))
+            shown.append(await site.work(request, make, found[0]))
     return shown
 
 
@@ -173,6 +193,10 @@ def _packed(form: Posted) -> str:
 
 def _unpacked(text: str) -> Posted:
     try:
-        return [(str(name), str(value)) for name, value in json.loads(base64.b64decode(text))]
+        written = base64.b64decode(text).decode()
+        check_json(written)
+        posted = [(str(name), str(value)) for name, value in json.loads(written)]
+        check_fields(posted)
+        return posted
     except (ValueError, TypeError):
         raise NotAllowedError(400, "This form is incomplete: open the review again.") from None

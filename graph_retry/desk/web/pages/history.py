@@ -10,7 +10,8 @@ from starlette.responses import RedirectResponse, Response
 from graph_retry.desk.web.forms.card import attempts_told
 from graph_retry.desk.web.page import Site, root_of
 from graph_retry.desk.web.pages.past import changed_most, figures_of
-from graph_retry.desk.web.safety import Access, text_of
+from graph_retry.desk.web.posted import text_of
+from graph_retry.desk.web.safety import Access
 
 _CALLS = 20
 """Maximum number of names with figures, and of calls in the list of the latest ones."""
@@ -19,14 +20,14 @@ _CALLS = 20
 async def history(site: Site, request: Request, access: Access) -> Response:
     """Show the figures of all calls. A posted form starts a new reading of all threads."""
     if request.method == "POST":
-        await site.form(request, 10_000)
+        await site.form(request, access)
         site.past.read()
         return RedirectResponse(f"{root_of(request)}/history", 303)
     await site.past.started()
     calls = site.past.calls(access)
     figures = figures_of(calls, datetime.now(UTC).date())
     lately = sorted(calls, key=lambda call: call.started_at, reverse=True)[:_CALLS]
-    return site.page(
+    return await site.page(
         request, access, "history.html",
         figures=figures[:_CALLS], more=max(0, len(figures) - _CALLS), calls=len(calls),
         changed=changed_most(calls), lately=lately, past=site.past,
@@ -35,8 +36,7 @@ async def history(site: Site, request: Request, access: Access) -> Response:
 
 async def find_thread(site: Site, request: Request, access: Access) -> Response:
     """Redirect to the page of the thread whose id was posted."""
-    del access
-    form = await site.form(request, 10_000)
+    form = await site.form(request, access)
     key = site.past.know(text_of(form, "thread").strip()[:1_000])
     return RedirectResponse(f"{root_of(request)}/t/{key}", 303)
 
@@ -45,19 +45,15 @@ async def thread(site: Site, request: Request, access: Access) -> Response:
     """Show the ledgers of a thread, except those that the user may not see."""
     thread_id = site.past.thread(request.path_params["key"])
     ledgers = [] if not thread_id else await site.waiting.ledgers(thread_id)
-    labels = access.labels.items()
-    seen = [
-        ledger for ledger in ledgers if labels <= (ledger.attempts[-1].get("labels") or {}).items()
-    ]
+    seen = [each for each in ledgers if access.has(each.attempts[-1].get("labels") or {})]
     if not seen:
-        return site.message(
+        return await site.message(
             request, 404, "No call of this thread can be shown.",
             "Check its id: the history page takes one.", access,
         )  # fmt: skip
     await site.waiting.refresh()
-    rows = site.waiting.in_thread(request.path_params["key"])
-    waiting = [row for row in rows if access.sees(row.review)]
-    told = [(ledger, attempts_told(ledger)) for ledger in seen]
-    return site.page(
+    waiting = access.seen(site.waiting.in_thread(request.path_params["key"]))
+    told = await site.work(request, lambda: [(ledger, attempts_told(ledger)) for ledger in seen])
+    return await site.page(
         request, access, "thread.html", thread=thread_id, ledgers=told, waiting=waiting
     )

@@ -7,7 +7,8 @@ from starlette.responses import RedirectResponse, Response
 
 from graph_retry.desk.web.listing import ORDERS, Listing, View, view_of
 from graph_retry.desk.web.page import Site, root_of
-from graph_retry.desk.web.safety import Access, text_of
+from graph_retry.desk.web.posted import text_of
+from graph_retry.desk.web.safety import Access, cookie_of
 
 VIEW_COOKIE = "graph-retry-view"
 
@@ -17,7 +18,7 @@ async def inbox(site: Site, request: Request, access: Access) -> Response:
     await site.waiting.refresh()
     asked, listing = request.query_params.get("page", "1"), listed(site, request, access)
     number = min(max(1, int(asked[:9]) if asked.isdecimal() else 1), listing.pages)
-    return site.page(
+    return await site.page(
         request, access, "inbox.html",
         listing=listing, rows=listing.page(number), number=number, orders=ORDERS,
         is_whole=site.waiting.is_whole,
@@ -26,14 +27,13 @@ async def inbox(site: Site, request: Request, access: Access) -> Response:
 
 def listed(site: Site, request: Request, access: Access) -> Listing:
     """Return the list of open reviews, by the user's rights and filters."""
-    view = view_of(request.cookies.get(VIEW_COOKIE, ""))
+    view = view_of(cookie_of(request, VIEW_COOKIE))
     return site.listings.of(view, access)
 
 
 async def change_view(site: Site, request: Request, access: Access) -> Response:
     """Save the posted filters of the inbox in a cookie."""
-    del access
-    form = await site.form(request, 100_000)
+    form = await site.form(request, access)
     given = {name: text_of(form, name)[:200] for name in View.__dataclass_fields__}
     view = View() if text_of(form, "all") else View(**given)
     home = RedirectResponse(f"{root_of(request)}/", 303)

@@ -142,8 +142,7 @@ class Past:
 
     def calls(self, access: Access) -> list[PastCall]:
         """List the calls that the user may see."""
-        labels = access.labels.items()
-        return [each for each in self._calls if labels <= each.labels.items()]
+        return [each for each in self._calls if access.has(each.labels)]
 
     def know(self, thread_id: str) -> str:
         """Remember a thread, and return its key in addresses."""

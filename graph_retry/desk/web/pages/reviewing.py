@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from starlette.requests import Request
@@ -13,11 +13,12 @@ from starlette.responses import RedirectResponse, Response
 from graph_retry.answering import PendingReview
 from graph_retry.desk.web.forms.card import Card, chosen_in, decided, make_card, typed
 from graph_retry.desk.web.forms.ways import NotYetError
-from graph_retry.desk.web.page import Posted, Site, root_of
+from graph_retry.desk.web.page import Site, root_of
 from graph_retry.desk.web.pages.alike import preview
 from graph_retry.desk.web.pages.inbox import listed
-from graph_retry.desk.web.runs import SOON_S, Missed, Outcome, Run, Sent
-from graph_retry.desk.web.safety import Access, NotAllowedError, text_of
+from graph_retry.desk.web.posted import REVIEWS, NotAllowedError, Posted, text_of
+from graph_retry.desk.web.runs import SOON_S, Missed, Run, Sent
+from graph_retry.desk.web.safety import Access
 from graph_retry.observers._notifications import key_of
 
 
@@ -35,8 +36,10 @@ async def review(site: Site, request: Request, access: Access) -> Response:
     if not found:
         return await site.gone(request, access)
     together = request.query_params.get("together") == "1"
-    cards = [make_card(each) for each in (found if together else found[:1])]
-    return review_page(site, request, access, cards, found)
+    cards = await site.work(
+        request, lambda: [make_card(each) for each in (found if together else found[:1])]
+    )
+    return await review_page(site, request, access, cards, found)
 
 
 @dataclass
@@ -57,7 +60,9 @@ class _Meant:
         return [review for review in self.thread if key_of(review) in self.posted_as]
 
 
-async def _meant(site: Site, access: Access, form: Posted, keys: Iterable[str]) -> _Meant:
+async def _meant(
+    site: Site, request: Request, access: Access, form: Posted, keys: Iterable[str]
+) -> _Meant:
     """Read the reviews of a posted form, which may be closed, or asked again, since it was opened.
 
     Raises:
@@ -74,52 +79,81 @@ async def _meant(site: Site, access: Access, form: Posted, keys: Iterable[str]) 
             meant.posted_as[key_of(found[0])] = key
             meant.thread = list({key_of(each): each for each in [*meant.thread, *found]}.values())
         elif chosen_in(form, key):
-            meant.missed.append(await site.missed(key, access, form))
+            meant.missed.append(await site.missed(request, key, access, form))
     if len({review.thread_id for review in meant.thread}) > 1:
         raise NotAllowedError(400, "This form is incomplete: open the review again.")
     return meant
 
 
+@dataclass
+class _Judged:
+    """The cards of a posted form, and the decisions of those that can be sent."""
+
+    cards: list[Card] = field(default_factory=list[Card])
+    decisions: dict[str, Any] = field(default_factory=dict[str, Any])
+    status: int = 200
+
+
 async def _take(site: Site, request: Request, access: Access) -> Response:
     """Handle a posted form: start the chosen answers, or show the form again with its input."""
-    form = await site.form(request)
-    if not site.can_answer(access):
-        raise NotAllowedError(403, "You can read this review, but not answer it.")
+    form = await site.form(request, access, answers=True)
+    async with site.turn(access):
+        return await _taken(site, request, access, form)
+
+
+async def _taken(site: Site, request: Request, access: Access, form: Posted) -> Response:
     name, path_key = text_of(form, "answer"), request.path_params["key"]
     if sent := site.runs.get(name):  # The browser has sent this form twice.
         return _to_outcome(request, name, sent.runs[0])
-    keys = dict.fromkeys(text for part, text in form if part == "review")
-    meant = await _meant(site, access, form, keys if path_key in keys else ())
+    keys = list(dict.fromkeys(text for part, text in form if part == "review"))
+    REVIEWS.check(len(keys))
+    meant = await _meant(site, request, access, form, keys if path_key in keys else ())
     if not meant.posted_as:
         return await site.gone(request, access, form)
-    cards, decisions, status = list[Card](), dict[str, Any](), 200
     is_changed = any(part.endswith(".do") for part, _ in form)
-    for review in meant.reviews:
-        before = meant.posted_as[key_of(review)]
-        why = "" if before == key_of(review) else _why_again(review)
-        card = make_card(review, form, why, posted_as=before)
-        cards.append(card)
-        if why:
-            status = 409
-        elif not is_changed and (len(keys) == 1 or chosen_in(form, before)):
-            try:
-                decisions[review.review_id] = decided(card, form)[1] | access.signed
-            except NotYetError as problem:
-                cards[-1], status = make_card(review, form, str(problem), problem.issues), 422
-    if status != 200 or is_changed or not decisions:
+    judged = await site.work(request, _judged, meant, form, access, is_changed)
+    status = judged.status
+    if status != 200 or is_changed or not judged.decisions:
         if meant.missed:
             status = 409
         elif status == 200 and not is_changed:
-            cards[0].problem, status = "Choose at least one answer.", 422
-        page = review_page(site, request, access, cards, meant.thread, status, missed=meant.missed)
+            judged.cards[0].problem, status = "Choose at least one answer.", 422
+        access = _following(access, meant.reviews)
+        page = await review_page(
+            site, request, access, judged.cards, meant.thread, status, missed=meant.missed
+        )
         # A link gives access to one review, but now a new review may ask the same question.
         site.guard.follow(request, page, access, meant.posted_as)
         return page
     if text_of(form, "alike") and access.key is None:
         return await preview(site, request, access, meant.reviews[0], form)
-    run = Run([each for each in meant.reviews if each.review_id in decisions], decisions)
+    taken = [each for each in meant.reviews if each.review_id in judged.decisions]
+    run = Run(taken, judged.decisions)
     site.runs.start(name, Sent([run], form, meant.missed))
     return _to_outcome(request, name, run)
+
+
+def _judged(meant: _Meant, form: Posted, access: Access, is_changed: bool) -> _Judged:
+    judged, is_one = _Judged(), len({text for part, text in form if part == "review"}) == 1
+    for review in meant.reviews:
+        before = meant.posted_as[key_of(review)]
+        why = "" if before == key_of(review) else _why_again(review)
+        card = make_card(review, form, why, posted_as=before)
+        judged.cards.append(card)
+        if why:
+            judged.status = 409
+        elif not is_changed and (is_one or chosen_in(form, before)):
+            try:
+                judged.decisions[review.review_id] = decided(card, form)[1] | access.signed
+            except NotYetError as problem:
+                judged.cards[-1] = make_card(review, form, str(problem), problem.issues)
+                judged.status = 422
+    return judged
+
+
+def _following(access: Access, same: list[PendingReview]) -> Access:
+    """Let the user of a link see the review that asks the same question again."""
+    return replace(access, key=key_of(same[0])) if access.key and same else access
 
 
 def _to_outcome(request: Request, name: str, run: Run) -> Response:
@@ -136,37 +170,45 @@ async def outcome(site: Site, request: Request, access: Access) -> Response:
     """Show the outcome of an answer. For a refused answer, show its form with the typed values."""
     sent, key = site.runs.get(request.path_params["name"]), request.path_params["key"]
     runs = [run for run in sent.runs if key in map(key_of, run.reviews)] if sent else []
-    if sent is None or not runs or not access.sees(runs[0].reviews[0]):
-        return site.message(
+    if sent is None or not runs or not access.seen(runs[0].reviews):
+        return await site.message(
             request, 404, "This answer is unknown.",
             "The server was restarted. The list shows the open reviews.", access,
         )  # fmt: skip
     run = runs[0]
     await sent.wait(SOON_S)
     if (told := run.told) is None:
-        return site.page(request, access, "running.html", review=run.reviews[0])
+        return await site.page(request, access, "running.html", review=run.reviews[0])
     if "hx-request" in request.headers:  # The waiting page sent this request and must reload.
         return Response(headers={"HX-Refresh": "true"})
     if told.problem:
-        cards = _again(sent, run, told)
+        following = await site.waiting.of_thread(run.reviews[0])
+        same = [each for each in following if each.namespace in run.asked]
+        access = _following(access, same)
+        following = access.seen(following)
+        cards = await site.work(request, _again, sent, run, following, told.problem)
+        if not cards:  # Somebody has answered it since.
+            return await site.gone(request, access, [*sent.posted])
         for card in cards:
             card.heading = "Your answer was refused. No call was made."
-        page = review_page(site, request, access, cards, told.following, missed=sent.missed)
+        page = await review_page(
+            site, request, access, cards, following, missed=access.seen(sent.missed)
+        )
         # A link gives access to one review, but now a new review asks the same question.
         site.guard.follow(request, page, access, [card.key for card in cards])
         return page
     others = [] if access.key else listed(site, request, access).rows
-    following = [] if access.key else told.following
+    following = [] if access.key else access.seen(told.following)
     after = following[0] if following else (others[0].review if others else None)
-    return site.page(
+    return await site.page(
         request, access, "outcome.html",
         told=told, review=run.reviews[0], after=after, is_same_thread=bool(following),
         typed=typed(sent.posted, *map(key_of, run.reviews)) if told.tone == "plain" else [],
-        missed=sent.missed,
+        missed=access.seen(sent.missed),
     )  # fmt: skip
 
 
-def review_page(
+async def review_page(
     site: Site, request: Request, access: Access, cards: list[Card], found: list[PendingReview],
     status: int = 200, *, missed: Sequence[Missed] = (),
 ) -> Response:  # fmt: skip
@@ -174,18 +216,17 @@ def review_page(
     shown = [card.review for card in cards]
     others = [] if access.key else [review for review in found if review not in shown]
     alike = 0 if access.key else len(site.waiting.alike(cards[0].key, access))
-    return site.page(
+    return await site.page(
         request, access, "review.html", status, cards=cards, others=others,
         can_answer=site.can_answer(access), answer=secrets.token_urlsafe(16), alike=alike,
         missed=missed,
     )  # fmt: skip
 
 
-def _again(sent: Sent, run: Run, told: Outcome) -> list[Card]:
+def _again(sent: Sent, run: Run, following: list[PendingReview], problem: str) -> list[Card]:
     """Make the cards of reviews that replace refused ones, with the person's earlier input."""
-    before = {review.namespace: key_of(review) for review in run.reviews}
     return [
-        make_card(review, sent.posted, review.problem or told.problem, review.answer_issues, key)
-        for review in told.following
-        if (key := before.get(review.namespace))
+        make_card(review, sent.posted, review.problem or problem, review.answer_issues, key)
+        for review in following
+        if (key := run.asked.get(review.namespace))
     ]
