@@ -229,7 +229,7 @@ def _scalar(text: str, start: int, wanted: Wanted) -> Document:
     match = _SCALAR.match(text, *span)
     value: Any = None
     try:
-        value = strict_value(match["value"]) if match else None
+        value = strict_value(match["value"], is_plain=True) if match else None
     except ValueError:
         match = None
     if match is None:

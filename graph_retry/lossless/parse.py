@@ -26,8 +26,9 @@ def read_output(
     text: str, level: RepairLevel = "standard", wanted: Wanted = NOTHING_KNOWN
 ) -> ParsedOutput:
     """Read the JSON value in a text. The public `graph_retry.output.parse_output` describes it."""
+    is_tolerant = level in {"standard", "aggressive"}
     try:
-        value = strict_value(text)
+        value = strict_value(text, is_plain=is_tolerant)
     except (ValueError, RecursionError):
         pass
     else:
@@ -57,12 +58,12 @@ def document_in(text: str, wanted: Wanted) -> Document:
 def _read(text: str, level: RepairLevel, wanted: Wanted) -> Document:
     """Read a text that is not strict JSON as a whole, or that ends in a possibly cut number."""
     low, high = _bounds(text) if level != "none" else (0, len(text))
-    tolerant = level in {"standard", "aggressive"}
+    is_tolerant = level in {"standard", "aggressive"}
     inside = text[low:high]
     try:
-        value = strict_value(inside)
+        value = strict_value(inside, is_plain=is_tolerant)
     except (ValueError, RecursionError) as error:
-        if tolerant:
+        if is_tolerant:
             return document_in(text, wanted)
         position, why = 0, str(error)
         if isinstance(error, json.JSONDecodeError):

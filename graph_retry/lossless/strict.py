@@ -10,6 +10,16 @@ from graph_retry.lossless._ground import identical, lazy
 
 MAX_DEPTH = 200
 _NOT_ZERO = lazy(r"[^eE]*[1-9]")
+_TEX = {  # What follows the letter of an escape in the commands of TeX, if it is no English word.
+    "f": "rac|orall|lat|box", "r": "ho|ight|angle|floor|ceil|m",
+    "n": "abla|eq|otin|exists|earrow", "t": "heta|imes|au|ext|extbf|extit|extrm|frac|riangle|anh",
+}  # fmt: skip
+LITERAL = r"b(?![\"']|\Z)|" + "|".join(f"{c}(?:{w})(?![A-Za-z])" for c, w in _TEX.items())
+DRIVE = r"[A-Za-z]:(?:\\t[^\\\s\"']+|(?:\\[^\\\s\"']+){2,})"
+LAST_B = r"(?<=[^\"'\\])\\b"
+BACKSLASH = r"(?<!\\)(?:\\\\)*\\"
+ODD_ESCAPE = lazy(rf"{BACKSLASH}(?:{LITERAL}|[fr](?=[A-Za-z]))|[\"']{DRIVE}(?=[\"'])|{LAST_B}")
+"""Escapes of JSON that are rather characters: no model writes a backspace or a form feed."""
 
 
 def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -59,12 +69,14 @@ def strict_part(text: str, start: int, end: int) -> tuple[Any, int]:
     return value, stop
 
 
-def strict_value(text: str) -> Any:
+def strict_value(text: str, *, is_plain: bool = False) -> Any:
     """Read a text that consists of one strict JSON document and white space.
 
     Raises:
-        ValueError: If the text is not such a document.
+        ValueError: If the text is not such a document, or has an odd escape and must be `is_plain`.
     """
+    if is_plain and "\\" in text and ODD_ESCAPE.search(text):
+        raise ValueError("A backslash may not be an escape")
     start = len(text) - len(text.lstrip(" \t\r\n"))
     value, end = strict_part(text, start, len(text))
     if end < len(text) and text[end:].strip(" \t\r\n"):

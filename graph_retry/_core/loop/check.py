@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, cast
 
 from graph_retry._core.ground.issues import issue, json_problem
+from graph_retry._core.ground.json import as_floats
 from graph_retry._core.ground.schemas import ANY_KIND
 from graph_retry._core.ground.wording import passed_as, quoted_with_article
 from graph_retry._core.loop.after_attempt import succeeded
@@ -154,10 +155,17 @@ async def validate_attempt(
         validator = validator.fitted(at.view)
     repairs, was_rounded = record["repairs"], is_rounded(record["repairs"])
     check = validator.acheck_digits if was_rounded else validator.acheck
-    checked = await check(exact_value(record, as_text=validator.wants_text))
+    value = exact_value(record, as_text=validator.wants_text)
+    checked = await check(value)
+    if not checked.ok or checked.ignores:
+        # Most answers have no wrapper, so this is imported late.
+        from graph_retry._core.output.unwrapped import acheck_unwrapped  # noqa: PLC0415
+
+        checked = await acheck_unwrapped(validator, value, checked, check)
     update: dict[str, Any] = {"number": record["number"], "issues": checked.issues}
+    if checked.ok and (was_rounded or checked.is_unwrapped):
+        update["parsed"] = {"value": as_floats(checked.judged)}
     if checked.ok and was_rounded:
-        update["parsed"] = {"value": checked.judged}
         read = [one for one in repairs if one["kind"] != ROUNDED]
         repairs = [*read, *rounded_numbers((record["raw"] or {})["text"], checked.judged)]
     update["repairs"] = repairs = [*repairs, *checked.repairs]

@@ -23,7 +23,7 @@ class Checked:
 
     `value` is the validated Python value. `jsonable` is its plain JSON form for graph state. Both
     are `None` if there are `issues`. `repairs` lists the conversions that validation made. `judged`
-    is the JSON value that was validated, if `acheck_digits` made the check.
+    is the JSON value that was validated, if `acheck_digits` made the check, or if it was unwrapped.
     """
 
     value: Any = None
@@ -36,6 +36,16 @@ class Checked:
     def ok(self) -> bool:
         """Whether the value is valid."""
         return not self.issues
+
+    @property
+    def ignores(self) -> bool:
+        """Whether validation left out a part of the value that was given."""
+        return any(one["kind"] == "ignored" for one in self.repairs)
+
+    @property
+    def is_unwrapped(self) -> bool:
+        """Whether `judged` was inside the value that was given."""
+        return any(one["kind"] == "unwrapped" for one in self.repairs)
 
 
 class Validator:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from graph_retry.lossless._ground import lazy
-from graph_retry.lossless.strict import finite
+from graph_retry.lossless.strict import BACKSLASH, DRIVE, LAST_B, LITERAL, finite
 
 _ODD = "\xa0\u1680\u2000-\u200f\u2028\u2029\u202f\u205f-\u2064\u3000\ufeff\xad\x0b\x0c"
 SPACE = lazy(rf"[ \t\r\n]*+(?:(?:[{_ODD}]|\\[nrt](?![A-Za-z]))[ \t\r\n]*+)*+")
@@ -92,7 +92,11 @@ _DATA = lazy(
 _ESCAPE = lazy(r"(?s)\\(u[0-9a-fA-F]{4}|U00(?:0[0-9a-fA-F]|10)[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)")
 _MEANING = dict(zip("\"\\/bfnrt'`_$", "\"\\/\b\f\n\r\t'`_$", strict=True))
 _PATTERN = lazy(r"(?<!\\)(?:\\\\)*\\[dDsSwWpPA]")
-BAD_ESCAPE = lazy(r"(?<!\\)(?:\\\\)*\\(?:[^\"\\/bfnrtu]|u(?![0-9a-fA-F]{4}))")
+BAD_ESCAPE = lazy(
+    rf"{BACKSLASH}(?:[^\"\\/bfnrtu]|u(?![0-9a-fA-F]{{4}})|{LITERAL}|[fr](?=[A-Za-z]))|{LAST_B}"
+)
+_KEPT = lazy(rf"\\(?:{LITERAL})|{LAST_B}")
+_UNCLEAR = lazy(rf"{BACKSLASH}(?!{LITERAL})[fr](?=[A-Za-z])|\A{DRIVE}\Z")
 RAW_CONTROL = lazy(r"[\x00-\x1f]")
 _UNUSUAL = lazy(r"[\"\\\x00-\x1f]")
 
@@ -167,14 +171,20 @@ def written(raw: str) -> str | None:
     """
     if not _UNUSUAL.search(raw):
         return raw
+    if _UNCLEAR.search(raw):
+        return None
     is_pattern = _PATTERN.search(raw) is not None
     kept = resolved = False
+    has_literal = BAD_ESCAPE.search(raw) is not None
 
     def resolve(match: re.Match[str]) -> str:
         nonlocal kept, resolved
         escape = match[1]
         if len(escape) > 1:
             return chr(int(escape[1:], 16))
+        if _KEPT.match(raw, match.start()) or (has_literal and escape == "b"):
+            kept = True
+            return match[0]
         if escape in _MEANING:
             resolved |= escape in "bfnrt\\"
             return _MEANING[escape]

@@ -12,6 +12,7 @@ from array import array
 from bisect import bisect_right
 
 from graph_retry.lossless._ground import lazy
+from graph_retry.lossless.strict import ODD_ESCAPE
 from graph_retry.lossless.weighted import lexis
 from graph_retry.lossless.weighted.search import Frame, Node, Search, Step, Work
 
@@ -224,6 +225,8 @@ class Moves(Search):
             _, end = _DECODER.raw_decode(piece)
         except (ValueError, RecursionError) as error:
             self.spend(getattr(error, "pos", JUMP))
+            return False
+        if ODD_ESCAPE.search(piece, 0, end):
             return False
         self.go(at + end, "a", stack, before + piece[:end])
         return True

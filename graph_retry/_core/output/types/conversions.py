@@ -16,10 +16,10 @@ from pydantic import AliasChoices, AliasPath, BaseModel, RootModel
 from pydantic.fields import FieldInfo
 from pydantic_core import to_jsonable_python
 
-from graph_retry._core.ground.issues import MAX_ISSUES, child_of, cut, describe
+from graph_retry._core.ground.issues import MAX_ISSUES, child_of, cut, describe, issue
 from graph_retry._core.ground.json import ABSENT, Digits, is_array, is_object, loses_digits, pointer
 from graph_retry._core.ground.on_demand import lazy
-from graph_retry.records import Repair
+from graph_retry.records import Issue, Repair
 
 _WHOLE = "(whole value)"
 _LONG_NUMBER = lazy(
@@ -135,6 +135,39 @@ def _ignored(given: Any, accepted: Any, path: str) -> Iterator[str]:
                 yield f"{path}{pointer([name])}: {describe(value)} was left out: {why}"
     for name, child, after in children_of(given, accepted):
         yield from _ignored(child, after, path + pointer([name]))
+
+
+def unknown_object(given: Any, accepted: Any, path: str = "") -> Issue | None:
+    """Describe the first object of which validation read no key, so that only defaults are left."""
+    if is_object(given) and given and _is_unread(given, accepted):
+        fields = _listed(_fields_of(accepted))
+        message = f"none of the keys {_listed(given)} is a field: {fields}"
+        return issue(path, message, "unknown_keys", f"one of {fields}", describe(given))
+    for name, child, after in children_of(given, accepted):
+        if found := unknown_object(child, after, path + pointer([name])):
+            return found
+    return None
+
+
+def _is_unread(given: dict[str, Any], accepted: Any) -> bool:
+    known = _known_keys(given, accepted)
+    if known is None or not given.keys().isdisjoint(known):
+        return False
+    # A validator of the user may have read the keys under other names.
+    return bool(_fields_of(accepted)) and not getattr(accepted, "model_fields_set", None)
+
+
+def _fields_of(accepted: Any) -> list[str]:
+    """List the fields of a model or a dataclass; the fields of a `TypedDict` are unknown."""
+    if is_object(accepted):
+        return ["…"]
+    fields: Any = accepted.__class__.model_fields if isinstance(accepted, BaseModel) else None
+    return [*(fields or (field.name for field in dataclasses.fields(accepted)))]
+
+
+def _listed(names: Iterable[str]) -> str:
+    shown = [*islice(names, 9)]
+    return ", ".join([*(f"`{cut(name, 40)}`" for name in shown[:8]), *(["…"] * (len(shown) > 8))])
 
 
 def _known_keys(given: dict[str, Any], accepted: Any) -> dict[str, str] | None:

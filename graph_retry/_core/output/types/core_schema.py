@@ -19,6 +19,11 @@ _OTHER_CONTAINERS = frozenset(
 )
 _NOT_VALIDATION = frozenset({"serialization", "metadata", "default", "computed_fields", "config"})
 _REWRITING = frozenset({"function-before", "function-wrap", "chain"})
+_CHANGING = frozenset(
+    {"strip_whitespace", "to_lower", "to_upper"}
+    | {"str_strip_whitespace", "str_to_lower", "str_to_upper", "coerce_numbers_to_str"}
+)
+"""The settings of text by which two keys may become one."""
 _BY_INDEX = frozenset({"tuple", "named-tuple", "call", "arguments"})
 
 
@@ -95,6 +100,34 @@ def fields_of(schema: Schema) -> list[tuple[str, Schema]]:
         return []
     fields: Any = schema["fields"]
     return [(one["name"], one) for one in fields] if is_array(fields) else [*fields.items()]
+
+
+def may_be_defaults(schema: Schema) -> bool:
+    """Return whether a model, typed dict or dataclass of a type needs no key at all."""
+    return any(
+        node.kind in _OF_FIELDS and not any(_is_required(one) for _, one in fields_of(node.schema))
+        for node in CoreSchema(schema).nodes()
+    )
+
+
+def _is_required(field: Schema) -> bool:
+    return bool(field.get("required", field["schema"].get("type") != "default"))
+
+
+def may_merge_keys(schema: Schema) -> bool:
+    """Return whether validation may give two keys of a mapping one spelling."""
+    return any(_may_merge(node) for node in CoreSchema(schema).nodes())
+
+
+def _may_merge(node: Node) -> bool:
+    """Return whether a schema is somebody's code, or has keys that validation may change."""
+    if node.kind != "dict":
+        return str(node.kind).startswith("function-")
+    keys = node.schema.get("keys_schema", {"type": "str"})
+    changes = {*node.config, *keys} & _CHANGING
+    return keys["type"] not in {"str", "any"} or any(
+        {**node.config, **keys}[name] for name in changes
+    )
 
 
 def keys_of(name: str, field: Schema, config: Schema) -> list[str]:

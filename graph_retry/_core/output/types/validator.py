@@ -19,8 +19,13 @@ from pydantic_core import SchemaError
 from graph_retry._core.ground.issues import attempt, cut, issue, json_problem, pydantic_issues
 from graph_retry._core.ground.json import ABSENT
 from graph_retry._core.output.partial.settled import Judge, PlacedError
-from graph_retry._core.output.types.conversions import conversions, with_digits
-from graph_retry._core.output.types.core_schema import counts_elements, unsure_keys
+from graph_retry._core.output.types.conversions import conversions, unknown_object, with_digits
+from graph_retry._core.output.types.core_schema import (
+    counts_elements,
+    may_be_defaults,
+    may_merge_keys,
+    unsure_keys,
+)
 from graph_retry._core.output.types.merged_keys import MappingKeys
 from graph_retry._core.output.validator import Checked, Validator
 from graph_retry.lossless._ground import identical
@@ -47,7 +52,9 @@ class TypedValidator(Validator):
             reason = cut(" ".join(str(error).split()), 300)
             message = f"`output` type `{self.name}` cannot be validated by pydantic: {reason}"
             raise TypeError(message) from error
-        self._keys = MappingKeys(self._adapter.core_schema)
+        schema = self._adapter.core_schema
+        self._keys = MappingKeys(schema) if may_merge_keys(schema) else None
+        self._may_be_defaults = may_be_defaults(schema)
         other_text = {"format", "enum", "const", "anyOf", "contentMediaType"}
         self.wants_text = (
             self.kinds == frozenset({"string"}) and not other_text & (self.schema or {}).keys()
@@ -72,11 +79,16 @@ class TypedValidator(Validator):
 
     def _judge(self, value: Any) -> tuple[Any, list[Issue]]:
         accepted, issues = attempt(self._read, value, self._strict, root=value)
-        path = None if issues else self._keys.merged(value, accepted)
+        lost = None if issues else self._lost(value, accepted)
+        return (accepted, issues) if lost is None else (value, [lost])
+
+    def _lost(self, value: Any, accepted: Any) -> Issue | None:
+        """Describe data of which validation kept nothing: one of two keys, or all keys."""
+        path = self._keys.merged(value, accepted) if self._keys else None
         if path is not None:
             message = "two keys of this object are one and the same key of its type"
-            return value, [issue(path, message, "merged_keys")]
-        return accepted, issues
+            return issue(path, message, "merged_keys")
+        return unknown_object(value, accepted) if self._may_be_defaults else None
 
     def _errors_so_far(self, value: Any) -> list[PlacedError]:
         try:
@@ -103,7 +115,9 @@ class TypedValidator(Validator):
         """
         forms = (attempt(self._dump, accepted, "json")[0], given)
         for form in forms:
-            again, failed = (None, True) if json_problem(form) else self._judge(form)
+            if json_problem(form):
+                continue
+            again, failed = attempt(self._read, form, self._strict)
             if not failed and type(again) is type(accepted) and again == accepted:
                 # Validation that gives the input back has converted nothing.
                 is_input = attempt(identical, *forms)[0] is True

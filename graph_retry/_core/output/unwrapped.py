@@ -1,0 +1,139 @@
+"""Find the value inside a wrapper: models put a key, a tool call or the schema around an answer.
+
+A value is unwrapped only if nothing else is lost with the wrapper. So a wrapper has exactly the
+keys of its row in `WRAPPERS`, and exactly one value inside of it is valid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from graph_retry._core.ground.issues import child_of
+from graph_retry._core.ground.json import (
+    ABSENT,
+    is_array,
+    is_object,
+    pointer,
+    pointer_parts,
+    read_digits,
+)
+from graph_retry._core.output.validator import Checked, Validator
+from graph_retry.lossless.strict import strict_value
+from graph_retry.records import Repair
+
+Check = Callable[[Any], Awaitable[Checked]]
+_DEPTH = 3
+"""The most wrappers around one value."""
+
+
+class Wrapper(NamedTuple):
+    """A shape of wrappers: one of the keys `inside` holds the value, and others are `beside` it."""
+
+    inside: frozenset[str]
+    beside: frozenset[str]
+
+
+def _keys(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+WRAPPERS = (
+    Wrapper(  # a tool call
+        _keys("arguments parameters input args params kwargs tool_input action_input"),
+        _keys("name function tool tool_name function_name action recipient_name type id call_id")
+        | _keys("tool_call_id index"),
+    ),
+    Wrapper(_keys("function function_call tool_call"), _keys("type id call_id index")),
+    Wrapper(  # the schema, with values in place of the schemas of its fields
+        _keys("properties"),
+        _keys("type title description required additionalProperties $schema $id $defs definitions")
+        | _keys("name strict"),
+    ),
+)
+
+
+async def acheck_unwrapped(
+    validator: Validator, value: Any, whole: Checked, check: Check
+) -> Checked:
+    """Check the only valid value inside the wrappers of a value; a repair tells the wrapper.
+
+    The result is `whole`, the check of the value itself, if there is no such value. A function that
+    judges values is asked once, because it may be a model.
+    """
+    if validator.schema is None:
+        return whole
+    fitting: list[tuple[list[str], Any, Checked]] = []
+    for path, inner in _insides(value, [], _DEPTH):
+        checked = await check(inner)
+        if checked.ok and not checked.ignores:
+            fitting.append((path, inner, checked))
+    if len(fitting) == 1:
+        ((path, inner, checked),) = fitting
+        return _told(checked, inner, [f"unwrapped {pointer(path)}"])
+    return whole if whole.ok else await _with_texts_read(value, whole, check)
+
+
+async def _with_texts_read(value: Any, refused: Checked, check: Check) -> Checked:
+    """Check again with JSON in place of the texts where an object or a list is wanted."""
+    paths = [*dict.fromkeys(one["path"] for one in refused.issues)]
+    changed, told = value, list[str]()
+    for path in paths:
+        parts = pointer_parts(path)
+        changed, is_read = _with_text_read(changed, parts)
+        if is_read:
+            told.append(f"{path}: JSON inside a JSON string")
+    if not told:
+        return refused
+    checked = await check(changed)
+    return _told(checked, changed, told) if checked.ok else refused
+
+
+def _told(checked: Checked, judged: Any, details: list[str]) -> Checked:
+    made = [
+        Repair(kind="unwrapped", position=None, grade="format", detail=detail) for detail in details
+    ]
+    return replace(checked, repairs=[*made, *checked.repairs], judged=judged)
+
+
+def _insides(value: Any, path: list[str], depth: int) -> Iterator[tuple[list[str], Any]]:
+    """Yield each value inside the wrappers of an object, with its path."""
+    if depth and is_object(value):
+        for key, inner in value.items():
+            if len(value) == 1 or any(_holds(row, value, key) for row in WRAPPERS):
+                found = _document(inner)
+                if found is not ABSENT:
+                    yield [*path, key], found
+                    yield from _insides(found, [*path, key], depth - 1)
+
+
+def _holds(row: Wrapper, value: dict[str, Any], key: str) -> bool:
+    return key in row.inside and row.beside.issuperset(value.keys() - {key})
+
+
+def _document(value: Any) -> Any:
+    """Return an object or a list, also if it is written in a text; `ABSENT` for other values."""
+    if is_object(value) or is_array(value):
+        return value or ABSENT  # Nothing in an empty one shows that it is the answer.
+    if isinstance(value, str) and value.lstrip()[:1] in {"{", "["}:
+        with suppress(ValueError, RecursionError):
+            strict_value(value)
+            return read_digits(value)
+    return ABSENT
+
+
+def _with_text_read(value: Any, path: list[str]) -> tuple[Any, bool]:
+    """Return a copy of `value` with the JSON in the text at `path`, and whether there was any."""
+    if not path:
+        found = _document(value) if isinstance(value, str) else ABSENT
+        return (value, False) if found is ABSENT else (found, True)
+    part: Any = int(path[0]) if is_array(value) and path[0].isdecimal() else path[0]
+    inner = child_of(value, part)
+    changed, is_read = (inner, False) if inner is ABSENT else _with_text_read(inner, path[1:])
+    if not is_read:
+        return value, False
+    copy: Any = [*value] if is_array(value) else {**value}
+    copy[part] = changed
+    return copy, True
