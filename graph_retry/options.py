@@ -7,7 +7,14 @@ from typing import Annotated, Any, Literal, cast, get_args
 from langgraph.types import RetryPolicy
 from typing_extensions import TypedDict
 
-from graph_retry._core.ground.functions.arguments import Count, Name, Seconds, Size, check_options
+from graph_retry._core.ground.functions.arguments import (
+    Count,
+    Name,
+    Seconds,
+    Size,
+    WrongArgumentError,
+    check_options,
+)
 from graph_retry._core.ground.functions.kinds import Within
 from graph_retry._core.ground.functions.signatures import Hook
 from graph_retry._core.output.formats.format import Format, FormatName, format_named
@@ -100,7 +107,9 @@ class RetryOptions(_OtherOptions, total=False):
     max_attempts: Maximum number of model calls, including the first one (default 10). If a person
         may be asked, automation leaves the last attempt to that person.
     auto_retries: Maximum number of automatic attempts between two reviews. With the default 0, a
-        person is asked after the first failure, and sees the hook's params as a suggestion.
+        person is asked after the first failure, and sees the hook's params as a suggestion. With
+        `output`, and without a hook or `feedback`, these attempts tell the model its errors, as
+        with `feedback="errors_only"`.
     review: Whether a person may be asked (default True). If False, a call that fails ends as
         `exhausted`. With `always`, or if a function `attempt -> bool` returns True, a person also
         sees a valid output, and an approval takes it without another call. If the function returns
@@ -183,6 +192,39 @@ class Settings:
     keys: dict[str, str] = field(default_factory=lambda: dict(DEFAULT_KEYS))
 
 
+_IN_PARAMS = "it is a matter of the call itself: put it into `params`, and use it in your function"
+_AS_TRANSIENT = "failures of the transport are repeated by `transient=RetryPolicy(…)`"
+_CALLED_HERE = {
+    **dict.fromkeys(
+        ("max_retries", "retries", "maxRetries"),
+        "give `max_attempts`, which counts the first call as well, or `auto_retries`, which counts "
+        "the retries without a person",
+    ),
+    "maxAttempts": "give `max_attempts`",
+    **dict.fromkeys(("initial_delay", "initialDelay"), f"{_AS_TRANSIENT} (`initial_interval`)"),
+    **dict.fromkeys(("backoff_factor", "backoffFactor"), f"{_AS_TRANSIENT} (`backoff_factor`)"),
+    **dict.fromkeys(("backoff", "delay", "wait", "stop"), _AS_TRANSIENT),
+    **dict.fromkeys(("retry_config", "retryConfig", "retry_policy"), _AS_TRANSIENT),
+    **dict.fromkeys(
+        ("temperature", "model", "max_tokens", "messages", "prompt", "system_prompt"), _IN_PARAMS
+    ),
+    **dict.fromkeys(
+        ("repair_only", "repairOnly"),
+        "give `review=False` and leave `auto_retries` out: the answer is repaired and validated, "
+        "and an invalid one raises `AttemptsExhausted`",
+    ),
+    **dict.fromkeys(("feedback_strategy", "feedbackStrategy"), "give `feedback`"),
+    **dict.fromkeys(
+        ("validate", "validator", "schema", "output_schema", "response_model", "response_format"),
+        "give `output`: a type, a JSON Schema, or a function of the value",
+    ),
+    "onAttempt": "give `on_attempt`",
+    "onRetry": "give `on_retry`",
+    **dict.fromkeys(("retry_on", "should_retry"), "give `classify`, and `transient`"),
+}
+"""What options of other libraries are called here. It changes only the words of an error."""
+
+
 def settle(default_name: str, form: Literal["function", "node"], options: RetryOptions) -> Settings:
     """Check the options of a function's call or of a retry node, and add the defaults.
 
@@ -190,6 +232,9 @@ def settle(default_name: str, form: Literal["function", "node"], options: RetryO
         WrongArgumentError: If an option is unknown, or has a value that is not allowed.
         ValueError: If an option does not fit this form, or another option.
     """
+    for name in options:
+        if name in _CALLED_HERE and name not in RetryOptions.__annotations__:
+            raise WrongArgumentError(f"unknown argument `{name}`: {_CALLED_HERE[name]}.")
     # The middleware has no argument `output`. An error about this name must not suggest it.
     given = check_options(RetryOptions, options, {"on_retry", "output"} - set(options))
     if form == "function" and ("keys" in given or given.get("on_cancel") == "end"):
@@ -219,11 +264,24 @@ def settle(default_name: str, form: Literal["function", "node"], options: RetryO
         given.pop("on_cancel", None)
     given.setdefault("name", default_name)
     settings = Settings(**given)
-    asking = getattr(settings.feedback, "asking", None)
-    if settings.format is None or asking is None:
-        return settings
-    words = f"Answer again, complete and corrected. {settings.format.describe()}"
-    return replace(settings, feedback=asking(words))
+    return replace(settings, feedback=_in_format(settings.feedback, settings.format))
+
+
+def with_feedback(settings: Settings) -> Settings:
+    """Return settings whose automatic retries tell the model its errors.
+
+    Without a hook or feedback, `auto_retries` could change nothing.
+    """
+    told = replace(feedback(), optional=True)
+    return replace(settings, feedback=_in_format(told, settings.format))
+
+
+def _in_format(hook: Any, written: Format | None) -> Any:
+    """Return a feedback hook that asks for an answer in a format."""
+    asking = getattr(hook, "asking", None)
+    if written is None or asking is None:
+        return hook
+    return asking(f"Answer again, complete and corrected. {written.describe()}")
 
 
 def _repair(given: Any) -> Any:

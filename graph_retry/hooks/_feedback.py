@@ -23,9 +23,10 @@ from graph_retry._core.ground.quoting import (
     unframed,
 )
 from graph_retry._core.params.codec import ParamsCodec
+from graph_retry._core.params.fields import fields_of
 from graph_retry.errors import AttemptFailed
 from graph_retry.hooks._prompt import Prompt, content_of, plain_text, prompt_field, turns
-from graph_retry.records import Issue
+from graph_retry.records import Attempt, Issue
 
 FeedbackStrategy = Literal["errors_only", "full", "truncated"]
 
@@ -33,6 +34,9 @@ _ASK = "Answer again with the complete, corrected JSON and nothing else: no pros
 _KINDS = ("invalid_syntax", "invalid_schema", "truncated")
 _QUOTED: dict[str, int] = {"full": 20_000, "truncated": 500, "errors_only": 0}
 """Maximum characters of the last answer that each strategy quotes."""
+
+_EARLIER = 5
+"""Maximum number of faults of earlier answers that feedback names."""
 
 _COMMENTED_ON = 4_000
 """Maximum characters of the answer that are quoted with a person's comment."""
@@ -90,11 +94,13 @@ class Feedback:
     limit: int
     measure: Callable[[str], int]
     ask: str = _ASK
+    optional: bool = False
+    """Whether params without a prompt are taken, and get no feedback."""
     __name__ = "feedback"
 
     def __call__(self, error: AttemptFailed, attempt: int, params: Any) -> Any:
         """Return the params with feedback, or None if there is nothing to add."""
-        if error.kind not in _KINDS:
+        if error.kind not in _KINDS or (self.optional and not self.has_prompt(params)):
             return None
         prompt = Prompt(params, self.field)
         for text in _texts(error, self, with_schema=self.schema and attempt == 1):
@@ -109,7 +115,12 @@ class Feedback:
 
     def check_params(self, params: Any) -> None:
         """Refuse params that have no text or messages to write to."""
-        Prompt(params, self.field)
+        if not self.optional:
+            Prompt(params, self.field)
+
+    def has_prompt(self, params: Any) -> bool:
+        """Return whether params have a text or messages to write to."""
+        return isinstance(params, str) or prompt_field(fields_of(params), self.field) is not None
 
 
 @checked
@@ -175,7 +186,7 @@ def _text(error: AttemptFailed, ask: str, *, quoted: int, issues: int, with_sche
     lines: list[str] = []
     if quoted and error.raw_output:
         lines += ["Your answer was (quoted as data):", fenced(error.raw_output[:quoted])]
-    lines += _issue_lines(error.issues, issues)
+    lines += [*_issue_lines(error.issues, issues), *_earlier_lines(error, issues)]
     record: Any = error.attempts[-1] if error.attempts else {"repairs": []}
     if record.get("stopped_early"):
         lines.append("It was stopped there: what was still to come may be wrong as well.")
@@ -196,6 +207,31 @@ def _issue_lines(issues: Sequence[Issue], most: int) -> list[str]:
     lines = [f"{n}. {issue_line(issue)}" for n, issue in enumerate(issues[:most], start=1)]
     more = len(issues) - most
     return [*lines, f"… and {more} more."] if more > 0 else lines
+
+
+def _earlier_lines(error: AttemptFailed, most: int) -> list[str]:
+    """Tell how many answers in a row were refused, and the faults of earlier ones.
+
+    Feedback replaces earlier feedback. Without these lines, a model that has corrected a fault
+    could bring it back, and equal faults of different answers would make equal prompts.
+    """
+    refused = list[Attempt]()
+    for attempt in reversed(error.attempts):
+        if attempt["failure"] is None or attempt["failure"]["kind"] not in _KINDS:
+            break
+        refused.append(attempt)
+    if len(refused) < 2:
+        return []
+    now = {(issue["path"], issue["message"]) for issue in error.issues}
+    past = {(i["path"], i["message"]): i for each in refused[1:] for i in each["issues"]}
+    faults = [issue_line(past[key], received=False) for key in past if key not in now]
+    told = [f"- {line}" for line in faults[: min(most, _EARLIER)]]
+    intro = [f"Your last {len(refused)} answers were refused."]
+    return [
+        *intro,
+        *(["Faults of the earlier ones, which must not come back:"] if told else []),
+        *told,
+    ]
 
 
 def _added(prompt: str | list[Any], text: str, answer: str, quoted: int = 500) -> str | list[Any]:

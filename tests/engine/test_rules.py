@@ -51,6 +51,11 @@ def test_the_ledger_reducer_completes_and_appends(updates):
     ("options", "error"),
     [
         ({"max_attemps": 3}, "unknown argument `max_attemps`. Did you mean `max_attempts`?"),
+        ({"max_retries": 3}, "unknown argument `max_retries`: give `max_attempts`, which counts"),
+        ({"initial_delay": 1}, r"`initial_delay`: .*`transient=RetryPolicy"),
+        ({"temperature": 0.3}, "`temperature`: .*put it into `params`"),
+        ({"repair_only": True}, "`repair_only`: give `review=False`"),
+        ({"validate": dict}, "`validate`: give `output`"),
         ({"max_attempts": 0}, "`max_attempts`: give a whole number from 1; not 0"),
         ({"max_attempts": True}, "`max_attempts`: give a whole number from 1; not True"),
         ({"auto_retries": -1}, "`auto_retries`: .*not -1"),

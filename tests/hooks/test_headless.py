@@ -118,6 +118,14 @@ def prose(params):
     return Completion("none", usage={"total_tokens": 300})
 
 
+def odd(params):
+    raise RuntimeError("API 500")
+
+
+def lost(params):
+    raise ConnectionError("lost")
+
+
 def longer(error, attempt, params):
     return {"n": params["n"] + 1}
 
@@ -135,7 +143,10 @@ def in_turn(error, attempt, params):
         (prose, longer, {"auto_retries": 2}, "2 automatic retries did not help: raise `auto_"),
         (prose, longer, {"auto_retries": 9, "max_attempts": 3}, "all 3 attempts are used: raise"),
         (prose, longer, {}, "`auto_retries` is 0: raise it"),
-        (prose, None, {"auto_retries": 3}, "no hook or feedback changed the params: add one"),
+        (prose, None, {"auto_retries": 3}, "failure: give the params a `prompt` or `messages`"),
+        (odd, None, {"auto_retries": 3}, 'return "transient" for this exception from `classify=`'),
+        (lost, None, {"auto_retries": 3}, "to repeat such a request, give `transient=RetryPolicy"),
+        (odd, longer, {}, "`auto_retries` is 0: raise it"),
         (prose, None, {"reviewer": lambda review: None}, "no reviewer decided: add one that does"),
     ],
 )

@@ -16,10 +16,10 @@ from graph_retry._core.loop.run.step import StepInput
 from graph_retry._core.output.failures import ROUTES
 from graph_retry._core.state.attempts import redacted_fields, times_sent
 from graph_retry._core.state.position import LOOP, Loop, fresh_loop
-from graph_retry._core.state.transitions import after_failure, goes_on, why_no_call
+from graph_retry._core.state.transitions import after_failure, goes_on, repeated_answer, why_no_call
 from graph_retry.hooks._lessons import merging_lessons
 from graph_retry.options import Settings
-from graph_retry.records import Attempt
+from graph_retry.records import Attempt, author_role
 
 _LOG = logging.getLogger("graph_retry")
 
@@ -31,7 +31,6 @@ class _Stop(NamedTuple):
     way_out: str
 
 
-_NO_CHANGE = _Stop("no hook or feedback changed the params", "add one that does")
 _NO_RETRIES = _Stop("`auto_retries` is 0", "raise it")
 """Why a call that nothing stopped ends, if nobody may be asked."""
 
@@ -60,6 +59,8 @@ async def revise_step(given: StepInput) -> dict[str, Any]:
     if hooks_may_help(record, settings):
         proposal = await propose(plan, given.params, attempts)
     stop = _stop(given, attempts, proposal)
+    if stop is None and proposal is None and settings.auto_retries:
+        stop = _unchanged(given, record)
     verdict = after_failure(
         changed=proposal is not None,
         stopped=stop is not None,
@@ -69,7 +70,7 @@ async def revise_step(given: StepInput) -> dict[str, Any]:
     )
     if verdict == "give_up" or (stop is not None and settings.auto_retries > 0):
         what = "automation of `%s` stopped after attempt %s (%s): %s"
-        stop = stop or (_NO_RETRIES if proposal else _NO_CHANGE)
+        stop = stop or (_NO_RETRIES if proposal else _unchanged(given, record))
         _LOG.warning(what, settings.name, record["number"], thread_in_logs(), stop.why)
     if verdict == "retry" and proposal is not None:
         revised: Loop = {
@@ -107,6 +108,10 @@ def _stop(given: StepInput, attempts: list[Attempt], proposal: Proposal | None) 
     if kind and ROUTES[kind] == "review":
         why = f"{with_article(kind)} failure is not retried automatically"
         return _Stop(why, "correct its cause, or give it another kind with `classify`")
+    again = repeated_answer(attempts)
+    if again is not None and proposal is not None and author_role(proposal.author) == "feedback":
+        why = f"the model gave the refused answer of attempt {again} again, in spite of feedback"
+        return _Stop(why, "add a hook that changes more, such as `escalate`")
     spent = _spent(given, settings)
     why_not = why_no_call(
         attempts,
@@ -122,6 +127,32 @@ def _stop(given: StepInput, attempts: list[Attempt], proposal: Proposal | None) 
     is_last = last["number"] >= settings.max_attempts
     way_out = "raise `max_attempts`" if is_last else "let hooks change the params to new ones"
     return None if why_not is None else _Stop(why_not, way_out)
+
+
+def _unchanged(given: StepInput, record: Attempt) -> _Stop:
+    """Return why nothing changed the params after a failure, and the remedy for its kind."""
+    hooks, feedback = given.plan.hooks, given.plan.settings.feedback
+    kind = record["failure"]["kind"] if record["failure"] else "permanent"
+    if not hooks and feedback is None:
+        why, way_out = "no hook or feedback changed the params", "add one that does"
+    else:
+        asked = ["hooks"] * bool(hooks) + ["feedback"] * (feedback is not None)
+        why = f"{' and '.join(asked)} changed nothing after {with_article(kind)} failure"
+        way_out = "add a hook that changes the params"
+    has_prompt = getattr(feedback, "has_prompt", None)
+    if kind == "transient":
+        way_out = f"to repeat such a request, give `transient=RetryPolicy(…)`; or {way_out}"
+    elif kind == "rejected_input":
+        way_out = (
+            'if the same request may succeed later, return "transient" for this exception from '
+            f"`classify=`, and give `transient=RetryPolicy(…)`; otherwise {way_out}"
+        )
+    elif has_prompt and not has_prompt(given.plan.codec.decode(*given.params)):
+        way_out = (
+            "give the params a `prompt` or `messages`, or name the field to write to by "
+            f"`feedback=feedback(field=…)`; or {way_out}"
+        )
+    return _Stop(why, way_out)
 
 
 def _spent(given: StepInput, settings: Settings) -> _Stop | None:

@@ -114,6 +114,19 @@ def no_progress(attempts: Sequence[Attempt]) -> bool:
     return len(last) == 2 and last[0] == last[1] and last[0][0] is not None
 
 
+def repeated_answer(attempts: Sequence[Attempt]) -> int | None:
+    """Return the number of the newest earlier attempt with the last attempt's answer, if any.
+
+    Example:
+        >>> said = lambda number, text: {"number": number, "raw": {"text": text}}
+        >>> repeated_answer([said(1, "no"), said(2, "none"), said(3, "no")])
+        1
+    """
+    last = attempts[-1]["raw"]
+    earlier = (each for each in reversed(attempts[:-1]) if last and each["raw"] == last)
+    return next((each["number"] for each in earlier), None)
+
+
 FOLLOWERS: dict[str, tuple[str, ...]] = {
     "call": ("repair", "validate", "revise", "review", "end", "give_up"),
     "repair": ("validate",),

@@ -25,7 +25,7 @@ from graph_retry._core.ground.redact import property_names
 from graph_retry._core.ground.wording import quoted_with_article
 from graph_retry._core.output.build import SchemaOfParams, Validator, build_validator, format_issues
 from graph_retry._core.params.codec import ParamsCodec
-from graph_retry.options import Settings
+from graph_retry.options import Settings, with_feedback
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,11 +75,14 @@ def make_plan(
         _check_declared(llm_call, declared, codec)
     validator = _validator(output, settings)
     _check_default(settings, validator, codec.fields or None)
+    hooks = _hooks(on_retry)
+    if settings.auto_retries and validator is not None and not hooks and not settings.feedback:
+        settings = with_feedback(settings)
     return Plan(
         llm_call=llm_call,
         passing=passing,
         codec=codec,
-        hooks=_hooks(on_retry),
+        hooks=hooks,
         validator=validator,
         settings=settings,
     )
