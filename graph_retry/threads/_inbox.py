@@ -10,12 +10,12 @@ from langchain_core.runnables import RunnableConfig
 from graph_retry._core.ground.functions.arguments import Size
 from graph_retry._core.ground.functions.twins import async_twin, in_sync
 from graph_retry._core.ground.wording import quoted_with_article
-from graph_retry._core.langgraph.open_reviews import Row, has_table, open_rows
+from graph_retry._core.langgraph.open_reviews import Row, open_rows
 from graph_retry._core.review.answers import assign, defer
 from graph_retry._core.review.deadline import is_expired
 from graph_retry.threads._reviews import PendingReview, key_of, whole_reviews
 from graph_retry.threads._saved.graphs import check_placeless, is_client, is_local, saver_of
-from graph_retry.threads._saved.listing import Finder, list_saved_reviews
+from graph_retry.threads._saved.listing import Finder, is_table_filled, list_saved_reviews
 from graph_retry.threads._server.listing import list_remote_reviews
 
 __all__ = ["alist_reviews", "assign", "defer", "list_reviews"]
@@ -126,10 +126,8 @@ async def noted_reviews(
         None after the last one.
     """
     saver = saver_of(source)
-    if saver is None or not has_table(saver):
+    if saver is None or not await is_table_filled(saver):
         return None
-    if before is None:
-        await find_all(source, 0, None, config)  # The first listing fills the table.
     rows = await open_rows(saver, before, limit) or []
     last = rows[-1].place if len(rows) == limit else None
     graph = source if is_local(source) else None

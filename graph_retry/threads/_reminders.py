@@ -20,13 +20,13 @@ from langgraph.checkpoint.base import (
     empty_checkpoint,
 )
 
-from graph_retry._core.ground.functions.awaiting import sync_or_async
 from graph_retry._core.ground.functions.calling import call
 from graph_retry._core.ground.json import digest, is_number
 from graph_retry._core.ground.wording import passed_as
 from graph_retry._core.langgraph.checkpoints import (
     newest_checkpoint,
     place_of,
+    put_checkpoint,
     read_checkpoint,
     waits_for,
 )
@@ -109,4 +109,4 @@ async def _write(
     """Replace the checkpoint whose metadata lists the sent stages, and which has no state."""
     checkpoint: Checkpoint = {**empty_checkpoint(), "id": key}
     noted = cast("CheckpointMetadata", {TOLD: told})
-    await sync_or_async(saver.put, saver.aput, place, checkpoint, noted, {})
+    await put_checkpoint(saver, place, checkpoint, noted)

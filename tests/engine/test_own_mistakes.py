@@ -159,7 +159,7 @@ def raises(*_given):
     raise LookupError("lost")
 
 
-@pytest.mark.parametrize("option", ["feedback", "on_attempt", "redact", "repair"])
+@pytest.mark.parametrize("option", ["feedback", "redact", "repair"])
 def test_an_exception_of_a_function_names_its_option(form, mode, option):
     """The exception stays as it is, and a note tells which option brought the function."""
     model = mode.colour(lambda params: "no")

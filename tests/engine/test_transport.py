@@ -196,12 +196,17 @@ def test_work_that_fails_after_the_call_does_not_repeat_it(form, mode, checkpoin
             raise ValueError("no")
         return "good"
 
-    def listener(record):
+    def rule(record):
         if broken:
             broken.clear()
             raise RuntimeError("the log is full")
+        return False
 
-    graph = one_call(form, mode, model, checkpointer, output=None, on_attempt=mode.colour(listener))
+    def hook(error, attempt, params):
+        rule(attempt)
+
+    options = {"review": mode.colour(rule)} if reply == "good" else {"hooks": mode.colour(hook)}
+    graph = one_call(form, mode, model, checkpointer, output=None, **options)
     with pytest.raises(RuntimeError, match="the log is full"):
         mode.invoke(graph, {"params": {"n": 0}}, thread())
     mode.invoke(graph, None, thread())

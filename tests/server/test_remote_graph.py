@@ -4,6 +4,8 @@ import asyncio
 import uuid
 
 import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
 from langgraph.pregel.remote import RemoteGraph
 from langgraph_sdk import get_client, get_sync_client
 
@@ -17,6 +19,8 @@ from graph_retry import (
     respond,
     resume,
 )
+from graph_retry.threads import list_reviews
+from tests.loops import Model, State, one_call
 
 
 @pytest.fixture
@@ -83,3 +87,20 @@ def test_a_node_that_was_renamed_on_a_server_is_named(remote):
     node_name.write_text("ask")
     assert there.resume(edit(n=2))["output"] == {"n": 2}
     assert there.calls() == [0, 2]
+
+
+def test_a_review_of_a_remote_node_is_shown_and_answered_here(server, form):
+    """`RemoteGraph` as a node of a local graph: asked on the server, answered in this thread."""
+    with get_sync_client(url=server) as client:
+        there, config = RemoteGraph(form, sync_client=client), new_thread()
+        builder = StateGraph(State).add_node("there", there).add_edge(START, "there")
+        graph = builder.compile(InMemorySaver())
+        graph.invoke({"params": {"n": 0}}, config)
+        (review,) = pending_reviews(graph, config)
+        (listed,) = list_reviews(graph)
+        assert review.review_id == listed.review_id
+        assert list_reviews(one_call(form, None, Model(), graph.checkpointer)) == []
+        assert resume(graph, config, edit(n=2))["output"] == {"n": 2}
+        assert pending_reviews(graph, config) == list_reviews(graph) == []
+        with pytest.raises(StaleDecision):
+            resume(graph, config, answers={review.review_id: edit(n=3)})

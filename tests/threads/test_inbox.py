@@ -163,13 +163,3 @@ def test_an_unknown_saver_is_read_without_relying_on_its_order():
         graph.invoke({"params": {"n": 0}}, thread(str(number)))
     resume(graph, thread("1"), edit(n=1))
     assert names(inbox_module.list_reviews(graph)) == ["1", "2", "0"]
-
-
-def test_a_call_in_a_graph_without_a_checkpointer_is_refused(mode):
-    """Its answers would be lost with it, one model call each: said before any is given."""
-    inner = one_call("node", mode, Model(), False)
-    builder = StateGraph(State).add_node("outer", inner).add_edge(START, "outer")
-    graph = builder.compile(checkpointer=InMemorySaver())
-    mode.invoke(graph, {"params": {"n": 0}}, thread())
-    with pytest.raises(ValueError, match="`outer` is compiled with `checkpointer=False`"):
-        answer(mode, graph, thread(), edit(n=1))

@@ -61,7 +61,7 @@ def test_a_failing_notify_is_logged_and_the_question_is_asked(form, mode, caplog
     mode.invoke(graph, {"params": {"n": 0}}, thread())
     (review,) = reviews(mode, graph, thread())
     (record,) = caplog.records
-    assert "`hook` failed" in record.message
+    assert "`notify` (`hook`) for review" in record.message
     assert review.review_id in record.message
     assert "no route to the chat" in caplog.text
 

@@ -22,6 +22,7 @@ from langgraph.checkpoint.serde.types import INTERRUPT
 from langgraph.graph import START
 
 from graph_retry._core.ground.functions.awaiting import sleep
+from graph_retry._core.ground.functions.informing import informing
 from graph_retry._core.ground.json import is_object
 from graph_retry._core.langgraph.checkpoints import (
     check_clock,
@@ -106,7 +107,8 @@ async def _find_saved(
         if calls:
             slot.past = calls.continued_by(made, execution.task, slot.namespace)
         if slot.past is None and made.key is None and not made.is_task:
-            slot.note = await _note_changed(made, execution, saver)
+            with informing("the search for a saved call with other params"):
+                slot.note = await _note_changed(made, execution, saver)
 
 
 async def _wait_for_anchor(

@@ -15,11 +15,16 @@ from typing import Any, cast
 from uuid import UUID
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+from langgraph.checkpoint.base import (
+    BaseCheckpointSaver,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+)
 from langgraph.checkpoint.serde.types import INTERRUPT, RESUME
 from langgraph.types import StateSnapshot
 
-from graph_retry._core.ground.functions.awaiting import collect, sleep, sync_or_async
+from graph_retry._core.ground.functions.awaiting import collect, sleep, sync_or_async, to_its_end
 from graph_retry._core.ground.json import is_object
 from graph_retry._core.langgraph.storage import query, storage_of
 from graph_retry._core.state.position import ANSWER, LOOP, is_open
@@ -143,6 +148,10 @@ async def list_checkpoints(
     while True:
         try:
             return await collect(saver.list, saver.alist, thread, **options)
+        except NotImplementedError as error:
+            raise NotImplementedError(
+                f"`{type(saver).__name__}` does not list checkpoints (it has no `list`)"
+            ) from error
         except RuntimeError as error:
             # LangGraph's in-memory saver raises this while another thread saves.
             if "changed size during iteration" not in str(error):
@@ -271,4 +280,15 @@ async def put_writes(
     task_id: str,
 ) -> None:
     """Save writes of a task beside a checkpoint."""
-    await sync_or_async(saver.put_writes, saver.aput_writes, config, writes, task_id)
+    put = sync_or_async(saver.put_writes, saver.aput_writes, config, writes, task_id)
+    await to_its_end(put)
+
+
+async def put_checkpoint(
+    saver: BaseCheckpointSaver[Any],
+    config: RunnableConfig,
+    checkpoint: Checkpoint,
+    metadata: CheckpointMetadata,
+) -> None:
+    """Save a checkpoint that has no new versions of channels."""
+    await to_its_end(sync_or_async(saver.put, saver.aput, config, checkpoint, metadata, {}))

@@ -24,7 +24,7 @@ from langgraph.checkpoint.base import (
     empty_checkpoint,
 )
 
-from graph_retry._core.ground.functions.awaiting import SharedReads, sync_or_async
+from graph_retry._core.ground.functions.awaiting import SharedReads
 from graph_retry._core.langgraph.checkpoints import (
     is_copy,
     list_checkpoints,
@@ -32,6 +32,7 @@ from graph_retry._core.langgraph.checkpoints import (
     newest_checkpoint,
     parent_of,
     place_of,
+    put_checkpoint,
     read_checkpoint,
     root_of,
     thread_id_of,
@@ -86,7 +87,7 @@ async def put_fork(saver: BaseCheckpointSaver[Any], old: RunnableConfig, note: s
     step = saved.metadata.get("step", -1) + 1
     told: Any = {**saved.metadata, "source": "fork", "step": step, FORK: note}
     parent = saved.parent_config or place_of(thread_id_of(saved), namespace_of(saved))
-    await sync_or_async(saver.put, saver.aput, parent, copy, told, {})
+    await put_checkpoint(saver, parent, copy, told)
     return str(copy["id"])
 
 

@@ -12,12 +12,13 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
+from functools import partial
 from hashlib import blake2s
 from pathlib import Path
 from typing import Any, Self
 from weakref import WeakValueDictionary
 
-from graph_retry._core.ground.functions.calling import call
+from graph_retry._core.ground.functions.awaiting import acquired
 from graph_retry._core.langgraph.storage import connect, query, shared_storage, storage_of
 
 LOCK_NAME = "graph_retry:"
@@ -75,10 +76,26 @@ class ThreadLock:
             taken.callback(self._mutex.release)
             if self._outside is None:
                 self._outside = await _outside_lock(self._saver, self._thread_id)
-            if self._outside is not None and not await call(self._outside.try_acquire):
+            if self._outside is not None and not await self._acquired_outside():
                 return False
             self._held = taken.pop_all()
         return True
+
+    async def _acquired_outside(self) -> bool:
+        # Meanwhile the outside lock belongs to the thread that tries it. If this run is cancelled,
+        # that thread releases it: a connection must not be closed while another thread uses it.
+        outside, self._outside = self._outside, None
+
+        def acquire() -> bool:
+            with ExitStack() as on_error:
+                on_error.callback(outside.release)
+                is_held: bool = outside.try_acquire()
+                on_error.pop_all()
+            return is_held
+
+        is_held = await acquired(acquire, lambda _: outside.release())
+        self._outside = outside
+        return is_held
 
     def release(self) -> None:
         """Release the lock, so that another holder can acquire it, and close its connection."""
@@ -179,6 +196,6 @@ async def _outside_lock(saver: Any, thread_id: str) -> Any:
         database = next((path for _, name, path in files if name == "main"), "")
         return _FileLock(database, thread_id) if database else None
     if storage == "postgres":
-        connection = await call(connect, saver)
+        connection = await acquired(partial(connect, saver), lambda made: made.close())
         return _AdvisoryLock(connection, thread_id)
     return None

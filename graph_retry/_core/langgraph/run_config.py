@@ -27,7 +27,7 @@ from langgraph.config import get_config
 from langgraph.runtime import ExecutionInfo, Runtime
 from langgraph.types import StreamWriter
 
-from graph_retry._core.state.namespaces import around
+from graph_retry._core.state.namespaces import around, parts_of
 
 
 def call_namespace() -> str:
@@ -136,6 +136,20 @@ def outermost_loop(configurable: Mapping[str, Any]) -> Any:
     if loop is None or not loop.is_nested:
         return loop
     return outermost_loop(loop.config["configurable"])
+
+
+def node_without_saver(configurable: Mapping[str, Any]) -> str | None:
+    """Return the node around a task whose graph is compiled with `checkpointer=False`, or None.
+
+    LangGraph runs such a graph from its start when the thread is resumed. The tasks inside find the
+    checkpointer of the graph around it, but nobody finds what they save.
+    """
+    here: Mapping[str, Any] = configurable
+    while (loop := _loop_around(here)) is not None:
+        here = loop.config.get("configurable", {})
+        if loop.checkpointer is None:
+            return parts_of(task_namespace_in(here))[-1].name if loop.is_nested else None
+    return None
 
 
 def _starters(configurable: Mapping[str, Any]) -> Iterator[Any]:

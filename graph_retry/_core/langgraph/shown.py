@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from langchain_core.runnables import RunnableConfig
@@ -103,15 +103,28 @@ def interventions(interrupts: Iterable[Interrupt]) -> Iterator[tuple[Interrupt, 
             yield interrupt, value
 
 
-def shown_at(thread: CheckpointTuple | None) -> Iterator[tuple[Interrupt, dict[str, Any]]]:
-    """Yield graph-retry's interrupts that a thread shows, including answered ones.
+class ShownQuestion(NamedTuple):
+    """A question of graph-retry that a thread shows, even if it was answered.
 
-    A question inside a `@task` of an entrypoint is written twice: by that task, and later by the
-    entrypoint's own task, when the entrypoint waits for its result. Only then can it be answered.
+    `is_apart` means that the call is not below the task that shows its question. Either the call is
+    in another thread, as that of a `RemoteGraph`. Or it is in a `@task` of an entrypoint, which
+    shows the question before the entrypoint does. It can only be answered in the entrypoint.
     """
+
+    interrupt: Interrupt
+    value: dict[str, Any]
+    is_apart: bool = False
+
+
+def questions_at(thread: CheckpointTuple | None) -> Iterator[ShownQuestion]:
+    """Yield graph-retry's questions beside the outermost graph's newest checkpoint."""
     for task, channel, questions in (thread and thread.pending_writes) or ():
         if channel == INTERRUPT:
             for question, asked in interventions(questions):
                 first = outermost(namespace_in(asked))
-                if first.id in ("", task):
-                    yield question, asked
+                yield ShownQuestion(question, asked, first.id not in ("", task))
+
+
+def shown_at(thread: CheckpointTuple | None) -> Iterator[ShownQuestion]:
+    """Yield graph-retry's questions that a thread shows below the tasks that ask them."""
+    return (question for question in questions_at(thread) if not question.is_apart)

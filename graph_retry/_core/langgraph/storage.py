@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
-from graph_retry._core.ground.functions.awaiting import is_sync
+from graph_retry._core.ground.functions.awaiting import is_sync, to_its_end
 
 _SAVERS = "langgraph.checkpoint."
 
@@ -45,7 +45,7 @@ async def query(saver: BaseCheckpointSaver[Any], sql: str, *values: str) -> Rows
     if loop is None:
         return _query(saver, sql, values)
     if not is_sync():
-        return await _aquery(saver, sql, values)
+        return await to_its_end(_aquery(saver, sql, values))
     with suppress(RuntimeError):  # Outside an event loop, `get_running_loop` raises this.
         if asyncio.get_running_loop() is loop:
             raise asyncio.InvalidStateError(

@@ -8,6 +8,7 @@ from typing import Any, cast
 from langgraph.types import Overwrite
 
 from graph_retry._core.ground.functions.calling import call
+from graph_retry._core.ground.functions.informing import informing
 from graph_retry._core.ground.functions.signatures import name_of
 from graph_retry._core.ground.wording import counted, passed_as
 from graph_retry._core.loop.asking.questions import read_value
@@ -109,7 +110,8 @@ async def _is_reviewed(settings: Settings, record: Attempt) -> bool:
 async def finished(given: StepInput, record: Attempt) -> dict[str, Any]:
     """Report the attempt to `on_attempt` and the budget; return its lessons as a state update.
 
-    `on_attempt` is called in a task, so a step that runs again does not repeat the report.
+    `on_attempt` is called in a task, so a step that runs again does not repeat the report. It only
+    informs, so an error of it is logged.
     """
     settings, name = given.plan.settings, given.plan.settings.name
     given.run.emit("attempt_finished", record["number"], status=record["status"])
@@ -120,7 +122,7 @@ async def finished(given: StepInput, record: Attempt) -> dict[str, Any]:
         listener = name_of(on_attempt, "on_attempt")
 
         async def report() -> None:
-            with passed_as("on_attempt"):
+            with informing(f"`on_attempt` (`{listener}`)", settings.redact):
                 await call(on_attempt, shown_record(record))
 
         await as_task(f"{name}:{listener}#{record['number']}", report)

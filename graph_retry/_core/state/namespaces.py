@@ -2,8 +2,9 @@
 
 LangGraph saves the outermost graph under the empty namespace, and a subgraph of one of its tasks
 under `node:task_id`. Each further level appends `|node:task_id`. If a task invokes several
-subgraphs, `|1`, `|2`, … is appended as well. Task ids are UUIDs. These facts were read in
-`langgraph.pregel._algo` and in the checkpoints of nested graphs.
+subgraphs, `|1`, `|2`, … is appended as well. Task ids are UUIDs. A subgraph that is compiled with
+`checkpointer=True` keeps one history per thread, so its namespace has only nodes, as `outer|node`.
+These facts were read in `langgraph.pregel._algo` and in the checkpoints of nested graphs.
 
 The call of a function is not a node. Therefore graph-retry appends its own part, `|name:identity`.
 """
@@ -29,6 +30,11 @@ class Part(NamedTuple):
     def is_task(self) -> bool:
         """Whether the part belongs to a task of a graph, and not to a call of a function."""
         return _UUID.fullmatch(self.id) is not None
+
+    @property
+    def is_node(self) -> bool:
+        """Whether the part names a node: with its task, or alone (see `checkpointer=True`)."""
+        return self.is_task or not self.id
 
 
 def parts_of(namespace: str) -> list[Part]:

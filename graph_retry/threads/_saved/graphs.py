@@ -139,18 +139,29 @@ async def _is_empty(graph: Any, config: RunnableConfig) -> bool:
     return state["checkpoint"] is None
 
 
-def has_node_of(graph: Any, namespace: str) -> bool:
-    """Return whether a graph has the node that makes a call, or is the call's own graph.
+def may_make(graph: Any, namespace: str) -> bool:
+    """Return False only if a graph is known not to make the call of a saved namespace.
 
-    A subgraph that a function invokes, or that is on a server, is not known, so it may have it.
+    A subgraph that a function invokes, or that is on a server, is not known, so it may make it.
     """
     for part in parts_of(namespace):
-        if not (part.is_task and is_local(graph)):
+        if not (part.is_node and is_local(graph)):
             break
         if part.name not in graph.nodes:
             return False
         graph = graph.nodes[part.name].bound
     return not is_local(graph) or LOOP in graph.channels
+
+
+async def shows(graph: Any, config: RunnableConfig, interrupt_id: str) -> bool:
+    """Return whether a graph shows an interrupt of a thread, which any graph at all may have asked.
+
+    LangGraph shows a graph only the interrupts of the tasks that the graph has.
+    """
+    if graph is None:
+        return True
+    state = await get_state(graph, config)
+    return interrupt_id in [interrupt.id for interrupt in state.interrupts]
 
 
 async def node_names(graph: Any) -> list[str]:

@@ -10,10 +10,13 @@ from typing import Any, cast
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 
+from graph_retry._core.ground.functions.informing import informing
 from graph_retry._core.langgraph.checkpoints import (
     list_checkpoints,
     namespace_of,
+    place_of,
     thread_id_of,
+    unread,
     values_of,
     without_state,
 )
@@ -25,6 +28,7 @@ from graph_retry._core.langgraph.open_reviews import (
     is_over,
     open_rows,
 )
+from graph_retry._core.langgraph.shown import namespace_in
 from graph_retry._core.state.position import loop_of
 from graph_retry.threads._reviews import (
     PendingReview,
@@ -32,7 +36,7 @@ from graph_retry.threads._reviews import (
     review_of,
     row_of_review,
 )
-from graph_retry.threads._saved.graphs import has_node_of, on_thread
+from graph_retry.threads._saved.graphs import may_make, on_thread, shows
 from graph_retry.threads._saved.reading import read_newest
 from graph_retry.threads._saved.view import ThreadView
 
@@ -58,11 +62,8 @@ async def list_saved_reviews(
     With `answered`, the list includes reviews whose answers are saved and not applied yet.
     """
     finder = Finder(saver, graph, base, answered)
-    if not has_table(saver):
+    if not await is_table_filled(saver):
         return newest_first(await finder.read_all(), before, limit)
-    if await open_rows(saver, None, 0) is None:
-        found = await Finder(saver, None, base, answered=True).read_all()
-        await insert_known(saver, list(map(row_of_review, found)))
     reviews: list[PendingReview] = []
     while limit is None or len(reviews) < limit:
         rows = await open_rows(saver, before, _PAGE) or []
@@ -71,6 +72,17 @@ async def list_saved_reviews(
             break
         before = rows[-1].place
     return newest_first(reviews, None, limit)
+
+
+async def is_table_filled(saver: BaseCheckpointSaver[Any]) -> bool:
+    """Return whether a saver has its table of open reviews; the first listing fills the table."""
+    if has_table(saver):
+        with informing("the table of open reviews, without which a list reads all threads,"):
+            if await open_rows(saver, None, 0) is None:
+                found = await Finder(saver, None, {}, answered=True).read_all()
+                await insert_known(saver, list(map(row_of_review, found)))
+            return True
+    return False
 
 
 def _keep(thread: ThreadView, saved: CheckpointTuple) -> None:
@@ -102,9 +114,9 @@ class Finder:
         threads: defaultdict[str, ThreadView] = defaultdict(ThreadView)
         size, before, last = _SCANNED, None, ""
         while True:
-            page = await list_checkpoints(
-                self.saver, None, before=before, limit=size if ordered else None
-            )
+            # A saver that sorts by nothing is read at once, and need not know the two options.
+            part: dict[str, Any] = {"before": before, "limit": size} if ordered else {}
+            page = await list_checkpoints(self.saver, None, **part)
             page.sort(key=lambda saved: saved.checkpoint["id"], reverse=True)
             for saved in page:
                 _keep(threads[thread_id_of(saved)], saved)
@@ -115,11 +127,17 @@ class Finder:
             size = 2 * size if page[-1].checkpoint["id"] == last else size
             last = page[-1].checkpoint["id"]
             before = cast("RunnableConfig", {"configurable": {"checkpoint_id": f"{last}~"}})
-        return [
-            review
-            for thread_id, thread in threads.items()
-            for review in self._wanted(self._shown(thread_id, thread))
-        ]
+        reviews: list[PendingReview] = []
+        for thread_id, thread in threads.items():
+            for interrupt, value, _ in thread.questions:
+                place = place_of(thread_id, namespace_in(value))
+                # Only LangGraph knows whose question it is if its call is not in this thread.
+                if namespace_in(value) not in thread.newest and (
+                    await shows(self.graph, on_thread(self.base, thread_id), interrupt.id)
+                ):
+                    thread.add(unread(place))
+            reviews += self._wanted(self._shown(thread_id, thread))
+        return reviews
 
     async def read_noted(self, rows: Sequence[Row]) -> list[PendingReview]:
         """Read the open reviews of some rows; delete the rows whose reviews are closed."""
@@ -148,14 +166,15 @@ class Finder:
 
     def is_ours(self, namespace: str) -> bool:
         """Return whether a call belongs to the graph; every call does if there is no graph."""
-        return self.graph is None or has_node_of(self.graph, namespace)
+        return self.graph is None or may_make(self.graph, namespace)
 
     def _shown(self, thread_id: str, thread: ThreadView) -> list[PendingReview]:
         config = on_thread(self.base, thread_id)
         return [
             review_of(asked, self.graph, config)
             for asked in thread.asked()
-            if (asked.is_open or asked.unapplied is not None) and self.is_ours(asked.namespace)
+            if (asked.is_open or asked.unapplied is not None)
+            and (self.is_ours(asked.namespace) or not asked.is_saved)
         ]
 
     def _wanted(self, shown: list[PendingReview]) -> list[PendingReview]:

@@ -18,14 +18,13 @@ from graph_retry._core.langgraph.checkpoints import (
 )
 from graph_retry._core.langgraph.kept import Reader, record_place, saved_at
 from graph_retry._core.langgraph.shown import namespace_in
-from graph_retry._core.state.namespaces import parts_of
 from graph_retry.records import KeptIn
 from graph_retry.threads._saved.graphs import (
     get_state,
-    has_node_of,
-    is_local,
     is_remote,
+    may_make,
     saver_of,
+    shows,
     thread_of,
 )
 from graph_retry.threads._saved.view import Asked, ThreadView
@@ -33,11 +32,7 @@ from graph_retry.threads._server.reading import read_history, read_shown_there, 
 
 
 async def open_questions(graph: Any, config: RunnableConfig) -> list[Asked]:
-    """Read the questions of a thread that can be answered, in the order of LangGraph's tasks.
-
-    Raises:
-        ValueError: If an answer could not reach its call.
-    """
+    """Read the questions of a thread that can be answered, in the order of LangGraph's tasks."""
     shown: Sequence[Interrupt] | None = None
     if saver_of(graph) is not None:
         # A saver does not know the order of the branches of a `Send`.
@@ -49,40 +44,20 @@ async def open_questions(graph: Any, config: RunnableConfig) -> list[Asked]:
 async def read_shown(
     graph: Any, config: RunnableConfig, shown: Sequence[Interrupt] | None = None
 ) -> ThreadView:
-    """Read a thread's shown questions, and the newest checkpoint of each call that asks one.
-
-    Raises:
-        ValueError: If an answer could not reach its call.
-    """
+    """Read a thread's shown questions, and the newest checkpoint of each call that asks one."""
     saver, thread_id = saver_of(graph), thread_of(config)
     if saver is None:
         return await read_shown_there(graph, config)
     view = await read_newest(saver, thread_id, [""]) if shown is None else ThreadView(shown)
-    for _, value in view.questions:
+    for interrupt, value, _ in view.questions:
         namespace = namespace_in(value)
-        if _is_reachable(graph, namespace):
-            call = await newest_checkpoint(saver, thread_id, namespace)
-            view.add(call or unread(place_of(thread_id, namespace)))
+        call = await newest_checkpoint(saver, thread_id, namespace)
+        if call is not None and may_make(graph, namespace):
+            view.add(call)
+        # Without the call's checkpoint, LangGraph alone knows whose question it is.
+        elif call is None and (shown is not None or await shows(graph, config, interrupt.id)):
+            view.add(unread(place_of(thread_id, namespace)))
     return view
-
-
-def _is_reachable(graph: Any, namespace: str) -> bool:
-    """Return whether a graph has the node of a call.
-
-    Raises:
-        ValueError: If an outer graph has `checkpointer=False`, so that no answer reaches the call.
-    """
-    if not has_node_of(graph, namespace):
-        return False
-    for name, _ in parts_of(namespace)[:-1]:
-        node = graph.nodes.get(name) if is_local(graph) else None
-        graph = node and node.bound
-        if is_local(graph) and graph.checkpointer is False:
-            raise ValueError(
-                f"the graph in node `{name}` is compiled with `checkpointer=False`, so calls in it "
-                "start anew with each answer: compile it without that argument."
-            )
-    return True
 
 
 async def read_newest(

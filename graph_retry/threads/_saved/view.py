@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from langgraph.checkpoint.base import CheckpointTuple
@@ -23,10 +24,11 @@ from graph_retry._core.langgraph.checkpoints import (
     writers_of,
 )
 from graph_retry._core.langgraph.shown import (
+    ShownQuestion,
     interventions,
     namespace_in,
+    questions_at,
     questions_of,
-    shown_at,
 )
 from graph_retry._core.state.namespaces import outermost
 from graph_retry._core.state.position import LOOP, is_open, loop_of
@@ -95,25 +97,27 @@ class ThreadView:
         return self.newest.get("")
 
     @cached_property
-    def questions(self) -> list[tuple[Interrupt, dict[str, Any]]]:
-        """The interrupts that graph-retry raised and the thread shows.
-
-        LangGraph may show a question in a `@task` twice, so each review is listed once.
-        """
-        by_review: dict[str, tuple[Interrupt, dict[str, Any]]] = {}
-        shown = shown_at(self.root) if self._shown is None else interventions(self._shown)
-        for interrupt, value in shown:
-            by_review.setdefault(value["review_id"], (interrupt, value))
+    def questions(self) -> list[ShownQuestion]:
+        """The questions that graph-retry asks and the thread shows, one for each review."""
+        if self._shown is not None:
+            shown = [ShownQuestion(*each) for each in interventions(self._shown)]
+        else:
+            # LangGraph may show a question in a `@task` twice.
+            shown = sorted(questions_at(self.root), key=attrgetter("is_apart"))
+        by_review: dict[str, ShownQuestion] = {}
+        for question in shown:
+            by_review.setdefault(question.value["review_id"], question)
         return list(by_review.values())
 
     def asked(self) -> list[Asked]:
         """List the questions that their calls asked at the calls' newest checkpoints."""
         found: list[Asked] = []
-        for interrupt, value in self.questions:
+        for interrupt, value, is_apart in self.questions:
             namespace, asked_at = namespace_in(value), value.get("checkpoint_id")
             call = self.newest.get(namespace)
             newest = "" if call is None else call.checkpoint["id"]
-            if call is not None and (asked_at == newest or not (asked_at and newest)):
+            is_newest = asked_at == newest or not (asked_at and newest)
+            if call is not None and is_newest and not (is_apart and newest):
                 whose = value["review_id"], value["function_name"], namespace
                 found.append(Asked(interrupt.id, *whose, value, call))
         return found

@@ -11,6 +11,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.types import StateSnapshot
 
 from graph_retry._core.ground.functions.awaiting import sleep
+from graph_retry._core.ground.functions.informing import informing
 from graph_retry._core.ground.issues import literal
 from graph_retry._core.ground.json import is_object
 from graph_retry._core.langgraph.kept import whole
@@ -24,12 +25,13 @@ from graph_retry.errors import CallCancelled
 from graph_retry.records import Attempt
 from graph_retry.threads._saved.graphs import (
     get_state,
-    has_node_of,
     is_remote,
+    may_make,
     node_names,
+    saver_of,
     thread_of,
 )
-from graph_retry.threads._saved.reading import read_whole, reader_of
+from graph_retry.threads._saved.reading import read_newest, read_whole, reader_of
 from graph_retry.threads._saved.view import ThreadView
 from graph_retry.threads._server.runs import RemoteRuns, is_error_of
 
@@ -45,6 +47,14 @@ _CONTINUE = "`resume(graph, config)` without a decision"
 _UNTIL_NOTED_S = 10.0  # The seconds that a late answer waits until the first answer is saved.
 
 
+async def _readable(graph: Any, config: RunnableConfig) -> ThreadView:
+    """Read a whole thread; only its newest checkpoint if its saver does not list checkpoints."""
+    with informing("reading what closed a review"):
+        return await read_whole(graph, config)
+    saver = saver_of(graph)
+    return ThreadView() if saver is None else await read_newest(saver, thread_of(config), [""])
+
+
 async def why_closed(
     graph: Any, config: RunnableConfig, lock: ThreadLock | None, review_id: str | None
 ) -> str:
@@ -56,7 +66,7 @@ async def why_closed(
     at_rest, lengths, waited = lock is None, pauses(), 0.0
     while True:
         at_rest = at_rest or (lock is not None and await lock.try_acquire())
-        thread = await read_whole(graph, config)
+        thread = await _readable(graph, config)
         why = (
             await _event(graph, config, review_id, thread)
             or _asked_again(thread, review_id)
@@ -81,7 +91,7 @@ async def standing_of(graph: Any, config: RunnableConfig, how: str) -> str:
 
     A thread that waits in a node of another graph must not be continued with this graph.
     """
-    elsewhere = await _renamed(graph, config, await read_whole(graph, config))
+    elsewhere = await _renamed(graph, config, await _readable(graph, config))
     if elsewhere is not None:
         return f"{elsewhere[0].upper()}{elsewhere[1:]}."
     return _standing(await get_state(graph, config), how)
@@ -108,7 +118,7 @@ async def closing_event(graph: Any, config: RunnableConfig, review_id: str | Non
     The `review_id` None stands for the thread's last review. A review that still waits, as in
     another graph, is not closed.
     """
-    thread = await read_whole(graph, config)
+    thread = await _readable(graph, config)
     waiting = [name for name in thread.waiting().values() if review_id in (None, name)]
     return "" if waiting else await _event(graph, config, review_id, thread) or ""
 
@@ -138,7 +148,7 @@ async def answers_to(graph: Any, config: RunnableConfig, review_id: str) -> list
 
     The author of a default decision is `system`.
     """
-    answers = await _answers(graph, config, await read_whole(graph, config))
+    answers = await _answers(graph, config, await _readable(graph, config))
     return sorted((at, author) for at, author, answered in answers if answered == review_id)
 
 
@@ -195,7 +205,7 @@ async def _renamed(graph: Any, config: RunnableConfig, thread: ThreadView) -> st
     nodes = await node_names(graph) if waiting else []
     for namespace, review_id in waiting.items():
         path = [part.name for part in parts_of(namespace) if part.is_task]
-        if path and not (path[0] in nodes and has_node_of(graph, namespace)):
+        if path and not (path[0] in nodes and may_make(graph, namespace)):
             known = ", ".join(f"`{name}`" for name in nodes)
             return (
                 f"review {review_id!r} waits in node `{' > '.join(path)}`, whose call the graph "

@@ -30,7 +30,7 @@ async def read_shown_there(graph: Any, config: RunnableConfig) -> ThreadView:
     """Read the shown questions of a thread on a server."""
     view = ThreadView(shown=(await get_state(graph, config)).interrupts)
     answered: Collection[str] | None = None
-    for interrupt, value in view.questions:
+    for interrupt, value, _ in view.questions:
         place = place_of(thread_of(config), namespace_in(value))
         snapshot = await snapshot_at(graph, place)
         is_hidden = snapshot is None or not snapshot.created_at

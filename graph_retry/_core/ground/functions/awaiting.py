@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import threading
 import time
 from collections import defaultdict
 from collections.abc import (
@@ -133,6 +134,48 @@ async def collect(
     if is_sync():
         return list(function(*args, **kwargs))
     return [item async for item in twin(*args, **kwargs)]
+
+
+async def to_its_end(steps: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end, also if it is cancelled meanwhile: no write is cut in half.
+
+    A storage whose write is cut off keeps a transaction open, and others wait for it.
+    """
+    if is_sync():
+        return await steps
+    running = asyncio.ensure_future(steps)
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        await asyncio.wait([running])
+        raise
+
+
+async def acquired(get: Callable[[], T], free: Callable[[T], object]) -> T:
+    """Get something that has to be freed, in a worker thread if the run is async.
+
+    If the run is cancelled, its thread goes on. It then frees what it gets, as nobody else can.
+    """
+    if is_sync():
+        return get()
+    guard, got, nobody_waits = threading.Lock(), list[T](), threading.Event()
+
+    def work() -> None:
+        result = get()
+        with guard:
+            got.append(result)
+            if nobody_waits.is_set():
+                free(got.pop())
+
+    try:
+        await asyncio.to_thread(work)
+    except asyncio.CancelledError:
+        with guard:
+            nobody_waits.set()
+            if got:
+                free(got.pop())
+        raise
+    return got.pop()
 
 
 async def sleep(seconds: float) -> None:

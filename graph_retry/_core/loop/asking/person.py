@@ -13,10 +13,12 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+from langgraph.config import get_config
 from langgraph.runtime import get_runtime
 from langgraph.types import interrupt
 
 from graph_retry._core.ground.functions.awaiting import SharedReads
+from graph_retry._core.ground.functions.informing import informing
 from graph_retry._core.ground.wording import counted
 from graph_retry._core.langgraph.checkpoints import newest_checkpoint, waits_for
 from graph_retry._core.langgraph.open_reviews import insert, row_of
@@ -27,6 +29,7 @@ from graph_retry._core.langgraph.run_config import (
     current_thread,
     has_answer,
     keep_newest_answer,
+    node_without_saver,
     plain_answer_hidden,
 )
 from graph_retry._core.langgraph.shown import (
@@ -59,6 +62,10 @@ LOST_CONTEXT = (
     ". If a node started this thread, the thread has lost the context of the run: submit "
     "`contextvars.copy_context().run` and the function to the `ThreadPoolExecutor`, or use "
     "`aretry_llm_call` with `gather_calls`"
+)
+STARTS_ANEW = (
+    "the graph in node `{}` is compiled with `checkpointer=False`, so that LangGraph would start "
+    "it anew with each answer: compile it without that argument, or pass `review=False`"
 )
 LEFT_OVER = (
     "This answer was left over from an earlier question: it was sent before anybody could see this "
@@ -155,7 +162,8 @@ async def _ask_person(given: StepInput, question: Question) -> tuple[Any, bool]:
     if not _was_left_open(given.loop):
         await notify(plan, payload, attempts)
     here = (current_thread(), call_namespace(), question.review_id, question.asked_at)
-    await insert(saver, row_of(*here))
+    with informing(f"the entry of review {question.review_id} in the table of open reviews"):
+        await insert(saver, row_of(*here))
     execution = given.run.slot.execution
     shown = await _look_at_shown(question.review_id, execution.reads, execution.settled)
     # LangGraph would give the waiting answer to this question, although it is for another one.
@@ -180,19 +188,22 @@ def _was_left_open(loop: Loop) -> bool:
 
 
 def _require_checkpointer(given: StepInput, attempts: list[Attempt]) -> BaseCheckpointSaver[Any]:
-    """Return the checkpointer that will save the pause; raise if there is none."""
+    """Return the checkpointer that will save the pause; raise if an answer could not reach it."""
     saver = current_saver()
-    if saver is not None:
+    if saver is None:
+        missing = NO_CHECKPOINTER
+        if given.run.caller is None:
+            is_main = threading.current_thread() is threading.main_thread()
+            missing = OUTSIDE if is_main else OUTSIDE + LOST_CONTEXT
+    elif (node := node_without_saver(get_config().get("configurable", {}))) is not None:
+        missing = STARTS_ANEW.format(node)
+    else:
         return saver
     failure = attempts[-1]["failure"]
     why = f"{failure['type']}: {failure['message']}" if failure else "a valid output"
     needed = (
         f"`{given.plan.settings.name}` needs a person after {counted(len(attempts), 'attempt')}"
     )
-    missing = NO_CHECKPOINTER
-    if given.run.caller is None:
-        is_main = threading.current_thread() is threading.main_thread()
-        missing = OUTSIDE if is_main else OUTSIDE + LOST_CONTEXT
     raise InterventionRequired(f"{needed} ({why}), but {missing}.", attempts)
 
 
@@ -231,7 +242,7 @@ async def _look_at_shown(review_id: str, reads: SharedReads, settled: set[str]) 
     if saver is None or not has_answer():
         return _Shown()
     thread = await reads.get("thread", partial(newest_checkpoint, saver, thread_id, ""))
-    for asked, question in shown_at(thread):
+    for asked, question, _ in shown_at(thread):
         earlier = question["review_id"]
         is_answered = asked.id in answers_by_id() and earlier not in settled
         if is_answered and earlier != review_id and namespace_in(question) == here:

@@ -6,8 +6,6 @@ the run is resumed.
 
 from __future__ import annotations
 
-import logging
-import traceback
 from dataclasses import replace
 from typing import Any
 
@@ -17,10 +15,10 @@ from typing_extensions import TypedDict
 from graph_retry._core.ground.credentials import without_keys
 from graph_retry._core.ground.functions.awaiting import AsyncUnderSyncError
 from graph_retry._core.ground.functions.calling import call
+from graph_retry._core.ground.functions.informing import informing
 from graph_retry._core.ground.functions.signatures import name_of
 from graph_retry._core.ground.issues import text_of
 from graph_retry._core.ground.json import is_object
-from graph_retry._core.ground.redact import redacted
 from graph_retry._core.langgraph.run_config import current_thread, thread_in_logs
 from graph_retry._core.loop.run.keeping import whole_here
 from graph_retry._core.loop.run.plan import Plan
@@ -34,7 +32,8 @@ from graph_retry._core.state.attempts import times_sent
 from graph_retry._core.state.transitions import why_no_call
 from graph_retry.records import Attempt
 
-_LOG = logging.getLogger("graph_retry")
+_PATIENCE_S = 10.0
+"""The most seconds for which `notify` may delay a question. Then it goes on in its own thread."""
 
 
 class Passed(TypedDict):
@@ -103,7 +102,7 @@ def _why_no_call(plan: Plan[Any], attempts: list[Attempt], author: str, sent: in
 
 
 async def notify(plan: Plan[Any], payload: dict[str, Any], attempts: list[Attempt]) -> None:
-    """Call the user's `notify`. Errors are only logged, because the question must be asked."""
+    """Call the user's `notify`. It only informs: the question is asked, whatever becomes of it."""
     hook = plan.settings.notify
     if hook is None:
         return
@@ -111,14 +110,9 @@ async def notify(plan: Plan[Any], payload: dict[str, Any], attempts: list[Attemp
     review = Review(**parts_of(payload, attempts, current_thread()))
 
     async def tell() -> None:
-        try:
-            await call(hook, review)
-        except (GraphBubbleUp, AsyncUnderSyncError):
-            raise
-        except Exception as error:  # noqa: BLE001 - whatever it is, the question comes first
-            trace = without_keys("".join(traceback.format_exception(error)))
-            trace = redacted(trace, plan.settings.redact)
-            what, name = "`%s` failed for review %s (%s):\n%s", name_of(hook, "notify")
-            _LOG.error(what, name, review.review_id, thread_in_logs(), trace)
+        name = name_of(hook, "notify")
+        what = f"`notify` (`{name}`) for review {review.review_id} ({thread_in_logs()})"
+        with informing(what, plan.settings.redact):
+            await call(hook, review, timeout=_PATIENCE_S)
 
     await as_task(f"{plan.settings.name}:{name_of(hook, 'notify')}#{review.review_id}", tell)

@@ -22,6 +22,7 @@ from langgraph.graph.state import CompiledStateGraph, StateGraph
 from langgraph.types import Command, StateUpdate
 
 from graph_retry._core.ground.functions.awaiting import run_async, run_sync, sync_or_async
+from graph_retry._core.ground.functions.informing import informing
 from graph_retry._core.ground.json import is_object
 from graph_retry._core.langgraph.calls import find_slot
 from graph_retry._core.langgraph.checkpoints import PLACE, newest_checkpoint, values_of
@@ -196,7 +197,8 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
                 tell_ended(*place, str(configurable["thread_id"]))
         else:
             if saver is not None:
-                await make_table(saver)
+                with informing("the table of open reviews"):
+                    await make_table(saver)
             slot = await find_slot(made, configurable, inherited)
             # If the call has a different namespace than its task, the task makes several calls.
             if is_task and slot.namespace not in ("", task):
@@ -255,9 +257,11 @@ async def _closed(run: LoopRun) -> None:
     if run.saver is not None:
         if run.slot.namespace and not run.slot.is_saved:
             tell = partial(tell_ended_reviews, run.saver, run.thread)
-            await run.slot.execution.reads.get("ended", tell)
+            with informing("the warning of reviews that a new input ended"):
+                await run.slot.execution.reads.get("ended", tell)
         for row in run.answered:
-            await delete_answered(run.saver, row)
+            with informing("the deletion of an answered review from the table of open reviews"):
+                await delete_answered(run.saver, row)
 
 
 def _task_path(caller: RunnableConfig) -> str | None:

@@ -13,6 +13,7 @@ from langgraph.config import get_stream_writer
 from langgraph.types import Command, Overwrite, StreamWriter
 
 from graph_retry._core.ground.functions.awaiting import SyncRun, is_sync, run_async, run_sync
+from graph_retry._core.ground.functions.informing import informing
 from graph_retry._core.langgraph.open_reviews import Row, row_of
 from graph_retry._core.langgraph.run_config import (
     current_saver,
@@ -76,8 +77,9 @@ class LoopRun:
         `subgraphs=True`.
         """
         about = {"event": event, "name": self.plan.settings.name, "attempt": attempt}
-        write = self.write or get_stream_writer()
-        write({"type": "graph_retry", **about, **details})
+        with informing(f"the event `{event}` in the stream"):
+            write = self.write or get_stream_writer()
+            write({"type": "graph_retry", **about, **details})
 
 
 @dataclass(frozen=True)

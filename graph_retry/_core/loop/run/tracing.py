@@ -12,19 +12,23 @@ has no active span, the later run also continues their trace.
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from importlib import import_module
-from typing import Any
+from typing import Any, ParamSpec
 from weakref import WeakKeyDictionary
 
+from graph_retry._core.ground.functions.informing import informing
 from graph_retry._core.ground.json import digest, is_object
 from graph_retry._core.ground.redact import Redact, redacted_in_logs
 from graph_retry._core.review.deadline import now
 from graph_retry.options import Settings
 from graph_retry.records import PEOPLE, Attempt, author_role
+
+P = ParamSpec("P")
 
 Ended = Callable[..., None]
 """Records the outcome of an attempt in its span: failure, usage and finish reason. For a request,
@@ -61,21 +65,36 @@ _made: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
 """The metrics that were made, by OpenTelemetry's meter provider."""
 
 
+def _informs(method: Callable[P, None]) -> Callable[P, None]:
+    """Decorate a method that writes to a span, whose failure must not change the call."""
+
+    @functools.wraps(method)
+    def told(*args: P.args, **kwargs: P.kwargs) -> None:
+        with informing("tracing"):
+            method(*args, **kwargs)
+
+    return told
+
+
 class CallTrace:
     """The span of one run of a call. Without OpenTelemetry in the process, nothing happens."""
 
     def __init__(self) -> None:
         self._span: Any = None
-        self._tracer = tracer()
+        self._tracer: Any = None
+        with informing("tracing"):
+            self._tracer = tracer()
 
     @property
     def kept(self) -> dict[str, Any]:
         """The run's `traceparent`, as a field for a record; empty without a span."""
         kept: dict[str, Any] = {}
-        if self._span is not None:
-            _propagator().inject(kept, _trace().set_span_in_context(self._span))
+        with informing("tracing"):
+            if self._span is not None:
+                _propagator().inject(kept, _trace().set_span_in_context(self._span))
         return {name: value for name, value in kept.items() if name == "traceparent"}
 
+    @_informs
     def begin(
         self,
         settings: Settings,
@@ -104,6 +123,7 @@ class CallTrace:
             links=[_link(place) for place in before],
         )
 
+    @_informs
     def asked(self, review_id: str, attempt: int, *, is_new: bool) -> None:
         """Record that a question was asked, or asked again."""
         _metric("graph_retry.reviews.waiting", "add", int(is_new), {})
@@ -111,6 +131,7 @@ class CallTrace:
             about = {"graph_retry.review_id": review_id, "graph_retry.attempt": attempt}
             self._span.add_event("graph_retry.review.asked", about)
 
+    @_informs
     def decided(
         self, decision: Mapping[str, Any], record: Attempt, asked_at: str | None, name: str
     ) -> None:
@@ -142,6 +163,7 @@ class CallTrace:
         span.add_event("gen_ai.evaluation.result", verdict)
         span.end(end_time=_nanoseconds(ended))
 
+    @_informs
     def ended(self, status: str, attempts: int, name: str) -> None:
         """Record the end of the call."""
         if status == "succeeded":
@@ -153,6 +175,7 @@ class CallTrace:
             if status == "exhausted":
                 self._span.set_status(_trace().StatusCode.ERROR)
 
+    @_informs
     def close(self) -> None:
         """End the span when the run ends; a second call changes nothing."""
         if self._span is not None and self._span.is_recording():
@@ -171,6 +194,7 @@ class CallTrace:
         name = " ".join(filter(None, ("generate_content", shown)))
         with self._child(name, settings.name, record, attributes) as span:
 
+            @_informs
             def ended(outcome: Mapping[str, Any], result: Any = None) -> None:
                 usage: Any = outcome.get("usage") or {}
                 origin = _origin(result, settings.redact)
@@ -189,6 +213,7 @@ class CallTrace:
         """Open the span of validating an attempt's output."""
         with self._child(f"{settings.name} validate", settings.name, record, {}) as span:
 
+            @_informs
             def ended(outcome: Mapping[str, Any]) -> None:
                 if span is None:
                     return
@@ -221,12 +246,22 @@ class CallTrace:
             "graph_retry.author": role if role in PEOPLE else record["author"],
             **attributes,
         }
-        parent = None if self._span is None else _trace().set_span_in_context(self._span)
         # Exception messages may quote private data, so OpenTelemetry must not record them.
         quiet = {"record_exception": False, "set_status_on_exception": False}
-        with self._tracer.start_as_current_span(
-            span_name, context=parent, attributes=known, **quiet
-        ) as span:
+        span: Any = None
+        with ExitStack() as opened:
+            with informing("tracing"):
+                parent = None if self._span is None else _trace().set_span_in_context(self._span)
+                child = self._tracer.start_as_current_span(
+                    span_name, context=parent, attributes=known, **quiet
+                )
+                span = child.__enter__()
+
+                def end(*raised: Any) -> None:
+                    with informing("tracing"):
+                        child.__exit__(*raised)
+
+                opened.push(end)
             yield span
 
 

@@ -1,0 +1,54 @@
+"""Run what only informs, such as a warning, an event, a span, a message or a row of a list.
+
+If it fails, a pause, a result or an answer must still be what it would have been. Everything of
+this kind is run in `informing`, so that a failure becomes a WARNING in the log.
+"""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Generator
+from contextlib import contextmanager
+from functools import lru_cache
+
+from langgraph.errors import GraphBubbleUp
+
+from graph_retry._core.ground.credentials import without_keys
+from graph_retry._core.ground.functions.awaiting import is_async_only
+from graph_retry._core.ground.redact import Redact, redacted_in_logs
+
+_LOG = logging.getLogger("graph_retry")
+
+
+@contextmanager
+def informing(what: str, redact: Redact | None = None) -> Generator[None, None, None]:
+    """Log an error of the block, and go on after the block.
+
+    LangGraph's control flow passes. So does the error of an async-only saver in a sync run, which
+    the run cannot work with.
+
+    Args:
+        what: What the block does, for the log.
+        redact: Removes what the log must not show from the text of the error.
+    """
+    try:
+        yield
+    except GraphBubbleUp:
+        raise
+    except Exception as error:
+        if is_async_only(error):
+            raise
+        if isinstance(error, NotImplementedError):
+            _warn_once(what, str(error) or type(error).__name__)
+            return
+        # What was raised before, as an interrupt with its question, is none of the log's business.
+        trace = "".join(traceback.format_exception(error, chain=False))
+        told = redacted_in_logs(without_keys(trace), redact)
+        _LOG.warning("%s failed; the run goes on as if it had not been tried:\n%s", what, told)
+
+
+@lru_cache(maxsize=1_000)
+def _warn_once(what: str, why: str) -> None:
+    """Tell once in this process what a saver cannot do, because it will never be able to do it."""
+    _LOG.warning("%s is not possible here: %s", what, why)
