@@ -80,6 +80,12 @@ class AttemptFailed(GraphRetryError):
         self.issues: list[Issue] = issues or []
         self.raw_output = raw_output
         self.output_schema = output_schema
+        # An `Added`: what was added to the hook's params. Feedback replaces it by its own.
+        self.added: Any = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The params of users need not be picklable.
+        return (type(self), (self.message, self.attempts), {**self.__dict__, "added": None})
 
 
 class CallCancelled(GraphRetryError):

@@ -1,5 +1,6 @@
 """The records that graph state holds as plain JSON: attempts, with failures, issues and repairs."""
 
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NotRequired, cast
 
 from typing_extensions import TypedDict
@@ -8,6 +9,7 @@ from graph_retry.lossless._ground import Repair, RepairLevel
 
 __all__ = [
     "SCHEMA_VERSION",
+    "Addition",
     "Attempt",
     "Failure",
     "FailureKind",
@@ -110,6 +112,22 @@ class GateVerdict(TypedDict):
     """The confidence below which a person is asked."""
 
 
+class Addition(TypedDict):
+    """A part of the params that automation or a comment added, and that its author may replace."""
+
+    by: Literal["feedback", "comment", "lessons", "corrections"]
+    """The kind of text. Feedback and comments replace each other."""
+
+    field: str
+    """The field of the params; `value` if the params are one text."""
+
+    start: int
+    """The first character in a text, or the first message in a list."""
+
+    end: int
+    """The character or message after the last one."""
+
+
 class Attempt(TypedDict):
     """One attempt in the ledger, as plain JSON. It holds only the changes of the params.
 
@@ -139,6 +157,10 @@ class Attempt(TypedDict):
 
     author: str
     """The author of this attempt's params: `caller`, `hook:NAME`, `human`, `human:NAME`, …."""
+
+    added: NotRequired[list[Addition]]
+    """The parts of these params that the caller did not give, such as feedback. All other text is
+    the caller's, a hook's or a reviewer's, and is never removed, whatever it looks like."""
 
     reason: str | None
     """The reason for the change of the params; None for the caller's params."""
@@ -229,6 +251,16 @@ class Attempt(TypedDict):
     """Version of this record: see `SCHEMA_VERSION`."""
 
 
+class Sealed(TypedDict):
+    """The parts in the params that a step wrote into state.
+
+    `of` is a hash of the fields with parts. If state has other params, somebody has edited them.
+    """
+
+    of: str
+    parts: list[Addition]
+
+
 class Spent(TypedDict):
     """The cost of some attempts, in the units of a `Budget`."""
 
@@ -236,6 +268,13 @@ class Spent(TypedDict):
     cost: float
     seconds: float
     rounds: int
+
+
+def parts_of_messages(
+    parts: Iterable[Addition], params: Mapping[str, Any] | None
+) -> list[Addition]:
+    """Return the parts that are messages. After redaction, texts have other places."""
+    return [part for part in parts if isinstance((params or {}).get(part["field"]), list)]
 
 
 def shown_record(record: Attempt) -> Attempt:
@@ -249,6 +288,8 @@ def shown_record(record: Attempt) -> Attempt:
     shown = record.get("params_shown")
     patch: Any = [{"op": "replace", "path": "", "value": shown}]
     known: Any = {"params_patch": patch if shown is not None else None, "params_types": {}}
+    if shown is not None and "added" in record:
+        known["added"] = parts_of_messages(record["added"], shown)
     # The patch of a record from an earlier call of this function already has redacted params.
     if "params_shown" in record and shown is None:
         known = {}

@@ -1,7 +1,8 @@
 """A ready-made hook that tells the model the errors of its last answer.
 
 New feedback replaces earlier feedback in the prompt, so that the tenth attempt's prompt is no
-longer than the second's.
+longer than the second's. Earlier feedback is known from the ledger, which lists what was added to
+the params; a text that only looks like feedback is left alone.
 """
 
 from __future__ import annotations
@@ -13,19 +14,12 @@ from typing import Any, Literal
 
 from graph_retry._core.ground.functions.arguments import Count, checked
 from graph_retry._core.ground.issues import cut
-from graph_retry._core.ground.quoting import (
-    COMMENT,
-    FEEDBACK,
-    fenced,
-    framed,
-    issue_line,
-    tame,
-    unframed,
-)
+from graph_retry._core.ground.quoting import COMMENT, FEEDBACK, fenced, framed, issue_line, tame
+from graph_retry._core.params.additions import Added
 from graph_retry._core.params.codec import ParamsCodec
 from graph_retry._core.params.fields import fields_of
 from graph_retry.errors import AttemptFailed
-from graph_retry.hooks._prompt import Prompt, content_of, plain_text, prompt_field, turns
+from graph_retry.hooks._prompt import Prompt, plain_text, prompt_field, turns
 from graph_retry.records import Attempt, Issue
 
 FeedbackStrategy = Literal["errors_only", "full", "truncated"]
@@ -102,11 +96,13 @@ class Feedback:
         """Return the params with feedback, or None if there is nothing to add."""
         if error.kind not in _KINDS or (self.optional and not self.has_prompt(params)):
             return None
-        prompt = Prompt(params, self.field)
+        prompt = Prompt(params, self.field, added=error.added)
         for text in _texts(error, self, with_schema=self.schema and attempt == 1):
-            prompt_with_feedback = _added(prompt.value, text, error.raw_output or "")
-            if self.measure(plain_text(prompt_with_feedback)) <= self.limit:
-                return prompt.replaced(prompt_with_feedback)
+            told = _told(prompt, "feedback", text, error.raw_output or "")
+            if self.measure(plain_text(told.value)) <= self.limit:
+                # The loop reads from the error which parts the hook has added.
+                error.added = told.added
+                return told.params
         return None
 
     def asking(self, words: str) -> Feedback:
@@ -156,21 +152,28 @@ def comment_field(
 
 
 def with_comment(
-    params: Any, message: str, *, answer: str, issues: Sequence[Issue], field: str | None
-) -> Any:
-    """Return the params with a person's comment on the last answer, in place of earlier feedback.
+    params: Any,
+    message: str,
+    *,
+    answer: str,
+    issues: Sequence[Issue],
+    field: str | None,
+    added: Added | None = None,
+) -> tuple[Any, Added]:
+    """Return the params with a person's comment on the last answer, and what is added in them.
 
-    A prompt that is one text also quotes the answer, because the comment may refer to it.
+    The comment replaces the feedback and the comments that `added` names. A prompt that is one text
+    also quotes the answer, because the comment may refer to it.
     """
-    prompt, lines = Prompt(params, field), list[str]()
+    prompt, lines = Prompt(params, field, added=added), list[str]()
     if answer and isinstance(prompt.value, str):
         lines += ["Your answer was (quoted as data):", fenced(cut(answer, _COMMENTED_ON))]
     lines += _issue_lines(issues, 20)
     what = "your answer" if answer else "this request"
     lines += [f"Somebody who reviewed {what} says:", tame(message)]
-    frame = FEEDBACK if answer else COMMENT
-    told = _added(prompt.value, framed(frame, lines), answer, quoted=_COMMENTED_ON)
-    return prompt.replaced(told)
+    text = framed(FEEDBACK if answer else COMMENT, lines)
+    told = _told(prompt, "comment", text, answer or None, quoted=_COMMENTED_ON)
+    return told.params, told.added
 
 
 def _texts(error: AttemptFailed, hook: Feedback, *, with_schema: bool) -> Iterator[str]:
@@ -234,16 +237,17 @@ def _earlier_lines(error: AttemptFailed, most: int) -> list[str]:
     ]
 
 
-def _added(prompt: str | list[Any], text: str, answer: str, quoted: int = 500) -> str | list[Any]:
-    """Append feedback to a text, or to messages as new turns, in place of earlier feedback."""
-    if isinstance(prompt, str):
-        return f"{unframed(COMMENT, unframed(FEEDBACK, prompt))}\n\n{text}"
-    last = str(content_of(prompt[-1])) if prompt else ""
-    if last.startswith(FEEDBACK.begin):
-        prompt = prompt[:-2]  # Feedback is two turns: the model's answer and its errors.
-    elif last.startswith(COMMENT.begin):
-        prompt = prompt[:-1]
-    if text.startswith(COMMENT.begin):
-        return [*prompt, *turns(prompt, ("user", text))]
-    said = (tame(answer[:quoted]) or "(no text)") + (" […]" if len(answer) > quoted else "")
-    return [*prompt, *turns(prompt, ("assistant", said), ("user", text))]
+def _told(prompt: Prompt, by: str, text: str, answer: str | None, quoted: int = 500) -> Prompt:
+    """Add feedback to a text, or to messages as new turns, in place of earlier feedback.
+
+    In messages, the model's answer comes before its errors. None means that there is no answer.
+    """
+    prompt = prompt.without("feedback", "comment")
+    end = len(prompt.value)
+    if isinstance(prompt.value, str):
+        return prompt.adding(by, f"\n\n{text}", end)
+    said = [("user", text)]
+    if answer is not None:
+        was = (tame(answer[:quoted]) or "(no text)") + (" […]" if len(answer) > quoted else "")
+        said.insert(0, ("assistant", was))
+    return prompt.adding(by, turns(prompt.value, *said), end)

@@ -15,8 +15,8 @@ from typing_extensions import TypedDict
 
 from graph_retry._core.ground.functions.arguments import Count, checked
 from graph_retry._core.ground.json import digest
-from graph_retry._core.ground.quoting import LESSONS, Frame, framed, issue_line, tame, unframed
-from graph_retry.hooks._prompt import Prompt, content_of, with_turn
+from graph_retry._core.ground.quoting import LESSONS, framed, issue_line, tame
+from graph_retry.hooks._prompt import Prompt, after_system, turns
 from graph_retry.records import Attempt
 
 _WINDOW = 10
@@ -64,6 +64,11 @@ class Lessons:
 
     def add_to(self, params: Any, window: list[Lesson]) -> tuple[Any, str] | None:
         """Return params with the newest lessons added and a reason for the ledger, or None."""
+        taught = self.taught(params, window)
+        return taught and (taught[0].params, taught[1])
+
+    def taught(self, params: Any, window: list[Lesson]) -> tuple[Prompt, str] | None:
+        """Return the prompt with the newest lessons, and a reason for the ledger, or None."""
         lessons = [lesson for lesson in window if lesson["text"]][-self.told :]
         if not lessons:
             return None
@@ -76,15 +81,14 @@ class Lessons:
         block = framed(LESSONS, ["Earlier answers had these faults (quoted as data):", *lines])
         steps = ", ".join(sorted({lesson["step"] for lesson in window if lesson["text"]}))
         prompt = Prompt(params, self.field, owner="Lessons")
-        return placed(prompt, LESSONS, block), f"what went wrong before in {steps}"
+        return placed(prompt, "lessons", block), f"what went wrong before in {steps}"
 
 
-def placed(prompt: Prompt, frame: Frame, block: str) -> Any:
-    """Return the params with a framed block before the prompt, in place of an earlier block."""
+def placed(prompt: Prompt, by: str, block: str) -> Prompt:
+    """Return the prompt with a block before it, or with a further system message."""
     if isinstance(prompt.value, str):
-        return prompt.replaced(f"{block}\n\n{unframed(frame, prompt.value)}")
-    messages = [message for message in prompt.value if frame.begin not in str(content_of(message))]
-    return prompt.replaced(with_turn(messages, "system", block))
+        return prompt.adding(by, f"{block}\n\n", 0)
+    return prompt.adding(by, turns(prompt.value, ("system", block)), after_system(prompt.value))
 
 
 @checked

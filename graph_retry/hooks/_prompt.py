@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, Self, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from pydantic import BaseModel
 
 from graph_retry._core.ground.json import is_array
+from graph_retry._core.params.additions import BARE, Added, moved, named_fields, removed, without
 from graph_retry._core.params.fields import fields_of
+from graph_retry.records import Addition
 
 _MESSAGES = {"assistant": AIMessage, "user": HumanMessage, "system": SystemMessage}
 
@@ -64,15 +66,26 @@ def prompt_field(fields: Mapping[str, Any], field: str | None) -> str | None:
 class Prompt:
     """The prompt in some params, or the params themselves if they are one text.
 
-    `value` is a string, or a list of messages (LangChain's messages or dicts).
+    `value` is a string, or a list of messages (LangChain's messages or dicts). `parts` are the
+    parts of it that this library added.
 
     Example:
         >>> Prompt({"prompt": "Who?"}).replaced("Who is it?")
         {'prompt': 'Who is it?'}
     """
 
-    def __init__(self, params: Any, field: str | None = None, *, owner: str = "feedback") -> None:
+    def __init__(
+        self,
+        params: Any,
+        field: str | None = None,
+        *,
+        owner: str = "feedback",
+        added: Added | None = None,
+    ) -> None:
         """Find the prompt: in `field` if it is given, otherwise in `messages` or `prompt`.
+
+        `added` tells which parts of these params, or of the params that they were made from, this
+        library added.
 
         Raises:
             ValueError: If there is no prompt, or it is neither a text nor a list.
@@ -86,7 +99,42 @@ class Prompt:
                 f"field to write to, e.g. `{owner}(field='instructions')`."
             )
         self._params, self._name = params, name
-        self.value: str | list[Any] = known[name]
+        self.value: Any = known[name]
+        everywhere = [] if added is None else added.still_in(named_fields(params))
+        self.parts = [part for part in everywhere if part["field"] == self.field]
+        self._elsewhere = [part for part in everywhere if part["field"] != self.field]
+
+    @property
+    def field(self) -> str:
+        """The name of the prompt's field in the JSON of the params."""
+        return self._name or BARE
+
+    def without(self, *by: str) -> Self:
+        """Return the prompt without its parts by these authors, such as `feedback`."""
+        gone = [part for part in self.parts if part["by"] in by]
+        return self._changed(without(self.value, gone), removed(self.parts, by))
+
+    def adding(self, by: Any, piece: str | list[Any], at: int) -> Self:
+        """Return the prompt with a part inserted at a place."""
+        part: Addition = {"by": by, "field": self.field, "start": at, "end": at + len(piece)}
+        value = self.value[:at] + piece + self.value[at:]
+        return self._changed(value, [*moved(self.parts, at, len(piece)), part])
+
+    def _changed(self, value: Any, parts: list[Addition]) -> Self:
+        made = object.__new__(type(self))
+        vars(made).update(vars(self), value=value, parts=parts)
+        return made
+
+    @property
+    def params(self) -> Any:
+        """A copy of the params with this prompt."""
+        return self.replaced(self.value)
+
+    @property
+    def added(self) -> Added:
+        """The parts of `params` that this library added."""
+        parts = sorted([*self._elsewhere, *self.parts], key=lambda part: part["start"])
+        return Added(named_fields(self.params), parts)
 
     def replaced(self, value: str | list[Any]) -> Any:
         """Return a copy of the params with another prompt."""
@@ -102,8 +150,13 @@ def turns(messages: Sequence[Any], *said: tuple[str, str]) -> list[Any]:
 
 def with_turn(messages: list[Any], role: str, text: str) -> list[Any]:
     """Insert a message after the leading system messages."""
-    start = next((n for n, message in enumerate(messages) if not is_system(message)), len(messages))
+    start = after_system(messages)
     return [*messages[:start], *turns(messages, (role, text)), *messages[start:]]
+
+
+def after_system(messages: Sequence[Any]) -> int:
+    """Return the number of leading system messages."""
+    return next((n for n, message in enumerate(messages) if not is_system(message)), len(messages))
 
 
 def content_of(message: Any) -> Any:

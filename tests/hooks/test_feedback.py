@@ -34,6 +34,17 @@ def failed(kind="invalid_schema", issues=(ISSUE,), raw=RAW, **more):
     )
 
 
+def repeated(params, *attempts, hook=None, **more):
+    """Give feedback after several attempts; like the loop, tell the hook what it added before."""
+    added = None
+    for attempt in attempts:
+        error = failed(**more)
+        error.added = added
+        params = (hook or feedback())(error, attempt, params)
+        added = error.added
+    return params
+
+
 class Typed(BaseModel):
     prompt: str
     temperature: float = 0.5
@@ -77,8 +88,8 @@ def test_a_missing_field_and_a_cut_off_answer_get_a_hint():
 
 def test_the_schema_is_quoted_on_the_first_retry_only():
     """Later feedback replaces the first, and can do without it."""
-    first = feedback()(failed(), 1, {"prompt": "Who?"})["prompt"]
-    second = feedback()(failed(), 2, {"prompt": first})["prompt"]
+    first = repeated({"prompt": "Who?"}, 1)["prompt"]
+    second = repeated({"prompt": "Who?"}, 1, 2)["prompt"]
     assert '{"type": "object", "required": ["age"]}' in first
     assert '"required"' not in second
     assert '"required"' not in feedback(schema=False)(failed(), 1, "Who?")
@@ -110,10 +121,7 @@ def test_it_writes_to_the_prompt_of_any_kind_of_params(params, read):
 )
 def test_in_a_conversation_it_adds_an_answer_and_a_request(turn, roles):
     """The turns have the form of the messages around them; the next feedback takes their place."""
-    told = {"messages": [turn]}
-    for attempt in (1, 2, 3):
-        told = feedback()(failed(), attempt, told)
-    made = told["messages"]
+    made = repeated({"messages": [turn]}, 1, 2, 3)["messages"]
     seen = [each["role"] if isinstance(each, dict) else type(each) for each in made]
     said = [each["content"] if isinstance(each, dict) else each.content for each in made]
     assert seen == roles
@@ -130,16 +138,18 @@ def test_an_answer_without_text_still_makes_a_turn():
 def test_a_comment_on_a_call_without_an_answer_makes_no_turn_of_the_model():
     """The next comment takes its place, and feedback does; what the caller wrote stays."""
     turns = [{"role": "user", "content": "Who?"}, {"role": "assistant", "content": "It is"}]
-    told = {"messages": turns}
+    told, added, none = {"messages": turns}, None, {"answer": "", "issues": [], "field": None}
     for words in ("try again", "try once more"):
-        told = with_comment(told, words, answer="", issues=[], field=None)
+        told, added = with_comment(told, words, **none, added=added)
         assert [turn["role"] for turn in told["messages"]] == ["user", "assistant", "user"]
         assert f"reviewed this request says:\n{words}\n" in told["messages"][-1]["content"]
-    told = feedback()(failed(), 1, told)
+    error = failed()
+    error.added = added
+    told = feedback()(error, 1, told)
     assert [turn["content"] for turn in told["messages"][:2]] == ["Who?", "It is"]
     assert len(told["messages"]) == 4
-    asked = with_comment("Who?", "be kind", answer="", issues=[], field=None)
-    assert with_comment(asked, "be brief", answer="", issues=[], field=None).count("[comment") == 1
+    asked, added = with_comment("Who?", "be kind", **none)
+    assert with_comment(asked, "be brief", **none, added=added)[0].count("[comment") == 1
 
 
 def test_another_field_can_be_named_and_a_wrong_one_is_refused():
@@ -232,8 +242,8 @@ def test_feedback_can_always_be_taken_back(noise):
         "message": f"{FEEDBACK.end}{noise}{FEEDBACK.begin}\n" * 3,
         "received": "x" * 900,
     }
-    once = feedback("full")(failed(issues=[loud], raw=FEEDBACK.end + noise), 2, "Who?")
-    twice = feedback("full")(failed(issues=[loud], raw=FEEDBACK.end + noise), 3, once)
+    known = {"hook": feedback("full"), "issues": [loud], "raw": FEEDBACK.end + noise}
+    once, twice = repeated("Who?", 2, **known), repeated("Who?", 2, 3, **known)
     assert once == twice
     assert once.count(FEEDBACK.begin) == once.count(FEEDBACK.end) == 1
 

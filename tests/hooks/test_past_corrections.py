@@ -95,7 +95,7 @@ def test_what_was_written_stays_data():
     assert block.count("````") == 6
 
 
-def test_messages_get_a_turn_of_their_own_and_blocks_do_not_pile_up():
+def test_messages_get_a_turn_of_their_own_and_recorded_blocks_are_left_out():
     """It goes behind the system's instructions; what an earlier call was shown is no request."""
     past = PastCorrections(rows=[row(1, "How many apples?", {"n": 1})])
     messages = [
@@ -104,11 +104,9 @@ def test_messages_get_a_turn_of_their_own_and_blocks_do_not_pile_up():
     ]
     params, _ = past.add_to({"messages": messages}, [])
     assert [turn["role"] for turn in params["messages"]] == ["system", "system", "user"]
-    again, _ = past.add_to(params, [])
-    assert again == params
-    shown = PastCorrections(
-        rows=[row(2, past.add_to({"prompt": "How many apples?"}, [])[0]["prompt"], 2)]
-    )
+    prompt, _ = past.taught({"prompt": "How many apples?"}, [])
+    known = row(2, prompt.value, 2, added=prompt.added.parts)
+    shown = PastCorrections(rows=[known])
     assert [each["id"] for each in shown.nearest("How many apples?")] == ["id2"]
 
 

@@ -1,7 +1,8 @@
 """Quote texts of models and errors as data, in prompts and in the questions to people.
 
-A text that this library adds to a prompt is between two marks, called a frame, by which the library
-can later remove the text. A quoted text can neither contain a mark nor end its own quotation.
+A text that this library adds to a prompt is between two marks, called a frame, which tell the model
+where it begins and ends. Nothing is ever found or removed by a mark. A quoted text can neither
+contain a mark nor end its own quotation.
 """
 
 from __future__ import annotations
@@ -49,21 +50,10 @@ def framed(frame: Frame, lines: Iterable[str]) -> str:
     return "\n".join([frame.begin, *lines, frame.end])
 
 
-def unframed(frame: Frame, text: str) -> str:
-    """Remove a framed part from a text, including the empty lines around it.
-
-    Example:
-        >>> unframed(FEEDBACK, "Who? " + framed(FEEDBACK, ["1. /age: missing"]))
-        'Who? '
-    """
-    block = f"{re.escape(frame.begin)}.*?{re.escape(frame.end)}"
-    return re.sub(rf"^{block}\n*|\n*{block}", "", text, flags=re.DOTALL)
-
-
 def tame(text: str) -> str:
-    """Remove all frame marks from a text, which could end its frame, and escape surrogates."""
+    """Put a space into all frame marks of a text, which could end its frame; escape surrogates."""
     for mark in (*FEEDBACK, *COMMENT, *LESSONS, *CORRECTIONS):
-        text = text.replace(mark, "[…]")
+        text = text.replace(mark, f"[ {mark[1:]}")
     return text.encode("utf-8", "backslashreplace").decode()
 
 

@@ -37,13 +37,14 @@ from graph_retry._core.loop.run.receiving import Reception
 from graph_retry._core.loop.run.step import StepInput, read_input
 from graph_retry._core.output.providers.errors import retry_after
 from graph_retry._core.output.providers.objects import raise_error_in
+from graph_retry._core.params.additions import unsealed
 from graph_retry._core.params.patch import Encoded
-from graph_retry._core.state.attempts import open_attempt
+from graph_retry._core.state.attempts import added_in, open_attempt
 from graph_retry._core.state.going_back import continued
 from graph_retry._core.state.position import ANSWER, LOOP, REVIEWED, Loop, fresh_loop, loop_of
 from graph_retry._core.state.transitions import goes_on
 from graph_retry.options import Settings
-from graph_retry.records import PEOPLE, Attempt, author_role
+from graph_retry.records import PEOPLE, Addition, Attempt, author_role
 
 
 async def call_step(given: StepInput) -> dict[str, Any]:
@@ -151,7 +152,10 @@ async def _open(
     loop["identity"] = loop["identity"] or run.identity
     loop["task_path"] = loop["task_path"] or run.task_path
     loop["note"] = loop["note"] or run.slot.note
-    record = _new_record(given, execution, loop, attempts, params)
+    added = unsealed(params.view, loop["added"])
+    if added is None and not ledger_is_old:
+        added = added_in(given.attempts, params.view)
+    record = _new_record(given, execution, loop, attempts, params, added or [])
     # A stub replaces a record, and names the checkpoint that holds the whole record. No checkpoint
     # of this call holds a record that this step has just copied.
     stubs = await slimmed_here(attempts) if attempts and not copied else []
@@ -229,6 +233,7 @@ def _new_record(
     loop: Loop,
     attempts: list[Attempt],
     params: Encoded,
+    added: list[Addition],
 ) -> Attempt:
     """Create the record of the next attempt; with `redact`, it also gets the params to show."""
     plan, settings, namespace = given.plan, given.plan.settings, given.namespace
@@ -240,6 +245,7 @@ def _new_record(
     record = open_attempt(
         attempts,
         params,
+        added,
         name=settings.name,
         author=loop["author"],
         reason=loop["reason"],

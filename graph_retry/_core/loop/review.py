@@ -23,6 +23,7 @@ from graph_retry._core.loop.asking.reviewers import not_again
 from graph_retry._core.loop.run.keeping import stubs_again
 from graph_retry._core.loop.run.plan import Plan
 from graph_retry._core.loop.run.step import StepInput
+from graph_retry._core.params.additions import seal
 from graph_retry._core.review.answers import reject
 from graph_retry._core.review.deadline import is_expired, now
 from graph_retry._core.review.decisions import ROWS, Accepted, CallAgain, Effect, End, Wait
@@ -96,6 +97,7 @@ def _refused(given: StepInput, taken: Taken, verdict: Refused) -> dict[str, Any]
         typed = plan.codec.load(shown, taken.question.shown_types)
         again["suggested"], again["suggested_types"] = typed.view, typed.types
         again["suggested_by"] = TYPED
+        again["suggested_added"] = taken.question.added_in(typed.view)
     given.log_review("refused an answer", taken.question.review_id, taken.author)
     given.asked(again["review_id"])
     return {LOOP: {**loop, "review": again}, ANSWER: None}
@@ -248,4 +250,5 @@ def _apply(
     default = why or (approved if decision["type"] == "approve" else edited)
     reason = decision.get("message") or default
     retry: Loop = {**closed, "next": "call", "types": effect.types, "reason": reason}
+    retry["added"] = seal(effect.params, effect.added)
     return {LOOP: retry, keys["params"]: effect.params}

@@ -14,6 +14,7 @@ from graph_retry._core.loop.asking.hooks import Proposal, propose
 from graph_retry._core.loop.run.keeping import whole_here
 from graph_retry._core.loop.run.step import StepInput
 from graph_retry._core.output.failures import ROUTES
+from graph_retry._core.params.additions import seal
 from graph_retry._core.state.attempts import redacted_fields, times_sent
 from graph_retry._core.state.position import LOOP, Loop, fresh_loop
 from graph_retry._core.state.transitions import after_failure, goes_on, repeated_answer, why_no_call
@@ -79,6 +80,7 @@ async def revise_step(given: StepInput) -> dict[str, Any]:
             "types": proposal.params.types,
             "author": proposal.author,
             "reason": failure_text(record),
+            "added": seal(proposal.params.view, proposal.added),
             "automatic": loop["automatic"] + 1,
         }
         return ended | {LOOP: revised, settings.keys["params"]: proposal.params.view}
@@ -175,16 +177,17 @@ async def recall_step(given: StepInput) -> dict[str, Any]:
         return {}
     window = merging_lessons(lessons.window)(state.get(keys["lessons"]), [*lessons.known])
     before = plan.codec.load(state.get(keys["params"]), given.loop["types"])
-    taught = lessons.add_to(plan.codec.decode(*before), window)
+    taught = lessons.taught(plan.codec.decode(*before), window)
     if taught is None:
         return {}
-    revised, why = taught
-    params = plan.codec.encode(revised, owner="the params with lessons")
+    prompt, why = taught
+    params = plan.codec.encode(prompt.params, owner="the params with lessons")
     loop: Loop = {
         **fresh_loop(),
         "types": params.types,
         "author": "lessons",
         "reason": why[:300],
+        "added": seal(params.view, prompt.added.parts),
         "identity": given.loop["identity"],
         "given": before.view,
     }

@@ -7,8 +7,8 @@ To add a decision, add a row here, its constructor, and a function that returns 
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, cast
 
 from graph_retry._core.ground.issues import literal
@@ -33,6 +33,7 @@ from graph_retry._core.review.review import (
     Refused,
     Review,
 )
+from graph_retry.records import Addition
 
 _MAX_NAME = 200
 
@@ -40,11 +41,13 @@ _MAX_NAME = 200
 class CallAgain(NamedTuple):
     """A decision's effect: another call, with these params.
 
-    `unchanged_edit` marks an edit that changed nothing, which counts as an approval.
+    `added` are the parts that were added to the params. `unchanged_edit` marks an edit that changed
+    nothing, which counts as an approval.
     """
 
     params: dict[str, Any]
     types: dict[str, str]
+    added: Sequence[Addition] = ()
     unchanged_edit: bool = False
 
 
@@ -152,8 +155,8 @@ async def _call_again(given: Reading, question: Question) -> Accepted:
     decision = approve(choice) if is_approval else edit()
     if changes:
         decision["params"] = {name: encoded.view.get(name) for name in changes}
-    again = CallAgain(*encoded, unchanged_edit=is_approval and kind == "edit")
-    return Accepted(decision, again)
+    added, unchanged = question.added_in(encoded.view), is_approval and kind == "edit"
+    return Accepted(decision, CallAgain(*encoded, added, unchanged))
 
 
 def _with_choice(question: Question, choice: Any) -> Question:
@@ -164,8 +167,7 @@ def _with_choice(question: Question, choice: Any) -> Question:
         if not options:
             has = "this question has no alternatives. Answer without `choice`"
         raise Refused(f"`choice` is {literal(choice, 80)}, but {has}.")
-    types = question.types_of_alternatives[choice - 1]
-    return replace(question, suggested_params=options[choice - 1], suggested_types=types)
+    return question.with_choice(choice - 1)
 
 
 def _choices(question: Question) -> dict[str, Any] | None:
@@ -185,9 +187,8 @@ async def _responded(given: Reading, question: Question) -> Accepted:
 
 
 async def _commented(given: Reading, question: Question) -> Accepted:
-    message = given.decision.get("message")
-    assert question.with_comment is not None and message is not None  # noqa: S101, PT018
-    return Accepted(comment(message), CallAgain(*question.with_comment(message)))
+    text = str(given.decision.get("message"))
+    return Accepted(comment(text), CallAgain(*question.told(text)))
 
 
 async def _overruled(_given: Reading, _question: Question) -> Accepted:

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, fields
-from typing import Annotated, Any, Literal, NotRequired
+from dataclasses import dataclass, field, fields, replace
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired
 
 from typing_extensions import TypedDict
 
 from graph_retry._core.ground.issues import SHOWN_ISSUES, cut
 from graph_retry._core.output.validator import Checked
+from graph_retry._core.params.additions import Added
 from graph_retry._core.params.codec import ParamsCodec
 from graph_retry._core.params.patch import Encoded
-from graph_retry.records import Attempt, Failure, Issue, Repair, shown_record
+from graph_retry.records import Addition, Attempt, Failure, Issue, Repair, shown_record
 
 _KEYS = {"attempt": "attempt_count"}
 """The keys in an interrupt's value that differ from the names of their fields."""
@@ -182,11 +183,20 @@ async def accept_output(output: Any) -> Checked:
     return Checked(value=output, jsonable=output)
 
 
+class Told(NamedTuple):
+    """Encoded params with a comment, and the parts that were added to them."""
+
+    view: dict[str, Any]
+    types: dict[str, str]
+    added: Sequence[Addition] = ()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Question(Review):
     """One open review of one attempt, before anything in it is cut or redacted.
 
-    `types` and `suggested_types` are the types maps of the encoded params. `takes_output` means
+    `types` and `suggested_types` are the types maps of the encoded params. `added` and
+    `suggested_added` are the parts that were added to them. `takes_output` means
     that a person may take an output: a valid one, or an invalid one in JSON. `read` holds that
     output under `value`. `part_to_change` returns the part of that output onto which changes are
     merged; the merged part is then the answer. `allowed` lists the allowed decisions; None allows
@@ -199,6 +209,9 @@ class Question(Review):
     codec: ParamsCodec[Any]
     types: dict[str, str] = field(default_factory=dict[str, str])
     suggested_types: dict[str, str] = field(default_factory=dict[str, str])
+    added: Sequence[Addition] = ()
+    suggested_added: Sequence[Addition] = ()
+    added_of_alternatives: list[list[Addition]] = field(default_factory=list[list[Addition]])
     types_of_alternatives: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
     takes_output: bool = False
     read: dict[str, Any] | None = None
@@ -208,7 +221,7 @@ class Question(Review):
     locked: tuple[str, ...] = ()
     schema_of_output: dict[str, Any] | None = None
     check_output: Callable[[Any], Awaitable[Checked]] = accept_output
-    with_comment: Callable[[str], Encoded] | None = None
+    with_comment: Callable[[str], Encoded | Told] | None = None
     seen_decisions: tuple[str, ...] = ()
     redact: Callable[[str], str] | None = None
 
@@ -222,6 +235,25 @@ class Question(Review):
     def shown_types(self) -> dict[str, str]:
         """The types map of `shown`, which holds the suggested params if there are any."""
         return self.types if self.suggested_params is None else self.suggested_types
+
+    def with_choice(self, place: int) -> Question:
+        """Return the question with one of its alternatives as its suggestion."""
+        chosen: dict[str, Any] = {"suggested_params": self.alternatives[place]}
+        chosen["suggested_types"] = self.types_of_alternatives[place]
+        # A question of an older version has no added parts.
+        added = self.added_of_alternatives
+        return replace(self, **chosen, suggested_added=added[place] if added else ())
+
+    def told(self, message: str) -> Told:
+        """Return the shown params with a comment; the question must be able to hold one."""
+        assert self.with_comment is not None  # noqa: S101
+        made: Any = self.with_comment(message)
+        return Told(*made)
+
+    def added_in(self, view: dict[str, Any]) -> list[Addition]:
+        """Return the parts that were added to `shown` and are still in an edit of it."""
+        parts = self.added if self.suggested_params is None else self.suggested_added
+        return Added(self.shown, parts).still_in(view)
 
 
 MAX_PROBLEM = 2_000

@@ -13,9 +13,10 @@ from typing import Any, cast
 
 from graph_retry._core.ground.json import is_array, is_number, is_object, read_digits
 from graph_retry._core.ground.redact import Redact, redacted, redacted_issue
+from graph_retry._core.params.additions import Added
 from graph_retry._core.params.patch import Encoded, apply_patch, diff_views, initial_patch
 from graph_retry.errors import ReplayMismatch
-from graph_retry.records import SCHEMA_VERSION, Attempt, Repair
+from graph_retry.records import SCHEMA_VERSION, Addition, Attempt, Repair
 
 _NOT_KEPT = {
     "status": "failed",
@@ -169,6 +170,13 @@ def params_at(attempts: Sequence[Attempt], number: int | None = None) -> Encoded
     return found
 
 
+def added_in(attempts: Sequence[Attempt], view: Mapping[str, Any]) -> list[Addition]:
+    """Return the parts that were added to the last attempt's params and are still in these."""
+    parts = attempts[-1].get("added") if attempts else None
+    made = params_at(attempts) if parts else None
+    return [] if made is None else Added(made.view, parts or ()).still_in(view)
+
+
 def times_sent(attempts: Sequence[Attempt], params: Encoded) -> int:
     """Count the attempts with these params. Attempts whose params are unknown do not count."""
     return sum(params == made for made in _params_of(attempts))
@@ -235,6 +243,7 @@ def is_rounded(repairs: Iterable[Repair]) -> bool:
 def open_attempt(
     attempts: Sequence[Attempt],
     params: Encoded,
+    added: Sequence[Addition] = (),
     *,
     name: str,
     author: str,
@@ -255,6 +264,7 @@ def open_attempt(
         "author": author,
         "reason": reason,
         "idempotency_key": idempotency_key,
+        **({"added": list(added)} if added else {}),
         **({"labels": labels} if labels else {}),
     }
     return cast("Attempt", {**_blank(), **record})

@@ -114,6 +114,7 @@ def forked(loop: Loop, params: Encoded) -> Loop:
     review = loop["review"]
     assert review is not None  # noqa: S101
     bare: Any = {**review, "suggested": None, "suggested_types": {}, "suggested_by": None}
+    bare["suggested_added"] = []
     there: Loop = {**loop, "types": params.types, "seen": [], "spent": None}
     return {**there, "review": bare, "fork": review["review_id"]}
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 from typing_extensions import TypedDict
 
 from graph_retry._core.ground.json import digest
-from graph_retry.records import Issue, Spent
+from graph_retry.records import Addition, Issue, Sealed, Spent
 
 LOOP = "retry_loop"
 """The state key of the position, a `Loop`."""
@@ -34,6 +34,7 @@ class OpenReview(TypedDict):
     suggested: The suggested params, as a JSON view.
     suggested_types: The Python types of the suggested params.
     suggested_by: The author of the suggested params, such as `hook:NAME`.
+    suggested_added: The parts that were added to the suggested params; see `Attempt.added`.
     agents: The automatic reviewers that did not decide, each as `by`, `decision` and `problem`.
         None means that no reviewer was asked yet.
     note: The reason why automation stopped.
@@ -50,6 +51,7 @@ class OpenReview(TypedDict):
     suggested: dict[str, Any] | None
     suggested_types: dict[str, str]
     suggested_by: str | None
+    suggested_added: list[Addition]
     agents: list[dict[str, Any]] | None
     note: str | None
     problem: str | None
@@ -67,6 +69,7 @@ class Loop(TypedDict):
     types: The Python types of the params in state.
     author: The author of these params, as the ledger names authors.
     reason: The reason why the params were made.
+    added: The parts that were added to the params, as sealed by the step that wrote the params.
     automatic: The number of automatic revisions since a reviewer last decided.
     output_types: The Python types of an output that was not validated.
     review: The open question; None if nobody is asked.
@@ -86,6 +89,7 @@ class Loop(TypedDict):
     types: dict[str, str]
     author: str
     reason: str | None
+    added: Sealed | None
     automatic: int
     output_types: dict[str, str]
     review: OpenReview | None
@@ -108,6 +112,7 @@ def fresh_loop() -> Loop:
         "types": {},
         "author": "caller",
         "reason": None,
+        "added": None,
         "automatic": 0,
         "output_types": {},
         "review": None,
@@ -140,6 +145,7 @@ def fresh_review(review_id: str) -> OpenReview:
         "suggested": None,
         "suggested_types": {},
         "suggested_by": None,
+        "suggested_added": [],
         "agents": None,
         "note": None,
         "problem": None,

@@ -23,6 +23,7 @@ from graph_retry.data._corrections.record import Correction, redacted_row
 from graph_retry.data._corrections.renderings import FORMATS, Format, LeftOut, ToMessages
 
 _NEEDED = ("params", "value")
+_MAY_LACK = ("split", "added")
 
 
 @dataclass(frozen=True)
@@ -144,7 +145,7 @@ def _imported(given: Any, place: str) -> Correction:
         raise ValueError(
             f"{place} has `params` that are not an object: bare params are {{'value': …}}."
         )
-    blank = {name: None for name in Correction.__annotations__ if name != "split"}
+    blank = {name: None for name in Correction.__annotations__ if name not in _MAY_LACK}
     own: dict[str, Any] = blank | dict.fromkeys(("thread", "call", "node", "outcome"), "")
     own |= {"how": "own", "role": "human", "attempt": 1, "value_from": "person", "vouched": True}
     own |= {"labels": {}, "issues": [], "pair": False, "provenance": {}}

@@ -14,11 +14,14 @@ from typing import Any
 from graph_retry._core.ground.functions.arguments import Count, Share, checked
 from graph_retry._core.ground.issues import cut
 from graph_retry._core.ground.json import is_array
-from graph_retry._core.ground.quoting import CORRECTIONS, LESSONS, fenced, framed, unframed
+from graph_retry._core.ground.quoting import CORRECTIONS, fenced, framed
 from graph_retry._core.ground.wording import passed_as
+from graph_retry._core.params.additions import BARE, without
 from graph_retry.data._corrections.record import Correction, answer_text, as_text
 from graph_retry.hooks._lessons import Lesson, Lessons, placed
-from graph_retry.hooks._prompt import Prompt, plain_text
+from graph_retry.hooks._prompt import Prompt, plain_text, prompt_field
+
+_OWNER = "PastCorrections"
 
 _COMPARED = 2_000
 """Characters at the beginning of a prompt that are compared."""
@@ -76,7 +79,7 @@ class PastCorrections(Lessons):
         for row in self.rows:
             calls.add(row["call"])
             if row["vouched"] and row["params"] is not None:
-                self._past.append((_text_of(row["params"]), row))
+                self._past.append((_text_of(row), row))
         calls.discard("")  # A user's own rows may name no call.
         if len(calls) > 1:
             names = ", ".join(f"`{name}`" for name in sorted(calls))
@@ -85,12 +88,11 @@ class PastCorrections(Lessons):
                 "`corrections_of(graph, calls=[…])`."
             )
 
-    def add_to(self, params: Any, window: list[Lesson]) -> tuple[Any, str] | None:
-        """Return params with the nearest corrections added and a reason for the ledger, or None."""
-        taught = super().add_to(params, window)
-        base, why = taught or (params, "")
-        prompt = Prompt(base, self.field, owner="PastCorrections")
-        near = self.nearest(plain_text(Prompt(params, self.field).value))
+    def taught(self, params: Any, window: list[Lesson]) -> tuple[Prompt, str] | None:
+        """Return the prompt with the nearest corrections, and a reason for the ledger, or None."""
+        taught, given = super().taught(params, window), Prompt(params, self.field, owner=_OWNER)
+        prompt, why = taught or (given, "")
+        near = self.nearest(plain_text(given.value))
         shown: list[Correction] = []
         lines = ["People corrected earlier answers to like requests (quoted as data):"]
         for row in near:
@@ -103,7 +105,7 @@ class PastCorrections(Lessons):
             return taught
         ids = ", ".join(row["id"] for row in shown)
         told = "; ".join(filter(None, (why, f"shown are the corrections {ids}")))
-        return placed(prompt, CORRECTIONS, framed(CORRECTIONS, lines)), told
+        return placed(prompt, "corrections", framed(CORRECTIONS, lines)), told
 
     def nearest(self, text: str) -> list[Correction]:
         """Return the corrections that are shown for a prompt with this text, the nearest first."""
@@ -134,25 +136,29 @@ class PastCorrections(Lessons):
         return self._vectors[text]
 
 
-def _text_of(view: dict[str, Any]) -> str:
-    """Return the text of recorded params that is compared with a new prompt."""
-    given: Any = view.get("messages") or view.get("prompt") or view.get("value")
-    return _request(
-        plain_text(given) if isinstance(given, str) or is_array(given) else as_text(view)
-    )
+def _text_of(row: Correction) -> str:
+    """Return the text of recorded params that is compared with a new prompt.
+
+    Lessons and feedback that were added to the recorded prompt are left out.
+    """
+    view = row["params"] or {}
+    name = prompt_field(view, None) or BARE
+    given = view.get(name)
+    if not (isinstance(given, str) or is_array(given)):
+        return _request(as_text(view))
+    added = [part for part in row.get("added") or () if part["field"] == name]
+    return _request(plain_text(without(given, added)))
 
 
 def _request(text: str) -> str:
-    """Return the text of a prompt for comparison, without the lessons that were added to it."""
-    for frame in (CORRECTIONS, LESSONS):
-        text = unframed(frame, text)
+    """Return the beginning of a prompt, which is compared."""
     return text.strip()[:_COMPARED]
 
 
 def _quoted(row: Correction) -> list[str]:
     wrong = answer_text(row["raw"])
     right = as_text(row["value"])
-    lines = ["A request:", fenced(cut(_text_of(row["params"] or {}), _QUOTED))]
+    lines = ["A request:", fenced(cut(_text_of(row), _QUOTED))]
     if wrong is not None and wrong != right:
         lines += ["An answer that was wrong:", fenced(cut(wrong, _QUOTED))]
     return [*lines, "The right answer:", fenced(cut(right, _QUOTED))]

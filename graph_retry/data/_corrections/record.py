@@ -13,7 +13,14 @@ from graph_retry._core.ground.redact import Redact, redacted
 from graph_retry._core.ground.wording import did_you_mean
 from graph_retry._core.state.attempts import redacted_fields
 from graph_retry.ledger import Ledger, output_of
-from graph_retry.records import STRUCTURED_RESPONSE, Attempt, Failure, Issue
+from graph_retry.records import (
+    STRUCTURED_RESPONSE,
+    Addition,
+    Attempt,
+    Failure,
+    Issue,
+    parts_of_messages,
+)
 
 How = Literal[
     "supplied", "overruled", "confirmed", "edited", "commented", "approved", "rejected", "own"
@@ -81,6 +88,9 @@ class Correction(TypedDict):
     params: dict[str, Any] | None
     """The params of the reviewed attempt."""
 
+    added: NotRequired[list[Addition]]
+    """The parts of `params` that feedback, comments, lessons and corrections had added."""
+
     revised: dict[str, Any] | None
     """The params of the next attempt, if the model was called again."""
 
@@ -141,7 +151,7 @@ def _correction(ledger: Ledger, attempt: Attempt, decision: Mapping[str, Any]) -
     output = output_of(attempt)
     value, value_from, vouched = counted_value(ledger)
     turned_down = how == "supplied" and answer_text(attempt["raw"]) is not None
-    return {
+    row: Correction = {
         "id": digest(
             *(attempt["idempotency_key"], attempt["started_at"]),
             *(decision.get("review_id"), decision["type"], decision.get("at")),
@@ -179,6 +189,9 @@ def _correction(ledger: Ledger, attempt: Attempt, decision: Mapping[str, Any]) -
             "usage": attempt["usage"],
         },
     }
+    if added := attempt.get("added"):
+        row["added"] = added
+    return row
 
 
 def _params(ledger: Ledger, number: int) -> dict[str, Any] | None:
@@ -262,5 +275,6 @@ def redacted_row(row: Correction, redact: Redact | None) -> Correction:
     source = row["provenance"]
     known["provenance"] = {**source, "namespace": redacted(source.get("namespace"), redact)}
     known |= {name: value for name, value in row.items() if name in _WORDS}
+    known["added"] = parts_of_messages(row.get("added") or (), row["params"])
     rest = {name: redacted(value, redact) for name, value in row.items() if name not in known}
     return cast("Correction", {name: (known | rest)[name] for name in row} | {"redacted": True})

@@ -14,14 +14,24 @@ from graph_retry._core.ground.functions.signatures import Alternatives, name_of
 from graph_retry._core.ground.wording import passed_as
 from graph_retry._core.loop.run.plan import Plan
 from graph_retry._core.loop.run.step import Once, as_task
+from graph_retry._core.params.additions import Added, named_fields
 from graph_retry._core.params.patch import Encoded
+from graph_retry._core.state.attempts import added_in
 from graph_retry.errors import AttemptFailed
-from graph_retry.records import Attempt, Failure
+from graph_retry.records import Addition, Attempt, Failure
+
+
+class Proposed(NamedTuple):
+    """Params that a hook proposes, and the parts in them that feedback has added."""
+
+    params: Encoded
+    added: list[Addition]
 
 
 class Proposal(NamedTuple):
     """The params that a hook proposes.
 
+    added: The parts of these params that feedback has added, or had added before.
     author: The hook's name as the ledger writes it, such as `hook:shorten`.
     new_means: See `HookTraits`.
     alternatives: Several params for a person to choose from, beginning with `params`. Empty if the
@@ -30,8 +40,9 @@ class Proposal(NamedTuple):
 
     params: Encoded
     author: str
+    added: list[Addition]
     new_means: bool = False
-    alternatives: tuple[Encoded, ...] = ()
+    alternatives: tuple[Proposed, ...] = ()
 
     def suggested(self) -> dict[str, Any]:
         """Return the fields of an `OpenReview` that suggest these params."""
@@ -39,9 +50,11 @@ class Proposal(NamedTuple):
             "suggested": self.params.view,
             "suggested_types": self.params.types,
             "suggested_by": self.author,
+            "suggested_added": self.added,
             "noted": {
-                "alternatives": [each.view for each in self.alternatives],
-                "types_of_alternatives": [each.types for each in self.alternatives],
+                "alternatives": [each.params.view for each in self.alternatives],
+                "types_of_alternatives": [each.params.types for each in self.alternatives],
+                "added_of_alternatives": [each.added for each in self.alternatives],
             },
         }
 
@@ -51,8 +64,9 @@ async def propose(
 ) -> Proposal | None:
     """Call the hooks in order until one changes the params; then feedback adds to these params."""
     proposal: Proposal | None = None
+    sent = Proposed(params, added_in(attempts, params.view))
     for hook in plan.hooks:
-        proposal = await _asked(plan, hook, "hook", params, attempts, once)
+        proposal = await _asked(plan, hook, "hook", sent, attempts, once)
         if proposal is not None:
             break
     feedback, failure = plan.settings.feedback, attempts[-1]["failure"]
@@ -60,13 +74,14 @@ async def propose(
     cut_off = failure is not None and failure["kind"] == "truncated"
     if feedback is None or (cut_off and proposal is not None):
         return proposal
-    base = params if proposal is None else proposal.params
+    base = sent if proposal is None else Proposed(proposal.params, proposal.added)
     added = await _asked(plan, feedback, "feedback", base, attempts, once)
     if added is None or proposal is None:
         return added or proposal
-    alternatives = (added.params, *proposal.alternatives[1:]) if proposal.alternatives else ()
+    first = Proposed(added.params, added.added)
+    alternatives = (first, *proposal.alternatives[1:]) if proposal.alternatives else ()
     author = f"{proposal.author} and {added.author}"
-    return proposal._replace(params=added.params, author=author, alternatives=alternatives)
+    return proposal._replace(**first._asdict(), author=author, alternatives=alternatives)
 
 
 def error_of(plan: Plan[Any], attempts: list[Attempt]) -> AttemptFailed:
@@ -89,16 +104,17 @@ async def _asked(
     plan: Plan[Any],
     hook: Callable[..., Any],
     role: str,
-    params: Encoded,
+    sent: Proposed,
     attempts: list[Attempt],
     once: Once,
 ) -> Proposal | None:
-    name, number = name_of(hook, "on_retry"), attempts[-1]["number"]
+    name, number, params = name_of(hook, "on_retry"), attempts[-1]["number"], sent.params
 
     async def ask() -> list[Any] | None:
-        copy = plan.codec.decode(params.view, params.types)
+        copy, error = plan.codec.decode(params.view, params.types), error_of(plan, attempts)
+        error.added = Added(named_fields(copy), sent.added)
         with passed_as("on_retry" if role == "hook" else role):
-            revised = await call(hook, error_of(plan, attempts), number, copy)
+            revised = await call(hook, error, number, copy)
         if plan.codec.changed_in_place(params, copy):
             raise TypeError(
                 f"hook `{name}` changed its params in place: return a new object instead "
@@ -110,17 +126,26 @@ async def _asked(
         if isinstance(revised, Alternatives):
             options = [*revised.params]
         owner = f"the params returned by hook `{name}`"
-        return [list(plan.codec.encode(each, owner=owner)) for each in options]
+        return [
+            [*plan.codec.encode(each, owner=owner), error.added.still_in(named_fields(each))]
+            for each in options
+        ]
 
     author = role if role == name else f"{role}:{name}"
     revised = await once(f"{author}#{number}", ask)
-    # Equal params are no proposal, because sending them again would be a blind retry.
-    changed = [Encoded(*each) for each in revised or () if each != list(params)]
+    # Equal params are no proposal, because sending them again would be a blind retry. A task that
+    # an older version saved has no added parts.
+    changed = [
+        Proposed(Encoded(view, types), *(added or ([],)))
+        for view, types, *added in revised or ()
+        if [view, types] != list(params)
+    ]
     if not changed:
         return None
     return Proposal(
-        changed[0],
+        changed[0].params,
         author,
+        changed[0].added,
         new_means=getattr(hook, "new_means", False),
         alternatives=tuple(changed) if len(changed) > 1 else (),
     )

@@ -18,9 +18,11 @@ from graph_retry._core.loop.run.plan import Plan
 from graph_retry._core.output.build import SchemaOfParams
 from graph_retry._core.output.failures import finish_kind
 from graph_retry._core.output.validator import Validator
+from graph_retry._core.params.additions import Added, named_fields
 from graph_retry._core.params.patch import Encoded, readable_diff
-from graph_retry._core.review.review import Question, Review, accept_output
+from graph_retry._core.review.review import Question, Review, Told, accept_output
 from graph_retry._core.state.attempts import (
+    added_in,
     decision_ids,
     exact_value,
     is_returned,
@@ -59,7 +61,10 @@ def question_of(
         (params.view, suggested) if suggested else (earlier and earlier.view, params.view)
     )
     raw_output, used_up = _raw_text(record), _used_up(plan, loop, attempts)
-    shown = Encoded(suggested, review["suggested_types"]) if suggested else params
+    added = added_in(attempts, params.view)
+    shown = Told(*params, added)
+    if suggested:
+        shown = Told(suggested, review["suggested_types"], review["suggested_added"])
     redact = plan.settings.redact
     if redact is not None:
         before, after = (redacted(each, redact, plan.codec.names) for each in (before, after))
@@ -75,6 +80,8 @@ def question_of(
         suggested_params=suggested,
         suggested_types=review["suggested_types"],
         suggested_by=review["suggested_by"],
+        added=added,
+        suggested_added=review["suggested_added"],
         issues=record["issues"],
         repairs=record["repairs"],
         lossless=record["lossless"],
@@ -180,18 +187,22 @@ def proposal_in_words(agent: Mapping[str, Any]) -> str:
 
 
 def _commenting(
-    plan: Plan[Any], shown: Encoded, issues: list[Issue], answer: str
-) -> Callable[[str], Encoded] | None:
+    plan: Plan[Any], shown: Told, issues: list[Issue], answer: str
+) -> Callable[[str], Told] | None:
     """Return a function that adds a comment to the params; None if no field can hold it."""
     field = getattr(plan.settings.feedback, "field", None)
     name = comment_field(shown.view, field, plan.codec)
     if name is None or name in plan.settings.locked:
         return None
 
-    def commented(message: str) -> Encoded:
-        params = plan.codec.decode(*shown)
-        told = with_comment(params, message, answer=answer, issues=issues, field=field)
-        return plan.codec.encode(told, owner="the params with a comment")
+    def commented(message: str) -> Told:
+        params = plan.codec.decode(shown.view, shown.types)
+        before = Added(named_fields(params), shown.added)
+        told, added = with_comment(
+            params, message, answer=answer, issues=issues, field=field, added=before
+        )
+        encoded = plan.codec.encode(told, owner="the params with a comment")
+        return Told(*encoded, added.parts)
 
     return commented
 
