@@ -7,8 +7,9 @@ import logging
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
+from dataclasses import replace
 from types import UnionType
-from typing import Annotated, Any, TypeVar, Unpack, overload
+from typing import Annotated, Any, Self, TypeVar, Unpack, overload
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphInterrupt
@@ -25,6 +26,7 @@ from graph_retry._core.loop.outcome import restore_value
 from graph_retry._core.loop.run.plan import Plan, make_plan
 from graph_retry._core.loop.run.running import CALL
 from graph_retry._core.loop.run.step import check_identity
+from graph_retry._core.output.validator import Validator
 from graph_retry._core.params.codec import ParamsCodec
 from graph_retry._core.state.identity import identity_of
 from graph_retry._core.state.position import LOOP, fresh_loop, loop_of
@@ -298,6 +300,15 @@ class Call:
         }
         loop = {**fresh_loop(), "types": encoded.types, "identity": self._identity}
         self.inputs = {"params": encoded.view, LOOP: loop}
+
+    def of_node(self, accepts: Validator | None) -> Self:
+        """Make this the call of a whole node, and return it.
+
+        `accepts` checks the outputs that people give.
+        """
+        self.plan = replace(self.plan, accepts=accepts, is_node=True)
+        self.config["configurable"] = {CALL: self.plan}
+        return self
 
     def invoke(self) -> tuple[Any, list[Attempt]]:
         """Make the call; return its output and its ledger."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, cast, get_args
 
-from langgraph.types import RetryPolicy
+from langgraph.types import RetryPolicy, TimeoutPolicy
 from typing_extensions import TypedDict
 
 from graph_retry._core.ground.functions.arguments import (
@@ -66,7 +66,7 @@ class _OtherOptions(TypedDict, total=False):
     auto_retries: Size
     review: bool | Literal["always"] | Callable[[Attempt], Any]
     transient: RetryPolicy
-    timeout: Seconds
+    timeout: Seconds | TimeoutPolicy
     classify: Callable[[Exception], FailureKind | None]
     feedback: FeedbackStrategy | Hook[Any]
     reviewer: Reviewer | Sequence[Reviewer]
@@ -118,8 +118,9 @@ class RetryOptions(_OtherOptions, total=False):
     transient: LangGraph's `RetryPolicy` for transient failures, inside one attempt (default None:
         a transient failure is a failed attempt). A `Retry-After` is obeyed up to a minute.
         Leave its `retry_on` out: `classify` says which failures are transient.
-    timeout: Seconds one request may take (default None). A sync call that takes longer
-        continues in its thread, and its late result is dropped.
+    timeout: Seconds one request may take (default None), or LangGraph's `TimeoutPolicy`, whose
+        `idle_timeout` ends a stream that stalls. A sync call that takes longer continues in its
+        thread, and its late result is dropped.
     classify: A function of an exception that returns its failure kind, or None to leave it to the
         library (the default for every exception).
     feedback: A hook that tells the model its errors, in addition to the changes of `on_retry`
@@ -174,7 +175,7 @@ class Settings:
     auto_retries: int = 0
     review: bool | Literal["always"] | Callable[[Attempt], Any] = True
     transient: RetryPolicy | None = None
-    timeout: float | None = None
+    timeout: TimeoutPolicy | None = None
     classify: Callable[[Exception], FailureKind | None] = lambda _: None
     feedback: Callable[..., Any] | None = None
     reviewer: tuple[Reviewer, ...] = ()
@@ -336,6 +337,7 @@ _FORMS: dict[str, Callable[[Any], Any]] = {
     "format": format_named,
     "feedback": _feedback,
     "reviewer": _reviewers,
+    "timeout": TimeoutPolicy.coerce,
     "transient": _transient,
     "labels": _labels,
     "allowed_decisions": tuple,

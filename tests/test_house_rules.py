@@ -231,6 +231,7 @@ PUBLIC = {
         "hooks",
         "ledger",
         "lossless",
+        "nodes",
         "observers",
         "options",
         "output",

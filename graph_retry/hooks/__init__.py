@@ -16,11 +16,18 @@ from graph_retry.hooks._gate import Gate
 from graph_retry.hooks._lessons import Lessons, lessons_of, merge_lessons, merging_lessons
 
 if TYPE_CHECKING:
+    from graph_retry.hooks._decision_models import decision_gate, decision_reviewer
     from graph_retry.hooks._escalation import escalate, fall_back, raise_limit
     from graph_retry.hooks._history import shorten_history
     from graph_retry.hooks._model_reviewer import model_reviewer
 else:
-    __getattr__ = on_demand(__name__, "_escalation", "_history", "_model_reviewer")
+    __getattr__ = on_demand(
+        __name__,
+        "_decision_models",
+        "_escalation",
+        "_history",
+        "_model_reviewer",
+    )
 
 __all__ = [
     "Alternatives",
@@ -33,6 +40,8 @@ __all__ = [
     "ReviewFunction",
     "Reviewer",
     "SharedBudget",
+    "decision_gate",
+    "decision_reviewer",
     "escalate",
     "fall_back",
     "feedback",

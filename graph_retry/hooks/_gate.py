@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from langchain_core.runnables import Runnable
+
 from graph_retry._core.ground.functions.arguments import Share, checked
 from graph_retry._core.ground.functions.awaiting import run_sync
 from graph_retry._core.ground.functions.calling import call
@@ -14,8 +16,8 @@ from graph_retry._core.ground.json import digest, is_number, is_object
 from graph_retry._core.state.attempts import parsed_value
 from graph_retry.records import Attempt, GateVerdict
 
-Judge = Callable[[Attempt], Any]
-"""A function of an attempt's record, sync or async, that returns a confidence from 0 to 1."""
+Judge = Callable[[Attempt], Any] | Runnable[Any, Any]
+"""A function or runnable of an attempt's record that returns a confidence from 0 to 1."""
 
 
 @checked
@@ -30,7 +32,8 @@ class Gate:
     confidence: The least confidence with which an output passes, from 0 to 1.
     of: The source of the confidence: a field of the output (default `confidence`), `judge`, or
         `logprob`. The last is the mean probability of the answer's tokens, if the provider gave it.
-    judge: A function `attempt -> number from 0 to 1`, sync or async, for `of="judge"`.
+    judge: A function `attempt -> number from 0 to 1`, sync or async, or a runnable, for
+        `of="judge"`.
     sample: Share of passing outputs that a person sees (default 0), chosen by the idempotency key.
 
     Example:

@@ -10,7 +10,7 @@ printing the `configurable` of a node.)
 from __future__ import annotations
 
 import inspect
-from collections.abc import Collection, Generator, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
@@ -298,7 +298,10 @@ def _execution_in(configurable: Mapping[str, Any]) -> ExecutionInfo | None:
 
 
 def seen_from(
-    caller: RunnableConfig | None, write: StreamWriter | None, inner: RunnableConfig
+    caller: RunnableConfig | None,
+    write: StreamWriter | None,
+    inner: RunnableConfig,
+    heartbeat: Callable[[], None] | None = None,
 ) -> RunnableConfig:
     """Return a step's config with the stream, writer and metadata of the node that made the call.
 
@@ -310,10 +313,23 @@ def seen_from(
     outer, configurable = caller.get("configurable", {}), dict(inner.get("configurable", {}))
     if (stream := _key(configurable, *_STREAM)) in outer:
         configurable[stream] = outer[stream]
-    if write is not None and (runtime := _key(configurable, Runtime)):
-        configurable[runtime] = configurable[runtime].override(stream_writer=write)
+    if runtime := _key(configurable, Runtime):
+        found: Runtime[Any] = configurable[runtime]
+        if write is not None:
+            found = found.override(stream_writer=write)
+        if heartbeat is not None:
+            found = found.override(heartbeat=_both(heartbeat, found.heartbeat))
+        configurable[runtime] = found
     metadata = {**inner.get("metadata", {}), **caller.get("metadata", {})}
     return {**inner, "metadata": metadata, "configurable": configurable}
+
+
+def _both(one: Callable[[], None], other: Callable[[], None]) -> Callable[[], None]:
+    def both() -> None:
+        one()
+        other()
+
+    return both
 
 
 def writer_of(caller: RunnableConfig) -> StreamWriter | None:

@@ -18,8 +18,9 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import ExecutionInfo, get_runtime
 from langgraph.types import Overwrite, RetryPolicy
 
-from graph_retry._core.ground.functions.awaiting import AsyncUnderSyncError, sleep
+from graph_retry._core.ground.functions.awaiting import MistakeInCodeError, sleep
 from graph_retry._core.ground.functions.calling import call
+from graph_retry._core.ground.functions.limits import Limits
 from graph_retry._core.ground.functions.signatures import AttemptContext, name_of
 from graph_retry._core.ground.json import digest
 from graph_retry._core.ground.redact import redacted
@@ -71,7 +72,8 @@ async def call_step(given: StepInput) -> dict[str, Any]:
     opened = await _open(given, execution, this_try, copied=past is not None)
     params, record = opened.params, opened.record
     # The user's function gets a copy, so that a change in place cannot reach state or the ledger.
-    copy, reception = plan.codec.decode(*params), Reception(given, record["number"])
+    limits = Limits(settings.timeout)
+    copy, reception = plan.codec.decode(*params), Reception(given, record["number"], limits.touch)
     started, error, result = time.perf_counter(), None, None
     with run.trace.model_call(settings, record, params.view, this_try) as ended:
         try:
@@ -80,19 +82,20 @@ async def call_step(given: StepInput) -> dict[str, Any]:
             decided = author_role(record["author"]) in PEOPLE | {"agent"}
             if settings.budget is not None and not decided:
                 settings.budget.check()
-            called, arguments = plan.passing.bound(plan.llm_call, copy, _context(settings, record))
+            called, arguments = plan.passing.bound(plan.llm_call, copy, _context(limits, record))
             result = await call(
                 called,
                 *arguments,
-                timeout=settings.timeout,
-                config=seen_from(run.caller, run.write, given.config),
+                limits=limits,
+                config=seen_from(
+                    run.caller, limits.heard(run.write), given.config, limits.heartbeat
+                ),
                 receiver=reception,
             )
             if plan.validator is not None:
                 raise_error_in(result)
-        # LangGraph's control flow must pass. An async function in a sync run is a mistake that the
-        # developer must see.
-        except (GraphBubbleUp, AsyncUnderSyncError):
+        # LangGraph's control flow must pass, and so must a mistake that the developer must see.
+        except (GraphBubbleUp, MistakeInCodeError):
             raise
         except Exception as raised:  # noqa: BLE001 - whatever the user's function raises is a failure
             outcome, error = outcome_of_error(plan, record, raised, reception.received), raised
@@ -222,9 +225,8 @@ async def _try_again(settings: Settings, outcome: Outcome, this_try: int, error:
         raise _TryAgainError from error
 
 
-def _context(settings: Settings, record: Attempt) -> AttemptContext:
-    deadline = None if settings.timeout is None else time.monotonic() + settings.timeout
-    return AttemptContext(record["number"], record["idempotency_key"], deadline)
+def _context(limits: Limits, record: Attempt) -> AttemptContext:
+    return AttemptContext(record["number"], record["idempotency_key"], limits.deadline)
 
 
 def _new_record(

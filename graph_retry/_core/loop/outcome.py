@@ -77,8 +77,6 @@ def outcome_of_error(
 
 
 def _failure_of(error: Exception, settings: Settings) -> Failure:
-    if isinstance(error, TimeoutError) and not str(error) and settings.timeout is not None:
-        error = TimeoutError(f"no result within {settings.timeout:g} s")
     kind, mistakes = attempt(classified, error, settings.classify)
     if not mistakes:
         return failure_of(error, kind)

@@ -29,7 +29,11 @@ P = ParamSpec("P")
 _sync: contextvars.ContextVar[bool] = contextvars.ContextVar("graph_retry_sync", default=False)
 
 
-class AsyncUnderSyncError(TypeError):
+class MistakeInCodeError(TypeError):
+    """A mistake that only the developer can mend, so nobody is asked about it."""
+
+
+class AsyncUnderSyncError(MistakeInCodeError):
     """A sync run would have to call an async function, graph or checkpointer."""
 
 

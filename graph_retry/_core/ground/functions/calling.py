@@ -22,6 +22,7 @@ from langchain_core.runnables.config import var_child_runnable_config
 from langgraph.errors import GraphBubbleUp
 
 from graph_retry._core.ground.functions.awaiting import AsyncUnderSyncError, is_sync
+from graph_retry._core.ground.functions.limits import Limits
 
 _LOG = logging.getLogger("graph_retry")
 
@@ -36,7 +37,7 @@ def is_async(function: Callable[..., Any]) -> bool:
 async def call(
     function: Callable[..., Any] | Runnable[Any, Any],
     *args: Any,
-    timeout: float | None = None,  # noqa: ASYNC109 - of a sync function's thread, too
+    limits: Limits | None = None,
     config: RunnableConfig | None = None,
     receiver: Receiver | None = None,
 ) -> Any:
@@ -45,11 +46,14 @@ async def call(
     Args:
         function: The function or runnable.
         *args: Its arguments.
-        timeout: Maximum seconds. With a timeout, a sync function runs in a separate thread. A late
-            function continues there, because a thread cannot be stopped. Its result is dropped.
+        limits: How long it may take. With a limit, a sync function runs in a separate thread. A
+            late function continues there, because a thread cannot be stopped. Its result is
+            dropped.
         config: The config that LangChain and LangGraph see while the function runs.
         receiver: Takes the pieces of a returned stream, in the function's thread and context.
     """
+    limits = limits or Limits(None)
+    config = limits.watched(config)
     target, context = _target(function), _context_with(config)
 
     def work() -> Any:
@@ -60,19 +64,19 @@ async def call(
         return context.run(_taken, receiver, result)
 
     if is_sync():
-        if timeout is None or is_async(target):
+        if not limits.given or is_async(target):
             try:  # As in `work`, but with one frame fewer in the tracebacks of the function.
                 result = context.run(target, *args)
             except StopIteration as error:
                 raise _stopped(target) from error
             result = context.run(_taken, receiver, result)
         else:
-            result = _in_thread(work).result(timeout)
+            result = limits.result(_in_thread(work))
         return _not_awaitable(result, target, receiver)
-    async with asyncio.timeout(timeout):
+    async with limits.cancelling():
         if is_async(target):
             result = work()
-        elif timeout is None:
+        elif not limits.given:
             result = await asyncio.to_thread(work)
         else:
             result = await asyncio.wrap_future(_in_thread(work))

@@ -103,7 +103,7 @@ def question_of(
         labels=plan.settings.labels,
         redact=redact,
         schema_of_output=_shown_schema(plan),
-        check_output=plan.validator.acheck_digits if plan.validator else accept_output,
+        check_output=plan.of_people.acheck_digits if plan.of_people else accept_output,
         with_comment=_commenting(plan, shown, record["issues"], raw_output or ""),
         seen_decisions=(*loop["seen"], *decision_ids(attempts)),
     )
@@ -132,7 +132,7 @@ def _shown_schema(plan: Plan[Any]) -> dict[str, Any] | None:
 
     A schema that comes from the params is shown only if `redact` would change nothing in it.
     """
-    schema = plan.validator.schema if plan.validator else None
+    schema = plan.of_people.schema if plan.of_people else None
     is_public = not isinstance(plan.validator, SchemaOfParams)
     return schema if is_public or redacted(schema, plan.settings.redact) == schema else None
 

@@ -36,6 +36,8 @@ class Plan(Generic[ParamsT]):
     codec: Converts the params to JSON for graph state, and back.
     hooks: The functions of `on_retry`, in the order in which they are asked.
     validator: Checks outputs against `output=`; None if no output type was given.
+    accepts: Checks the outputs that people give, if not as `validator` does.
+    is_node: Whether `llm_call` is a whole node, which may make no calls of its own.
     settings: All other options.
     """
 
@@ -45,6 +47,13 @@ class Plan(Generic[ParamsT]):
     hooks: tuple[Callable[..., Any], ...]
     validator: Validator | None
     settings: Settings
+    accepts: Validator | None = None
+    is_node: bool = False
+
+    @property
+    def of_people(self) -> Validator | None:
+        """Checks the outputs that people give."""
+        return self.accepts or self.validator
 
     @property
     def output_names(self) -> frozenset[str]:

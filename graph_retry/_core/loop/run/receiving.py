@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 class Reception:
     """Receives the stream of one request. If the call does not stream, `take` is never called."""
 
-    def __init__(self, given: StepInput, attempt: int) -> None:
-        self._run, self._attempt = given.run, attempt
+    def __init__(self, given: StepInput, attempt: int, touch: Callable[[], None]) -> None:
+        self._run, self._attempt, self._touch = given.run, attempt, touch
         self._validator, self._settings = given.plan.validator, given.plan.settings
         self._ended = False
         self._lost: Watch | None = None
@@ -48,6 +49,7 @@ class Reception:
 
     def take(self, piece: Any) -> bool:
         """Take the next piece; return whether to close the stream."""
+        self._touch()
         if self._ended:
             return True
         text, calls = self._pieces.add(piece)

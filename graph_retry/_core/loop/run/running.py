@@ -21,7 +21,12 @@ from langgraph.graph import START
 from langgraph.graph.state import CompiledStateGraph, StateGraph
 from langgraph.types import Command, StateUpdate
 
-from graph_retry._core.ground.functions.awaiting import run_async, run_sync, sync_or_async
+from graph_retry._core.ground.functions.awaiting import (
+    MistakeInCodeError,
+    run_async,
+    run_sync,
+    sync_or_async,
+)
 from graph_retry._core.ground.functions.informing import informing
 from graph_retry._core.ground.json import is_object
 from graph_retry._core.langgraph.calls import find_slot
@@ -164,6 +169,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         is_placed = any(key in given for key in PLACE)
         around = {} if is_placed else ensure_config().get("configurable", {})
         configurable = {**around, **given}
+        _check_not_in_node(configurable)
         caller: RunnableConfig = {**ensure_config(config), "configurable": dict(configurable)}
         plan = cast("Plan[Any]", configurable.pop(CALL, None))
         # Each run needs its own codec, because all runs of a retry node share `self.plan`. The
@@ -238,6 +244,23 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         saved = await newest_checkpoint(saver, str(configurable["thread_id"]), "")
         loop = loop_of(values_of(saved) if saved else {})
         return loop if loop["review"] is not None else None
+
+
+def _check_not_in_node(configurable: Mapping[str, Any]) -> None:
+    """Refuse a call inside a reviewed node, because each attempt of the node would repeat it.
+
+    Raises:
+        MistakeInCodeError: If the call is made inside a node of `graph_retry.nodes`.
+    """
+    around, inner = configurable.get(RUN), configurable.get(CALL)
+    if around is not None and around.plan.is_node:
+        name = around.plan.settings.name
+        which = f"`{inner.settings.name}`" if inner is not None else "a retry node"
+        raise MistakeInCodeError(
+            f"the reviewed node `{name}` makes a call of its own ({which}), and each attempt of "
+            "the node would repeat that call, also if it has finished: review either the node or "
+            f"its calls. `review_nodes(…, nodes=[…])` without `{name}` leaves the node as it is."
+        )
 
 
 async def _paused(run: LoopRun) -> None:

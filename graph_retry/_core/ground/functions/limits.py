@@ -1,0 +1,155 @@
+"""How long one request may take: in all, and without progress.
+
+A piece of a stream, a custom event, an event of a LangChain callback and `runtime.heartbeat()` are
+progress, as in LangGraph's own `TimeoutPolicy`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable
+from concurrent.futures import Future
+from contextlib import asynccontextmanager
+from typing import Any, cast
+
+from langchain_core.callbacks import BaseCallbackHandler, BaseCallbackManager
+from langchain_core.runnables import RunnableConfig
+from langgraph.types import StreamWriter, TimeoutPolicy
+
+
+class Limits:
+    """The limits of one request, and the time of its last progress."""
+
+    def __init__(self, policy: TimeoutPolicy | None) -> None:
+        """Start the clocks."""
+        self._run = cast("float | None", policy and policy.run_timeout)
+        self._idle = cast("float | None", policy and policy.idle_timeout)
+        self._only_heartbeats = policy is not None and policy.refresh_on == "heartbeat"
+        self._began = self._last = time.monotonic()
+
+    @property
+    def given(self) -> bool:
+        """Whether there is a limit."""
+        return self._run is not None or self._idle is not None
+
+    @property
+    def deadline(self) -> float | None:
+        """The `time.monotonic()` at which the request must have ended."""
+        return None if self._run is None else self._began + self._run
+
+    @property
+    def heartbeat(self) -> Callable[[], None] | None:
+        """Notes progress that the user's function reports; None if nothing waits for it."""
+        return None if self._idle is None else self._beat
+
+    def _beat(self) -> None:
+        self._last = time.monotonic()
+
+    def touch(self) -> None:
+        """Note progress that was seen."""
+        if not self._only_heartbeats:
+            self._last = time.monotonic()
+
+    @property
+    def left(self) -> float | None:
+        """The seconds until the next limit; 0 if one is over; None without a limit."""
+        ends = [self.deadline] if self.deadline is not None else []
+        if self._idle is not None:
+            ends.append(self._last + self._idle)
+        return max(0.0, min(ends) - time.monotonic()) if ends else None
+
+    def over(self) -> TimeoutError:
+        """Return the error that says which limit is over."""
+        deadline = self.deadline
+        if deadline is not None and time.monotonic() >= deadline:
+            return TimeoutError(f"no result within {self._run:g} s")
+        return TimeoutError(f"no progress within {self._idle:g} s")
+
+    def watched(self, config: RunnableConfig | None) -> RunnableConfig | None:
+        """Return the config of the user's function, in which callbacks are progress."""
+        if config is None or self._idle is None or self._only_heartbeats:
+            return config
+        # LangChain's `merge_configs` would bring in the config of the running step as well.
+        callbacks: Any = config.get("callbacks")
+        if isinstance(callbacks, BaseCallbackManager):
+            callbacks = callbacks.copy()
+            callbacks.add_handler(_Heard(self.touch), inherit=True)
+        else:
+            callbacks = [*(callbacks or ()), _Heard(self.touch)]
+        return {**config, "callbacks": callbacks}
+
+    def heard(self, write: StreamWriter | None) -> StreamWriter | None:
+        """Return a writer of custom events whose events are progress."""
+        if write is None or self._idle is None:
+            return write
+
+        def written(event: Any) -> None:
+            self.touch()
+            write(event)
+
+        return written
+
+    def result(self, future: Future[Any]) -> Any:
+        """Wait for a function in a thread.
+
+        Raises:
+            TimeoutError: If a limit is over.
+        """
+        while True:
+            try:
+                return future.result(self.left)
+            except TimeoutError:
+                # The function itself may have raised it.
+                if future.done():
+                    raise
+                if self.left == 0:
+                    raise self.over() from None
+
+    @asynccontextmanager
+    async def cancelling(self) -> AsyncGenerator[None]:
+        """Cancel the block when a limit is over.
+
+        Raises:
+            TimeoutError: If a limit is over.
+        """
+        loop, timer = asyncio.get_running_loop(), None
+        scope = asyncio.timeout(None)
+
+        def look() -> None:
+            nonlocal timer
+            left = self.left
+            if left is not None and left > 0:
+                timer = loop.call_later(left, look)
+            elif left is not None:
+                scope.reschedule(loop.time())
+
+        try:
+            async with scope:
+                look()
+                try:
+                    yield
+                finally:
+                    if timer is not None:
+                        timer.cancel()
+        except TimeoutError:
+            if scope.expired():
+                raise self.over() from None
+            raise
+
+
+class _Heard(BaseCallbackHandler):
+    """Takes each event of LangChain as progress."""
+
+    run_inline = True
+
+    def __init__(self, touch: Callable[[], None]) -> None:
+        self._touch = touch
+
+    def _heard(self, *_: Any, **__: Any) -> None:
+        self._touch()
+
+    on_chat_model_start = on_llm_start = on_llm_new_token = on_llm_end = on_llm_error = _heard
+    on_chain_start = on_chain_end = on_chain_error = on_tool_start = on_tool_end = _heard
+    on_tool_error = on_retriever_start = on_retriever_end = on_retriever_error = _heard
+    on_custom_event = on_text = on_retry = _heard

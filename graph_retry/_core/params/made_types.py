@@ -1,0 +1,57 @@
+"""Make types of params from the types of a state: of some keys, or of some fields of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, cast, get_type_hints
+
+from pydantic import BaseModel, create_model
+from typing_extensions import TypedDict
+
+from graph_retry._core.params.codec import ParamsCodec
+
+
+def types_in(*schemas: Any) -> dict[str, Any]:
+    """Return the annotations of the fields of some classes; what is no class has none."""
+    given = [schema for schema in schemas if isinstance(schema, type)]
+    return {k: t for each in given for k, t in get_type_hints(each, include_extras=True).items()}
+
+
+def fits_json(value: Any) -> bool:
+    """Return whether a value can be a param. By default, the others are left out."""
+    try:
+        ParamsCodec[Any](dict).encode({"value": value})
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def plain_type(annotation: Any) -> Any:
+    """Return a type without its `Annotated` metadata."""
+    return getattr(annotation, "__origin__", annotation) if annotation is not None else None
+
+
+def typed_dict(name: str, fields: tuple[tuple[str, Any], ...]) -> Any:
+    """Make a `TypedDict` whose keys may all be missing, and that has no other keys."""
+    try:
+        return _known_typed_dict(name, fields)
+    except TypeError:  # The metadata of an annotation may have no hash.
+        return _typed_dict(name, fields)
+
+
+def _typed_dict(name: str, fields: tuple[tuple[str, Any], ...]) -> Any:
+    make = cast("Callable[..., type[Any]]", TypedDict)
+    made: Any = make(name, dict(fields), total=False)
+    made.__pydantic_config__ = {"extra": "forbid"}
+    return made
+
+
+_known_typed_dict = lru_cache(maxsize=1_000)(_typed_dict)
+
+
+@lru_cache(maxsize=1_000)
+def part_of(name: str, model: type[BaseModel], names: tuple[str, ...]) -> Any:
+    """Make a pydantic model of some fields of another one."""
+    fields: Any = {key: (f.annotation, f) for key, f in model.model_fields.items() if key in names}
+    return create_model(name, **fields)

@@ -1,0 +1,393 @@
+"""Any node of a graph asks a person when it fails: `reviewed` wraps a node, `review_nodes` a graph.
+
+The node itself is the `llm_call` of an ordinary call. Its params are keys of the node's input, and
+its result is the node's own update. The call waits inside the node's task. Therefore joins,
+`Send`s and the edges of the node work as they did before.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import inspect
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import MethodType
+from typing import Annotated, Any, TypeVar, Unpack, cast, get_type_hints
+
+from langchain_core.messages import BaseMessage
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+from langchain_core.runnables.config import var_child_runnable_config
+from langgraph.func import task
+from langgraph.graph import StateGraph
+from langgraph.pregel import Pregel
+from langgraph.types import RetryPolicy
+from pydantic import BaseModel, BeforeValidator, TypeAdapter
+
+from graph_retry._core.ground.functions.arguments import WrongArgumentError
+from graph_retry._core.ground.functions.signatures import OnRetry
+from graph_retry._core.output.build import build_validator
+from graph_retry._core.params.codec import ParamsCodec
+from graph_retry._core.params.fields import fields_of, with_fields
+from graph_retry._core.params.made_types import fits_json, part_of, plain_type, typed_dict, types_in
+from graph_retry.function import Call
+from graph_retry.options import RetryOptions, settle
+from graph_retry.output import parse_output
+
+__all__ = ["NodeOptions", "review_nodes", "reviewed"]
+
+BuilderT = TypeVar("BuilderT", bound=StateGraph[Any, Any, Any, Any])
+NodeT = TypeVar("NodeT")
+_TASK: type[Any] = type(task(lambda: None))
+
+
+class NodeOptions(RetryOptions, total=False):
+    """The options of one node: those of a call, and which keys of the state take part.
+
+    params: The keys of the node's input that a person may change (default: all that JSON can hold).
+    on_retry: Hooks, as in `retry_llm_call`.
+    output: A type for each key of the node's update that is read and validated, such as
+        `{"person": Person}`. A text or a message under such a key is read as JSON.
+    """
+
+    params: Sequence[str] | None
+    on_retry: OnRetry[Any]
+    output: Mapping[str, Any] | None
+
+
+def reviewed(
+    node: NodeT,
+    params: Sequence[str] | None = None,
+    on_retry: OnRetry[Any] = None,
+    *,
+    schema: type[Any] | None = None,
+    output: Mapping[str, Any] | None = None,
+    **options: Unpack[RetryOptions],
+) -> NodeT:
+    """Return a node, or a `@task`, that does the same and asks a person when it fails.
+
+    Args:
+        node: What `add_node` takes: a function of the state, a runnable, or a compiled subgraph. Or
+            a `@task` of the functional API, whose params are its arguments by name.
+        params: The keys of the input that a person may change (default: all that JSON can hold).
+        on_retry: Hooks, as in `retry_llm_call`.
+        schema: The state schema, which gives params and responses their types (default: the
+            annotation of the node's first parameter).
+        output: A type for each key of the update that is read and validated.
+        **options: See `RetryOptions`.
+
+    Raises:
+        WrongArgumentError: If an argument has the wrong type or a value that is not allowed.
+
+    Example:
+        >>> from graph_retry.nodes import reviewed
+        >>> StateGraph(dict).add_node("ask", reviewed(lambda state: state, ["prompt"])).nodes.keys()
+        dict_keys(['ask'])
+    """
+    own: NodeOptions = {**options, "params": params, "on_retry": on_retry, "output": output}
+    if isinstance(node, _TASK):
+        return cast("NodeT", _reviewed_task(node, own))
+    name = str(options.get("name") or getattr(node, "__name__", getattr(node, "name", "node")))
+    spec = StateGraph(cast("Any", schema or dict)).add_node(name, cast("Any", node)).nodes[name]
+    known = () if schema is None and spec.input_schema is dict else (schema, spec.input_schema)
+    kind = _kind_of(name, types_in(*known), own)
+    return cast("NodeT", _Reviewed(cast("Any", spec.runnable), kind, node))
+
+
+def review_nodes(
+    builder: BuilderT,
+    params: Sequence[str] | None = None,
+    on_retry: OnRetry[Any] = None,
+    *,
+    nodes: Collection[str] | Mapping[str, NodeOptions] | None = None,
+    **options: Unpack[RetryOptions],
+) -> BuilderT:
+    """Let the nodes of an existing graph ask a person when they fail; call it before `compile`.
+
+    A node's `timeout` and `retry_policy` become the `timeout` and `transient` of its call. Around
+    the call they would never see a failure.
+
+    Args:
+        builder: The `StateGraph`, not compiled yet.
+        params: The state keys that a person may change (default: all that JSON can hold).
+        on_retry: Hooks, as in `retry_llm_call`.
+        nodes: The names of the nodes (default: all), or `NodeOptions` by name. The options of a
+            node come before those of all nodes.
+        **options: See `RetryOptions`.
+
+    Returns:
+        The same builder.
+
+    Raises:
+        WrongArgumentError: If `nodes` or `params` has an unknown name, or an option is wrong.
+
+    Example:
+        >>> from graph_retry.nodes import review_nodes
+        >>> builder = StateGraph(dict).add_node("ask", lambda state: state).set_entry_point("ask")
+        >>> graph = review_nodes(builder, ["prompt"], max_attempts=3).compile()
+    """
+    if isinstance(cast("object", builder), Pregel):
+        raise WrongArgumentError(
+            "`builder` is a compiled graph, whose nodes are fixed: pass the `StateGraph`, and "
+            "compile what `review_nodes` returns."
+        )
+    specs = {name: one for name, one in builder.nodes.items() if not one.is_error_handler}
+    for name in nodes or ():
+        if name not in specs:
+            raise WrongArgumentError(
+                f"`nodes` names `{name}`, which the graph does not have: its nodes are "
+                f"{', '.join(specs)}."
+            )
+    common: NodeOptions = {**options, "params": params, "on_retry": on_retry}
+    states = {name: _state_of(builder, spec) for name, spec in specs.items()}
+    _check_known("params", params, {key for types in states.values() for key in types})
+    for name in specs if nodes is None else nodes:
+        spec = specs[name]
+        given = cast("NodeOptions", nodes[name] if isinstance(nodes, Mapping) else {})
+        limits = _limits(name, spec, {**common, **given})
+        own: NodeOptions = {**common, "params": _of_node(params, states[name]), **limits, **given}
+        spec.retry_policy, spec.timeout = None, None
+        runnable = cast("Any", spec.runnable)
+        spec.runnable = _Reviewed(runnable, _kind_of(name, states[name], own))
+    return builder
+
+
+class _Reviewed(RunnableLambda[Any, Any]):
+    """A node that asks a person about its failures.
+
+    LangGraph finds a subgraph in the `deps` of a `RunnableLambda`. It reads the input schema and
+    the destinations of a node off the annotations of `__call__`.
+    """
+
+    def __init__(self, node: Runnable[Any, Any], kind: _Kind, function: Any = None) -> None:
+        super().__init__(self.invoke, self.ainvoke, name=kind.name)
+        self._node, self._kind = node, kind
+        if inspect.isfunction(function):
+            vars(self)["__call__"] = MethodType(function, self)
+            vars(self)["__signature__"] = inspect.signature(function)
+
+    @functools.cached_property
+    def deps(self) -> list[Runnable[Any, Any]]:
+        """The runnable inside, in which LangGraph looks for a subgraph."""
+        return [self._node]
+
+    def __call__(self, state: Any) -> Any:
+        """Run the node, as LangGraph does."""
+        return self.invoke(state)
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
+        """Run the node until it succeeds, or a person ends it."""
+        again = _Again(self._node, input, self._kind.name)
+        with _running(config):
+            return self._kind.update_of(self._kind.call(again, input).invoke()[0])
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
+        """Do what `invoke` does, from async code."""
+        again = _Again(self._node, input, self._kind.name)
+        with _running(config):
+            return self._kind.update_of((await self._kind.call(again, input).ainvoke())[0])
+
+
+@contextmanager
+def _running(config: RunnableConfig | None) -> Generator[None]:
+    """Let a config that was passed be the one in which the call is made."""
+    token = None if config is None else var_child_runnable_config.set(config)
+    try:
+        yield
+    finally:
+        if token is not None:
+            var_child_runnable_config.reset(token)
+
+
+class _Again(Runnable[Any, Any]):
+    """The node as a function of its params. The rest of its input stays as it was."""
+
+    def __init__(self, node: Runnable[Any, Any], given: Any, name: str) -> None:
+        self._node, self._given, self.name = node, given, name
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
+        return self._node.invoke(with_fields(self._given, input), config)
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
+        return await self._node.ainvoke(with_fields(self._given, input), config)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Kind:
+    """What the calls of one node have in common.
+
+    name: The name of the node.
+    types: The types of the keys of its input and of its updates.
+    params: The keys that a person may change; None for all that JSON can hold.
+    output: The types of the keys of its update that are read and validated.
+    """
+
+    name: str
+    types: Mapping[str, Any]
+    params: tuple[str, ...] | None
+    on_retry: OnRetry[Any]
+    output: Mapping[str, Any]
+    options: RetryOptions = field(default_factory=RetryOptions)
+
+    def call(self, function: Any, given: Any) -> Call:
+        """Return the call of a function of the params: `given` is the whole input."""
+        shown, codec = self._params(given)
+        # A run of a node makes one call, whatever its params are: the time, or the steps left.
+        options: RetryOptions = {**self.options, "key": self.name}
+        update = self._update_type()
+        made = Call(function, shown, self.on_retry, update if self.output else None, options, codec)
+        return made.of_node(build_validator(update) if self.types else None)
+
+    def update_of(self, value: Any) -> Any:
+        """Return the node's update. A key whose state type is another one gets plain JSON."""
+        if not self.output or not isinstance(value, Mapping):
+            return value
+        update = dict(cast("Mapping[str, Any]", value))
+        for key, kind in self.output.items():
+            if key in update and plain_type(self.types.get(key)) != kind:
+                update[key] = TypeAdapter(kind).dump_python(update[key], mode="json")
+        return update
+
+    def _params(self, given: Any) -> tuple[Any, ParamsCodec[Any]]:
+        values = fields_of(given)
+        if not values and given not in ({}, None) and not isinstance(given, BaseModel):
+            return given, ParamsCodec[Any].for_value(given)
+        wanted = self.params if self.params is not None else self.types or values
+        names = [key for key in wanted if key in values]
+        if self.params is None:
+            names = [key for key in names if fits_json(values[key])]
+        shown: dict[str, Any] = {key: values[key] for key in names}
+        if isinstance(given, BaseModel):
+            part = part_of(self.name, type(given), tuple(names))
+            return part.model_construct(**shown), ParamsCodec[Any](part)
+        kinds = tuple((key, self.types.get(key, Any)) for key in names)
+        return shown, ParamsCodec[Any](typed_dict(self.name, kinds))
+
+    def _update_type(self) -> Any:
+        read = {key: Annotated[kind, BeforeValidator(_read)] for key, kind in self.output.items()}
+        return typed_dict(f"update of {self.name}", tuple({**self.types, **read}.items()))
+
+
+def _kind_of(name: str, types: Mapping[str, Any], own: NodeOptions) -> _Kind:
+    """Check the options of a node early, and divide them into those of a call and the rest."""
+    options: Any = {"name": name, **own}
+    params, on_retry = options.pop("params", None), options.pop("on_retry", None)
+    given = options.pop("output", None)
+    if given is not None and not isinstance(given, Mapping):
+        raise WrongArgumentError(
+            f"`output` is {given!r:.100}: give a mapping of keys to types of the state."
+        )
+    output = cast("Mapping[str, Any]", given or {})
+    _check_known("params", params, types)
+    _check_known("output", output, types)
+    if "key" in options:
+        raise WrongArgumentError("`key` is the name of the node here, because it makes one call.")
+    settle(name, "function", options)
+    return _Kind(
+        name=name,
+        types=types,
+        params=None if params is None else tuple(params),
+        on_retry=on_retry,
+        output=output,
+        options=options,
+    )
+
+
+def _check_known(what: str, names: Collection[str] | None, known: Collection[str]) -> None:
+    if isinstance(names, str):
+        raise WrongArgumentError(f"`{what}` is {names!r:.100}: give a list of keys of the state.")
+    for name in names or ():
+        if known and name not in known:
+            raise WrongArgumentError(
+                f"`{what}` names `{name}`, which is no key of the state: its keys are "
+                f"{', '.join(sorted(known))}."
+            )
+
+
+def _of_node(params: Sequence[str] | None, types: Mapping[str, Any]) -> Sequence[str] | None:
+    """Return those of the params of all nodes that are keys of one node's state."""
+    return params if params is None else [key for key in params if key in types]
+
+
+def _state_of(builder: StateGraph[Any, Any, Any, Any], spec: Any) -> dict[str, Any]:
+    """Return the types of a node's keys, without LangGraph's managed values."""
+    types = types_in(builder.state_schema, spec.input_schema)
+    return {key: kind for key, kind in types.items() if key not in builder.managed}
+
+
+def _limits(name: str, spec: Any, given: NodeOptions) -> NodeOptions:
+    """Return a node's timeout and retry policy as options of its call."""
+    own: NodeOptions = {}
+    if spec.timeout is not None:
+        own["timeout"] = spec.timeout
+    policies: Any = spec.retry_policy
+    policies = [policies] if isinstance(policies, RetryPolicy) else [*(policies or ())]
+    if len(policies) > 1 and "transient" not in given:
+        raise WrongArgumentError(
+            f"node `{name}` has {len(policies)} retry policies, and a call has one: give "
+            "`transient=` (and `classify=`, which says what is transient)."
+        )
+    if policies:
+        policy: RetryPolicy = policies[0]
+        own["transient"] = policy._replace(retry_on=RetryPolicy().retry_on)
+        own["classify"] = _transient_by(policy.retry_on)
+    return own
+
+
+def _transient_by(retry_on: Any) -> Callable[[Exception], Any]:
+    def classify(error: Exception) -> Any:
+        if isinstance(retry_on, type):
+            is_it = isinstance(error, retry_on)
+        elif isinstance(retry_on, Sequence):
+            is_it = isinstance(error, tuple(cast("Sequence[type[Exception]]", retry_on)))
+        else:
+            is_it = retry_on(error)
+        return "transient" if is_it else None
+
+    return classify
+
+
+def _reviewed_task(found: Any, own: NodeOptions) -> Any:
+    """Return a `@task` like the given one, whose function asks a person when it fails."""
+    function: Callable[..., Any] = found.func
+    signature = inspect.signature(function)
+    hints = get_type_hints(function, include_extras=True)
+    types = {key: hints.get(key, Any) for key in signature.parameters}
+    name = own.get("name") or function.__name__
+    kind = _kind_of(name, types, {**_limits(name, found, own), **own})
+
+    def call_of(args: Any, kwargs: Any) -> Call:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        given = dict(bound.arguments)
+
+        def again(params: Any) -> Any:
+            new = inspect.BoundArguments(signature, with_fields(given, params))
+            return function(*new.args, **new.kwargs)
+
+        return kind.call(again, given)
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        return call_of(args, kwargs).invoke()[0]
+
+    @functools.wraps(function)
+    async def arun(*args: Any, **kwargs: Any) -> Any:
+        return (await call_of(args, kwargs).ainvoke())[0]
+
+    made = copy.copy(found)
+    made.func = arun if inspect.iscoroutinefunction(function) else run
+    made.retry_policy, made.timeout = (), None
+    return made
+
+
+def _read(value: Any) -> Any:
+    """Read the JSON in a text or a message; any other value is left as it is."""
+    text = value.text if isinstance(value, BaseMessage) else value
+    if not isinstance(text, str):
+        return text
+    read = parse_output(str(text))
+    if read.failure is not None:
+        raise ValueError(read.failure["message"])
+    return read.value

@@ -1,0 +1,320 @@
+"""Nodes of an existing graph ask a person when they fail, and the graph runs as it did before."""
+
+from typing import Any, Literal
+
+import pytest
+from langchain_core.language_models import FakeListChatModel
+from langchain_core.messages import AIMessage, HumanMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.config import get_stream_writer
+from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.types import Command, RetryPolicy, Send, interrupt
+from typing_extensions import TypedDict
+
+import graph_retry
+from graph_retry import AnswerRefused, CallCancelled, edit, reject, respond
+from graph_retry.nodes import review_nodes, reviewed
+from tests.loops import thread
+from tests.reviewed.nodes import Calls, State, answered, waiting
+
+
+def lacks(text):
+    """Return a rule: a node fails while its prompt lacks a text."""
+    return lambda state: text not in state["prompt"]
+
+
+@pytest.mark.parametrize("join", ["edges", "barrier"])
+def test_parallel_nodes_are_joined_once(mode, checkpointer, join):
+    """The node behind parallel nodes runs once, after all questions are answered."""
+    calls, ends = Calls(), []
+    builder = StateGraph(State)
+    for name, needed in (("A", 2), ("B", 1), ("ok", 0)):
+        fails = lambda state, needed=needed: state["prompt"].count("!") < needed  # noqa: E731
+        builder.add_node(name, calls.node(mode, name, fails, {"log": [name]}))
+        builder.add_edge(START, name)
+    builder.add_node("end", lambda state: ends.append(sorted(state["log"])))
+    for name in ("A", "B", "ok") if join == "edges" else ():
+        builder.add_edge(name, "end")
+    if join == "barrier":
+        builder.add_edge(["A", "B", "ok"], "end")
+    graph = review_nodes(builder, ["prompt"]).compile(checkpointer=checkpointer)
+
+    _, asked = answered(mode, graph, lambda _, params: {"prompt": params["prompt"] + "!"})
+
+    assert calls == {"A": 3, "B": 2, "ok": 1}
+    assert asked == 3
+    assert ends == [["A", "B", "ok"]]
+
+
+def test_branches_of_a_send_are_reduced_once(mode, checkpointer):
+    """Each branch keeps its own input, and the reduce step sees all results at once."""
+    calls, reduced = Calls(), []
+
+    class Branch(TypedDict):
+        item: str
+
+    def work(state: Branch) -> Any:
+        calls[state["item"]] += 1
+        if state["item"].startswith("bad"):
+            message = state["item"]
+            raise ValueError(message)
+        return {"log": [state["item"]]}
+
+    items = ("g1", "bad1", "bad2", "g2")
+    builder = StateGraph(State)
+    builder.add_node("work", mode.colour(work), input_schema=Branch)
+    builder.add_node("reduce", lambda state: reduced.append(len(state["log"])))
+    sends = [Send("work", {"item": item}) for item in items]
+    builder.add_conditional_edges(START, lambda _: sends, ["work"])
+    builder.add_edge("work", "reduce")
+    graph = review_nodes(builder, nodes={"work": {"params": ["item"]}}).compile(
+        checkpointer=checkpointer
+    )
+
+    state, asked = answered(
+        mode, graph, lambda _, params: {"item": params["item"].replace("bad", "fixed")}
+    )
+
+    assert sorted(state["log"]) == ["fixed1", "fixed2", "g1", "g2"]
+    assert reduced == [4]
+    assert asked == 2
+    assert calls.total() == 6
+
+
+def test_a_bare_value_in_a_send_is_the_param(mode):
+    """A `Send` of a text has one param, `value`."""
+    calls = Calls()
+    builder = StateGraph(State)
+
+    def work(item: str) -> Any:
+        calls[item] += 1
+        if item == "bad":
+            raise ValueError(item)
+        return {"log": [item]}
+
+    builder.add_node("work", mode.colour(work))
+    builder.add_conditional_edges(START, lambda _: [Send("work", "bad")], ["work"])
+    graph = review_nodes(builder).compile(checkpointer=InMemorySaver())
+
+    state, _ = answered(mode, graph, lambda *_: {"value": "good"})
+
+    assert state["log"] == ["good"]
+    assert calls == {"bad": 1, "good": 1}
+
+
+def test_a_subgraph_as_a_node_stays_visible(mode, checkpointer):
+    """`xray` and `get_subgraphs` find the subgraph of a reviewed node, which runs again whole."""
+    calls = Calls()
+    inner = StateGraph(State)
+    inner.add_node("one", calls.node(mode, "one", lambda _: False, {}))
+    inner.add_node("two", calls.node(mode, "two", lacks("JSON"), {"out": "ok"}))
+    inner.add_edge(START, "one")
+    inner.add_edge("one", "two")
+    builder = StateGraph(State).add_node("sub", inner.compile()).add_edge(START, "sub")
+    before = sorted(builder.compile().get_graph(xray=1).nodes)
+    graph = review_nodes(builder, ["prompt"]).compile(checkpointer=checkpointer)
+
+    assert sorted(graph.get_graph(xray=1).nodes) == before
+    assert [name for name, _ in graph.get_subgraphs()] == ["sub"]
+    state, asked = answered(mode, graph, lambda *_: {"prompt": "JSON"})
+    assert (state["out"], asked) == ("ok", 1)
+    assert calls == {"one": 2, "two": 2}
+
+
+def test_a_node_in_a_subgraph(mode, checkpointer):
+    """A reviewed node inside a subgraph is asked about and resumed from the outer graph."""
+    calls = Calls()
+    inner = StateGraph(State).add_node("ask", calls.node(mode, "ask", lacks("JSON"), {"out": "ok"}))
+    inner.add_edge(START, "ask")
+    sub = review_nodes(inner, ["prompt"]).compile()
+    graph = StateGraph(State).add_node("sub", sub).add_edge(START, "sub")
+    graph = graph.compile(checkpointer=checkpointer)
+
+    state, asked = answered(mode, graph, lambda *_: {"prompt": "JSON"})
+
+    assert (state["out"], asked, calls["ask"]) == ("ok", 1, 2)
+
+
+@pytest.mark.parametrize("way", ["graph", "one"])
+def test_edges_and_commands_go_on_as_before(mode, checkpointer, way):
+    """A conditional edge and a `Command` of the node lead on, whoever mended the call."""
+    calls, went = Calls(), []
+
+    def jump(state: State) -> Command[Literal["last"]]:
+        calls["jump"] += 1
+        if state["prompt"].count("JSON") < 2:
+            message = "again"
+            raise ValueError(message)
+        return Command(update={"log": ["jumped"]}, goto="last")
+
+    ask = calls.node(mode, "ask", lacks("JSON"), {"out": "left"})
+    jump = mode.colour(jump)
+    one = (lambda node: reviewed(node, ["prompt"], schema=State)) if way == "one" else lambda n: n
+    builder = StateGraph(State)
+    builder.add_node("ask", one(ask))
+    builder.add_node("left", one(jump))
+    builder.add_node("right", lambda _: went.append("right"))
+    builder.add_node("last", lambda _: went.append("last"))
+    builder.add_edge(START, "ask")
+    builder.add_conditional_edges("ask", lambda state: state["out"], ["left", "right"])
+    if way == "graph":
+        review_nodes(builder, ["prompt"], nodes=["ask", "left"])
+    graph = builder.compile(checkpointer=checkpointer)
+    drawn = {(edge.source, edge.target) for edge in graph.get_graph().edges}
+
+    state, _ = answered(mode, graph, lambda _, params: {"prompt": params["prompt"] + " JSON"})
+
+    assert ("left", "last") in drawn
+    assert went == ["last"]
+    assert state["log"] == ["jumped"]
+    assert calls == {"ask": 2, "jump": 3}
+
+
+def test_a_response_takes_the_place_of_the_update(mode, checkpointer):
+    """What a person responds is checked as an update of the state, and the edges lead on."""
+    went = []
+    builder = StateGraph(State)
+    builder.add_node("ask", Calls().node(mode, "ask", lambda _: True, {}))
+    builder.add_node("good", lambda _: {"log": ["good"]})
+    builder.add_node("end", lambda state: went.append((state["out"], state["log"])))
+    builder.add_edge(START, "ask")
+    builder.add_edge(START, "good")
+    builder.add_edge(["ask", "good"], "end")
+    graph = review_nodes(builder, ["prompt"], nodes=["ask"]).compile(checkpointer=checkpointer)
+    mode.invoke(graph, {"prompt": "x"}, thread())
+
+    for wrong in ("text", {"nokey": 1}, {"out": 7}, 7):
+        with pytest.raises(AnswerRefused):
+            mode.call(graph_retry, "resume", graph, thread(), respond(wrong))
+    mode.call(graph_retry, "resume", graph, thread(), respond({"out": "by hand"}))
+
+    assert went == [("by hand", ["good"])]
+
+
+def test_a_rejection_ends_the_node_with_its_error(mode, checkpointer):
+    """A rejected node raises `CallCancelled`, and runs no more if the thread is continued."""
+    calls = Calls()
+    builder = StateGraph(State).add_node("ask", calls.node(mode, "ask", lambda _: True, {}))
+    builder.add_edge(START, "ask")
+    graph = review_nodes(builder, ["prompt"], labels={"team": "a"}).compile(
+        checkpointer=checkpointer
+    )
+    mode.invoke(graph, {"prompt": "x"}, thread())
+    assert waiting(mode, graph)[0].value["labels"] == {"team": "a"}
+
+    with pytest.raises(CallCancelled):
+        mode.call(graph_retry, "resume", graph, thread(), reject("no"))
+    with pytest.raises(CallCancelled):
+        mode.invoke(graph, None, thread())
+    assert calls["ask"] == 1
+
+
+def test_the_retry_policy_of_a_node_tries_again_before_the_question(mode, checkpointer):
+    """A node's `RetryPolicy` becomes `transient`: its tries come before each question."""
+    seen = []
+
+    def ask(state):
+        seen.append(state["prompt"])
+        if "JSON" not in state["prompt"]:
+            message = "down"
+            raise ConnectionError(message)
+        return {"out": "ok"}
+
+    policy = RetryPolicy(max_attempts=3, initial_interval=0, jitter=False)
+    builder = StateGraph(State).add_node("ask", mode.colour(ask), retry_policy=policy)
+    builder.add_edge(START, "ask")
+    graph = review_nodes(builder, ["prompt"]).compile(checkpointer=checkpointer)
+
+    state, asked = answered(mode, graph, lambda *_: {"prompt": "JSON"})
+
+    assert seen == ["x", "x", "x", "JSON"]
+    assert (state["out"], asked) == ("ok", 1)
+
+
+def test_a_question_of_the_node_itself_then_a_failure(mode, checkpointer):
+    """A node's own `interrupt` pauses as before, and its failure afterwards is a review."""
+    seen = []
+
+    def ask(state):
+        seen.append((interrupt("own"), state["prompt"]))
+        if state["prompt"] == "x":
+            message = "bad"
+            raise ValueError(message)
+        return {"out": seen[-1][0]}
+
+    builder = StateGraph(State).add_node("ask", mode.colour(ask)).add_edge(START, "ask")
+    graph = review_nodes(builder, ["prompt"]).compile(checkpointer=checkpointer)
+    first = mode.invoke(graph, {"prompt": "x"}, thread())
+    assert [one.value for one in first["__interrupt__"]] == ["own"]
+
+    mode.invoke(graph, Command(resume="first"), thread())
+    mode.call(graph_retry, "resume", graph, thread(), edit(prompt="y"))
+    last = mode.invoke(graph, Command(resume="second"), thread())
+
+    assert seen == [("first", "x"), ("second", "y")]
+    assert last["out"] == "second"
+
+
+def test_messages_are_edited_with_their_types(mode, checkpointer):
+    """Messages are params by their type, so that a node gets message objects again."""
+    seen = []
+
+    def ask(state: MessagesState):
+        seen.append([type(message) for message in state["messages"]])
+        if "JSON" not in str(state["messages"][-1].content):
+            message = "no JSON"
+            raise ValueError(message)
+        return {"messages": [AIMessage("done")]}
+
+    builder = StateGraph(MessagesState).add_node("ask", mode.colour(ask)).add_edge(START, "ask")
+    graph = review_nodes(builder).compile(checkpointer=checkpointer)
+    mode.invoke(graph, {"messages": [HumanMessage("hi", id="1")]}, thread())
+    changed = [{"type": "human", "content": "hi, as JSON", "id": "1"}]
+
+    state = mode.call(graph_retry, "resume", graph, thread(), edit(messages=changed))
+
+    assert seen == [[HumanMessage], [HumanMessage]]
+    assert [message.content for message in state["messages"]] == ["hi", "done"]
+
+
+def test_tokens_and_events_stream_in_the_name_of_the_node(mode):
+    """Tokens, custom events and updates look as they do without a review."""
+
+    def ask(state):
+        get_stream_writer()({"prompt": state["prompt"]})
+        return {"out": FakeListChatModel(responses=["ok"]).invoke(state["prompt"]).content}
+
+    def streamed(change):
+        builder = StateGraph(State).add_node("ask", ask).add_edge(START, "ask")
+        graph = change(builder).compile(checkpointer=InMemorySaver())
+        parts = mode.call(
+            graph,
+            "stream",
+            {"prompt": "x"},
+            thread(),
+            stream_mode=["updates", "custom", "messages"],
+        )
+        return [
+            (kind, (part[0].content, part[1]["langgraph_node"]) if kind == "messages" else part)
+            for kind, part in parts
+        ]
+
+    plain, ours = streamed(lambda builder: builder), streamed(review_nodes)
+
+    assert [part for part in ours if "graph_retry" not in str(part)] == plain
+
+
+def test_a_loop_in_the_graph_asks_at_each_round(mode, checkpointer):
+    """A node that runs again in a later step is a new call, though its params are equal."""
+    calls = Calls()
+    builder = StateGraph(State)
+    builder.add_node("ask", calls.node(mode, "ask", lacks("JSON"), {"log": ["x"]}))
+    builder.add_edge(START, "ask")
+    builder.add_conditional_edges(
+        "ask", lambda s: "ask" if len(s["log"]) < 3 else END, ["ask", END]
+    )
+    graph = review_nodes(builder, ["prompt"]).compile(checkpointer=checkpointer)
+
+    state, asked = answered(mode, graph, lambda *_: {"prompt": "JSON"})
+
+    assert (state["log"], asked, calls["ask"]) == (["x"] * 3, 3, 6)

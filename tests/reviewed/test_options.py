@@ -1,0 +1,239 @@
+"""The options of reviewed nodes: keys, outputs by key, limits, tasks, and mistakes."""
+
+import asyncio
+import re
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.func import entrypoint, task
+from langgraph.graph import START, StateGraph
+from langgraph.managed import RemainingSteps
+from langgraph.types import RetryPolicy
+from pydantic import BaseModel, Field
+from typing_extensions import TypedDict
+
+import graph_retry
+from graph_retry import AnswerRefused, aretry_llm_call, edit, respond, retry_llm_call
+from graph_retry.nodes import review_nodes, reviewed
+from tests.loops import thread
+from tests.reviewed.nodes import State, waiting
+
+
+class Person(BaseModel):
+    """A person, as a model is asked for one."""
+
+    name: str
+    age: int
+
+
+def alone(mode: Any, node: Any, **options: Any) -> Any:
+    """Compile a graph of one reviewed node."""
+    builder = StateGraph(State).add_node("ask", mode.colour(node)).add_edge(START, "ask")
+    return review_nodes(builder, nodes={"ask": options}).compile(checkpointer=InMemorySaver())
+
+
+def test_the_text_under_a_key_is_read_and_validated(mode):
+    """`output={"person": Person}` repairs and validates one key of the node's update."""
+
+    def ask(state):
+        age = ", 'age': 36,}" if "JSON" in state["prompt"] else "}"
+        return {"person": "Sure: {'name': 'Ada'" + age, "log": ["asked"]}
+
+    graph = alone(mode, ask, params=["prompt"], output={"person": Person})
+    mode.invoke(graph, {"prompt": "x"}, thread())
+    review = waiting(mode, graph)[0].value
+    assert [one["path"] for one in review["issues"]] == ["/person/age"]
+
+    with pytest.raises(AnswerRefused, match="/person/age"):
+        mode.call(graph_retry, "resume", graph, thread(), respond({"person": {"name": "Bo"}}))
+    state = mode.call(graph_retry, "resume", graph, thread(), edit(prompt="JSON"))
+
+    assert state["person"] == {"name": "Ada", "age": 36}
+    assert state["log"] == ["asked"]
+
+
+def test_a_key_of_the_declared_type_gets_the_object(mode):
+    """Where the state declares the model itself, the node's update has an object of it."""
+
+    class Typed(TypedDict, total=False):
+        prompt: str
+        person: Person
+
+    builder = StateGraph(Typed)
+    builder.add_node("ask", mode.colour(lambda _: {"person": '{"name": "Ada", "age": "36"}'}))
+    builder.add_edge(START, "ask")
+    graph = review_nodes(builder, nodes={"ask": {"output": {"person": Person}}}).compile()
+
+    assert mode.invoke(graph, {"prompt": "x"})["person"] == Person(name="Ada", age=36)
+
+
+def test_edits_are_checked_by_the_input_model(mode):
+    """A pydantic model as the node's input gives the params their types and limits."""
+
+    class Input(BaseModel):
+        prompt: str
+        n: int = Field(default=1, le=5)
+
+    class Whole(TypedDict, total=False):
+        prompt: str
+        n: int
+        out: str
+
+    seen = []
+
+    def ask(state: Input):
+        seen.append((type(state), state.n))
+        if state.n < 3:
+            message = "too small"
+            raise ValueError(message)
+        return {"out": "ok"}
+
+    builder = StateGraph(Whole).add_node("ask", mode.colour(ask), input_schema=Input)
+    builder.add_edge(START, "ask")
+    graph = review_nodes(builder, ["prompt", "n"]).compile(checkpointer=InMemorySaver())
+    mode.invoke(graph, {"prompt": "x", "n": 1}, thread())
+
+    for wrong in (edit(n=99), edit(n="x"), edit(m=3)):
+        with pytest.raises(AnswerRefused):
+            mode.call(graph_retry, "resume", graph, thread(), wrong)
+    state = mode.call(graph_retry, "resume", graph, thread(), edit(n=4))
+
+    assert state["out"] == "ok"
+    assert seen == [(Input, 1), (Input, 4)]
+
+
+def test_by_default_every_key_that_json_can_hold_is_shown(mode):
+    """Managed values and objects that JSON cannot hold are no params, and the node gets them."""
+
+    class Managed(TypedDict, total=False):
+        prompt: str
+        pattern: Any
+        left: RemainingSteps
+
+    seen = []
+
+    def ask(state: Managed):
+        seen.append((state["pattern"], state["left"] > 0))
+        if "JSON" not in state["prompt"]:
+            message = "no JSON"
+            raise ValueError(message)
+        return {}
+
+    builder = StateGraph(Managed).add_node("ask", mode.colour(ask)).add_edge(START, "ask")
+    graph = review_nodes(builder).compile(checkpointer=InMemorySaver())
+    mode.invoke(graph, {"prompt": "x", "pattern": re.compile("x")}, thread())
+    assert waiting(mode, graph)[0].value["params"] == {"prompt": "x"}
+
+    mode.call(graph_retry, "resume", graph, thread(), edit(prompt="JSON"))
+    assert seen == [(re.compile("x"), True)] * 2
+
+
+def test_a_task_asks_about_its_arguments(mode):
+    """The params of a `@task` are its arguments by name, and its limits are those of the call."""
+    seen = []
+
+    @reviewed
+    @task(retry_policy=RetryPolicy(max_attempts=2, initial_interval=0, jitter=False))
+    def extract(prompt: str, n: int = 1) -> str:
+        seen.append((prompt, n))
+        if n == 0:
+            raise ConnectionError
+        if n < 2:
+            message = "n is too small"
+            raise ValueError(message)
+        return prompt * n
+
+    @entrypoint(checkpointer=InMemorySaver())
+    def flow(text: str) -> str:
+        return extract(text).result() + extract("z", n=3).result()
+
+    if mode.is_async:
+
+        @entrypoint(checkpointer=InMemorySaver())
+        async def flow(text: str) -> str:
+            return await extract(text) + await extract("z", n=3)
+
+    mode.invoke(flow, "a", thread())
+    assert waiting(mode, flow)[0].value["params"] == {"prompt": "a", "n": 1}
+    with pytest.raises(AnswerRefused, match="n"):
+        mode.call(graph_retry, "resume", flow, thread(), edit(n="many"))
+    mode.call(graph_retry, "resume", flow, thread(), edit(n=0))
+    result = mode.call(graph_retry, "resume", flow, thread(), edit(n=2))
+
+    assert result == "aazzz"
+    assert seen == [("a", 1), ("a", 0), ("a", 0), ("a", 2), ("z", 3)]
+
+
+def test_a_reviewed_node_that_makes_calls_is_refused(mode):
+    """Each attempt of the node would repeat the calls inside it: nothing is called."""
+    made = []
+
+    def ask(_state):
+        return {"out": retry_llm_call(made.append, "inner", name="inner")}
+
+    async def aask(_state):
+        return {"out": await aretry_llm_call(made.append, "inner", name="inner")}
+
+    builder = StateGraph(State).add_node("ask", aask if mode.is_async else ask)
+    builder.add_edge(START, "ask")
+    graph = review_nodes(builder).compile(checkpointer=InMemorySaver())
+
+    with pytest.raises(TypeError, match=r"`ask` makes a call of its own \(`inner`\)"):
+        mode.invoke(graph, {"prompt": "x"}, thread())
+    assert made == []
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (lambda b: review_nodes(b.compile(), ["prompt"]), "compiled graph"),
+        (lambda b: review_nodes(b, nodes=["aks"]), "`nodes` names `aks`"),
+        (lambda b: review_nodes(b, ["promt"]), "`params` names `promt`"),
+        (lambda b: review_nodes(b, "prompt"), "a list of keys"),
+        (lambda b: review_nodes(b, nodes={"ask": {"params": ["promt"]}}), "`promt`"),
+        (lambda b: review_nodes(b, key="x"), "`key`"),
+        (lambda b: review_nodes(b, max_attempts=0), "`max_attempts`"),
+        (lambda b: review_nodes(b, nodes={"ask": {"output": {"persn": Person}}}), "`persn`"),
+        (lambda b: review_nodes(b, nodes={"ask": {"output": Person}}), "a mapping of keys"),
+    ],
+)
+def test_a_mistake_is_refused_before_the_graph_runs(change, named):
+    """A wrong name or option is an error of `review_nodes` itself, and names what is allowed."""
+    builder = StateGraph(State).add_node("ask", lambda _: {}).add_edge(START, "ask")
+
+    with pytest.raises(ValueError, match=named):
+        change(builder)
+
+
+def test_several_retry_policies_need_a_word():
+    """A call has one policy, so a node with several needs `transient=`."""
+    policies = (RetryPolicy(), RetryPolicy(max_attempts=5))
+    builder = StateGraph(State).add_node("ask", lambda _: {}, retry_policy=policies)
+    builder.add_edge(START, "ask")
+
+    with pytest.raises(ValueError, match="2 retry policies"):
+        review_nodes(builder)
+    assert review_nodes(builder, transient=RetryPolicy()) is builder
+
+
+def test_the_timeout_of_a_node_ends_an_attempt():
+    """A node's `timeout` becomes that of its call: a slow attempt is a failure to review."""
+    seen = []
+
+    async def ask(state):
+        seen.append(state["prompt"])
+        await asyncio.Event().wait() if "JSON" not in state["prompt"] else None
+        return {"out": "ok"}
+
+    builder = StateGraph(State).add_node("ask", ask, timeout=0.05).add_edge(START, "ask")
+    graph = review_nodes(builder, ["prompt"]).compile(checkpointer=InMemorySaver())
+
+    async def main() -> Any:
+        await graph.ainvoke({"prompt": "x"}, thread())
+        [review] = await graph_retry.apending_reviews(graph, thread())
+        assert review.value["error"] == "TimeoutError: no result within 0.05 s"
+        return await graph_retry.aresume(graph, thread(), edit(prompt="JSON"))
+
+    assert asyncio.run(main())["out"] == "ok"
+    assert seen == ["x", "JSON"]
