@@ -139,7 +139,7 @@ def review_nodes(
                 f"`nodes` names `{name}`, which the graph does not have: its nodes are "
                 f"{', '.join(specs)}."
             )
-    common: NodeOptions = {**options, "params": params, "on_retry": on_retry}
+    common: NodeOptions = {**options, "params": params, "on_retry": on_retry, "output": None}
     states = {name: _state_of(builder, spec) for name, spec in specs.items()}
     _check_known("params", params, {key for types in states.values() for key in types})
     for name in specs if nodes is None else nodes:

@@ -7,7 +7,7 @@ data with a probability. Nothing is imported from there before a model is asked.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from langchain_core.runnables import Runnable, RunnableLambda
 
@@ -52,7 +52,7 @@ def decision_gate(
         return {"state": shown, "questions": {"ask": Noul(instructions=question)}}
 
     def confidence(said: Any) -> float:
-        return 1.0 - said.nouls["ask"].noul
+        return 1.0 - float(said.nouls["ask"].noul)
 
     ask = RunnableLambda[Any, Any](request) | model
     judge = ask | RunnableLambda[Any, Any](confidence)
@@ -91,7 +91,7 @@ def decision_reviewer(
         from langchain_core.decisions import Choice  # noqa: PLC0415 - as above
 
         shown = {key: review.value[key] for key in ("message", "error", "params", "raw_output")}
-        asked = Choice(instructions=question, criteria={**criteria})
+        asked = Choice(instructions=question, criteria=dict(cast("Mapping[str, Any]", criteria)))
         return {"state": shown, "questions": {"what": asked}}
 
     def decision(said: Any) -> Decision | None:

@@ -10,12 +10,14 @@ from dataclasses import replace
 from typing import Any
 
 from langgraph.errors import GraphBubbleUp
+from langgraph.types import TimeoutPolicy
 from typing_extensions import TypedDict
 
 from graph_retry._core.ground.credentials import without_keys
 from graph_retry._core.ground.functions.awaiting import AsyncUnderSyncError
 from graph_retry._core.ground.functions.calling import call
 from graph_retry._core.ground.functions.informing import informing
+from graph_retry._core.ground.functions.limits import Limits
 from graph_retry._core.ground.functions.signatures import name_of
 from graph_retry._core.ground.issues import text_of
 from graph_retry._core.ground.json import is_object
@@ -113,6 +115,6 @@ async def notify(plan: Plan[Any], payload: dict[str, Any], attempts: list[Attemp
         name = name_of(hook, "notify")
         what = f"`notify` (`{name}`) for review {review.review_id} ({thread_in_logs()})"
         with informing(what, plan.settings.redact):
-            await call(hook, review, timeout=_PATIENCE_S)
+            await call(hook, review, limits=Limits(TimeoutPolicy(run_timeout=_PATIENCE_S)))
 
     await as_task(f"{plan.settings.name}:{name_of(hook, 'notify')}#{review.review_id}", tell)
