@@ -29,17 +29,81 @@ DOUBLING = {
 }  # fmt: skip
 
 
+def nested(depth, innermost):
+    """Make a value of so many levels."""
+    return functools.reduce(lambda below, _: {"c": below}, range(depth), innermost)
+
+
+def steps_of(schema, value, monkeypatch):
+    """Return how many steps a value takes, and its issues."""
+    made = []
+
+    class Counting(bounded_work._Work):
+        def __init__(self, left):
+            super().__init__(left)
+            made.append((left, self))
+
+    monkeypatch.setattr(bounded_work, "_Work", Counting)
+    issues = build_validator(schema).check(value).issues
+    ((allowed, work),) = made
+    return allowed - work.left, issues
+
+
+@pytest.mark.parametrize("innermost", ["no", {}, 1], ids=str)
 @pytest.mark.parametrize("keyword", DOUBLING)
-def test_a_schema_that_judges_its_parts_repeatedly_ends(keyword, monkeypatch):
-    """At 60 levels it would take longer than the universe has; it is an issue instead."""
-    monkeypatch.setattr(bounded_work, "_STEPS", 20_000)
+def test_a_schema_that_judges_its_parts_repeatedly_is_linear(keyword, innermost, monkeypatch):
+    """Without memory the steps double with each level; here they grow as the levels do."""
     schema = {"$defs": {"n": {"type": ["object", "integer"], **DOUBLING[keyword]}}, **AGAIN}
-    deep = functools.reduce(lambda below, _: {"c": below}, range(60), "no")
-    issues = build_validator(schema).check(deep).issues
-    assert issues[-1]["code"] in ("too_much_work", "more_issues")
-    shallow = functools.reduce(lambda below, _: {"c": below}, range(4), {})
-    codes = {problem["code"] for problem in build_validator(schema).check(shallow).issues}
-    assert "too_much_work" not in codes
+    steps = {}
+    for depth in (4, 8, 16, 32, 64):
+        steps[depth], issues = steps_of(schema, nested(depth, innermost), monkeypatch)
+        assert "too_much_work" not in {problem["code"] for problem in issues}
+    assert all(steps[2 * depth] < 3 * steps[depth] for depth in (4, 8, 16, 32))
+
+
+@pytest.mark.parametrize("keyword", DOUBLING)
+@pytest.mark.parametrize("innermost", ["no", {}, 1, None, {"c": 1.5}], ids=str)
+def test_what_is_remembered_is_what_would_be_judged_again(keyword, innermost):
+    """The verdict and the places of the first errors are those of `jsonschema` alone."""
+    schema = {"$defs": {"n": {"type": ["object", "integer"], **DOUBLING[keyword]}}, **AGAIN}
+    for depth in range(6):
+        value = nested(depth, innermost)
+        alone = [*jsonschema.Draft202012Validator(schema).iter_errors(value)]
+        ours = build_validator(schema)._validator
+        found = bounded_work.errors_of(ours, value, 1_000)
+        assert [(one.message, [*one.absolute_path]) for one in found] == [
+            (one.message, [*one.absolute_path]) for one in alone
+        ]
+
+
+def test_a_reference_that_depends_on_its_way_is_not_remembered():
+    """A `$dynamicRef` may mean another schema when it is reached on another way."""
+    schema = {
+        "$id": "https://example.org/all", "properties": {
+            "strict": {"$ref": "strict"}, "loose": {"$ref": "tree"},
+        },
+        "$defs": {
+            "tree": {
+                "$id": "tree", "$dynamicAnchor": "node", "type": "object",
+                "properties": {"c": {"$dynamicRef": "#node"}},
+            },
+            "strict": {
+                "$id": "strict", "$dynamicAnchor": "node", "$ref": "tree",
+                "unevaluatedProperties": False,
+            },
+        },
+    }  # fmt: skip
+    below = {"c": {"x": 1}}
+    judge = build_validator(schema).check
+    assert judge({"loose": below}).ok
+    assert not judge({"loose": below, "strict": below}).ok
+
+
+def test_a_reference_that_leads_back_to_itself_is_an_issue():
+    """No value ends it, so it is told."""
+    schema = {"$defs": {"n": {"anyOf": [AGAIN, {"type": "integer"}]}}, **AGAIN}
+    (issue,) = build_validator(schema).check({"a": 1}).issues
+    assert issue["code"] == "too_deep"
 
 
 def test_a_large_value_is_judged_whole():

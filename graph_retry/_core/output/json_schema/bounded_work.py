@@ -3,13 +3,15 @@
 `jsonschema` alone has no such bound, for three reasons. `uniqueItems` compares each item with every
 other item. `anyOf`, `if` and others validate a value several times, so that the cost doubles with
 each level of a recursive schema. `unevaluatedProperties` and `unevaluatedItems` compare each member
-with each evaluated member. Here `uniqueItems` uses hashes, and the steps of all others are counted.
+with each evaluated member. Here `uniqueItems` uses hashes, each keyword of each schema judges each
+object or list only once, and the steps are counted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
@@ -20,7 +22,7 @@ from graph_retry._core.ground.json import is_array, is_object
 
 _lib: Any = jsonschema  # The type stubs of `jsonschema` leave much untyped.
 
-_STEPS = 500_000
+_STEPS = 50_000
 _STEPS_PER_VALUE = 200
 """The maximum number of steps: a fixed number, and some for each value inside the whole value."""
 _COMPARISONS = 20
@@ -31,15 +33,79 @@ class TooMuchWorkError(Exception):
     """The validation took more steps than are allowed for the size of the value."""
 
 
-_left: ContextVar[list[int] | None] = ContextVar("graph_retry_schema_steps", default=None)
+DYNAMIC = frozenset({"$dynamicRef", "$recursiveRef"})
+"""Keywords whose result depends on the schemas that led to them."""
+_LEADING = frozenset(
+    {"$ref", "allOf", "anyOf", "oneOf", "not", "if", "dependentSchemas", "dependencies"}
+    | {"properties", "patternProperties", "additionalProperties", "unevaluatedProperties"}
+    | {"items", "prefixItems", "additionalItems", "contains", "unevaluatedItems"}
+)
+"""Keywords that lead to other schemas, and so can double the work."""
 
 
-def with_bounded_work(draft: Any) -> Any:
-    """Return a draft's validator class that counts its steps while `errors_of` runs."""
+@dataclass
+class _Work:
+    """The work of one validation: the steps that are left, and the results of keywords so far."""
+
+    left: int
+    known: dict[tuple[str, int, int], _Judged] = field(default_factory=dict[Any, "_Judged"])
+
+
+class _Judged:
+    """The errors of one keyword of a schema for one value, which are found only once.
+
+    An error belongs to the place that asked for it first, because validators write its path. Every
+    other place gets a copy, without the errors of the branches that led to it. `about` keeps the
+    schema and the value alive, because their ids are the key.
+    """
+
+    def __init__(self, found: Iterator[Any], about: tuple[Any, Any]) -> None:
+        self._found, self.about = found, about
+        self._copies: list[Any] = []
+        self._is_running = False
+
+    def errors(self) -> Iterator[Any]:
+        """Yield the errors; those that are not known yet are found now."""
+        place = 0
+        while True:
+            while place < len(self._copies):
+                yield _copied(self._copies[place])
+                place += 1
+            if self._is_running:  # The value is judged by the schema that is judging it.
+                raise RecursionError
+            self._is_running = True
+            try:
+                error = next(self._found, None)
+            finally:
+                self._is_running = False
+            if error is None:
+                return
+            self._copies.append(_copied(error))
+            place += 1
+            yield error
+
+
+def _copied(error: Any) -> Any:
+    known = error._contents()  # noqa: SLF001 - it has no other name for them
+    known |= {"path": error.relative_path, "schema_path": error.relative_schema_path}
+    copy = _lib.ValidationError(**{**known, "context": (), "parent": None})
+    copy._set(type_checker=error._type_checker)  # noqa: SLF001
+    return copy
+
+
+_work: ContextVar[_Work | None] = ContextVar("graph_retry_schema_work", default=None)
+
+
+def with_bounded_work(draft: Any, *, remembers: bool = True) -> Any:
+    """Return a draft's validator class that counts its steps while `errors_of` runs.
+
+    It remembers results only if they depend on nothing but the schema and the value. The same
+    dict must not stand at two places of the schema.
+    """
     rules = {**draft.VALIDATORS, "uniqueItems": _unique_items}
-    return _lib.validators.extend(
-        draft, {name: _counted(name, rule) for name, rule in rules.items()}
-    )
+    leading = _LEADING if remembers else frozenset[str]()
+    counted = {name: _counted(name, rule, leads=name in leading) for name, rule in rules.items()}
+    return _lib.validators.extend(draft, counted)
 
 
 def errors_of(validator: Any, value: Any, most: int) -> list[Any]:
@@ -48,24 +114,33 @@ def errors_of(validator: Any, value: Any, most: int) -> list[Any]:
     Raises:
         TooMuchWorkError: If this takes more steps than are allowed for the size of the value.
     """
-    token = _left.set([_STEPS + _STEPS_PER_VALUE * _size(value)])
+    token = _work.set(_Work(_STEPS + _STEPS_PER_VALUE * _size(value)))
     try:
         return [*islice(validator.iter_errors(value), most)]
     finally:
-        _left.reset(token)
+        _work.reset(token)
 
 
-def _counted(name: str, rule: Callable[..., Any]) -> Callable[..., Any]:
+def _counted(name: str, rule: Callable[..., Any], *, leads: bool) -> Callable[..., Any]:
     compares_members = name.startswith("unevaluated")
 
     def judge(validator: Any, wanted: Any, value: Any, schema: Any) -> Any:
-        left = _left.get()
-        if left is not None:
-            is_large = compares_members and (is_object(value) or is_array(value))
-            left[0] -= 1 + (len(value) ** 2 // _COMPARISONS if is_large else 0)
-            if left[0] < 0:
-                raise TooMuchWorkError
-        return rule(validator, wanted, value, schema)
+        work = _work.get()
+        if work is None:
+            return rule(validator, wanted, value, schema)
+        has_members, key = is_object(value) or is_array(value), (name, id(schema), id(value))
+        work.left -= 1
+        if work.left < 0:
+            raise TooMuchWorkError
+        if (known := work.known.get(key)) is not None:
+            return known.errors()
+        if compares_members and has_members:
+            work.left -= len(value) ** 2 // _COMPARISONS
+        found = rule(validator, wanted, value, schema)
+        if not (leads and has_members):
+            return found
+        work.known[key] = known = _Judged(iter(found or ()), (schema, value))
+        return known.errors()
 
     return judge
 

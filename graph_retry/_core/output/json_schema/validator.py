@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -21,8 +20,9 @@ from graph_retry._core.ground.issues import (
     literal,
     schema_issue,
 )
-from graph_retry._core.ground.json import is_array, is_object, pointer
+from graph_retry._core.ground.json import is_array, is_object, pointer, with_texts
 from graph_retry._core.output.json_schema.bounded_work import (
+    DYNAMIC,
     TooMuchWorkError,
     errors_of,
     with_bounded_work,
@@ -61,14 +61,15 @@ class SchemaValidator(Validator):
     def __init__(self, schema: dict[str, Any], *, check_formats: bool = False) -> None:
         if problem := json_problem(schema):
             raise _faulty(f"is not plain JSON at {literal(problem['path'])}: {problem['message']}")
-        self.schema = copy.deepcopy(schema)
+        own: dict[str, Any] = with_texts(schema, str)  # No two places share a dict.
+        self.schema = own
         self.name = cut(str(schema.get("title") or "JSON value"), 80)
         uri = schema.get("$schema", DEFAULT_DRAFT)
         draft = _lib.validators.validator_for({"$schema": str(uri)}, default=_lib.Draft3Validator)
         if draft is _lib.Draft3Validator:
             raise _faulty(f"has `$schema` {literal(uri)}; name a draft from 4 on, or leave it out")
         # With `$schema`, `jsonschema` would choose its own class for the draft, and not ours.
-        document = {key: value for key, value in self.schema.items() if key != "$schema"}
+        document = {key: value for key, value in own.items() if key != "$schema"}
         try:
             draft.check_schema(document, format_checker=_lib.FormatChecker(formats=()))
         except jsonschema.SchemaError as error:
@@ -83,7 +84,8 @@ class SchemaValidator(Validator):
             )
         words = _check_parts(document, specification_with(draft.META_SCHEMA["$schema"]))
         self._counts_elements = not words.isdisjoint({"maxItems", "prefixItems", "additionalItems"})
-        bounded = with_bounded_work(with_linear_patterns(draft))
+        remembers = words.isdisjoint(DYNAMIC)
+        bounded = with_bounded_work(with_linear_patterns(draft), remembers=remembers)
         checker = _format_checker(document, draft) if check_formats else None
         self._validator = bounded(document, registry=_REGISTRY, format_checker=checker)
 
