@@ -244,7 +244,7 @@ def test_lists_grow_and_shrink_without_losing_what_is_typed(desk):
 
 
 def test_a_suggestion_can_be_taken_by_field(desk):
-    """The fields show what is suggested; one that was not wanted goes back to what it was."""
+    """The form shows the present call; a press puts the suggestion in, marked, with a way back."""
 
     def suggest(error, attempt, params):
         return params.model_copy(update={"prompt": "How many ships?", "temperature": 0.0})
@@ -256,6 +256,12 @@ def test_a_suggestion_can_be_taken_by_field(desk):
         assert "How many<ins> ships</ins>?" in page
         form = Form(page)
         form.choose("edit")
+        assert [text for name, text in form.controls if name.endswith(":/prompt")] == ["How many?"]
+        assert "Nothing is changed yet" in sent(client, form).text
+        form.press("params take:1")
+        page = sent(client, form).text
+        assert page.count("from the suggestion</span>") == 2
+        form = Form(page)
         form.press("params old:/prompt")
         form = Form(sent(client, form).text)
         form.fill("choice:/model", '"large"')

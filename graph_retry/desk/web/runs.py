@@ -27,6 +27,9 @@ KEPT_CHARACTERS = 20_000_000
 SOON_S = 1.5
 """Seconds that a page waits for outcomes, before the page shows that the run takes longer."""
 
+PUTS_OFF = {"defer", "assign"}
+"""The decisions after which a review stays open for later, or for somebody else."""
+
 AT_ONCE = 4
 """Number of LangGraph threads that one form resumes at the same time."""
 
@@ -48,8 +51,9 @@ class Outcome:
 
     `tone` is `good`, `bad`, or `plain` if the answer came too late. `problem` tells why an answer
     was refused. After a refusal, the page shows the form with the typed values. `issues` are those
-    of the new output, which the page shows instead of `text`. `not_applied`
-    counts the answers that were refused or too late. `following` are the thread's open reviews now.
+    of the new output, which the page shows instead of `text`. `not_applied` counts the answers that
+    were refused or too late. `is_put_off` means that the reviewer deferred or assigned the review.
+    `following` are the thread's open reviews now, without those put off.
     """
 
     title: str
@@ -59,6 +63,7 @@ class Outcome:
     problem: str = ""
     issues: Sequence[Issue] = ()
     not_applied: int = 0
+    is_put_off: bool = False
     following: list[PendingReview] = field(default_factory=list[PendingReview])
 
 
@@ -146,6 +151,12 @@ class Runs:
         """Return the posted form with this name, or None."""
         return self._sent.get(name)
 
+    @property
+    def running(self) -> dict[str, Run]:
+        """The runs that are being applied, by the keys of their reviews."""
+        under_way = (run for sent in self._sent.values() for run in sent.runs if not run.told)
+        return {key: run for run in under_way for key in run.asked.values()}
+
     def start(self, name: str, sent: Sent) -> None:
         """Start to apply the answers of a form, for a few threads at a time."""
         self._sent[name] = sent
@@ -208,6 +219,12 @@ class Runs:
             # Somebody else has answered the review meanwhile.
             lost = outcome.not_applied
             return Outcome("This review is closed.", outcome.problem, "plain", not_applied=lost)
+        if not outcome.problem and {made["type"] for made in run.decisions.values()} <= PUTS_OFF:
+            # The same question is open again, but its reviewer has just put it off.
+            outcome.is_put_off = True
+            outcome.following = [
+                each for each in outcome.following if each.namespace not in run.asked
+            ]
         return outcome
 
     async def _told(self, run: Run) -> Outcome:

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from jsonpointer import JsonPointerException, resolve_pointer
 
 from graph_retry._core.ground.issues import excerpt
-from graph_retry._core.ground.json import ABSENT, is_array, is_object, pointer, pointer_parts
+from graph_retry._core.ground.json import ABSENT, is_array, is_object, pointer_parts
 from graph_retry._core.loop.asking.questions import attempt_of, output_read
 from graph_retry._core.params.patch import changes
 from graph_retry._core.review.decisions import ROWS
@@ -114,10 +114,9 @@ class Card:
         return _form(self.review, {}).field(self.review.params_schema or {}, self.review.params)
 
     @property
-    def suggested_fields(self) -> list[str]:
-        """The JSON Pointers of the top-level fields that the suggestion changes."""
-        review = self.review
-        return [pointer((name,)) for name in edited_fields(review.params, review.shown)]
+    def proposals(self) -> list[str]:
+        """The names of the proposed params that a press puts into the form."""
+        return list(_proposed(self.review))
 
     @property
     def attempts(self) -> list[dict[str, Any]]:
@@ -152,7 +151,10 @@ def make_card(
         if which == "output":
             _tell_issues(review, value, told)
         form = _form(review, told, which, next(_pressed("add", within), None))
-        card.forms[which] = _control(which, form.field(way.schema, value), value)
+        made = form.field(way.schema, value)
+        card.forms[which] = _control(review, which, made, value)
+        if which == "params":
+            _mark_proposed(review, made, value)
         if refused:
             _tell_refusal(card, refused, form.placed)
     card.problem, *card.problem_lines = card.problem.splitlines() or [""]
@@ -240,12 +242,37 @@ def _form(
     )
 
 
-def _control(which: str, made: Field, value: Any) -> Field:
+def _proposed(review: Review) -> dict[str, dict[str, Any]]:
+    """Return the proposed params by name: the suggestion, or the alternatives."""
+    if review.alternatives:
+        return {f"alternative {n}": each for n, each in enumerate(review.alternatives, 1)}
+    is_suggested = edited_fields(review.params, review.shown)
+    return {"the suggestion": review.shown} if is_suggested else {}
+
+
+def _mark_proposed(review: Review, made: Field, value: Any) -> None:
+    """Mark the fields of the call that hold a proposed value instead of the present one."""
+    for part in made.fields if is_object(value) else ():
+        name = part.label
+        part.from_suggestion = not part.is_locked and any(
+            name in edited_fields(review.params, each) and is_same(value.get(name), each[name])
+            for each in _proposed(review).values()
+        )
+
+
+def _control(review: Review, which: str, made: Field, value: Any) -> Field:
     """Give the fields `until`, `to` and `choice` their own labels, and `until` its choices."""
     made.label = made.label or _ASKED.get(which, "")
     if which == "until" and not isinstance(value, str):
         now = datetime.now(UTC)
         later = {words: (now + timedelta(hours=hours)) for words, hours in _LATER.items()}
+        if review.expires_at:
+            ends = datetime.fromisoformat(review.expires_at)
+            later = {words: moment for words, moment in later.items() if moment < ends}
+            if not later:
+                soon = {"in 15 minutes": now + timedelta(minutes=15)}
+                halfway = {"halfway to its end": now + max(ends - now, timedelta()) / 2}
+                later = soon if soon["in 15 minutes"] < ends else halfway
         made.kind, made.is_empty, made.empty = "choice", False, ""
         made.choices = [
             (json.dumps(moment.isoformat(timespec="seconds")), words)
@@ -257,12 +284,12 @@ def _control(which: str, made: Field, value: Any) -> Field:
 
 
 def first_value(review: Review, which: str) -> Any:
-    """Return the initial values of a form: the shown params, or the output that was read.
+    """Return the initial values of a form: the present params, or the output that was read.
 
     The form of an output that is nested too deep to be sent begins empty.
     """
     if which != "output":
-        return {"params": review.shown, "choice": 1}.get(which, ABSENT)
+        return {"params": review.params, "choice": 1}.get(which, ABSENT)
     try:
         read = output_read(review)
     except RecursionError:
@@ -274,10 +301,18 @@ def _typed(review: Review, which: str, within: Posted) -> Any:
     """Return the posted value of a form, changed by the pressed button, if one was pressed."""
     value = read_form(within)
     if which == "params" and is_object(value):
-        value = {**review.shown, **value}  # Browsers do not post locked fields.
-    for what, source in (("old", review.params), ("new", review.shown)):
-        for name in (name for where in _pressed(what, within) for name in pointer_parts(where)[:1]):
-            value = {**value, name: source[name]} if name in source and is_object(value) else value
+        value = {**review.params, **value}  # Browsers do not post locked fields.
+    if is_object(value):
+        value |= {
+            name: review.params[name]
+            for where in _pressed("old", within)
+            for name in pointer_parts(where)[:1]
+            if name in review.params
+        }
+        proposed = list(_proposed(review).values())
+        for number in _pressed("take", within):
+            if number.isdecimal() and 0 < int(number[:9]) <= len(proposed):
+                value |= edited_fields(review.params, proposed[int(number) - 1])
     for where in _pressed("remove", within):
         above, _, last = where.rpartition("/")
         with suppress(JsonPointerException):

@@ -34,8 +34,8 @@ def carried(way: Way, decision: dict[str, Any], first: Review, other: Review) ->
     before, there = first_value(first, way.needs), first_value(other, way.needs)
     if way.needs == "output":
         return {**decision, "output": carry(before, decision["output"], there)}
-    made = carry(before, {**before, **decision["params"]}, there)
-    if not (edited := edited_fields(there, made)):
+    made = carry(before, {**first.shown, **decision["params"]}, there)
+    if not edited_fields(there, made) or not (edited := edited_fields(other.shown, made)):
         raise NotYetError("It has these values already.")
     return {**decision, "params": edited}
 

@@ -75,8 +75,8 @@ class Field:
 
     `kind` is the kind of control, and `text` is its content. `empty` is the effect of the tick box
     beside the control: `null`, `absent`, `missing` if a required value is absent, or "" without a
-    box. `is_empty` means that the box is ticked. `role` is the key of a chat message that names the
-    speaker. `tags` are the members that choose a branch of a union.
+    box. `is_empty` means that the box is ticked. `from_suggestion` means that a press filled the
+    field. `role` is the key of a message that names the speaker. `tags` choose a union's branch.
     """
 
     kind: str
@@ -89,11 +89,11 @@ class Field:
     is_empty: bool = False
     choices: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     fields: list[Any] = field(default_factory=list[Any])
-    """The fields of a group."""
     image: str = ""
     role: str = ""
     tags: Collection[str] = ()
     is_locked: bool = False
+    from_suggestion: bool = False
 
     @property
     def rows(self) -> int:

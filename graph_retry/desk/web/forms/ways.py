@@ -7,6 +7,7 @@ schema of the answer. The template `ways.html` adds the words of the page's butt
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from graph_retry._core.ground.issues import issue
@@ -73,8 +74,17 @@ class Way:
                 raise NotYetError("There is no value yet: fill in the form.", "")
             if value == "" and self.needs != "output":
                 raise NotYetError("Fill this in first.", "")
+            if self.needs == "until" and _is_too_late(value, review.expires_at):
+                raise NotYetError("This review ends before that time: choose an earlier one.", "")
             made[self.needs] = _edited(value, review) if self.needs == "params" else value
         return made | ({"message": words} if words else {})
+
+
+def _is_too_late(moment: Any, end: str | None) -> bool:
+    try:
+        return bool(end) and datetime.fromisoformat(moment) >= datetime.fromisoformat(str(end))
+    except (ValueError, TypeError):  # The run refuses what is no time, with its own words.
+        return False
 
 
 def ways_of(review: Review) -> list[Way]:
@@ -106,10 +116,24 @@ def _way(word: str, review: Review) -> Way:
 
 
 def _edited(value: Any, review: Review) -> dict[str, Any]:
-    """Return the fields that a person changed in the shown params."""
-    after = {**review.shown, **value}
-    if not (changes := edited_fields(review.shown, after)):
+    """Return the edit after which the call has exactly the params of a form.
+
+    A form begins with the present params, but an edit applies to the suggested ones. So the edit
+    also takes back each suggested field that the person did not take.
+    """
+    after = {**review.params, **value}
+    if not edited_fields(review.params, after):
         raise NotYetError("Nothing is changed yet: change a field, or choose another answer.")
+    changes = edited_fields(review.shown, after)
+    if review.value.get("redacted"):
+        # The texts in the form are not those of the call, so they cannot be sent.
+        kept = [name for name in changes if not edited_fields(review.params, {name: after[name]})]
+        if kept or not changes:
+            raise NotYetError(
+                "The present texts are not shown: take the suggestion, and then change it.",
+                f"/{kept[0]}" if kept else None,
+            )
+    changes = changes or edited_fields(review.params, after)
     merged, unread = with_edit(review, changes)
     if not unread and (place := removed_field(merged, after)):
         raise NotYetError("A field can be changed, not removed: put it back.", place)

@@ -54,6 +54,8 @@ async def thread(site: Site, request: Request, access: Access) -> Response:
     await site.waiting.refresh()
     waiting = access.seen(site.waiting.in_thread(request.path_params["key"]))
     told = await site.work(request, lambda: [(ledger, attempts_told(ledger)) for ledger in seen])
+    calls = {name for run in site.runs.running.values() for name in run.asked}
     return await site.page(
-        request, access, "thread.html", thread=thread_id, ledgers=told, waiting=waiting
-    )
+        request, access, "thread.html", thread=thread_id, ledgers=told, waiting=waiting,
+        running=calls,
+    )  # fmt: skip

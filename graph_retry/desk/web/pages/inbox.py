@@ -21,8 +21,14 @@ async def inbox(site: Site, request: Request, access: Access) -> Response:
     return await site.page(
         request, access, "inbox.html",
         listing=listing, rows=listing.page(number), number=number, orders=ORDERS,
-        is_whole=site.waiting.is_whole,
+        is_whole=site.waiting.is_whole, running=site.runs.running,
     )  # fmt: skip
+
+
+async def alive(site: Site, request: Request, access: Access) -> Response:
+    """Tell an open page that the server runs, and that its user is logged in."""
+    del site, request, access
+    return Response(status_code=204)
 
 
 def listed(site: Site, request: Request, access: Access) -> Listing:

@@ -27,6 +27,13 @@ async def review(site: Site, request: Request, access: Access) -> Response:
     if request.method == "POST":
         return await _take(site, request, access)
     key = request.path_params["key"]
+    run = site.runs.running.get(key)
+    if run is not None and access.seen(run.reviews):
+        signed: dict[str, Any] = next(iter(run.decisions.values()), {})
+        return await site.page(
+            request, access, "running.html", review=access.seen(run.reviews)[0],
+            by=signed.get("by", ""),
+        )  # fmt: skip
     found = await site.waiting.find(key, access)
     again = None if found else await site.waiting.asked_again(key, access)
     if again is not None:
@@ -175,7 +182,7 @@ async def outcome(site: Site, request: Request, access: Access) -> Response:
             request, 404, "This answer is unknown.",
             "The server was restarted. The list shows the open reviews.", access,
         )  # fmt: skip
-    run = runs[0]
+    run, running = runs[0], site.runs.running
     await sent.wait(SOON_S)
     if (told := run.told) is None:
         return await site.page(request, access, "running.html", review=run.reviews[0])
@@ -197,7 +204,15 @@ async def outcome(site: Site, request: Request, access: Access) -> Response:
         # A link gives access to one review, but now a new review asks the same question.
         site.guard.follow(request, page, access, [card.key for card in cards])
         return page
-    others = [] if access.key else listed(site, request, access).rows
+    others = (
+        []
+        if access.key
+        else [
+            row
+            for row in listed(site, request, access).rows
+            if not (told.is_put_off and row.question[0] in run.asked) and row.key not in running
+        ]
+    )
     following = [] if access.key else access.seen(told.following)
     after = following[0] if following else (others[0].review if others else None)
     return await site.page(
@@ -219,7 +234,7 @@ async def review_page(
     return await site.page(
         request, access, "review.html", status, cards=cards, others=others,
         can_answer=site.can_answer(access), answer=secrets.token_urlsafe(16), alike=alike,
-        missed=missed,
+        missed=missed, is_posted=request.method == "POST" or "name" in request.path_params,
     )  # fmt: skip
 
 

@@ -1,44 +1,180 @@
-/* What the page does beyond plain forms: keys, and one press for one answer. */
+/* What the page does beyond plain forms: keys, one press for one answer, drafts, the connection. */
 "use strict";
 (() => {
   const one = (query) => document.querySelector(query);
   const all = (query) => [...document.querySelectorAll(query)];
-  const form = one("#answer");
-  let typed = false;
+  const answer = () => one("#answer");
+  const main = () => one("#main");
+  const DRAFT = "graph-retry:draft:", DAYS = 14, PING_MS = 3000;
 
   const help = one("#help-button");
   help.hidden = false;
   help.addEventListener("click", () => one("#help").showModal());
 
+  /* ---- The line: is the server there, is the person logged in, is the draft kept? ---- */
+  const line = one("#line");
+  const said = { here: "", draft: "" };
+  const LINES = {
+    ok: "connected",
+    gone: "Not connected: the server does not answer.",
+    out: "Logged out: log in again in another tab.",
+  };
+  const tell = (part, text) => {
+    if (said[part] === text) return;
+    said[part] = text;
+    line.textContent = [said.draft, said.here].filter(Boolean).join(" · ");
+    line.classList.toggle("is-bad", said.here !== LINES.ok || said.draft.startsWith("Not"));
+  };
+  const ping = async () => {
+    try {
+      const response = await fetch(line.dataset.alive, { cache: "no-store", signal: AbortSignal.timeout(PING_MS) });
+      tell("here", [401, 403].includes(response.status) ? LINES.out : response.status >= 500 ? LINES.gone : LINES.ok);
+    } catch { tell("here", LINES.gone); }
+  };
+  if (line) { ping(); setInterval(ping, PING_MS); addEventListener("online", ping); addEventListener("offline", ping); }
+
+  /* ---- Drafts: what is typed stays in this browser until the server has taken it. ---- */
+  const keyOf = () => {
+    const path = answer() ? new URL(answer().action).pathname : location.pathname;
+    const found = path.match(/^(.*)\/r\/([0-9a-f]+)/);
+    const together = new URLSearchParams(location.search).has("together") ? ":together" : "";
+    return found && `${DRAFT}${found[1]}:${found[2]}${together}`;
+  };
+  const stored = (key) => { try { return JSON.parse(localStorage.getItem(key)); } catch { return null; } };
+  const forget = (key) => { try { localStorage.removeItem(key); } catch { /* no storage: nothing was kept */ } };
+  const keep = () => {
+    const key = keyOf();
+    if (!key || !answer() || answer().dataset.preview) return;
+    const fields = [...new FormData(answer())].filter(([, value]) => typeof value === "string");
+    try {
+      localStorage.setItem(key, JSON.stringify({ at: Date.now(), fields }));
+      tell("draft", "draft saved");
+    } catch { tell("draft", "Not saved as a draft: too much text."); }
+  };
+  let waiting = 0, typed = false;
+  const keepSoon = () => { typed = true; clearTimeout(waiting); waiting = setTimeout(keep, 200); };
+  const keepNow = () => { if (typed) { clearTimeout(waiting); keep(); } };
+  addEventListener("pagehide", keepNow);
+  addEventListener("beforeunload", (event) => {
+    keepNow();
+    if (typed && said.draft.startsWith("Not")) event.preventDefault();
+  });
+  try {
+    for (const key of Object.keys(localStorage).filter((each) => each.startsWith(DRAFT))) {
+      if (!((stored(key) || {}).at > Date.now() - DAYS * 86400000)) forget(key);
+    }
+  } catch { /* no storage */ }
+
+  /* ---- Sending stays on the page: what fails can be sent again. ---- */
+  const show = (html) => {
+    const page = new DOMParser().parseFromString(html, "text/html");
+    const fresh = page.querySelector("#main");
+    if (!fresh) return false;
+    main().replaceWith(document.adoptNode(fresh));
+    document.title = page.title;
+    htmx.process(main());
+    start();
+    return true;
+  };
+  const trouble = (text) => {
+    let box = one("#trouble");
+    if (!box) {
+      box = document.createElement("div");
+      box.id = "trouble";
+      box.className = "refused";
+      box.setAttribute("role", "alert");
+      box.tabIndex = -1;
+      main().prepend(box);
+    }
+    box.textContent = text;
+    box.focus();
+  };
+  const send = async (form, submitter) => {
+    const key = keyOf(), data = new FormData(form, submitter);
+    if (submitter && submitter.classList.contains("send")) submitter.dataset.was = submitter.textContent;
+    clearTimeout(waiting);
+    form.dataset.sent = "yes";
+    form.setAttribute("aria-busy", "true");
+    if (submitter && submitter.dataset.was) submitter.textContent += " …";
+    try {
+      if (!form.dataset.preview) keep();
+      const response = await fetch(form.action, { method: "POST", body: data });
+      if (response.redirected && response.ok) {
+        forget(key);
+        typed = false;
+        location.assign(response.url);
+        return;
+      }
+      if (response.status === 401 || (response.status === 403 && said.here === LINES.out)) {
+        tell("here", LINES.out);
+        trouble("Not sent: you are logged out. Your text is kept. Log in again in another tab, then send it here.");
+      } else if (response.status >= 500) {
+        trouble("Not sent: the server failed. Your text is kept. Send it again.");
+      } else if ([413, 415, 400, 403, 408].includes(response.status)) {
+        const why = new DOMParser().parseFromString(await response.text(), "text/html").querySelector("#main p");
+        trouble(`Not sent. ${why ? why.textContent : ""} Your text is kept.`);
+      } else if (show(await response.text())) return;
+    } catch {
+      tell("here", LINES.gone);
+      trouble("Not sent: the server does not answer. Your text is kept in this browser. Send it again when the page is connected.");
+    }
+    delete form.dataset.sent;
+    form.removeAttribute("aria-busy");
+    if (submitter && submitter.dataset.was) submitter.textContent = submitter.dataset.was;
+  };
+  document.addEventListener("submit", (event) => {
+    if (event.target !== answer()) return;
+    event.preventDefault();
+    if (!event.target.dataset.sent) send(event.target, event.submitter);
+  });
+  const restore = async () => {
+    const key = keyOf(), draft = key && stored(key);
+    if (!draft || (answer() && answer().dataset.posted) || location.pathname.includes("/a/")) return;
+    const data = new FormData();
+    for (const [name, value] of [...draft.fields, ["draft.do", "restore"]]) data.append(name, value);
+    try {
+      const response = await fetch(location.pathname, { method: "POST", body: data });
+      if (![200, 409, 410, 422].includes(response.status) || !show(await response.text())) return;
+    } catch { return; }
+    if (!answer()) { forget(key); return; }
+    const note = document.createElement("p");
+    note.className = "note draft";
+    note.setAttribute("role", "status");
+    note.textContent = "This is your draft. ";
+    const drop = document.createElement("button");
+    drop.type = "button";
+    drop.className = "plain small";
+    drop.textContent = "Discard it";
+    drop.addEventListener("click", () => { typed = false; forget(key); location.replace(location.href); });
+    note.append(drop);
+    main().prepend(note);
+    tell("draft", "draft saved");
+  };
+
   /* Typing a value means that there is one: the ticks beside it, and around it, go. */
   document.addEventListener("input", (event) => {
-    const target = event.target;
+    const target = event.target, form = answer();
     if (!form || !form.contains(target)) return;
-    typed = true;
+    keepSoon();
     if (target.type === "checkbox" || !target.name) return;
     for (let node = target.closest(".field, .group"); node; node = node.parentElement.closest(".group")) {
       const tick = node.querySelector(":scope > .tick input, :scope > .field-head .tick input");
       if (tick && target.value !== "") tick.checked = false;
     }
   });
-  if (form) {
-    form.addEventListener("submit", (event) => {
-      if (form.dataset.sent) { event.preventDefault(); return; }
-      /* This page may be the answer to a posted form: the way back must not post that form again. */
-      history.replaceState(null, "", location.href);
-      form.dataset.sent = "yes";
-      typed = false;
-      if (event.submitter && event.submitter.classList.contains("send")) event.submitter.textContent += " …";
-      form.setAttribute("aria-busy", "true");
-    });
-    window.addEventListener("beforeunload", (event) => { if (typed) event.preventDefault(); });
-    window.addEventListener("pageshow", () => { delete form.dataset.sent; });
-    const first = one(".refused");
-    if (first) first.focus();
-  }
-  const next = one("#next");
-  if (next) next.focus();
-  for (const select of all(".filter select")) select.addEventListener("change", () => select.form.requestSubmit());
+  document.addEventListener("htmx:afterSettle", () => {
+    const standing = one("#standing");
+    if (!answer() || !standing || !standing.textContent.trim()) return;
+    for (const button of all(".send")) button.textContent = "Somebody else answered: show what I typed";
+  });
+
+  const start = () => {
+    const focus = one(".refused") || one("#next");
+    if (focus) focus.focus();
+    for (const select of all(".filter select")) select.addEventListener("change", () => select.form.requestSubmit());
+  };
+  start();
+  restore();
 
   const step = (by) => {
     const rows = all(".row, .pick input");
@@ -58,7 +194,7 @@
     return true;
   };
   document.addEventListener("keydown", (event) => {
-    const target = event.target;
+    const target = event.target, form = answer();
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && form) {
       event.preventDefault();
       const button = one(".way > input:checked ~ .panel .send") || one(".send-all .send");
