@@ -15,14 +15,9 @@ from graph_retry._core.output import build
 from graph_retry._core.output.build import SchemaOfParams, heuristic
 from graph_retry._core.output.formats.format import Format, describe_format
 from graph_retry._core.output.validator import Checked, Validator, format_issues
-from graph_retry.lossless import (
-    NOTHING_KNOWN,
-    ParsedOutput,
-    Refusal,
-    Unreadable,
-    Wanted,
-)
+from graph_retry.lossless import ParsedOutput, Refusal, read
 from graph_retry.lossless.parse import document_in, read_output
+from graph_retry.lossless.results import NOTHING_KNOWN, Unreadable
 from graph_retry.records import RepairLevel
 
 __all__ = [
@@ -58,19 +53,8 @@ def parse_output(
 ) -> ParsedOutput:
     """Read the JSON value in a model's output, losslessly or not at all.
 
-    Strict JSON is read as the standard library does, with three exceptions. A key with two
-    different values is refused. `NaN` and `Infinity` are read as floats from `standard` on, with a
-    repair. A string that holds a JSON document gives that document.
-
-    Args:
-        text: The model's output.
-        level: `none` reads strict JSON only. `minimal` also removes one fence around the whole
-            text, white space and invisible characters. `standard` reads every text with one
-            certain reading. `aggressive` may also guess, and then sets `lossless` to false.
-        complete: Whether the model finished (`True`), was cut off (`False`), or this is unknown.
-        wants_list: `True` if a list is wanted, `False` if one value is. Several calls in tags make
-            a list, and are refused if one value is wanted.
-        fits: Judges the values if several answers differ. If exactly one fits, it is the answer.
+    The arguments are those of `graph_retry.lossless.read`, which describes them, and which scripts
+    without a graph use.
 
     Raises:
         TypeError: If `text` is not a string.
@@ -79,11 +63,8 @@ def parse_output(
     Example:
         >>> parse_output("Sure: {'total': 3,}").value
         {'total': 3}
-        >>> refused = parse_output('{"items": [1, 2, ...]}').failure
-        >>> refused and refused["kind"]
-        'elided'
     """
-    return read_output(text, level, Wanted(complete, wants_list, fits))
+    return read(text, level, complete=complete, wants_list=wants_list, fits=fits)
 
 
 @checked

@@ -28,8 +28,7 @@ from graph_retry._core.ground.json import is_array, is_object
 from graph_retry._core.output.build import Validator, build_validator
 from graph_retry._core.output.failures import syntax_issue
 from graph_retry.agents._tool_call import tool_issues
-from graph_retry.lossless import ParsedOutput, Wanted
-from graph_retry.lossless.parse import read_output
+from graph_retry.lossless import ParsedOutput, read
 from graph_retry.records import STRUCTURED_RESPONSE as _RESPONSE
 from graph_retry.records import Issue, Repair, RepairLevel
 
@@ -227,7 +226,7 @@ class AnswerValidator(Validator):
 
     def _parse(self, text: str, fits: Callable[[Any], bool] | None) -> ParsedOutput:
         """Read one JSON value from a text, at the call's repair level."""
-        return read_output(text, self._repair, Wanted(is_list=False, fits=fits))
+        return read(text, self._repair, wants_list=False, fits=fits)
 
     def _fits_format(self, value: Any, place: int | None) -> bool:
         formats = self._formats if place is None else [self._formats[place]]

@@ -18,8 +18,7 @@ from graph_retry._core.output.completion import read_result
 from graph_retry._core.output.failures import is_complete
 from graph_retry._core.review.decisions import ROWS
 from graph_retry._core.review.review import Decision, DecisionType, Review
-from graph_retry.lossless import Wanted
-from graph_retry.lossless.parse import read_output
+from graph_retry.lossless import read
 
 _SHOWN = (
     *("response_schema", "message", "error", "note", "issues"),
@@ -99,7 +98,7 @@ def _decision(answer: BaseMessage, allowed: Sequence[str]) -> dict[str, Any] | N
     """
     reading = read_result(answer)
     text, complete = reading.text, is_complete(reading.finish_reason)
-    value = reading.value if text is None else read_output(text, wanted=Wanted(complete)).value
+    value = reading.value if text is None else read(text, complete=complete).value
     kind = value.get("type") if is_object(value) else None
     if kind == "unsure":
         return None

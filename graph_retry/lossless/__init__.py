@@ -1,105 +1,33 @@
-"""Read JSON from a model's text, losslessly or not at all; this module declares the result.
+"""Read JSON from a model's text, losslessly or not at all: `read`.
+
+Nothing here needs a graph: this package imports nothing of `graph_retry` but itself.
 
 A text walks through the room like this. `parse` has the entry points, and `strict` reads strict
 JSON. In other text, `candidates` finds the places where a document may begin, and `weighted` reads
 a document at each of them. `answer` keeps the documents whose place says that they are the answer,
-makes one value of them, and refuses it if the text around it casts doubt on it.
+makes one value of them, and refuses it if the text around it casts doubt on it. `results` has what
+comes out.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from typing_extensions import TypedDict
+from graph_retry.lossless._ground import Repair, RepairLevel
+from graph_retry.lossless.results import ParsedOutput, Refusal, RefusalKind
 
-from graph_retry.lossless._ground import Repair
+if TYPE_CHECKING:
+    from graph_retry.lossless.parse import read
 
-RefusalKind = Literal["truncated", "elided", "ambiguous", "syntax", "no_json", "too_deep"]
-Grade = Literal["format", "assumed", "coerced", "guessed"]
-
-
-class Refusal(TypedDict):
-    """The reason why a text was not read; `excerpt` is the text around the offset `position`."""
-
-    kind: RefusalKind
-    position: int
-    message: str
-    excerpt: str
+__all__ = ["ParsedOutput", "Refusal", "RefusalKind", "Repair", "RepairLevel", "read"]
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedOutput:
-    """The outcome of reading one model output.
+def __getattr__(name: str) -> Any:
+    """Load the reader when it is first used: many calls get strict JSON only.
 
-    `text` is JSON text for `value`, or the raw output if it could not be read. `repairs` lists
-    every difference from strict JSON. `lossless` is false if the value was guessed, or if there is
-    no value. `failure` is None exactly if `ok` is true.
+    Raises:
+        AttributeError: If there is no such name.
     """
+    if name != "read":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from graph_retry.lossless import parse  # noqa: PLC0415
 
-    ok: bool
-    value: Any
-    text: str
-    repairs: list[Repair] = field(default_factory=list[Repair])
-    lossless: bool = True
-    failure: Refusal | None = None
-
-
-class Wanted(NamedTuple):
-    """The caller's knowledge: whether the answer is complete or a list, and which values fit."""
-
-    complete: bool | None = None
-    is_list: bool | None = None
-    fits: Callable[[Any], bool] | None = None
-
-
-NOTHING_KNOWN = Wanted()
-
-
-class Unreadable(Exception):
-    """The text cannot be read, for the reason in `refusal`."""
-
-    def __init__(self, kind: RefusalKind, position: int, message: str) -> None:
-        super().__init__(message)
-        self.refusal = Refusal(kind=kind, position=position, message=message, excerpt="")
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """One JSON document in a text, with its character span, and its value or its refusal."""
-
-    start: int
-    end: int
-    value: Any = None
-    repairs: list[Repair] = field(default_factory=list[Repair])
-    refusal: Unreadable | None = None
-
-    @property
-    def is_strict(self) -> bool:
-        """Whether the document is strict JSON, without any repair."""
-        return not self.repairs and self.refusal is None
-
-
-def refuse_if(condition: object, kind: RefusalKind, position: int, message: str) -> None:
-    """Raise `Unreadable` if a condition is true."""
-    if condition:
-        raise Unreadable(kind, position, message)
-
-
-def repair(kind: str, position: int, detail: str, grade: Grade = "format") -> Repair:
-    """Make the record of one repair; `position` is a character offset."""
-    return Repair(kind=kind, position=position, grade=grade, detail=detail)
-
-
-def merged(repairs: list[Repair]) -> list[Repair]:
-    """Keep the first repair of each kind, and add the number of further ones to its detail."""
-    first: dict[str, Repair] = {}
-    places: dict[str, set[int | None]] = {}
-    for each in repairs:
-        first.setdefault(each["kind"], each)
-        places.setdefault(each["kind"], set()).add(each["position"])
-    return [
-        {**each, "detail": f"{each['detail']} (and {len(places[kind]) - 1} more)"}
-        if len(places[kind]) > 1
-        else each
-        for kind, each in first.items()
-    ]
+    return parse.read

@@ -11,15 +11,6 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from graph_retry.lossless import (
-    Document,
-    RefusalKind,
-    Unreadable,
-    Wanted,
-    merged,
-    refuse_if,
-    repair,
-)
 from graph_retry.lossless._ground import identical, lazy, written
 from graph_retry.lossless.candidates import (
     BLOCK,
@@ -32,6 +23,15 @@ from graph_retry.lossless.candidates import (
     TURN,
     Candidate,
     candidates,
+)
+from graph_retry.lossless.results import (
+    Document,
+    RefusalKind,
+    Unreadable,
+    Wanted,
+    merged,
+    refuse_if,
+    repair,
 )
 from graph_retry.lossless.strict import strict_value
 from graph_retry.lossless.weighted.lexis import EDGES

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from graph_retry.lossless import Document
 from graph_retry.lossless._ground import lazy
+from graph_retry.lossless.results import Document
 from graph_retry.lossless.weighted.document import mask_at, read_document
 from graph_retry.lossless.weighted.lexis import EDGES, OPENING_KEY
 from graph_retry.lossless.weighted.search import Work

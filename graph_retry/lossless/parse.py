@@ -1,10 +1,12 @@
 """The entry point of reading: the JSON value in a model's output, or the refusal."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
-from graph_retry.lossless import (
+from graph_retry.lossless._ground import RepairLevel, lazy
+from graph_retry.lossless.results import (
     NOTHING_KNOWN,
     Document,
     ParsedOutput,
@@ -13,7 +15,6 @@ from graph_retry.lossless import (
     Wanted,
     repair,
 )
-from graph_retry.lossless._ground import RepairLevel, lazy
 from graph_retry.lossless.strict import strict_value
 from graph_retry.lossless.weighted.lexis import EDGES
 
@@ -22,10 +23,53 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False)
 _FENCE_LINE = lazy(r"(`{3,}|~{3,})[ \t]*[\w+#.\-]*\s")
 
 
+def read(
+    text: str,
+    level: RepairLevel = "standard",
+    *,
+    complete: bool | None = None,
+    wants_list: bool | None = None,
+    fits: Callable[[Any], bool] | None = None,
+) -> ParsedOutput:
+    """Read the JSON value in a model's text, losslessly or not at all.
+
+    Strict JSON is read as the standard library does, with three exceptions. A key with two
+    different values is refused. `NaN` and `Infinity` are read as floats from `standard` on, with a
+    repair. A string that holds a JSON document gives that document.
+
+    Args:
+        text: The model's text.
+        level: `none` reads strict JSON only. `minimal` also removes one fence around the whole
+            text, white space and invisible characters. `standard` reads every text with one
+            certain reading. `aggressive` may also guess, with the package `json-repair`, and then
+            sets `lossless` to false.
+        complete: Whether the model finished (`True`), was cut off (`False`), or this is unknown.
+        wants_list: `True` if a list is wanted, `False` if one value is. Several calls in tags make
+            a list, and are refused if one value is wanted.
+        fits: Judges the values if several answers differ. If exactly one fits, it is the answer.
+
+    Raises:
+        TypeError: If `text` is not a string.
+        ValueError: If `level` is none of the four levels.
+
+    Example:
+        >>> read("Sure: {'total': 3,}").value
+        {'total': 3}
+        >>> refused = read('{"items": [1, 2, ...]}').failure
+        >>> refused and refused["kind"]
+        'elided'
+    """
+    if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"`text`: give a string, not {type(text).__name__}.")
+    if level not in get_args(RepairLevel):
+        raise ValueError(f"`level`: give one of {', '.join(get_args(RepairLevel))}; not {level!r}.")
+    return read_output(text, level, Wanted(complete, wants_list, fits))
+
+
 def read_output(
     text: str, level: RepairLevel = "standard", wanted: Wanted = NOTHING_KNOWN
 ) -> ParsedOutput:
-    """Read the JSON value in a text. The public `graph_retry.output.parse_output` describes it."""
+    """Read the JSON value in a text, as the public `read` describes."""
     is_tolerant = level in {"standard", "aggressive"}
     try:
         value = strict_value(text, is_plain=is_tolerant)

@@ -4,11 +4,10 @@ import json
 import math
 from typing import Any
 
-from pydantic_core import from_json
-
 from graph_retry.lossless._ground import identical, lazy
 
 MAX_DEPTH = 200
+_MAP = (dict,)
 _NOT_ZERO = lazy(r"[^eE]*[1-9]")
 _TEX = {  # What follows the letter of an escape in the commands of TeX, if it is no English word.
     "f": "rac|orall|lat|box", "r": "ho|ight|angle|floor|ceil|m",
@@ -65,8 +64,18 @@ def strict_part(text: str, start: int, end: int) -> tuple[Any, int]:
     # The standard library's decoder has no limit of depth since Python 3.13.
     is_long = stop - start > 2 * MAX_DEPTH
     if is_long and text.count("[", start, stop) + text.count("{", start, stop) > MAX_DEPTH:
-        from_json(text[start:stop])  # `from_json` raises if the value is nested too deeply.
+        _check_depth(value)
     return value, stop
+
+
+def _check_depth(value: Any) -> None:
+    level: list[Any] = [value]
+    for _ in range(MAX_DEPTH + 1):
+        inner = [item for each in level for item in (each.values() if type(each) in _MAP else each)]
+        level = [item for item in inner if type(item) in (dict, list)]
+        if not level:
+            return
+    raise ValueError("Nested too deeply.")
 
 
 def strict_value(text: str, *, is_plain: bool = False) -> Any:

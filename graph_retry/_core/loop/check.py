@@ -32,7 +32,8 @@ from graph_retry._core.state.attempts import (
     redacted_fields,
 )
 from graph_retry._core.state.position import LOOP, REVIEWED
-from graph_retry.lossless import ParsedOutput, Wanted
+from graph_retry.lossless import ParsedOutput
+from graph_retry.lossless.results import Wanted
 from graph_retry.options import Settings
 from graph_retry.records import Attempt, Failure, FailureKind, Issue
 

@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from graph_retry.lossless import Document, Grade, Unreadable, merged, refuse_if, repair
 from graph_retry.lossless._ground import Repair, lazy
+from graph_retry.lossless.results import Document, Grade, Unreadable, merged, refuse_if, repair
 from graph_retry.lossless.strict import ODD_ESCAPE, finite, strict_part, unique
 from graph_retry.lossless.weighted import lexis
 from graph_retry.lossless.weighted.costs import (

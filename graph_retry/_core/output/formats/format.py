@@ -12,7 +12,8 @@ from graph_retry._core.ground.functions.kinds import misfit
 from graph_retry._core.ground.issues import describe, json_problem
 from graph_retry._core.ground.json import as_floats, spelled_json
 from graph_retry._core.output.formats.fences import whole_fence
-from graph_retry.lossless import ParsedOutput, Unreadable
+from graph_retry.lossless import ParsedOutput
+from graph_retry.lossless.results import Unreadable
 from graph_retry.records import Repair, RepairLevel
 
 FormatName = Literal["json", "yaml", "jsonl", "xml"]

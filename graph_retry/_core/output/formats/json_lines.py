@@ -7,8 +7,8 @@ from typing import Any
 from graph_retry._core.ground.json import is_array, read_digits, spelled_json
 from graph_retry._core.output.formats.fences import answer_in
 from graph_retry._core.output.formats.place import Place
-from graph_retry.lossless import Unreadable, refuse_if, repair
 from graph_retry.lossless.parse import read_output
+from graph_retry.lossless.results import Unreadable, refuse_if, repair
 from graph_retry.records import Repair
 
 _TAGS = frozenset({"jsonl", "ndjson", "json"})

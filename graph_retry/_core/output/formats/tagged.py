@@ -15,8 +15,8 @@ from typing import Any
 from graph_retry._core.ground.json import is_array, read_digits
 from graph_retry._core.output.formats.fences import answer_in
 from graph_retry._core.output.formats.place import Place
-from graph_retry.lossless import refuse_if
 from graph_retry.lossless.parse import read_output
+from graph_retry.lossless.results import refuse_if
 from graph_retry.records import Repair
 
 _TAG = re.compile(r"<([A-Za-z_][\w.-]*)(\s[^<>]*)?>")

@@ -20,7 +20,7 @@ from graph_retry._core.ground.functions.calling import joined
 from graph_retry._core.ground.json import read_digits
 from graph_retry._core.output.formats.fences import answer_in
 from graph_retry._core.output.formats.place import Place
-from graph_retry.lossless import Unreadable, refuse_if
+from graph_retry.lossless.results import Unreadable, refuse_if
 from graph_retry.lossless.weighted.lexis import LEFT_OUT
 from graph_retry.records import Repair
 

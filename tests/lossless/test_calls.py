@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from graph_retry.output import parse_output
+from graph_retry.lossless import read as parse_output
 
 ONE, TWO = {"name": "add", "arguments": {"a": 1}}, {"name": "sub", "arguments": {"b": 2}}
 A, B = json.dumps(ONE), json.dumps(TWO)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from graph_retry.output import parse_output
+from graph_retry.lossless import read as parse_output
 
 many = settings(
     max_examples=int(os.environ.get("REPAIR_EXAMPLES", "150")),

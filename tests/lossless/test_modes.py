@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from graph_retry.output import parse_output
+from graph_retry.lossless import read as parse_output
 
 A = {"a": 1}
 F = "```"

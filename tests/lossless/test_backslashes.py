@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from graph_retry.output import parse_output
+from graph_retry.lossless import read as parse_output
 
 F = "```"
 KEPT = {  # A text in which each backslash is a character.

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from graph_retry.output import parse_output
+from graph_retry.lossless import read as parse_output
 
 F = "```"
 

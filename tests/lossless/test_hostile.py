@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from graph_retry.lossless import read as parse_output
 from graph_retry.lossless.weighted.search import START
 from graph_retry.lossless.weighted.strings import Reader
-from graph_retry.output import parse_output
 
 TOKENS = ("[", "]", "{", "}", ",", ":", '"', "'", "x", "1", " ", "\n", "//", "/*", "```")
 UNITS = [

@@ -1,0 +1,99 @@
+"""The results of reading: a value with its repairs, a refusal, a document in a text."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from typing_extensions import TypedDict
+
+from graph_retry.lossless._ground import Repair
+
+RefusalKind = Literal["truncated", "elided", "ambiguous", "syntax", "no_json", "too_deep"]
+Grade = Literal["format", "assumed", "coerced", "guessed"]
+
+
+class Refusal(TypedDict):
+    """The reason why a text was not read; `excerpt` is the text around the offset `position`."""
+
+    kind: RefusalKind
+    position: int
+    message: str
+    excerpt: str
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedOutput:
+    """The outcome of reading one model output.
+
+    `text` is JSON text for `value`, or the raw output if it could not be read. `repairs` lists
+    every difference from strict JSON. `lossless` is false if the value was guessed, or if there is
+    no value. `failure` is None exactly if `ok` is true.
+    """
+
+    ok: bool
+    value: Any
+    text: str
+    repairs: list[Repair] = field(default_factory=list[Repair])
+    lossless: bool = True
+    failure: Refusal | None = None
+
+
+class Wanted(NamedTuple):
+    """The caller's knowledge: whether the answer is complete or a list, and which values fit."""
+
+    complete: bool | None = None
+    is_list: bool | None = None
+    fits: Callable[[Any], bool] | None = None
+
+
+NOTHING_KNOWN = Wanted()
+
+
+class Unreadable(Exception):
+    """The text cannot be read, for the reason in `refusal`."""
+
+    def __init__(self, kind: RefusalKind, position: int, message: str) -> None:
+        super().__init__(message)
+        self.refusal = Refusal(kind=kind, position=position, message=message, excerpt="")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One JSON document in a text, with its character span, and its value or its refusal."""
+
+    start: int
+    end: int
+    value: Any = None
+    repairs: list[Repair] = field(default_factory=list[Repair])
+    refusal: Unreadable | None = None
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether the document is strict JSON, without any repair."""
+        return not self.repairs and self.refusal is None
+
+
+def refuse_if(condition: object, kind: RefusalKind, position: int, message: str) -> None:
+    """Raise `Unreadable` if a condition is true."""
+    if condition:
+        raise Unreadable(kind, position, message)
+
+
+def repair(kind: str, position: int, detail: str, grade: Grade = "format") -> Repair:
+    """Make the record of one repair; `position` is a character offset."""
+    return Repair(kind=kind, position=position, grade=grade, detail=detail)
+
+
+def merged(repairs: list[Repair]) -> list[Repair]:
+    """Keep the first repair of each kind, and add the number of further ones to its detail."""
+    first: dict[str, Repair] = {}
+    places: dict[str, set[int | None]] = {}
+    for each in repairs:
+        first.setdefault(each["kind"], each)
+        places.setdefault(each["kind"], set()).add(each["position"])
+    return [
+        {**each, "detail": f"{each['detail']} (and {len(places[kind]) - 1} more)"}
+        if len(places[kind]) > 1
+        else each
+        for kind, each in first.items()
+    ]

@@ -1,0 +1,68 @@
+"""What stands around the core uses public names: what still does not is listed, and gets less."""
+
+import ast
+from functools import cache
+from pathlib import Path
+
+from tests.test_house_rules import PACKAGE, import_graph
+
+AROUND = ("agents", "data", "desk", "hooks", "lossless", "observers", "testing", "threads")
+LISTED = Path(__file__).parent / "private_names.txt"
+MOST = 251
+"""Private names in the list; only ever fewer."""
+
+
+def file_of(module: str) -> Path:
+    """Return the file of a module of the package."""
+    place = PACKAGE.joinpath(*module.split(".")[1:])
+    return place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+
+
+@cache
+def exported(module: str) -> frozenset[str]:
+    """Return the names in a module's `__all__`; without one nothing is promised."""
+    for node in ast.parse(file_of(module).read_text()).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            return frozenset(ast.literal_eval(node.value))
+    return frozenset()
+
+
+def is_private(module: str, name: str) -> bool:
+    """Return whether a name of a module is not for users."""
+    hidden = any(part.startswith("_") for part in (*module.split("."), name))
+    return hidden or name not in exported(module)
+
+
+def private_names() -> dict[str, set[str]]:
+    """Map each private name that is used from outside of its room to the rooms that use it."""
+    modules, used = import_graph(), dict[str, set[str]]()
+    for module in modules:
+        room = module.split(".")[1] if "." in module else ""
+        if room not in AROUND:
+            continue
+        for node in ast.walk(ast.parse(file_of(module).read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("graph_retry"):
+                for alias in node.names:
+                    full = f"{node.module}.{alias.name}"
+                    if full.split(".")[1] == room:
+                        continue
+                    if full in modules or is_private(node.module or "", alias.name):
+                        used.setdefault(full.removeprefix("graph_retry."), set()).add(room)
+    return used
+
+
+def test_what_stands_around_the_core_uses_listed_private_names_only():
+    """A need that no public name serves is a missing door; the list has the known ones."""
+    used = {f"{name}: {', '.join(sorted(rooms))}" for name, rooms in private_names().items()}
+    listed = LISTED.read_text().splitlines()
+    assert sorted(used - set(listed)) == [], "use a public name, or make one"
+    assert sorted(set(listed) - used) == [], "no longer used: take it from the list"
+    assert len(listed) <= MOST
+
+
+def test_a_private_name_is_known_from_a_public_one():
+    """The rule above can fail: a name counts by its place, and by what its module exports."""
+    assert is_private("graph_retry._core.ground.json", "is_object")
+    assert is_private("graph_retry.errors", "author_role")
+    assert not is_private("graph_retry.lossless", "read")
+    assert not is_private("graph_retry", "resume")
