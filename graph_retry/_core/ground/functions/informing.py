@@ -9,8 +9,9 @@ from __future__ import annotations
 import logging
 import traceback
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import lru_cache
+from typing import cast
 
 from langgraph.errors import GraphBubbleUp
 
@@ -21,8 +22,7 @@ from graph_retry._core.ground.redact import Redact, redacted_in_logs
 _LOG = logging.getLogger("graph_retry")
 
 
-@contextmanager
-def informing(what: str, redact: Redact | None = None) -> Generator[None, None, None]:
+def informing(what: str, redact: Redact | None = None) -> AbstractContextManager[None, bool]:
     """Log an error of the block, and go on after the block.
 
     LangGraph's control flow passes. So does the error of an async-only saver in a sync run, which
@@ -32,6 +32,12 @@ def informing(what: str, redact: Redact | None = None) -> Generator[None, None, 
         what: What the block does, for the log.
         redact: Removes what the log must not show from the text of the error.
     """
+    # A type checker then knows that the block may end early.
+    return cast("AbstractContextManager[None, bool]", _informing(what, redact))
+
+
+@contextmanager
+def _informing(what: str, redact: Redact | None) -> Generator[None, None, None]:
     try:
         yield
     except GraphBubbleUp:
