@@ -43,12 +43,18 @@ from graph_retry.agents._tool_call import (
     Args,
     ToolArgs,
     of_attempt,
-    result_of,
-    tool_message,
     tool_options,
+)
+from graph_retry.agents._tool_result import (
+    Result,
+    ToolError,
+    checked_result,
+    ledger_of,
+    told_result,
+    tool_message,
     with_update,
 )
-from graph_retry.errors import CallCancelled
+from graph_retry.errors import AttemptsExhausted, CallCancelled
 from graph_retry.function import Call
 from graph_retry.options import RetryOptions, settle
 from graph_retry.records import Attempt, RepairLevel
@@ -128,6 +134,7 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
         one_at_a_time: bool = False,
         rejected_model: Literal["end", "raise"] = "end",
         rejected_tools: Literal["tell", "raise"] = "tell",
+        tell_model: bool = True,
         **options: Unpack[RetryOptions],
     ) -> None:
         """Create the middleware.
@@ -136,7 +143,8 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
             on_retry: A hook for model calls, `(error, attempt, params) -> new params | None`, or a
                 list of hooks that are tried in order. Its `params` has the fields above.
             tools: The tools whose failed calls are also reviewed: all tools (`True`), or the names
-                of some tools. A tool call fails if the tool raises.
+                of some tools. A tool call fails if the tool raises, or if its result has the
+                status `error`.
             models: Chat models by name, which a hook or a person may choose instead of the agent's.
             messages: The number of messages, from the end of the conversation, that can be changed.
             one_at_a_time: Whether a message of the model may call only one tool. Use it for web
@@ -147,6 +155,9 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
                 message reports the rejection. `raise`: `CallCancelled` is raised.
             rejected_tools: The result of a tool call that a person rejects. `tell`: the model gets
                 the reason and continues. `raise`: `CallCancelled` is raised.
+            tell_model: Whether the result of a tool call that was changed, or that a person
+                supplied, begins with a note about this. Without the note, the model may repeat its
+                own call, or report what was not done. Use `False` if a program reads the results.
             **options: See `RetryOptions`, without `key`, `keys` and `on_cancel`. `feedback`,
                 `lessons`, `repair`, `strict`, `locked`, `name` (default `model`) and
                 `review="always"` apply only to model calls.
@@ -160,6 +171,7 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
         self.tools = []
         self._hooks, self._last, self._one_at_a_time = on_retry, messages, one_at_a_time
         self._rejected_model, self._rejected_tools = rejected_model, rejected_tools
+        self._tells_model = tell_model
         self._wrapped = tools if isinstance(tools, bool) else frozenset(tools)
         self._has_told = False
         self._models = dict(models or {})
@@ -227,12 +239,14 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
             return handler(request)
 
         def use(args: dict[str, Any]) -> ToolMessage | Command[Any]:
-            return handler(of_attempt(request, args))
+            return checked_result(request, handler(of_attempt(request, args)))
 
         try:
-            return _tool_result(request, *self._tool_call(use, request).invoke())
+            return self._told(request, *self._tool_call(use, request).invoke())
         except CallCancelled as error:
             return self._rejection(request, error)
+        except AttemptsExhausted as error:
+            return _reported(request, error)
 
     async def awrap_tool_call(
         self,
@@ -244,12 +258,14 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
             return await handler(request)
 
         async def use(args: dict[str, Any]) -> ToolMessage | Command[Any]:
-            return await handler(of_attempt(request, args))
+            return checked_result(request, await handler(of_attempt(request, args)))
 
         try:
-            return _tool_result(request, *await self._tool_call(use, request).ainvoke())
+            return self._told(request, *await self._tool_call(use, request).ainvoke())
         except CallCancelled as error:
             return self._rejection(request, error)
+        except AttemptsExhausted as error:
+            return _reported(request, error)
 
     def _request(self, request: ModelRequest[Any], params: ModelParams) -> AttemptRequest:
         return requested(request, params, self._models, self._last)
@@ -307,25 +323,27 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
         why = f": {error.reason}" if error.reason else ""
         told = f"The call of `{request.tool_call['name']}` failed, and a person stopped it{why}."
         message = tool_message(request, told, status="error")
-        return with_update(message, _ledger_of(str(request.tool_call["id"]), error.attempts))
+        return with_update(message, ledger_of(str(request.tool_call["id"]), error.attempts))
+
+    def _told(self, request: ToolCallRequest, output: Any, attempts: list[Attempt]) -> Result:
+        return told_result(request, output, attempts, tells=self._tells_model)
 
 
 def _response(response: ModelResponse[Any], attempts: list[Attempt]) -> ExtendedModelResponse[Any]:
     message = response.result[0]
     # The message of a person has no id. LangGraph would give it one after the ledger has its key.
     message.id = message.id or str(uuid4())
-    update = _ledger_of(message.id, attempts)
+    update = ledger_of(message.id, attempts)
     return ExtendedModelResponse(response, Command(update=update) if update else None)
 
 
-def _tool_result(
-    request: ToolCallRequest, output: Any, attempts: list[Attempt]
-) -> ToolMessage | Command[Any]:
-    result = result_of(request, output)
-    return with_update(result, _ledger_of(str(request.tool_call["id"]), attempts))
+def _reported(request: ToolCallRequest, error: AttemptsExhausted) -> Result:
+    """Return the error that a tool reported, if nobody may be asked about it; else raise.
 
-
-def _ledger_of(known_as: str, attempts: list[Attempt]) -> dict[str, Any]:
-    """Return the state update for a call's ledger; empty if the call succeeded at once."""
-    is_plain = len(attempts) == 1 and not (attempts[0]["decision"] or attempts[0]["repairs"])
-    return {} if is_plain else {"ledgers": {known_as: attempts}}
+    Without this middleware, the model would get the tool's own message.
+    """
+    failure = error.attempts[-1]["failure"]
+    if failure is None or failure["type"] != ToolError.__name__:
+        raise error
+    message = tool_message(request, failure["message"], status="error")
+    return with_update(message, ledger_of(str(request.tool_call["id"]), error.attempts))

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import replace
-from typing import Any, Literal, cast
+from typing import Any, cast
 
-from langchain_core.messages import ToolMessage
+from langchain_core.messages import ToolCall
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config
 from langchain_core.tools import BaseTool
 from langgraph.config import get_config
-from langgraph.prebuilt.tool_node import ToolCallRequest
-from langgraph.types import Command
+from langgraph.prebuilt.tool_node import ToolCallRequest, ToolRuntime
 from pydantic import BaseModel, ValidationError
-from typing_extensions import TypeIs
 
 from graph_retry._core.ground.issues import pydantic_issues
 from graph_retry._core.ground.json import is_object
@@ -80,7 +77,10 @@ def _of_step(config: RunnableConfig | None) -> RunnableConfig:
 def of_attempt(request: ToolCallRequest, args: dict[str, Any]) -> ToolCallRequest:
     """Return the tool request of one attempt, with these arguments."""
     tool = cast("Any", request.tool and _InStep(request.tool))
-    return request.override(tool_call={**request.tool_call, "args": args}, tool=tool)
+    known = cast("ToolRuntime[Any, Any]", request.runtime)
+    runtime = replace(known, config=_of_step(known.config))
+    call: ToolCall = {**request.tool_call, "args": args}
+    return replace(request, tool_call=call, tool=tool, runtime=runtime)
 
 
 class Args(ParamsCodec[dict[str, Any]]):
@@ -125,35 +125,3 @@ class ToolArgs(Args):
         if issues:
             raise ParamsInvalid(issues)
         return encoded
-
-
-def result_of(request: ToolCallRequest, output: Any) -> ToolMessage | Command[Any]:
-    """Return a result of the tool or of a person in the form that the agent expects."""
-    if _is_result(output):
-        return output
-    text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
-    return tool_message(request, text)
-
-
-def _is_result(value: object) -> TypeIs[ToolMessage | Command[Any]]:
-    return isinstance(value, ToolMessage | Command)
-
-
-def tool_message(
-    request: ToolCallRequest, text: str, status: Literal["success", "error"] = "success"
-) -> ToolMessage:
-    """Make the tool message that tells the model the result of a tool call."""
-    call = request.tool_call
-    return ToolMessage(text, tool_call_id=str(call["id"]), name=call["name"], status=status)
-
-
-def with_update(
-    result: ToolMessage | Command[Any], update: dict[str, Any]
-) -> ToolMessage | Command[Any]:
-    """Return a tool's result together with an update of the agent's state."""
-    if not update:
-        return result
-    if isinstance(result, ToolMessage):
-        return Command(update={"messages": [result], **update})
-    known: Any = result.update
-    return replace(result, update={**known, **update}) if is_object(known) else result

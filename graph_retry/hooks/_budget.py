@@ -116,6 +116,18 @@ class Budget:
             "rounds": int(attempt["decision"] is not None),
         }
 
+    def unknown(self, attempt: Attempt) -> str | None:
+        """Return the limit towards which an attempt counts as zero, because its figure is unknown.
+
+        Example:
+            >>> attempt = {"usage": None, "duration_s": 2.0, "decision": None}
+            >>> Budget(tokens=800).unknown(attempt)
+            'tokens'
+        """
+        if self.tokens is not None and tokens_of(attempt)["total_tokens"] is None:
+            return "tokens"
+        return "cost" if self.cost is not None and self.cost_of(attempt) is None else None
+
     def exceeded(self, attempts: Sequence[Attempt], before: Spent | None = None) -> str | None:
         """Describe the limit that a call with these attempts has reached; None if there is none.
 

@@ -93,6 +93,7 @@ def agent_of(model: BaseChatModel, tools: Sequence[BaseTool], *middleware: Any, 
 
 
 def told(state: Any) -> dict[str, str]:
-    """Return the content of each tool message by its call's id."""
+    """Return the result of each tool call by its id, without a note about who changed the call."""
     messages = [said for said in state["messages"] if isinstance(said, ToolMessage)]
-    return {message.tool_call_id: str(message.content) for message in messages}
+    results = {message.tool_call_id: str(message.content) for message in messages}
+    return {known_as: text.split("Tool response:\n")[-1] for known_as, text in results.items()}

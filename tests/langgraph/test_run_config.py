@@ -186,7 +186,7 @@ def test_a_stream_has_modes_and_can_be_copied_without_values():
 
     def look(_):
         configurable = get_config()["configurable"]
-        key = run_config._key(configurable, *run_config._STREAM)
+        key = run_config.key_of(configurable, *run_config.STREAM)
         inner = run_config.inside(configurable, None)
         seen.append((configurable[key].modes, inner[key].modes))
         return {}

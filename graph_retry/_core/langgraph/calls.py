@@ -30,6 +30,7 @@ from graph_retry._core.langgraph.checkpoints import (
     namespace_of,
     namespaces_in,
     newest_checkpoint,
+    values_of,
 )
 from graph_retry._core.langgraph.fork import past_calls
 from graph_retry._core.langgraph.run_config import (
@@ -42,7 +43,8 @@ from graph_retry._core.state.attempts import records_in
 from graph_retry._core.state.execution import Execution, Slot
 from graph_retry._core.state.identity import Made, changed_fields, first_params
 from graph_retry._core.state.namespaces import are_namesakes, namesakes, parts_of
-from graph_retry._core.state.position import ANSWER, LOOP
+from graph_retry._core.state.position import ANSWER, LOOP, WRITES
+from graph_retry._core.state.transitions import WITH_OUTPUT
 from graph_retry.errors import ReplayMismatch
 
 _LOG = logging.getLogger("graph_retry")
@@ -101,6 +103,9 @@ async def _find_saved(
         saved = await newest_checkpoint(saver, thread_id, slot.namespace)
     await check_clock(saved)
     slot.is_saved = saved is not None
+    values = values_of(saved) if saved else {}
+    if values.get(made.keys["status"]) in (None, *WITH_OUTPUT):
+        slot.writes = [(channel, value) for channel, value in values.get(WRITES) or []]
     # The first step copies the past state. After a crash before that step, it is still needed.
     if not (saved and ANSWER in saved.checkpoint["channel_values"]):
         calls = await past_calls(configurable, saver)

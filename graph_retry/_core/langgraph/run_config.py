@@ -10,14 +10,14 @@ printing the `configurable` of a node.)
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping
+from collections.abc import Collection, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from types import FunctionType
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import var_child_runnable_config
@@ -25,7 +25,7 @@ from langgraph.channels.base import BaseChannel
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.config import get_config
 from langgraph.runtime import ExecutionInfo, Runtime
-from langgraph.types import StreamWriter
+from typing_extensions import TypeIs
 
 from graph_retry._core.state.namespaces import around, parts_of
 
@@ -64,24 +64,24 @@ def current_saver() -> BaseCheckpointSaver[Any] | None:
 
 def saver_in(configurable: Mapping[str, Any]) -> BaseCheckpointSaver[Any] | None:
     """Return the checkpointer of a run, if it has one."""
-    return configurable.get(_key(configurable, BaseCheckpointSaver))
+    return configurable.get(key_of(configurable, BaseCheckpointSaver))
 
 
 def scratchpad_in(configurable: Mapping[str, Any]) -> Any:
     """Return LangGraph's scratchpad of a task, which holds its answers and counts its subgraphs."""
-    return configurable.get(_key(configurable, *_SCRATCHPAD))
+    return configurable.get(key_of(configurable, *_SCRATCHPAD))
 
 
 _SCRATCHPAD = ("subgraph_counter", "get_null_resume")
 _REPLAY = ("get_checkpoint", "aget_checkpoint")
-_STREAM = ("__call__", "modes")
+STREAM = ("__call__", "modes")
 """Attributes that identify LangGraph's private objects in a `configurable`."""
 
 _found: dict[tuple[str | type[Any], ...], str] = {}
 """The keys found earlier. They are tried first, because the keys are the same in every config."""
 
 
-def _key(configurable: Mapping[str, Any], *known: str | type[Any]) -> str:
+def key_of(configurable: Mapping[str, Any], *known: str | type[Any]) -> str:
     """Return the key of the value with all `known` attributes or classes, or an empty string."""
     before = _found.get(known, "")
     for key in (before, *configurable) if before in configurable else configurable:
@@ -97,13 +97,50 @@ def _key(configurable: Mapping[str, Any], *known: str | type[Any]) -> str:
 
 def state_keys_around(configurable: Mapping[str, Any]) -> Collection[str] | None:
     """Return the state keys of the graph that runs this task; None if they are not found."""
-    for value in configurable.values():
-        for given in value.args if isinstance(value, partial) else ():
-            if isinstance(given, Mapping) and given:
-                named = cast("Mapping[str, Any]", given)
-                if all(isinstance(channel, BaseChannel) for channel in named.values()):
-                    return named.keys()
+    found = reader_in(configurable)
+    return None if found is None else found.channels
+
+
+class Reader(NamedTuple):
+    """The function with which a task reads the channels of its graph.
+
+    key: Its key in `configurable`.
+    read: The function.
+    channels: The names of the channels.
+    task: The writes of the task so far, with its path.
+    """
+
+    key: str
+    read: partial[Any]
+    channels: Collection[str]
+    task: Any
+
+    @property
+    def key_of_writer(self) -> str:
+        """The key of the function with which the task writes into these channels."""
+        return f"{self.key.removesuffix('read')}send"
+
+
+def reader_in(configurable: Mapping[str, Any]) -> Reader | None:
+    """Return the function with which a task reads the channels of its graph; None if not found."""
+    for key, value in configurable.items():
+        if not isinstance(value, partial):
+            continue
+        channels = next((each.keys() for each in value.args if _are_channels(each)), None)
+        task = next((each for each in value.args if _is_task(each)), None)
+        if channels is not None and task is not None:
+            return Reader(key, value, channels, task)
     return None
+
+
+def _are_channels(given: object) -> TypeIs[Mapping[str, Any]]:
+    if not isinstance(given, Mapping) or not given:
+        return False
+    return all(isinstance(each, BaseChannel) for each in cast("Mapping[str, Any]", given).values())
+
+
+def _is_task(given: object) -> bool:
+    return hasattr(given, "path") and hasattr(given, "triggers")
 
 
 def task_paths(configurable: Mapping[str, Any]) -> list[Any]:
@@ -118,7 +155,7 @@ def task_paths(configurable: Mapping[str, Any]) -> list[Any]:
         here, around = around, None
         for value in here.values():
             for given in value.args if isinstance(value, partial) else ():
-                if hasattr(given, "path") and hasattr(given, "triggers"):
+                if _is_task(given):
                     paths.insert(0, given.path)
         loop = _loop_around(here)
         around = None if loop is None else loop.config.get("configurable")
@@ -204,14 +241,14 @@ def inside(configurable: Mapping[str, Any], namespace: str) -> dict[str, Any]:
     task of one checkpoint. Its newest checkpoint is right even in a run from an old checkpoint.
     """
     inner = dict(configurable)
-    if key := _key(inner, *_STREAM):
+    if key := key_of(inner, *STREAM):
         inner[key] = copy(inner[key])
         inner[key].modes = inner[key].modes - {"values"}
     if not namespace:
         return inner
-    if key := _key(inner, *_SCRATCHPAD):
+    if key := key_of(inner, *_SCRATCHPAD):
         inner[key] = replace(inner[key], subgraph_counter=lambda: 0)
-    if key := _key(inner, *_REPLAY):
+    if key := key_of(inner, *_REPLAY):
         inner[key] = None
     inner["checkpoint_ns"] = namespace
     return inner
@@ -238,7 +275,7 @@ def plain_answer_hidden() -> Generator[None, None, None]:
     """Hide a plain answer (one without an interrupt id), so that an `interrupt` inside pauses."""
     config = get_config()
     here = dict(config.get("configurable", {}))
-    if key := _key(here, *_SCRATCHPAD):
+    if key := key_of(here, *_SCRATCHPAD):
         here[key] = replace(here[key], get_null_resume=lambda _=False: None)
     hidden = cast("RunnableConfig", {**config, "configurable": here})
     token = var_child_runnable_config.set(hidden)
@@ -293,60 +330,5 @@ def began_at(configurable: Mapping[str, Any]) -> str | None:
 
 
 def _execution_in(configurable: Mapping[str, Any]) -> ExecutionInfo | None:
-    runtime: Runtime[Any] | None = configurable.get(_key(configurable, Runtime))
+    runtime: Runtime[Any] | None = configurable.get(key_of(configurable, Runtime))
     return runtime.execution_info if runtime else None
-
-
-def seen_from(
-    caller: RunnableConfig | None,
-    write: StreamWriter | None,
-    inner: RunnableConfig,
-    heartbeat: Callable[[], None] | None = None,
-) -> RunnableConfig:
-    """Return a step's config with the stream, writer and metadata of the node that made the call.
-
-    Streams then show the tokens and custom events of the user's function under that node. The step
-    keeps its own saver, namespace and scratchpad.
-    """
-    if caller is None:
-        return inner
-    outer, configurable = caller.get("configurable", {}), dict(inner.get("configurable", {}))
-    if (stream := _key(configurable, *_STREAM)) in outer:
-        configurable[stream] = outer[stream]
-    if runtime := _key(configurable, Runtime):
-        found: Runtime[Any] = configurable[runtime]
-        if write is not None:
-            found = found.override(stream_writer=write)
-        if heartbeat is not None:
-            found = found.override(heartbeat=_both(heartbeat, found.heartbeat))
-        configurable[runtime] = found
-    metadata = {**inner.get("metadata", {}), **caller.get("metadata", {})}
-    return {**inner, "metadata": metadata, "configurable": configurable}
-
-
-def _both(one: Callable[[], None], other: Callable[[], None]) -> Callable[[], None]:
-    def both() -> None:
-        one()
-        other()
-
-    return both
-
-
-def writer_of(caller: RunnableConfig) -> StreamWriter | None:
-    """Return the function that writes custom events in the name of the node that makes a call.
-
-    LangGraph's own writer reads the node's name from the context. None if the node has no writer.
-    """
-    configurable = caller.get("configurable", {})
-    outer: Runtime[Any] | None = configurable.get(_key(configurable, Runtime))
-    if outer is None:
-        return None
-
-    def write(event: Any) -> None:
-        token = var_child_runnable_config.set(caller)
-        try:
-            outer.stream_writer(event)
-        finally:
-            var_child_runnable_config.reset(token)
-
-    return write

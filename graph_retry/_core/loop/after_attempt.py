@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, cast
 
 from langgraph.types import Overwrite
@@ -30,6 +32,8 @@ from graph_retry.hooks._lessons import lessons_of
 from graph_retry.options import Settings
 from graph_retry.records import Attempt, GateVerdict, shown_record
 
+_LOG = logging.getLogger("graph_retry")
+
 
 def open_review(
     given: StepInput, suggested: Mapping[str, Any] | None = None, note: str | None = None
@@ -51,7 +55,7 @@ async def succeeded(given: StepInput, record: Attempt, output: Any) -> dict[str,
     """Return the update after a valid output: the call ends, or a review of the output opens."""
     settings, keys = given.plan.settings, given.plan.settings.keys
     learned = await finished(given, record)
-    if await _is_reviewed(settings, record):
+    if await _is_reviewed(settings, record, output):
         asked: Loop = {**given.loop, "next": "review", "review": open_review(given)}
         return learned | {LOOP: asked, REVIEWED: {"value": output}}
     ended: Loop = {**given.loop, "next": "end"}
@@ -86,25 +90,38 @@ def reviewed_later(given: StepInput) -> dict[str, Any]:
     }
 
 
-async def _is_reviewed(settings: Settings, record: Attempt) -> bool:
+async def _is_reviewed(settings: Settings, record: Attempt, output: Any) -> bool:
     """Return whether the option `review` asks a person about this valid output.
 
-    If the option is a function, a task calls it once. The verdict of a `Gate` is saved in the
-    record.
+    If the option is a function, a task calls it once. It sees the whole output, such as a tool's
+    message, of which the record has only the text. The verdict of a `Gate` is saved in the record.
     """
     rule = settings.review
     if not callable(rule):
         return rule == "always"
 
+    shown: Any = {**record, "raw": {"value": output, **(record["raw"] or {})}}
+
     async def ask() -> bool | GateVerdict:
         with passed_as("review"):
-            return await verdict_of(rule, record)
+            return await verdict_of(rule, shown)
 
     said = await as_task(f"{settings.name}:review#{record['number']}", ask)
     if isinstance(said, bool):
         return said
     record["gate"] = said
     return said["ask"]
+
+
+@lru_cache(maxsize=1_000)
+def _warn_of_unknown(name: str, limit: str) -> None:
+    """Warn, once for each call name, that a budget cannot be reached."""
+    _LOG.warning(
+        "the budget of `%s` cannot count its %s: the answer came without usage, and counts as "
+        "zero; return a LangChain message, the client's response, or a `Completion` with `usage`",
+        name,
+        limit,
+    )
 
 
 async def finished(given: StepInput, record: Attempt) -> dict[str, Any]:
@@ -118,6 +135,8 @@ async def finished(given: StepInput, record: Attempt) -> dict[str, Any]:
     on_attempt = settings.on_attempt
     if settings.budget is not None:
         settings.budget.count(record)
+        if record["raw"] is not None and (limit := settings.budget.unknown(record)):
+            _warn_of_unknown(name, limit)
     if on_attempt is not None:
         listener = name_of(on_attempt, "on_attempt")
 

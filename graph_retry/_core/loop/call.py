@@ -24,15 +24,17 @@ from graph_retry._core.ground.functions.limits import Limits
 from graph_retry._core.ground.functions.signatures import AttemptContext, name_of
 from graph_retry._core.ground.json import digest
 from graph_retry._core.ground.redact import redacted
-from graph_retry._core.langgraph.run_config import seen_from
+from graph_retry._core.langgraph.seen import Seen
 from graph_retry._core.loop.after_attempt import reviewed_later
 from graph_retry._core.loop.outcome import (
     Outcome,
     needs_repair,
     outcome_of_error,
     outcome_of_result,
+    unsavable,
 )
 from graph_retry._core.loop.run.first_checks import check_first
+from graph_retry._core.loop.run.heard import Heard
 from graph_retry._core.loop.run.keeping import noted, slimmed_here, stubs_again
 from graph_retry._core.loop.run.receiving import Reception
 from graph_retry._core.loop.run.step import StepInput, read_input
@@ -42,7 +44,15 @@ from graph_retry._core.params.additions import unsealed
 from graph_retry._core.params.patch import Encoded
 from graph_retry._core.state.attempts import added_in, open_attempt
 from graph_retry._core.state.going_back import continued
-from graph_retry._core.state.position import ANSWER, LOOP, REVIEWED, Loop, fresh_loop, loop_of
+from graph_retry._core.state.position import (
+    ANSWER,
+    LOOP,
+    REVIEWED,
+    WRITES,
+    Loop,
+    fresh_loop,
+    loop_of,
+)
 from graph_retry._core.state.transitions import goes_on
 from graph_retry.options import Settings
 from graph_retry.records import PEOPLE, Addition, Attempt, author_role
@@ -72,7 +82,8 @@ async def call_step(given: StepInput) -> dict[str, Any]:
     opened = await _open(given, execution, this_try, copied=past is not None)
     params, record = opened.params, opened.record
     # The user's function gets a copy, so that a change in place cannot reach state or the ledger.
-    limits = Limits(settings.timeout)
+    limits, heard = Limits(settings.timeout), Heard()
+    seen = Seen(run.caller, limits.heard(run.write), given.config, limits.heartbeat)
     copy, reception = plan.codec.decode(*params), Reception(given, record["number"], limits.touch)
     started, error, result = time.perf_counter(), None, None
     with run.trace.model_call(settings, record, params.view, this_try) as ended:
@@ -83,24 +94,20 @@ async def call_step(given: StepInput) -> dict[str, Any]:
             if settings.budget is not None and not decided:
                 settings.budget.check()
             called, arguments = plan.passing.bound(plan.llm_call, copy, _context(limits, record))
-            result = await call(
-                called,
-                *arguments,
-                limits=limits,
-                config=seen_from(
-                    run.caller, limits.heard(run.write), given.config, limits.heartbeat
-                ),
-                receiver=reception,
-            )
+            with heard.listening():
+                result = await call(
+                    called, *arguments, limits=limits, config=seen.config, receiver=reception
+                )
             if plan.validator is not None:
                 raise_error_in(result)
         # LangGraph's control flow must pass, and so must a mistake that the developer must see.
         except (GraphBubbleUp, MistakeInCodeError):
             raise
         except Exception as raised:  # noqa: BLE001 - whatever the user's function raises is a failure
-            outcome, error = outcome_of_error(plan, record, raised, reception.received), raised
+            outcome = outcome_of_error(plan, record, raised, heard, reception.received)
+            error = raised
         else:
-            outcome = outcome_of_result(plan, result)
+            outcome = outcome_of_result(plan, result, heard)
             outcome["record"].update(reception.stopped)
         finally:
             # A sync function that timed out still runs in its thread, and may still read a stream.
@@ -116,7 +123,16 @@ async def call_step(given: StepInput) -> dict[str, Any]:
             "copy, so the change is lost: make a new object instead.",
             stacklevel=2,
         )
-    return _update(given, opened, outcome)
+    return {**_update(given, opened, outcome), **_written(given, seen, outcome)}
+
+
+def _written(given: StepInput, seen: Seen, outcome: Outcome) -> dict[str, Any]:
+    """Save what the function wrote into the caller's state, unless it failed."""
+    writes = [] if outcome["record"].get("failure") else list(seen.writes)
+    # What cannot be saved, such as the value of an untracked channel, is lost with the process.
+    given.run.writes[:] = writes
+    kept = [[channel, value] for channel, value in writes if unsavable(value) is None]
+    return {WRITES: kept} if kept or given.state.get(WRITES) else {}
 
 
 @dataclass

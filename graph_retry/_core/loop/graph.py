@@ -22,7 +22,7 @@ from graph_retry._core.loop.run.plan import Plan
 from graph_retry._core.loop.run.running import RetryGraph
 from graph_retry._core.loop.run.step import Step, StepFunction, StepInput
 from graph_retry._core.state.attempts import merge_attempts
-from graph_retry._core.state.position import ANSWER, LOOP, REVIEWED
+from graph_retry._core.state.position import ANSWER, LOOP, REVIEWED, WRITES
 from graph_retry._core.state.transitions import FOLLOWERS
 from graph_retry.hooks._lessons import Lesson, merging_lessons
 from graph_retry.options import DEFAULT_KEYS, Settings
@@ -141,7 +141,7 @@ def _schemas(
         window = Annotated[list[Lesson], merging_lessons(lessons)]
         inputs[keys["lessons"]] = NotRequired[window]
         outputs[keys["lessons"]] = window
-    private: dict[str, Any] = {LOOP: Any, ANSWER: Any, REVIEWED: Any}
+    private: dict[str, Any] = {LOOP: Any, ANSWER: Any, REVIEWED: Any, WRITES: Any}
     make = cast("Callable[..., type[Any]]", TypedDict)
     state = make("RetryState", {**inputs, **outputs, **private}, total=False)
     if params_type is None:

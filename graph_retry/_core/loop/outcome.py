@@ -10,22 +10,30 @@ from dataclasses import is_dataclass
 from enum import Enum
 from typing import Any, cast
 
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
 from graph_retry._core.ground.credentials import without_keys
 from graph_retry._core.ground.functions.signatures import name_of
-from graph_retry._core.ground.issues import attempt, json_problem
+from graph_retry._core.ground.issues import attempt, excerpt, json_problem
 from graph_retry._core.ground.redact import redacted_in_logs
 from graph_retry._core.ground.wording import quoted_with_article
 from graph_retry._core.langgraph.run_config import current_saver
+from graph_retry._core.loop.run.heard import Heard
 from graph_retry._core.loop.run.plan import Plan
 from graph_retry._core.output.build import wrap_error
-from graph_retry._core.output.completion import read_result, said_in
-from graph_retry._core.output.failures import announced, classified, failure_of
-from graph_retry._core.output.mistakes import place_of, place_of_bug, tell, tell_bug
+from graph_retry._core.output.carried import is_reading_error, is_returned, said_in
+from graph_retry._core.output.completion import Reading, read_result
+from graph_retry._core.output.failures import announced, classified, failure_of, finish_kind
+from graph_retry._core.output.mistakes import (
+    place_of,
+    place_of_bug,
+    returns_nothing,
+    tell,
+    tell_bug,
+)
 from graph_retry._core.output.providers.langchain import mean_logprob
 from graph_retry._core.output.validator import Validator, format_issues
 from graph_retry._core.params.patch import Encoded
@@ -34,6 +42,9 @@ from graph_retry.options import Settings
 from graph_retry.records import Attempt, Failure, FailureKind, Issue
 
 _LOG = logging.getLogger("graph_retry")
+
+_MAX_EARLIER, _MAX_EARLIER_TEXT = 20, 4_000
+"""The number of earlier answers of one request that the ledger keeps, and their characters."""
 
 
 class Outcome(TypedDict):
@@ -45,19 +56,30 @@ class Outcome(TypedDict):
 
 
 def outcome_of_error(
-    plan: Plan[Any], record: Attempt, error: Exception, received: Any = None
+    plan: Plan[Any], record: Attempt, error: Exception, heard: Heard, received: Any = None
 ) -> Outcome:
-    """Return the outcome of a request that raised; `received` is the part of its stream."""
-    settings = plan.settings
-    said = said_in(error)
-    if said is not None and plan.validator is not None:
-        return outcome_of_result(plan, said)
+    """Return the outcome of a request that raised.
+
+    Args:
+        plan: The plan of the call.
+        record: The record of the attempt.
+        error: What was raised.
+        heard: What models of LangChain answered in the request.
+        received: The part of the request's stream that arrived.
+    """
+    settings, answer = plan.settings, heard.last
+    failure, said = _failure_of(error, settings), said_in(error)
+    # A text that the answer does not have was read from elsewhere. A parser may give what it read.
+    is_other = isinstance(said, str) and answer is not None and said.strip() not in answer.text
+    if answer is not None and (not is_other or not answer.text or hasattr(error, "llm_output")):
+        said = answer
+    if said is not None and _may_be_read(plan, error, failure["kind"], said):
+        return outcome_of_result(plan, said, heard)
     # The ledger keeps only the error's message, so a traceback can be seen only here.
     if _LOG.isEnabledFor(logging.DEBUG):
         trace = without_keys("".join(traceback.format_exception(error)))
         shown = redacted_in_logs(trace, settings.redact)
         _LOG.debug("attempt %s of `%s` failed:\n%s", record["number"], settings.name, shown)
-    failure = _failure_of(error, settings)
     place = place_of_bug(error, plan.llm_call) if failure["kind"] == "rejected_input" else None
     if place is not None:
         name = name_of(plan.llm_call, "llm_call")
@@ -65,15 +87,31 @@ def outcome_of_error(
         failure["message"] += f" ({place})"
     # Issues describe the output, so other errors (such as a lost connection) have none.
     issues = wrap_error(error) if failure["kind"].startswith("invalid_") else []
-    fields: dict[str, Any] = {"failure": failure, "issues": issues}
+    fields: dict[str, Any] = {"failure": failure, "issues": issues, "usage": heard.usage}
     reading = read_result(received, plan.validator)
     part = reading.value if reading.text is None else reading.text
-    if isinstance(said, str):
-        fields["raw"] = {"text": said}
+    if said is not None:
+        told = read_result(said, plan.validator)
+        text = told.text if told.text is not None else _spelled(told.value)
+        usage = heard.usage or told.usage
+        fields |= {"raw": {"text": text}, "usage": usage, "finish_reason": told.finish_reason}
+        if failure["kind"].startswith("invalid_"):
+            failure["kind"] = finish_kind(told.finish_reason) or failure["kind"]
     elif part:
-        text = part if isinstance(part, str) else json.dumps(part, ensure_ascii=False, default=str)
-        fields |= {"raw": {"received": text}, "usage": reading.usage}
+        fields |= {"raw": {"received": _spelled(part)}, "usage": reading.usage or heard.usage}
     return Outcome(record=fields, output=None, output_types={})
+
+
+def _spelled(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _may_be_read(plan: Plan[Any], error: Exception, kind: FailureKind, said: Any) -> bool:
+    """Return whether an answer that an exception kept away is the result that was wanted."""
+    if plan.validator is None or not kind.startswith("invalid_"):
+        # A client of a provider raises if an answer was cut off, and gives the completion.
+        return plan.validator is not None and not isinstance(said, str | AIMessage)
+    return is_reading_error(error, plan.validator.name) and is_returned(error, plan.llm_call)
 
 
 def _failure_of(error: Exception, settings: Settings) -> Failure:
@@ -87,50 +125,90 @@ def _failure_of(error: Exception, settings: Settings) -> Failure:
     return {**failure, "message": f"{failure['message']} (`classify` failed: {mistake})"}
 
 
-def outcome_of_result(plan: Plan[Any], result: Any) -> Outcome:
+def outcome_of_result(plan: Plan[Any], result: Any, heard: Heard) -> Outcome:
     """Return the outcome of a request that returned."""
-    reading = read_result(result, plan.validator)
+    answer, validator = heard.answer_of(result), plan.validator
+    if result is None and answer is not None and validator is not None:
+        # A chain gives None if the model answered in words in place of calling the wanted tool.
+        is_chains = "null" not in validator.kinds and not returns_nothing(plan.llm_call)
+        result = answer if is_chains else result
+    reading = read_result(result, validator)
+    is_text = reading.text is not None
+    if answer is not None:
+        reading, is_text = _with_answer(reading, read_result(answer, validator), heard)
     record: dict[str, Any] = {"usage": reading.usage, "finish_reason": reading.finish_reason}
     if (logprob := mean_logprob(result)) is not None:
         record["logprob"] = logprob
     outcome = Outcome(record=record, output=None, output_types={})
-    came, name = type(result).__name__, name_of(plan.llm_call, "llm_call")
-    if plan.validator is None:
-        _keep(result, outcome, name)
+    if validator is None:
+        _keep(result, outcome, name_of(plan.llm_call, "llm_call"))
     else:
         record["failure"] = announced(
-            reading.finish_reason,
-            reading.refusal,
-            is_read=reading.text is not None and not plan.validator.wants_text,
+            reading.finish_reason, reading.refusal, is_read=is_text and not validator.wants_text
         )
-    value = None if reading.text is not None else store(reading.value)
-    if reading.text is not None:
-        record["raw"] = {"text": reading.text}
-    elif value is not None:
-        record["raw"] = {"value": value.view["value"]}
-        spelled = [path for path, tag in value.types.items() if tag in ("float", "int")]
-        if spelled and plan.validator is not None:
-            # State stores NaN and large integers as text, and validation would read a string.
-            message = (
-                f"the call returned a number at `{spelled[0].removeprefix('/value') or '/'}` that "
-                "JSON cannot hold: it has no NaN or infinity, and integers of 64 bits here"
-            )
-            record["failure"] = _failure("invalid_schema", "ValueError", message)
-    else:
-        record["raw"] = {"type": came}
-        if plan.validator is not None:
-            message = (
-                f"`{name}` returned {quoted_with_article(came)}, which has no JSON form to validate"
-            )
-            record["failure"] = _failure("invalid_schema", "TypeError", message)
+    record["raw"] = _raw_of(plan, reading, type(result).__name__, record)
     if reading.reasoning is not None:
         record["raw"]["reasoning"] = reading.reasoning
+    if earlier := [read_result(each, validator) for each in heard.answers[:-1][-_MAX_EARLIER:]]:
+        record["raw"]["earlier"] = [excerpt(_words_of(each), _MAX_EARLIER_TEXT) for each in earlier]
     failure = record.get("failure")
     # A `TypeError` here means that the value cannot be saved. Only the developer can help, by a
     # change of the function. Therefore the message names the place of the function.
     if failure is not None and failure["type"] == "TypeError":
         tell(failure["message"], place_of(plan.llm_call), plan.settings.redact)
     return outcome
+
+
+def _raw_of(plan: Plan[Any], reading: Reading, came: str, record: dict[str, Any]) -> dict[str, Any]:
+    """Return the record's `raw`. If the result cannot be validated, add the failure."""
+    if reading.text is not None:
+        return {"text": reading.text}
+    value = store(reading.value)
+    if value is None:
+        if plan.validator is not None:
+            message = (
+                f"`{name_of(plan.llm_call, 'llm_call')}` returned {quoted_with_article(came)}, "
+                "which has no JSON form to validate"
+            )
+            record["failure"] = _failure("invalid_schema", "TypeError", message)
+        return {"type": came}
+    spelled = [path for path, tag in value.types.items() if tag in ("float", "int")]
+    if spelled and plan.validator is not None:
+        # State stores NaN and large integers as text, and validation would read a string.
+        message = (
+            f"the call returned a number at `{spelled[0].removeprefix('/value') or '/'}` that "
+            "JSON cannot hold: it has no NaN or infinity, and integers of 64 bits here"
+        )
+        record["failure"] = _failure("invalid_schema", "ValueError", message)
+    return {"value": value.view["value"]}
+
+
+def _words_of(reading: Reading) -> str:
+    return reading.text if reading.text is not None else _spelled(reading.value)
+
+
+def _with_answer(reading: Reading, said: Reading, heard: Heard) -> tuple[Reading, bool]:
+    """Add what is known of the answer from which a result was made, and whether it was a text."""
+    is_other = reading.text is not None and reading.text.strip() != (said.text or "").strip()
+    # Other texts are the function's own. A cut-off of the answer says nothing about them.
+    ends = None if is_other else said.finish_reason
+    usage = reading.usage if reading.usage and len(heard.answers) == 1 else heard.usage
+    with_usage = reading._replace(usage=usage or reading.usage)
+    full = with_usage._replace(
+        finish_reason=reading.finish_reason or ends,
+        reasoning=reading.reasoning or said.reasoning,
+        refusal=reading.refusal,
+    )
+    # Parsers of chains complete a text that was cut off, so that a value tells nothing.
+    return full, reading.text is not None or _is_json(said.text)
+
+
+def _is_json(text: str | None) -> bool:
+    try:
+        json.loads(text or "")
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def needs_repair(record: Attempt, validator: Validator | None, settings: Settings) -> bool:

@@ -30,7 +30,15 @@ from graph_retry._core.review.decisions import ROWS, Accepted, CallAgain, Effect
 from graph_retry._core.review.judge import judge
 from graph_retry._core.review.review import Decision, Question, Refused
 from graph_retry._core.state.going_back import RewindRefused, is_reopened
-from graph_retry._core.state.position import ANSWER, LOOP, REVIEWED, Loop, OpenReview, review_id_of
+from graph_retry._core.state.position import (
+    ANSWER,
+    LOOP,
+    REVIEWED,
+    WRITES,
+    Loop,
+    OpenReview,
+    review_id_of,
+)
 from graph_retry.records import Attempt, Issue
 
 _LOG = logging.getLogger("graph_retry.reviews")
@@ -239,7 +247,7 @@ def _apply(
             return ended | without_output(plan, effect.status)
         output = reviewed if effect.output is None else effect.output
         if effect.output is not None:
-            ended = {LOOP: {**closed, "next": "end", "output_types": {}}}
+            ended = {LOOP: {**closed, "next": "end", "output_types": {}}, WRITES: None}
         return {**ended, keys["output"]: output and output["value"], keys["status"]: effect.status}
     assert isinstance(effect, CallAgain)  # noqa: S101 - `Wait` was handled before
     by = loop["review"] and loop["review"]["suggested_by"]

@@ -7,23 +7,19 @@ import json
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
-from langchain_core.exceptions import OutputParserException
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
-from graph_retry._core.ground.issues import attempt, cut, excerpt, json_problem, text_of
+from graph_retry._core.ground.issues import attempt, cut, excerpt, json_problem
 from graph_retry._core.ground.json import is_array, is_number, is_object
-from graph_retry._core.ground.on_demand import lazy
 from graph_retry._core.output.failures import is_complete
-from graph_retry._core.output.providers.anthropic import UNPARSED
 from graph_retry._core.output.providers.google import BLOCKED
 from graph_retry._core.output.providers.langchain import finish_reason, reasoning_in, refusal_in
 from graph_retry._core.output.providers.objects import blocked, message_of, token_name_of
 from graph_retry._core.output.validator import Validator
 
 _MAX_USAGE = 10_000
-_UNPARSED_ARGUMENTS = lazy(rf"(?s){UNPARSED}\b.*? JSON: (.*)")
 _MAX_WORDS = 4_000
 _MAX_REASONING = 20_000
 
@@ -88,22 +84,6 @@ def read_result(result: Any, validator: Validator | None = None) -> Reading:
     if message is not None and not failed:
         return _read_message(message, validator)
     return Reading(text=None, value=_dumped(result))
-
-
-def said_in(error: Exception) -> Any:
-    """Return the model's output in an exception: a text, a completion, or None.
-
-    An exception of a LangChain parser holds the text that the parser could not read. An exception
-    of OpenAI's client holds the completion that was cut off. The message in an exception of
-    Anthropic's client quotes the arguments of a tool call.
-    """
-    if isinstance(error, OutputParserException):
-        return error.llm_output
-    completion, failed = attempt(message_of, getattr(error, "completion", None))
-    if completion is not None and not failed:
-        return completion
-    quoted = _UNPARSED_ARGUMENTS.match(text_of(error)) if isinstance(error, ValueError) else None
-    return quoted[1] if quoted else None
 
 
 def _dumped(value: Any) -> Any:

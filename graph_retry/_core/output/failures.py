@@ -6,6 +6,7 @@ The failure kind decides the next step of a call: see `ROUTES`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from json import JSONDecodeError
 from typing import Literal
 
 from langchain_core.exceptions import OutputParserException
@@ -134,7 +135,9 @@ def is_complete(finish_reason: str | None) -> bool | None:
 
 
 def _kind(error: Exception) -> FailureKind:
-    if isinstance(error, OutputParserException) or text_of(error).startswith(UNPARSED):
+    if isinstance(error, OutputParserException | JSONDecodeError):
+        return "invalid_syntax"
+    if text_of(error).startswith(UNPARSED):
         return "invalid_syntax"
     if isinstance(error, ValidationError):
         return "invalid_schema"

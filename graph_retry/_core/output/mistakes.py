@@ -53,13 +53,13 @@ def place_of_bug(
     """
     if not isinstance(error, bugs):
         return None
-    code = _code_of(function)
+    code = code_of(function)
     own = None if code is None else code.co_filename
     of_user: TracebackType | None = None
     below = error.__traceback__
     while below is not None:
         file = below.tb_frame.f_code.co_filename
-        of_user = below if file == own or not _is_library(file) else of_user
+        of_user = below if file == own or not is_library(file) else of_user
         below = below.tb_next
     if of_user is None or (of_user.tb_next is None and _is_raise(of_user)):
         return None
@@ -72,9 +72,23 @@ def _is_raise(at: TracebackType) -> bool:
     return any(s.offset == at.tb_lasti and s.opname == "RAISE_VARARGS" for s in steps)
 
 
+def returns_nothing(function: Callable[..., Any] | Runnable[Any, Any]) -> bool:
+    """Return whether a function has no `return` with a value, so that its result is always None."""
+    code, before = code_of(function), ""
+    if code is None or code.co_flags & inspect.CO_GENERATOR:
+        return False
+    for step in get_instructions(code):
+        if step.opname == "RETURN_VALUE" and before != "LOAD_CONST None":
+            return False
+        if step.opname == "RETURN_CONST" and step.argval is not None:
+            return False
+        before = f"{step.opname} {step.argval}"
+    return True
+
+
 def place_of(function: Callable[..., Any] | Runnable[Any, Any]) -> Place | None:
     """Return the file and line of a function; None for a runnable, C code, and this package."""
-    code = _code_of(function)
+    code = code_of(function)
     if code is None or Path(code.co_filename).is_relative_to(_OURS):
         return None
     return Place(code.co_filename, code.co_firstlineno)
@@ -91,7 +105,8 @@ def tell_bug(of: str, error: Exception, place: Place, redact: Redact | None = No
     tell(f"{of} has a mistake: {type(error).__name__}: {text_of(error)}", place, redact)
 
 
-def _code_of(function: Callable[..., Any] | Runnable[Any, Any]) -> CodeType | None:
+def code_of(function: Callable[..., Any] | Runnable[Any, Any]) -> CodeType | None:
+    """Return the code of a function; None for a runnable and C code."""
     target: Any = inspect.unwrap(unwrapped(function))
     if not (inspect.isfunction(target) or inspect.ismethod(target)):
         target = getattr(target, "func", None) or getattr(target, "__call__", None)  # noqa: B004
@@ -99,7 +114,7 @@ def _code_of(function: Callable[..., Any] | Runnable[Any, Any]) -> CodeType | No
     return code if isinstance(code, CodeType) else None
 
 
-def _is_library(file: str) -> bool:
+def is_library(file: str) -> bool:
     """Return whether a file belongs to this package, an installed package, or Python itself."""
     if file.startswith("<frozen"):
         return True

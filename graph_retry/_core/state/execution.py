@@ -178,6 +178,7 @@ class Slot:
     namespace: The namespace of the call; empty if LangGraph itself has to choose it.
     is_saved: Whether the namespace has a checkpoint.
     past: The state of the call before a fork. None if this run need not copy that state.
+    writes: What the saved call wrote into its caller's state (see `_core/langgraph/seen.py`).
     note: A warning for reviewers that this new call may be meant to continue a waiting call.
     running: This run, while it has not ended.
     before: The earlier run of the call, if it may not have ended.
@@ -188,6 +189,7 @@ class Slot:
     namespace: str = ""
     is_saved: bool = False
     past: dict[str, Any] | None = None
+    writes: list[tuple[str, Any]] = field(default_factory=list[tuple[str, Any]])
     note: str | None = None
     running: Running = field(default_factory=Running)
     before: Slot | None = None

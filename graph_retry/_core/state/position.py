@@ -25,6 +25,10 @@ approval, or an invalid output that `accept` may take. The key is not an output 
 because nobody must mistake the result for the call's output.
 """
 
+WRITES = "retry_writes"
+"""The state key of what the function wrote into the state of its caller's graph, as pairs of a
+channel and a value. It is written there when the call has succeeded."""
+
 
 class OpenReview(TypedDict):
     """The open question about an attempt. Times are ISO 8601 in UTC.

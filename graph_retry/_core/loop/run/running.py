@@ -39,8 +39,8 @@ from graph_retry._core.langgraph.run_config import (
     saver_in,
     task_namespace_in,
     task_paths,
-    writer_of,
 )
+from graph_retry._core.langgraph.seen import write_to, writer_of
 from graph_retry._core.loop.run.plan import Plan
 from graph_retry._core.loop.run.step import RUN, LoopRun
 from graph_retry._core.state.execution import Slot
@@ -99,6 +99,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         run, given, config = run_sync(self._opened(input, config, options))
         try:
             yield from super().stream(given, config, **options)
+            _written(run)
         except GraphInterrupt:
             run_sync(_paused(run))
             raise
@@ -115,6 +116,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
                 async for part in parts:
                     with run.slot.parked():
                         yield part
+            _written(run)
         except GraphInterrupt:
             await run_async(_paused(run))
             raise
@@ -170,8 +172,10 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         around = {} if is_placed else ensure_config().get("configurable", {})
         configurable = {**around, **given}
         _check_not_in_node(configurable)
-        caller: RunnableConfig = {**ensure_config(config), "configurable": dict(configurable)}
         plan = cast("Plan[Any]", configurable.pop(CALL, None))
+        # The function forms give the loop a limit of steps and a name, which are not the caller's.
+        callers = ensure_config(None if self.plan is None else config)
+        caller: RunnableConfig = {**callers, "configurable": dict(configurable)}
         # Each run needs its own codec, because all runs of a retry node share `self.plan`. The
         # function forms make a plan for each run.
         if self.plan is not None:
@@ -221,6 +225,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
                 task_path=made.task_path if task else None,
                 is_task=made.is_task,
                 saver=saver,
+                writes=slot.writes,
             )
             # If the namespace has a checkpoint, LangGraph continues from it and needs no first
             # state.
@@ -261,6 +266,12 @@ def _check_not_in_node(configurable: Mapping[str, Any]) -> None:
             "the node would repeat that call, also if it has finished: review either the node or "
             f"its calls. `review_nodes(…, nodes=[…])` without `{name}` leaves the node as it is."
         )
+
+
+def _written(run: LoopRun) -> None:
+    """Write what the function of a finished call wrote, in the name of the caller's node."""
+    if run.caller is not None and run.writes:
+        write_to(run.caller, run.writes)
 
 
 async def _paused(run: LoopRun) -> None:

@@ -20,6 +20,7 @@ from graph_retry._core.langgraph.run_config import (
     namespace_in,
     thread_in_logs,
 )
+from graph_retry._core.langgraph.seen import Write
 from graph_retry._core.loop.run.keeping import with_whole_ledger
 from graph_retry._core.loop.run.plan import Plan
 from graph_retry._core.loop.run.tracing import CallTrace
@@ -27,8 +28,8 @@ from graph_retry._core.output.build import SchemaOfParams
 from graph_retry._core.params.patch import Encoded
 from graph_retry._core.state.attempts import readable
 from graph_retry._core.state.execution import Slot
-from graph_retry._core.state.position import LOOP, Loop, loop_of
-from graph_retry._core.state.transitions import next_step
+from graph_retry._core.state.position import LOOP, WRITES, Loop, loop_of
+from graph_retry._core.state.transitions import WITH_OUTPUT, next_step
 from graph_retry.errors import ReplayMismatch
 from graph_retry.records import Attempt, author_role
 
@@ -56,6 +57,7 @@ class LoopRun:
     saver: The checkpointer of the run.
     slot: The run of the call among the calls of its node, and what was saved of the call.
     answered: The reviews that were answered in this run, as rows of the open-reviews table.
+    writes: What the function of a call that has succeeded wrote into the caller's state.
     """
 
     plan: Plan[Any]
@@ -69,6 +71,7 @@ class LoopRun:
     slot: Slot = field(default_factory=Slot)
     trace: CallTrace = field(default_factory=CallTrace)
     answered: list[Row] = field(default_factory=list[Row])
+    writes: list[Write] = field(default_factory=list[Write])
 
     def emit(self, event: str, attempt: int, **details: Any) -> None:
         """Stream one custom event, such as `{"type": "graph_retry", "event": "attempt_started"}`.
@@ -158,6 +161,9 @@ class Step(Runnable[Any, Any]):
         given.run.slot.check()
         if LOOP in update:
             _note_review(given, update)
+        status = update.get(given.plan.settings.keys["status"])
+        if update.get(WRITES, ()) is None or status not in (None, *WITH_OUTPUT):
+            given.run.writes.clear()
         if not self._chooses_next:
             return update
         settings = given.plan.settings

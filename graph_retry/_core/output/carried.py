@@ -1,0 +1,181 @@
+"""The model's answer in an exception, found by the shape of the exception and not by its class.
+
+An exception that was raised while an answer was read often carries this answer: `JSONDecodeError`
+has `doc`, LangChain's parsers have `llm_output`, pydantic has the input of its error, and clients
+such as `instructor` keep the last completion. The exception may have another one as its cause.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from types import TracebackType
+from typing import Any
+
+from langchain_core.exceptions import OutputParserException
+from langchain_core.runnables import Runnable
+
+from graph_retry._core.ground.issues import attempt, text_of
+from graph_retry._core.ground.json import is_array, is_object
+from graph_retry._core.ground.on_demand import lazy
+from graph_retry._core.output.mistakes import code_of, is_library
+from graph_retry._core.output.providers.anthropic import UNPARSED
+from graph_retry._core.output.providers.objects import message_of
+
+_UNPARSED_ARGUMENTS = lazy(rf"(?s){UNPARSED}\b.*? JSON: (.*)")
+_MAX_CAUSES = 10
+_YIELDS = inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
+_Place = tuple[int | None, int | None, int | None, int | None]
+"""The first and the last line of an expression, and its first and last column."""
+
+
+def said_in(error: BaseException) -> Any:
+    """Return the model's output in an exception or its causes: a text, a completion, or None."""
+    for cause in _chain(error):
+        found, failed = attempt(_said_by, cause)  # An unknown exception's attributes may raise.
+        if found is not None and not failed:
+            return found
+    return None
+
+
+def is_reading_error(error: BaseException, name: str) -> bool:
+    """Return whether an exception says that an answer could not be read as a value of this type.
+
+    An error of another schema is a check of the user's own, which reading would bypass.
+    """
+    listed = [_pydantic_errors(cause) for cause in _chain(error)]
+    schemas = [
+        getattr(cause, "title", name)
+        for cause, errors in zip(_chain(error), listed, strict=True)
+        if errors and errors[0].get("type") != "json_invalid"
+    ]
+    if any(schema != name for schema in schemas):
+        return False
+    return any(
+        errors
+        or isinstance(cause, OutputParserException)
+        or _is_json_error(cause)
+        or _quoted(cause)
+        for cause, errors in zip(_chain(error), listed, strict=True)
+    )
+
+
+def is_returned(error: BaseException, function: Callable[..., Any] | Runnable[Any, Any]) -> bool:
+    """Return whether the value that an exception kept away would have been the function's result.
+
+    If the function had done something else with the value, an answer that is read in its place
+    would lack that. The source of the user's code tells it: the call that raised is in a `return`,
+    or its value is only assigned to a name that is returned. Nothing follows in a runnable, and in
+    a function that returned a stream or yields one. Without source it is not known.
+    """
+    code, at, frames = code_of(function), error.__traceback__, list[TracebackType]()
+    while at is not None:
+        frames.append(at)
+        at = at.tb_next
+    own = next((n for n, each in enumerate(frames) if each.tb_frame.f_code is code), None)
+    if own is None or frames[own].tb_frame.f_code.co_flags & _YIELDS:
+        return True
+    for each in frames[own:]:
+        file = each.tb_frame.f_code.co_filename
+        if is_library(file):
+            break
+        places = list(each.tb_frame.f_code.co_positions())
+        if places[each.tb_lasti // 2] not in _returned_in(file):
+            return False
+    return True
+
+
+@lru_cache(maxsize=64)
+def _returned_in(file: str) -> frozenset[_Place]:
+    """Return the places of the expressions in a file whose values functions return unchanged."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except SyntaxError:
+        return frozenset()
+    values: list[ast.expr] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Lambda):
+            values.append(node.body)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            values += _returned_by(node)
+    values += [value.value for value in values if isinstance(value, ast.Await)]
+    return frozenset(
+        (value.lineno, value.end_lineno, value.col_offset, value.end_col_offset) for value in values
+    )
+
+
+def _returned_by(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.expr]:
+    """Yield what a function returns, and what it only assigns to a name and returns."""
+    nodes = [*ast.walk(function)]
+    returned = [node.value for node in nodes if isinstance(node, ast.Return) and node.value]
+    yield from returned
+    for node in nodes:
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if len(targets) == 1 and isinstance(target := targets[0], ast.Name):
+                uses = [use for use in nodes if isinstance(use, ast.Name) and use.id == target.id]
+                loads = [use for use in uses if isinstance(use.ctx, ast.Load)]
+                if loads and all(use in returned for use in loads):
+                    yield node.value
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """Yield an exception and its causes."""
+    at: BaseException | None = error
+    for _ in range(_MAX_CAUSES):
+        if at is None:
+            return
+        yield at
+        at = at.__cause__ or at.__context__
+
+
+def _said_by(error: BaseException) -> Any:
+    if isinstance(text := getattr(error, "llm_output", None), str):
+        return text
+    if _is_json_error(error):
+        return getattr(error, "doc", None)
+    if (errors := _pydantic_errors(error)) and errors[0].get("type") == "json_invalid":
+        text = errors[0].get("input")
+        return text if isinstance(text, str) else None
+    for value in vars(error).values():
+        message, failed = attempt(message_of, value)
+        if message is not None and not failed:
+            return value
+    return _quoted(error) or _longest_text(error)
+
+
+def _quoted(error: BaseException) -> str | None:
+    """Return the arguments of a tool call that Anthropic's client quotes in its message."""
+    quoted = _UNPARSED_ARGUMENTS.match(text_of(error)) if isinstance(error, ValueError) else None
+    return quoted[1] if quoted else None
+
+
+def _is_json_error(error: BaseException) -> bool:
+    """Return whether an exception has the text and the place in it, as readers of JSON give it."""
+    has_text = isinstance(getattr(error, "doc", None), str)
+    return has_text and isinstance(getattr(error, "pos", None), int)
+
+
+def _pydantic_errors(error: BaseException) -> list[dict[str, Any]]:
+    """Return the list of errors of an exception like pydantic's; empty for others."""
+    listing = getattr(error, "errors", None)
+    if not callable(listing) or not isinstance(getattr(error, "title", None), str):
+        return []
+    found, failed = attempt(listing)
+    return found if not failed and is_array(found) and all(map(is_object, found)) else []
+
+
+def _longest_text(error: BaseException) -> str | None:
+    """Return the longest text that an exception has beside its message.
+
+    An exception of HTTP has the text of a response that is no answer of the model.
+    """
+    if any(hasattr(error, name) for name in ("status_code", "response", "request")):
+        return None
+    told = text_of(error)
+    texts = [value for value in vars(error).values() if isinstance(value, str)]
+    texts = [text for text in texts if text and text not in told and ("{" in text or "[" in text)]
+    return max(texts, key=len, default=None)

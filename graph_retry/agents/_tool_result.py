@@ -1,0 +1,184 @@
+"""The result of an agent's tool call: whether it reports an error, and what the model is told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, Literal, cast
+
+from langchain_core.messages import AIMessage, ToolMessage
+from langgraph.prebuilt.tool_node import ToolCallRequest
+from langgraph.types import Command
+from typing_extensions import TypeIs
+
+from graph_retry._core.ground.json import is_array, is_object
+from graph_retry._core.state.attempts import params_at
+from graph_retry.records import Attempt, author_role
+
+Result = ToolMessage | Command[Any]
+
+_REPLACED = (
+    "Note: {who} replaced this tool call. The call recorded in your message is the one you "
+    "produced, not the one that was executed. This was intentional and authorized. Do not issue "
+    "your original call again. Executed instead: {name} with arguments {args}."
+)
+_SUPPLIED = "Note: this tool call failed, and {who} supplied the response in its place."
+_WHO = {"human": "a person", "agent": "an automatic reviewer"}
+
+
+class ToolError(Exception):
+    """A tool reported an error in its result, in place of raising an exception."""
+
+
+def checked_result(request: ToolCallRequest, result: Result) -> Result:
+    """Return a tool's result unchanged.
+
+    Raises:
+        ToolError: If the result says that the tool failed, as results of MCP servers do.
+    """
+    for message in _messages_in(result):
+        if message.status == "error" and message.tool_call_id == request.tool_call["id"]:
+            raise ToolError(str(message.text) or "the tool reported an error without a text")
+    return result
+
+
+def told_result(
+    request: ToolCallRequest, output: Any, attempts: list[Attempt], *, tells: bool
+) -> Result:
+    """Return the result of a tool, or of a person, in the form that the agent expects.
+
+    If the executed call is not the one in the model's message, the result says so. The model would
+    otherwise repeat its call, or report what was not done.
+    """
+    # No model reads the result of a tool that ends the run.
+    is_read = not getattr(request.tool, "return_direct", False)
+    note = _note(request, attempts) if tells and is_read else None
+    result = output if _is_result(output) else _message_of(request, output)
+    if note is not None:
+        result = _changed(result, lambda message: _with_note(request, message, note))
+    update = ledger_of(str(request.tool_call["id"]), attempts)
+    # Middleware around this one may have replaced the call before. It adds a note of its own to
+    # the messages of an update that is a dict, and that note would name the failed call.
+    is_replaced = len(attempts) > 1 and request.tool_call["args"] != _recorded(request)
+    return with_update(result, update, as_pairs=is_replaced)
+
+
+def _note(request: ToolCallRequest, attempts: list[Attempt]) -> str | None:
+    """Return what the model must know about the call, or None."""
+    last = attempts[-1]
+    decided: Any = last["decision"] or {}
+    if decided.get("type") == "respond":
+        who = _WHO.get(author_role(str(decided.get("author"))), "a person")
+        return _SUPPLIED.format(who=who)
+    params = params_at(attempts)
+    if len(attempts) == 1 or params is None or params.view == _recorded(request):
+        return None
+    who = _WHO.get(author_role(last["author"]), "an automatic rule")
+    args = json.dumps(params.view, ensure_ascii=False, default=str)
+    return _REPLACED.format(who=who, name=request.tool_call["name"], args=args)
+
+
+def _recorded(request: ToolCallRequest) -> dict[str, Any]:
+    """Return the arguments of the call in the model's message."""
+    state: Any = request.state
+    messages = state.get("messages") if is_object(state) else getattr(state, "messages", None)
+    for message in reversed(messages or []):
+        for call in message.tool_calls if isinstance(message, AIMessage) else ():
+            if call["id"] == request.tool_call["id"]:
+                return call["args"]
+    return request.tool_call["args"]
+
+
+def _with_note(request: ToolCallRequest, message: ToolMessage, note: str) -> ToolMessage:
+    if message.tool_call_id != request.tool_call["id"]:
+        return message
+    content: Any = message.content
+    if isinstance(content, str):
+        content = f"{note}\n\nTool response:\n{content}" if content else note
+    elif content and all(isinstance(block, str) for block in content):
+        content = [note, *content]
+    else:  # Providers may refuse texts beside blocks.
+        content = [{"type": "text", "text": note}, *content]
+    return message.model_copy(update={"content": content})
+
+
+def _is_result(value: Any) -> bool:
+    return _is_one(value) or (is_array(value) and bool(value) and all(map(_is_one, value)))
+
+
+def _is_one(value: object) -> TypeIs[ToolMessage | Command[Any]]:
+    return isinstance(value, ToolMessage | Command)
+
+
+def _messages_in(result: Any) -> Iterator[ToolMessage]:
+    """Yield the tool messages of a result: itself, those in a list, and those of updates."""
+    if isinstance(result, ToolMessage):
+        yield result
+    elif isinstance(result, Command):
+        for key, value in _pairs(result.update) or ():
+            yield from _messages_in(value if is_array(value) else [value]) if key else ()
+    elif is_array(result):
+        for each in result:
+            yield from _messages_in(each) if _is_one(each) else ()
+
+
+def _changed(result: Any, change: Callable[[ToolMessage], ToolMessage]) -> Any:
+    """Return a result with its tool messages changed."""
+    if isinstance(result, ToolMessage):
+        return change(result)
+    if is_array(result):
+        return [_changed(each, change) if _is_one(each) else each for each in result]
+    if not isinstance(result, Command):
+        return result
+    command = cast("Any", result)
+    known: Any = command.update
+    if (pairs := _pairs(known)) is None:
+        return command
+    new = [(key, _changed(value, change)) for key, value in pairs]
+    return replace(command, update=dict(new) if is_object(known) else new)
+
+
+def _pairs(update: Any) -> list[tuple[str, Any]] | None:
+    """Return the update of a `Command` as pairs of a key and a value, or None."""
+    if is_object(update):
+        return [*update.items()]
+    if update is None or (is_array(update) and all(isinstance(each, tuple) for each in update)):
+        return [*(update or ())]
+    return None
+
+
+def with_update(result: Any, update: dict[str, Any], *, as_pairs: bool = False) -> Result:
+    """Return a tool's result together with an update of the agent's state."""
+    if not update:
+        return cast("Result", result)
+    if isinstance(result, ToolMessage):
+        result = Command(update={"messages": [result]})
+    command = None if is_array(result) else cast("Command[Any]", result)
+    pairs = None if command is None else _pairs(command.update)
+    if (
+        command is None or pairs is None
+    ):  # `ToolNode` takes lists, although the types of middleware do not name them.
+        listed: Any = [*(result if is_array(result) else [result]), Command(update=update)]
+        return cast("Result", listed)
+    joined = [*pairs, *update.items()]
+    return replace(command, update=joined if as_pairs else dict(joined))
+
+
+def ledger_of(known_as: str, attempts: list[Attempt]) -> dict[str, Any]:
+    """Return the state update for a call's ledger; empty if the call succeeded at once."""
+    is_plain = len(attempts) == 1 and not (attempts[0]["decision"] or attempts[0]["repairs"])
+    return {} if is_plain else {"ledgers": {known_as: attempts}}
+
+
+def _message_of(request: ToolCallRequest, output: Any) -> ToolMessage:
+    text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
+    return tool_message(request, text)
+
+
+def tool_message(
+    request: ToolCallRequest, text: str, status: Literal["success", "error"] = "success"
+) -> ToolMessage:
+    """Make the tool message that tells the model the result of a tool call."""
+    call = request.tool_call
+    return ToolMessage(text, tool_call_id=str(call["id"]), name=call["name"], status=status)
