@@ -276,5 +276,5 @@ def test_a_tool_of_an_attempt_gets_the_config_of_the_attempt(mode):
     (review,) = reviews(mode, agent, thread())
     assert "2 messages" in review.error
     state = answer(mode, agent, thread(), edit(about="good"))
-    assert state["messages"][-1].content == "2 messages"
+    assert state["messages"][-1].content.endswith("2 messages")
     assert asked == ["bad", "good"]
