@@ -24,6 +24,7 @@ from graph_retry import (
     respond,
     retry_llm_call,
 )
+from graph_retry.nodes import review_nodes
 from graph_retry.threads import _expiry as expiry
 from graph_retry.threads import _rewind as rewind
 from tests.agents.journey import traveller
@@ -78,6 +79,9 @@ def forward(review: PendingReview) -> Any:
         return edit(city="Bergen")
     if "system_prompt" in review.params:
         return edit(system_prompt="Be exact.")
+    if "params" in review.params:  # those of a reviewed node
+        given = review.params["params"]
+        return edit({"params": {**given, "n": given["n"] + 1, "answered": review.attempt}})
     if review.failure is None:  # a valid output
         return approve()
     return edit(n=review.params["n"] + 1, answered=review.attempt)
@@ -269,6 +273,33 @@ def tools(mode: Mode, note: Note) -> Any:
     return graph.add_edge(START, "ask").add_edge("ask", "tools").add_edge("tools", "end")
 
 
+def reviewed(shape: str) -> Any:
+    """Make the builder of a graph of plain nodes, which `review_nodes` lets ask."""
+
+    def build(mode: Mode, note: Note) -> Any:
+        def ask(state: State) -> State:
+            given = state["params"]
+            mark = "<{name} {n} {answered}>".format(**given)
+            told = [given["name"], given["n"], given["answered"]]
+            note("call", told=told, mark=mark, attempt=0, key="")
+            if given["n"] < 2:
+                raise ValueError(f"the call {mark} failed")
+            return {"results": [{"n": given["n"], "name": given["name"], "mark": mark}]}
+
+        node = mode.colour(ask)
+        if shape == "nested":
+            node = StateGraph(State).add_node("inner", node).add_edge(START, "inner").compile()
+        graph = StateGraph(State).add_node("ask", node)
+        if shape == "send":
+            made = [Send("ask", {"params": params(n, 1 if n != "b" else 2)}) for n in "abc"]
+            graph.add_conditional_edges(START, lambda _: made, ["ask"])
+        else:
+            graph.add_edge(START, "ask")
+        return review_nodes(graph, ["params"])
+
+    return build
+
+
 class _Agent:
     """An agent of LangChain, with broken arguments, a failing tool and a wrong final answer."""
 
@@ -339,6 +370,7 @@ SCENES = {
     "by hand": Scene(by_hand, _ONE, forward),
     "gather": Scene(gathered, _ONE, forward),
     "tools": Scene(tools, _ONE, forward),
+    **{f"reviewed {how}": Scene(reviewed(how), _ONE, forward) for how in ("one", "send", "nested")},
     "agent": Scene(lambda _, note: _Agent(note), {"messages": [("user", "Where?")]}, forward),
 }
 for _form in ("node", "function"):
