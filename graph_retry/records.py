@@ -277,6 +277,22 @@ def parts_of_messages(
     return [part for part in parts if isinstance((params or {}).get(part["field"]), list)]
 
 
+class SavedFunction(TypedDict):
+    """The function of a call as its saved state tells it.
+
+    code, source: Digests of the code, and of the files that have it (empty if a file is not found).
+    parts: The digest of each captured value by its name; None if the value is not compared, because
+        it has no readable content, or because the function itself changes it.
+    objects: The functions and objects that have the parts, by the place of their parts, as numbers
+        of the process that saved the call.
+    """
+
+    code: str
+    source: str
+    parts: dict[str, str | None]
+    objects: dict[str, str]
+
+
 def shown_record(record: Attempt) -> Attempt:
     """Return an attempt's record for users, with redacted params if `redact` is set.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -58,7 +57,6 @@ _ANSWER_IS_SAVED = (
     "on with `await aresume(graph, config)`, without a decision."
 )
 
-_LOG = logging.getLogger("graph_retry")
 _ANSWER_KEPT: dict[str, Any] = {}
 """A marker instead of a question: the call was not made again, and its answer is still saved."""
 
@@ -379,8 +377,8 @@ def _unsaveable(answer: Any) -> str:
     return f"the decision is {quoted_with_article(name)}: {how}"
 
 
-def _told_kept(answered: Asked, open_now: Sequence[dict[str, Any]], *, is_over: bool) -> str | None:
-    """Return the reason why an answer is unused. If a later run may use it, log that instead."""
+def _told_kept(answered: Asked, open_now: Sequence[dict[str, Any]], *, is_over: bool) -> str:
+    """Return the reason why an answer is unused: the run has not made the call that asked."""
     told = [(each["note"], namespace_in(each)) for each in open_now]
     notes = [note for note, place in told if note and are_namesakes(place, answered.namespace)]
     what = f"The call of `{answered.name}` that asked was not made again in this run"
@@ -388,5 +386,6 @@ def _told_kept(answered: Asked, open_now: Sequence[dict[str, Any]], *, is_over: 
         return f"{what}; your answer is kept for it. Now {notes[0]}."
     if is_over:
         return f"{what}; and the run ended, so your answer decided nothing."
-    _LOG.warning("%s; your answer is kept for it.", what)
-    return None
+    asks = ", ".join(f"`{each['function_name']}` ({each['review_id']!r})" for each in open_now)
+    now = f" Now the thread waits for an answer to {asks}." if asks else ""
+    return f"{what}; your answer is kept for it.{now}"

@@ -1,5 +1,6 @@
 """Retry nodes that the code of one node invokes: each has its own state, review and result."""
 
+from contextlib import suppress
 from random import random
 
 import pytest
@@ -7,7 +8,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import BaseModel, Field
 
-from graph_retry import create_retry_node, edit
+from graph_retry import AnswerRefused, create_retry_node, edit
 from tests.identity.cities import one_node
 from tests.loops import Model, answer, reviews, thread
 
@@ -64,7 +65,9 @@ def test_two_retry_nodes_with_equal_params(mode, hands_config_on, order):
         for review in reviews(mode, graph, thread())[:1]:
             asked.append(review.function_name)
             mended = {review.review_id: edit(text=f"a {review.function_name}")}
-            answer(mode, graph, thread(), answers=mended)
+            # In another order, the other node asks before this one is reached.
+            with suppress(AnswerRefused):
+                answer(mode, graph, thread(), answers=mended)
 
     told = mode.call(graph, "get_state", thread()).values["output"]
     assert {role: state["output"] for role, state in told.items()} == {

@@ -32,18 +32,20 @@ from graph_retry._core.langgraph.checkpoints import (
     newest_checkpoint,
     values_of,
 )
-from graph_retry._core.langgraph.fork import past_calls
+from graph_retry._core.langgraph.fork import past_calls, tell_unused
 from graph_retry._core.langgraph.run_config import (
     may_be_resumed,
     node_attempt,
     saves_later,
     scratchpad_in,
 )
+from graph_retry._core.langgraph.storage import storage_of
 from graph_retry._core.state.attempts import records_in
+from graph_retry._core.state.equal_calls import EqualCalls, SavedCall
 from graph_retry._core.state.execution import Execution, Slot
 from graph_retry._core.state.identity import Made, changed_fields, first_params
 from graph_retry._core.state.namespaces import are_namesakes, namesakes, parts_of
-from graph_retry._core.state.position import ANSWER, LOOP, WRITES
+from graph_retry._core.state.position import ANSWER, LOOP, WRITES, loop_of
 from graph_retry._core.state.transitions import WITH_OUTPUT
 from graph_retry.errors import ReplayMismatch
 
@@ -77,13 +79,18 @@ async def find_slot(
             # The answers of a run reach each attempt of a node that is tried again.
             execution.settled = next((each.settled for each in attempts.values()), set[str]())
             attempts[number] = execution
-    slot = execution.begin(made)
+    slot = Slot(execution)
+    slot.start()
     with slot.ended_by_errors():
+        is_resumed = may_be_resumed(configurable)
+        execution.begin(
+            slot, made, await _equal_calls(made, execution, saver) if is_resumed else {}
+        )
         if saves_later(configurable):
             anchor = partial(_wait_for_anchor, configurable, saver)
             await execution.reads.get("anchor", anchor)
         await slot.take_over()
-        if may_be_resumed(configurable):
+        if is_resumed:
             await _find_saved(slot, made, configurable, saver)
     return slot
 
@@ -98,7 +105,7 @@ async def _find_saved(
     # then gets a namespace by its identity.
     if made.is_task and saved is not None and not _is_of(made.name, saved):
         made = replace(made, is_task=False)
-        execution.begin_beside(slot, made)
+        execution.begin_beside(slot, made, await _equal_calls(made, execution, saver))
         await slot.take_over()
         saved = await newest_checkpoint(saver, thread_id, slot.namespace)
     await check_clock(saved)
@@ -112,8 +119,50 @@ async def _find_saved(
         if calls:
             slot.past = calls.continued_by(made, execution.task, slot.namespace)
         if slot.past is None and made.key is None and not made.is_task:
-            with informing("the search for a saved call with other params"):
-                slot.note = await _note_changed(made, execution, saver)
+            if slot.note is not None:
+                _LOG.warning("`%s` makes a new call: %s.", made.name, slot.note)
+            else:
+                with informing("the search for a saved call with other params"):
+                    slot.note = await _note_changed(made, execution, saver)
+    values = slot.past or (values_of(saved) if saved else {})
+    place = loop_of(values)["continues"] if slot.past else slot.namespace
+    with informing("the search for the question of an earlier checkpoint"):
+        await tell_unused(saver, configurable, place or "", values, made.name)
+
+
+async def _equal_calls(
+    made: Made, execution: Execution, saver: BaseCheckpointSaver[Any]
+) -> EqualCalls:
+    """Read the functions of the saved calls that are equal to a call, by their numbers."""
+    first = execution.first_namespace(made)
+    if first is None or made.key is not None:
+        return {}
+
+    async def read() -> EqualCalls:
+        found: dict[int, SavedCall] = {}
+        listed: list[str] | None = None
+        if storage_of(saver) != "other":  # Any other saver need not be able to list.
+            listed = await namespaces_in(saver, execution.thread, first)
+        last = max(map(_number, listed or ()), default=0)
+        number = 0
+        # Threads may have begun the calls, so that an earlier number is not saved.
+        while number <= last or (listed is None and number - 1 in found):
+            namespace = f"{first}.{number}" if number else first
+            newest = await newest_checkpoint(saver, execution.thread, namespace)
+            if newest is not None:
+                values: Any = newest.checkpoint["channel_values"]
+                function = loop_of(values.get(START) or values)["function"]
+                found[number] = SavedCall(function, is_made=bool(records_in(values)))
+            number += 1
+        return found
+
+    return await execution.reads.get(f"equal {first}", read)
+
+
+def _number(namespace: str) -> int:
+    """Return the number of an equal call in its namespace."""
+    number = namespace.rpartition(".")[2]
+    return int(number) if number.isdigit() else 0
 
 
 async def _wait_for_anchor(

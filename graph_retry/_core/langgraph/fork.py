@@ -40,8 +40,8 @@ from graph_retry._core.langgraph.checkpoints import (
     waits_for,
 )
 from graph_retry._core.langgraph.open_reviews import has_table, waiting_in
-from graph_retry._core.langgraph.run_config import outermost_loop
-from graph_retry._core.langgraph.shown import questions_of
+from graph_retry._core.langgraph.run_config import brings_answer_to, outermost_loop
+from graph_retry._core.langgraph.shown import namespace_in, questions_of, shown_at
 from graph_retry._core.state.going_back import ForkNote, PastCalls, RewindRefused
 from graph_retry._core.state.position import LOOP, loop_of
 
@@ -186,6 +186,35 @@ async def tell_ended_reviews(saver: BaseCheckpointSaver[Any], thread_id: str | N
             if call and review_id not in asked_again and waits_for(call, review_id):
                 source = newest.metadata.get("source", "")
                 tell_ended(question["review_id"], question["function_name"], thread_id, source)
+
+
+async def tell_unused(
+    saver: BaseCheckpointSaver[Any],
+    configurable: Mapping[str, Any],
+    place: str,
+    values: Mapping[str, Any],
+    name: str,
+) -> None:
+    """Warn of an answer to an earlier checkpoint, where the call that asked is over by now.
+
+    `values` is the state of the call at `place`, its namespace.
+    """
+    loop = outermost_loop(configurable)
+    if loop is None or not loop.is_replaying or loop_of(values)["next"] != "end":
+        return
+    thread_id: str = str(configurable["thread_id"])
+    before: Any = loop.prev_checkpoint_config or {}
+    here: Any = configurable.get("checkpoint_map", {}).get("")
+    roots: list[str | None] = [here, before.get("configurable", {}).get("checkpoint_id")]
+    for root in roots:
+        asked = await read_checkpoint(saver, place_of(thread_id, "", root)) if root else None
+        for question, value, _ in shown_at(asked):
+            if namespace_in(value) == place and brings_answer_to(question.id, configurable):
+                told = (
+                    "an answer to review %s of `%s` (thread %r) was not used: it came to an "
+                    "earlier checkpoint, and the call is over; to decide it anew, use `rewind`"
+                )
+                _LOG.warning(told, value["review_id"], name, thread_id)
 
 
 @lru_cache(maxsize=1_000)

@@ -255,7 +255,7 @@ def inside(configurable: Mapping[str, Any], namespace: str) -> dict[str, Any]:
 
 
 def has_answer() -> bool:
-    """Return whether the run brings an answer; True if this cannot be known."""
+    """Return whether the run brings an answer to this step; True if this cannot be known."""
     scratchpad = scratchpad_in(get_config().get("configurable", {}))
     if scratchpad is None or not isinstance(getattr(scratchpad, "resume", None), list):
         return True
@@ -268,6 +268,14 @@ def answers_by_id() -> Mapping[str, Any]:
     configurable = get_config().get("configurable", {})
     found = (value for key, value in configurable.items() if key.endswith("resume_map"))
     return next(found, None) or {}
+
+
+def brings_answer_to(interrupt_id: str, configurable: Mapping[str, Any]) -> bool:
+    """Return whether a run brings an answer to this interrupt, or one that names none."""
+    by_id: Any = [value for key, value in configurable.items() if key.endswith("resume_map")]
+    scratchpad = scratchpad_in(configurable)
+    is_plain = scratchpad is not None and scratchpad.get_null_resume() is not None
+    return is_plain or any(interrupt_id in (each or ()) for each in by_id)
 
 
 @contextmanager

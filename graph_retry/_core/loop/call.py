@@ -115,6 +115,9 @@ async def call_step(given: StepInput) -> dict[str, Any]:
         ended(outcome["record"], result)
     if error is not None:
         await _try_again(settings, outcome, this_try, error)
+    if run.slot.function is not None:
+        run.slot.function.note_changes()
+        opened.loop["function"] = run.slot.function.saved()
     tried = {"duration_s": round(time.perf_counter() - started, 6), "tries": this_try}
     outcome["record"].update(tried)
     if plan.codec.changed_in_place(params, copy):
@@ -171,6 +174,8 @@ async def _open(
     loop["identity"] = loop["identity"] or run.identity
     loop["task_path"] = loop["task_path"] or run.task_path
     loop["note"] = loop["note"] or run.slot.note
+    if run.slot.function is not None:
+        loop["function"] = loop["function"] or run.slot.function.saved()
     added = unsealed(params.view, loop["added"])
     if added is None and not ledger_is_old:
         added = added_in(given.attempts, params.view)
@@ -303,7 +308,7 @@ def _position(given: StepInput) -> tuple[Loop, list[Attempt], bool]:
     # The router came here from an open review, because somebody edited the params in state. The
     # review closes, and the facts that identify the call stay.
     if loop["next"] != "call":
-        known = ("identity", "given", "origin", "task_path", "note", "continues")
+        known = ("identity", "function", "given", "origin", "task_path", "note", "continues")
         old: Any = loop
         kept = {key: old[key] for key in (*known, "types", "seen", "spent")}
         edited: Any = {**fresh_loop(), **kept, "author": "state edit"}

@@ -12,7 +12,7 @@ import logging
 import threading
 import time
 from asyncio import CancelledError
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Generator
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
@@ -22,8 +22,10 @@ from typing import Any
 from weakref import WeakSet, WeakValueDictionary
 
 from graph_retry._core.ground.functions.awaiting import SharedReads, waited
+from graph_retry._core.ground.held.captured import Captured, unread_in
 from graph_retry._core.params.patch import Encoded
-from graph_retry._core.state.identity import Made, body_of
+from graph_retry._core.state.equal_calls import EqualCalls, check_equal, chosen, new_number, why_new
+from graph_retry._core.state.identity import Made
 from graph_retry._core.state.namespaces import call_namespace_of
 from graph_retry.errors import ReplayMismatch
 
@@ -87,7 +89,7 @@ class Execution:
     task, thread: The namespace of the task, and its thread; empty outside any thread.
     reads: What the calls read of the thread that stays the same while the task runs.
     begun: The number of calls that have begun, by namespace.
-    bodies: The functions of equal calls (see `body_of`), by namespace.
+    functions: The functions of equal calls by their number, by the namespace of the first.
     params_of_key: The first params of each call that has a key, by call name and key.
     settled: The ids of reviews whose answers this run of the node has applied or refused.
     running: The runs of calls that have not paused or ended.
@@ -98,39 +100,17 @@ class Execution:
     thread: str = ""
     reads: SharedReads = field(default_factory=SharedReads)
     begun: Counter[str] = field(default_factory=Counter[str])
-    bodies: dict[str, set[Any]] = field(default_factory=lambda: defaultdict(set[Any]))
+    functions: dict[str, dict[int, Captured | None]] = field(default_factory=dict[str, Any])
     params_of_key: dict[tuple[str, str], Encoded] = field(default_factory=dict[Any, Encoded])
     settled: set[str] = field(default_factory=set[str])
     running: Running = field(default_factory=Running)
     order: int = field(default_factory=count().__next__)
 
-    def begin(self, made: Made) -> Slot:
-        """Count a call that begins, and return its slot; the call runs from now on.
+    def first_namespace(self, made: Made) -> str | None:
+        """Return the namespace of the first of all calls that are equal to this one.
 
-        Raises:
-            ReplayMismatch: If a newer execution of the task makes the call.
-            ValueError: If the key of the call also names a call with other params.
+        None if the call is known by its task.
         """
-        slot = Slot(self)
-        with _lock:
-            self._place(slot, made)
-            slot.start()
-        return slot
-
-    def begin_beside(self, slot: Slot, made: Made) -> None:
-        """Count a call again that had got the task's namespace, where a different call is saved."""
-        with _lock:
-            self.begun[self.task] -= 1
-            self._place(slot, made)
-
-    def _place(self, slot: Slot, made: Made) -> None:
-        slot.namespace = self._counted(made)
-        before = _newest.get((self.thread, slot.namespace))
-        if before is not None and before.execution.order > self.order:
-            raise _replaced(slot.namespace)
-        slot.before, _newest[self.thread, slot.namespace] = before, slot
-
-    def _counted(self, made: Made) -> str:
         identity: str | None = None
         # A lone call gets the task's namespace.
         if not made.is_task or self.begun[self.task]:
@@ -138,36 +118,63 @@ class Execution:
             made = replace(made, is_task=False) if made.is_task else made
             identity = made.identity
         if identity is None or made.params is None:
+            return None
+        return call_namespace_of(self.task, made.name, identity)
+
+    def begin(self, slot: Slot, made: Made, saved: EqualCalls) -> None:
+        """Count a call that begins, and give it its namespace.
+
+        `saved` has the functions of the saved calls that are equal to it, by number.
+
+        Raises:
+            ReplayMismatch: If a newer execution of the task makes the call, or it is not known
+                which saved call it continues.
+            ValueError: If the key of the call also names a call with other params, or an equal call
+                has a function that cannot be told from this one.
+        """
+        with _lock:
+            self._place(slot, made, saved)
+
+    def begin_beside(self, slot: Slot, made: Made, saved: EqualCalls) -> None:
+        """Count a call again that had got the task's namespace, where a different call is saved."""
+        with _lock:
+            self.begun[self.task] -= 1
+            self._place(slot, made, saved)
+
+    def _place(self, slot: Slot, made: Made, saved: EqualCalls) -> None:
+        slot.namespace = self._counted(slot, made, saved)
+        before = _newest.get((self.thread, slot.namespace))
+        if before is not None and before.execution.order > self.order:
+            raise _replaced(slot.namespace)
+        slot.before, _newest[self.thread, slot.namespace] = before, slot
+
+    def _counted(self, slot: Slot, made: Made, saved: EqualCalls) -> str:
+        namespace, params = self.first_namespace(made), made.params
+        if namespace is None or params is None:
             self.begun[self.task] += 1
             return self.task
-        name, key = made.name, made.key
-        known = self.params_of_key.setdefault((name, key), made.params) if key else made.params
-        if known != made.params:
+        made = replace(made, is_task=False) if made.is_task else made
+        name, key, function = made.name, made.key, made.function
+        known = self.params_of_key.setdefault((name, key), params) if key else params
+        if known != params:
             raise ValueError(
                 f"`key={key!r}` names two calls of `{name}` with different params in one node: "
                 "give each call a key of its own."
             )
-        namespace = call_namespace_of(self.task, name, identity)
-        self._compare_bodies(namespace, made)
-        number = self.begun[namespace]
-        own = call_namespace_of(self.task, name, identity, number) if number else namespace
-        self.begun.update({namespace, own})
+        begun = self.functions.setdefault(namespace, {})
+        number: int | None = next(iter(sorted(set(saved).difference(begun))), None)
+        if function is not None:
+            check_equal(name, filter(None, begun.values()), function)
+            number = chosen(name, saved, begun, function)
+            slot.note = why_new(name, saved, begun, function) if number is None else None
+        if number is None:
+            number = new_number(saved, begun)
+        if function is not None and number in saved:
+            function.changed.update(unread_in(saved[number].function))
+        begun[number] = slot.function = function
+        own = f"{namespace}.{number}" if number else namespace
+        self.begun[own] += 1
         return own
-
-    def _compare_bodies(self, namespace: str, made: Made) -> None:
-        """Warn if calls of different functions are equal.
-
-        A warning is enough, because a new version of the same function has a different body as
-        well, and must still find its calls.
-        """
-        bodies, body = self.bodies[namespace], body_of(made.llm_call)
-        if len(bodies) == 1 and body not in bodies:
-            _LOG.warning(
-                "two calls of `%s` in this node have equal params and different functions, so only "
-                "their order distinguishes them: give each call a `name=` or `key=` of its own.",
-                made.name,
-            )
-        bodies.add(body)
 
 
 @dataclass(eq=False)
@@ -179,6 +186,7 @@ class Slot:
     is_saved: Whether the namespace has a checkpoint.
     past: The state of the call before a fork. None if this run need not copy that state.
     writes: What the saved call wrote into its caller's state (see `_core/langgraph/seen.py`).
+    function: The function of the call; None if the call is known without it.
     note: A warning for reviewers that this new call may be meant to continue a waiting call.
     running: This run, while it has not ended.
     before: The earlier run of the call, if it may not have ended.
@@ -190,6 +198,7 @@ class Slot:
     is_saved: bool = False
     past: dict[str, Any] | None = None
     writes: list[tuple[str, Any]] = field(default_factory=list[tuple[str, Any]])
+    function: Captured | None = None
     note: str | None = None
     running: Running = field(default_factory=Running)
     before: Slot | None = None

@@ -20,10 +20,11 @@ from graph_retry._core.params.patch import Encoded
 from graph_retry._core.review.deadline import now
 from graph_retry._core.review.decisions import ROWS
 from graph_retry._core.state.attempts import located, params_at, records_in
+from graph_retry._core.state.equal_calls import SavedCall, chosen
 from graph_retry._core.state.identity import Made, changed_fields, first_params
 from graph_retry._core.state.namespaces import around, outermost, without_task_ids
 from graph_retry._core.state.position import ANSWER, LOOP, Loop, OpenReview, fresh_review, loop_of
-from graph_retry.records import Attempt, Failure
+from graph_retry.records import Attempt, Failure, SavedFunction
 
 REWIND = "rewind"
 _SUCCEEDED: Failure = {"kind": "rejected_input", "type": "Rewound", "message": "it succeeded"}
@@ -183,6 +184,8 @@ class PastCalls:
             independent = outermost(rewound) != outermost(*there)
             same = [*there] if independent or rewound in there else same
         free = [place for place in same if self.taken.get(place, namespace) == namespace]
+        if made.function is not None:
+            free = _of_function(made, {place: loop_of(there[place])["function"] for place in free})
         exact = (place for place in free if without_task_ids(place) == here)
         place = next(exact, next(iter(free), None))
         if place is None:
@@ -205,6 +208,18 @@ class PastCalls:
             raise RewindRefused(f"`attempt` is {number}, and the call has {count}.")
         again: Loop = {**reopened(values), "continues": place}
         return {**values, LOOP: again, ANSWER: {"value": answer}}
+
+
+def _of_function(made: Made, functions: Mapping[str, SavedFunction | None]) -> list[str]:
+    """Return those of some equal calls that a call may continue, by what their functions held."""
+    assert made.function is not None  # noqa: S101
+    places, saved = [*functions], [*functions.values()]
+    calls = {number: SavedCall(each, is_made=True) for number, each in enumerate(saved)}
+    likeness = [made.function.like_saved(each) for each in saved]
+    if "same" in likeness:
+        return [place for place, each in zip(places, likeness, strict=True) if each == "same"]
+    number = chosen(made.name, calls, (), made.function)
+    return [] if number is None else [places[number]]
 
 
 def continued(past: Mapping[str, Any], attempts_key: str) -> dict[str, Any]:

@@ -11,17 +11,15 @@ under the channel `START`. This was observed by killing processes at that point.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from types import CodeType
 from typing import Any
 
 from langgraph.graph import START
 from langgraph.types import Command
 
-from graph_retry._core.ground.functions.calling import unwrapped
+from graph_retry._core.ground.held.captured import Captured, captured_by
 from graph_retry._core.ground.json import digest, is_object
 from graph_retry._core.params.codec import ParamsCodec
 from graph_retry._core.params.fields import fields_of
@@ -33,21 +31,6 @@ from graph_retry._core.state.position import LOOP, Loop, fresh_loop, loop_of
 def identity_of(params: Encoded, key: str | None = None) -> str:
     """Return a call's identity: a digest of its key or, without a key, of its first params."""
     return digest(*params) if key is None else digest(key)
-
-
-def body_of(function: Any) -> tuple[CodeType | None, int]:
-    """Return the code of a function and the id of the object whose method it is.
-
-    A lambda that is made again has the same code. An object that is no function has no code.
-
-    Example:
-        >>> body_of(lambda text: text.upper()) == body_of(lambda text: text.lower())
-        False
-    """
-    function, owner = unwrapped(function), None
-    if inspect.ismethod(function):
-        function, owner = function.__func__, function.__self__
-    return function.__code__ if inspect.isfunction(function) else None, id(owner)
 
 
 def changed_fields(before: Mapping[str, Any], params: Encoded | None) -> str:
@@ -77,6 +60,7 @@ class Made:
     name, key: The call's name, and the option `key`, which may be None.
     keys: The names of the state keys.
     llm_call: The user's function.
+    thread: The id of the thread; empty outside any thread.
     given: The input of the loop. The input from a function already holds encoded params.
     task_path: The path of nodes that leads to the task, without ids; None if it is not known.
     is_task: Whether the task is a retry node that LangGraph runs. Such a task has only one call.
@@ -88,6 +72,7 @@ class Made:
     keys: Mapping[str, str]
     codec: ParamsCodec[Any]
     llm_call: Any
+    thread: str
     given: Any
     task_path: str | None
     is_task: bool
@@ -143,6 +128,16 @@ class Made:
                 raise
             return None
 
+    @cached_property
+    def function(self) -> Captured | None:
+        """The user's function with what it holds; None if the call is known without it.
+
+        A call with a key is known by the key, and a retry node that LangGraph runs by its task.
+        """
+        if self.key is not None or self.is_task:
+            return None
+        return captured_by(self.llm_call, self.thread)
+
     def _as_given(self, values: Mapping[str, Any]) -> tuple[Any, dict[str, str]]:
         """Return the params in the input, and the types of their parts.
 
@@ -158,9 +153,12 @@ class Made:
         A later run uses the saved params. `waits` is the position of a call that already waits.
         Each checkpoint of a call holds its position, also if its params cannot be encoded.
         """
-        if self.values is None or LOOP in self.values:
+        if self.values is None:
             return self.given
-        loop = {**(waits or fresh_loop()), "identity": self.identity}
+        function = self.function and self.function.saved()
+        if LOOP in self.values:
+            return {**self.values, LOOP: {**self.values[LOOP], "function": function}}
+        loop = {**(waits or fresh_loop()), "identity": self.identity, "function": function}
         if self.params is None:
             return {**self.values, LOOP: loop}
         loop["types"] = self.params.types

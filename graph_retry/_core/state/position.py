@@ -9,7 +9,7 @@ from typing import Any, cast
 from typing_extensions import TypedDict
 
 from graph_retry._core.ground.json import digest
-from graph_retry.records import Addition, Issue, Sealed, Spent
+from graph_retry.records import Addition, Issue, SavedFunction, Sealed, Spent
 
 LOOP = "retry_loop"
 """The state key of the position, a `Loop`."""
@@ -79,6 +79,8 @@ class Loop(TypedDict):
     review: The open question; None if nobody is asked.
     fork: The id of the review at which somebody last went back to an earlier attempt.
     identity: The identity of the call; see `identity.py`.
+    function: What the function of the call held at its beginning; None if the call is known without
+        it, or an earlier version saved the call.
     given: The call's original params, if lessons changed them before attempt 1.
     origin: A part of idempotency keys, for calls that share a namespace.
     task_path: The path of nodes that leads to the task of the call, without task ids.
@@ -99,6 +101,7 @@ class Loop(TypedDict):
     review: OpenReview | None
     fork: str | None
     identity: str | None
+    function: SavedFunction | None
     given: dict[str, Any] | None
     origin: str | None
     task_path: str | None
@@ -122,6 +125,7 @@ def fresh_loop() -> Loop:
         "review": None,
         "fork": None,
         "identity": None,
+        "function": None,
         "given": None,
         "origin": None,
         "task_path": None,

@@ -193,6 +193,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
             keys=plan.settings.keys,
             codec=plan.codec,
             llm_call=plan.llm_call,
+            thread=str(configurable.get("thread_id", "")),
             given=input,
             task_path=_task_path(caller),
             is_task=is_task or not task,

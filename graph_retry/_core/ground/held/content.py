@@ -1,0 +1,173 @@
+"""Digest the content of Python values, so that equal values have one digest in each process."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import re
+import types
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import date, datetime, time, timedelta, timezone
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path, PurePath
+from typing import Any, cast
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from langchain_core.callbacks import BaseCallbackHandler, BaseCallbackManager
+from langchain_core.language_models import BaseLanguageModel
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.runtime import Runtime
+from langgraph.store.base import BaseStore
+from pydantic import BaseModel, Secret, SecretBytes, SecretStr
+
+_SPELLED: frozenset[type[Any]] = frozenset({
+    type(None), bool, int, float, complex, str, bytes, bytearray, date, datetime, time, timedelta,
+    timezone, ZoneInfo, Decimal, Fraction, UUID, range, slice, re.Pattern, type(...),
+    type(Path()), type(PurePath()),
+})  # fmt: skip
+"""Types whose `repr` says all."""
+
+_MEANS = (
+    BaseLanguageModel, BaseStore, BaseCheckpointSaver, Runtime, BaseCallbackHandler,
+    BaseCallbackManager, SecretStr, SecretBytes, Secret,
+)  # fmt: skip
+"""Classes of objects by which a call is made. They may be exchanged while a call waits."""
+
+_CONTAINERS = (list, tuple, dict, set, frozenset, deque)
+_MOST, _DEEPEST = 5_000, 50
+_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: the class was made by Python code.
+
+
+class_of: Callable[[object], type[Any]] = type
+
+
+class OpaqueError(Exception):
+    """A value has no content that can be read."""
+
+
+def is_named(value: Any) -> bool:
+    """Return whether a function is found by its module and name, and holds no values."""
+    owner = getattr(value, "__self__", None)
+    is_free = owner is None or inspect.ismodule(owner) or isinstance(owner, type)
+    named = "<" not in getattr(value, "__qualname__", "<")
+    return is_free and named and getattr(value, "__closure__", None) is None
+
+
+class Content:
+    """A digest of values that are added one after the other."""
+
+    def __init__(self, salt: str) -> None:
+        self._hash = hashlib.blake2b(digest_size=6, key=salt.encode(errors="replace")[:64])
+        self._around: list[int] = []
+        self._count = 0
+
+    def digest(self) -> str:
+        """Return the digest of what was added."""
+        return self._hash.hexdigest()
+
+    def add(self, value: Any) -> None:
+        """Add a value.
+
+        Raises:
+            OpaqueError: If a part of it has no content that can be read, or it is too large.
+        """
+        self._count += 1
+        if self._count > _MOST or len(self._around) > _DEEPEST or id(value) in self._around:
+            raise OpaqueError
+        kind: Any = class_of(value)
+        if isinstance(value, type | types.ModuleType) or inspect.isroutine(value):
+            self._reference(value)
+        elif isinstance(value, Enum):
+            self._text(kind, value.name)
+        elif kind in _SPELLED:
+            self._text(kind, repr(value))
+        else:
+            self._around.append(id(value))
+            self._text(kind, "(")
+            base: Any = next((each for each in kind.__mro__ if each in _SPELLED), None)
+            if base is not None:
+                self._text(base, base.__repr__(value))
+            elif isinstance(value, _CONTAINERS):
+                self._container(value)
+            else:
+                self._container(dict(attributes_of(value)))
+            if base is not None or isinstance(value, _CONTAINERS):
+                self._container(dict(getattr(cast("Any", value), "__dict__", {})))
+            self._text(kind, ")")
+            self._around.pop()
+
+    def _text(self, kind: type[Any], text: str) -> None:
+        told = f"{kind.__module__}:{kind.__qualname__}:{len(text)}:{text}"
+        self._hash.update(told.encode(errors="surrogatepass"))
+
+    def _reference(self, value: Any) -> None:
+        if not (isinstance(value, type | types.ModuleType) or is_named(value)):
+            raise OpaqueError
+        module, kind = getattr(value, "__module__", ""), class_of(value)
+        self._text(kind, f"{module}:{getattr(value, '__qualname__', value.__name__)}")
+
+    def _container(self, value: Any) -> None:
+        if isinstance(value, dict):
+            known = cast("Any", value)
+            for _, key in self._sorted(known):
+                self.add(key)
+                self.add(known[key])
+        elif isinstance(value, set | frozenset):
+            for _, item in self._sorted(cast("set[Any]", value)):
+                self.add(item)
+        else:
+            for item in cast("list[Any]", value):
+                self.add(item)
+
+    def _sorted(self, items: Any) -> list[tuple[str, Any]]:
+        """Sort items by their own content, because the order of a set differs between processes."""
+
+        def place(item: Any) -> str:
+            if type(item) is str:
+                return item
+            alone = Content("")
+            alone.add(item)
+            return alone.digest()
+
+        return sorted(((place(item), item) for item in items), key=lambda pair: pair[0])
+
+
+def _is_of_python(kind: type[Any]) -> bool:
+    """Return whether a class keeps all of its state in attributes. One that C made may not."""
+    has_attributes = kind.__dictoffset__ != 0 or "__slots__" in vars(kind)
+    return bool(kind.__flags__ & _HEAP_TYPE) and has_attributes
+
+
+def attributes_of(value: Any) -> Mapping[str, Any]:
+    """Return the attributes of an object by name, without cached ones.
+
+    Raises:
+        OpaqueError: If the object may have content that its attributes do not show.
+    """
+    kind = class_of(value)
+    hidden = any(base is not object and not _is_of_python(base) for base in kind.__mro__)
+    if hidden or kind is object or isinstance(value, _MEANS):
+        raise OpaqueError
+    if isinstance(value, BaseModel):
+        more = (value.__pydantic_extra__, value.__pydantic_private__)
+        return {name: item for each in (vars(value), *more) for name, item in (each or {}).items()}
+    found: dict[str, Any] = {}
+    for base in kind.__mro__:
+        slots = vars(base).get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            member = vars(base).get(name, vars(base).get(f"_{base.__name__.lstrip('_')}{name}"))
+            with suppress(AttributeError):  # The slot is empty.
+                if inspect.ismemberdescriptor(member):
+                    found[name] = member.__get__(value)
+    found.update(getattr(value, "__dict__", {}))
+    return {
+        name: item
+        for name, item in found.items()
+        if not isinstance(inspect.getattr_static(kind, name, None), cached_property)
+    }

@@ -1,0 +1,113 @@
+"""Choose the saved state of a call among the saved calls that are equal to it.
+
+Calls of one task are equal if they have the same name and the same first params. A loop over
+documents makes such calls if only its function holds the document. They are told apart by what
+their functions hold (see `ground/held`), and calls that are equal in this as
+well by a number. What cannot be known is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from graph_retry._core.ground.held.captured import Captured
+from graph_retry.errors import ReplayMismatch
+from graph_retry.records import SavedFunction
+
+_REMEDY = "give each call a `key=` of its own, such as the id of what it works on"
+
+
+class SavedCall(NamedTuple):
+    """A saved call that is equal to one that begins.
+
+    function: Its function; None if an earlier version of graph-retry saved the call.
+    is_made: Whether it has an attempt that ended.
+    """
+
+    function: SavedFunction | None
+    is_made: bool
+
+
+EqualCalls = Mapping[int, SavedCall]
+"""The saved calls that are equal to one that begins, by their number."""
+
+
+def check_equal(name: str, begun: Iterable[Captured], function: Captured) -> None:
+    """Refuse a call whose function may be another than that of an equal call of this run.
+
+    Raises:
+        ValueError: If nothing that can be saved tells the two functions apart.
+    """
+    for other in begun:
+        if function.like(other) == "unknown":
+            held = ", ".join(
+                f"`{part}`" for part, item in function.parts.items() if not item.digest
+            )
+            raise ValueError(
+                f"two calls of `{name}` in one node have equal params, and functions that hold "
+                f"different objects ({held or 'which the function changes'}), so a resumed thread "
+                f"could not tell them apart: {_REMEDY}."
+            )
+
+
+def chosen(name: str, saved: EqualCalls, begun: Iterable[int], function: Captured) -> int | None:
+    """Return the number of the saved call that a call continues; None if it is a new call.
+
+    Args:
+        name: The name of the call.
+        saved: The saved calls that are equal to it, by number.
+        begun: The numbers of those that this run of the node has begun already.
+        function: The function of the call.
+
+    Raises:
+        ReplayMismatch: If the call may continue either of two saved calls that differ.
+    """
+    free = sorted(set(saved).difference(begun))
+    likeness = {number: function.like_saved(saved[number].function) for number in free}
+    same = [number for number in free if likeness[number] == "same"]
+    if same:
+        return same[0]
+    unknown = [number for number in free if likeness[number] == "unknown"]
+    if not unknown:
+        return None
+    functions = [function.without_state(saved[number].function) for number in unknown]
+    first = functions[0]
+    is_recorded = first is not None or not function.parts
+    are_equal = is_recorded and all(each == first for each in functions)
+    if len(unknown) > 1 and not are_equal:
+        why = (
+            "an earlier version of graph-retry saved them"
+            if first is None
+            else "the code of the node was changed meanwhile"
+        )
+        raise ReplayMismatch(
+            f"`{name}` was called {len(saved)} times with equal params and different functions "
+            f"when this thread was saved, and it is not known which of these calls this one "
+            f"continues, because {why}. Nothing was called. Continue the thread with the code that "
+            f"saved it; for new threads, {_REMEDY}."
+        )
+    return unknown[0]
+
+
+def new_number(saved: EqualCalls, begun: Iterable[int]) -> int:
+    """Return the number of a new call among equal calls."""
+    taken = {*saved, *begun}
+    return next(number for number in range(len(taken) + 1) if number not in taken)
+
+
+def why_new(name: str, saved: EqualCalls, begun: Iterable[int], function: Captured) -> str | None:
+    """Return a note that a new call may be meant as a saved call; None if all were made already."""
+    missing = [saved[number] for number in sorted(set(saved).difference(begun))]
+    fields = [
+        function.differing(each.function) for each in missing if each.function and each.is_made
+    ]
+    if not fields:
+        return None
+    held = ", ".join(f"`{part}`" for part in min(fields, key=len)) or "its code"
+    return (
+        f"an earlier run of this node made a call of `{name}` with equal params and a function "
+        f"that holds other values (they differ in {held}), which this run has not made so far; if "
+        "both are meant to be the same call, whose function changes from run to run, give it a "
+        "`key=` that stays the same, such as the id of what it works on"
+    )

@@ -1,0 +1,80 @@
+"""An answer that no call takes is told to its giver."""
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
+from langgraph.types import Command
+
+from graph_retry import AnswerRefused, create_retry_node, edit, resume, retry_llm_call
+from tests.loops import Model, State, thread
+
+ASKED = {"n": 0}
+
+
+def graph_of(model, saver, version):
+    """Compile a version of a graph of one node `ask`."""
+
+    def call(params=ASKED, **options):
+        return retry_llm_call(model, params, output=dict[str, int], **{"name": "count", **options})
+
+    def other_first(params, name):
+        call(params, name=name)
+        return call()
+
+    nodes = {
+        "function": lambda _: {"output": call()},
+        "with a key": lambda _: {"output": call(key="k")},
+        "another name": lambda _: {"output": call(name="tally")},
+        "a new call first": lambda _: {"output": other_first({"n": -1}, "count")},
+        "a new name first": lambda _: {"output": other_first(ASKED, "net")},
+        "without the call": lambda _: {"output": 5},
+        "node": create_retry_node(model, dict, output=dict[str, int], name="count"),
+    }
+    builder = StateGraph(State).add_node("ask", nodes[version]).add_edge(START, "ask")
+    return builder.compile(checkpointer=saver)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("function", "with a key"),
+        ("function", "another name"),
+        ("function", "a new call first"),
+        ("function", "a new name first"),
+        ("function", "without the call"),
+        ("function", "node"),
+        ("node", "function"),
+        ("node", "with a key"),
+    ],
+)
+def test_an_answer_that_is_not_used_is_an_error(before, after):
+    """Whoever answers learns that the deployed code did not make the call that asked."""
+    model, saver = Model(), InMemorySaver()
+    graph_of(model, saver, before).invoke({"params": ASKED}, thread())
+
+    with pytest.raises(AnswerRefused, match="`count` that asked was not made again in this run"):
+        resume(graph_of(model, saver, after), thread(), edit(n=1))
+
+    assert {"n": 1} not in model.calls
+    if after != "without the call":
+        answered = graph_of(model, saver, before).invoke(None, thread())
+        assert answered["output"] == {"n": 1}
+
+
+@pytest.mark.parametrize("version", ["function", "node"])
+@pytest.mark.parametrize("by_id", [False, True])
+def test_an_answer_to_an_earlier_checkpoint_is_told(version, by_id, caplog):
+    """A `Command` to a checkpoint whose call is over decides nothing: the log names the review."""
+    model, saver = Model(), InMemorySaver()
+    graph = graph_of(model, saver, version)
+    graph.invoke({"params": ASKED}, thread())
+    (question,), earlier = graph.get_state(thread()).interrupts, graph.get_state(thread()).config
+    resume(graph, thread(), edit(n=1))
+
+    value = {"type": "edit", "params": {"n": 2}}
+    graph.invoke(Command(resume={question.id: value} if by_id else value), earlier)
+
+    assert [params["n"] for params in model.calls] == [0, 1]
+    (told,) = [each.message for each in caplog.records if each.levelname == "WARNING"]
+    assert question.value["review_id"] in told
+    assert "`rewind`" in told
