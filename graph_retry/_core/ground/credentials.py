@@ -1,19 +1,21 @@
 """Recognise credentials, and mask them in error messages, because errors may quote requests.
 
-A credential is recognised in three ways, for every provider:
+A credential is recognised in four ways:
 
 1. By its name: a field, header, parameter or flag such as `api_key` or `X-Auth-Token`.
 2. By its place: after `Authorization:`, `Bearer` or `curl -u`, or before the `@` in a URL.
-3. By its look: a long text in which letters and digits alternate at almost every character.
+3. By its beginning, which is in the table of `known_tokens`.
+4. By its look: a long text in which letters and digits alternate at almost every character.
 
-There is no table of providers. A request id may look like a key. A text that is masked only for its
-look therefore keeps its first characters, by which a person can recognise an id.
+Ids of requests and objects are never masked for their look. A text that is masked for its look or
+its beginning keeps its first characters, by which a person can recognise it.
 """
 
 from __future__ import annotations
 
 import re
 
+from graph_retry._core.ground.known_tokens import BEGINNING, CREDENTIAL, DATA_KEYS, ID, ID_NAME
 from graph_retry._core.ground.on_demand import lazy
 
 _PASSWORDS = frozenset({"apikey", "pass", "passphrase", "passwd", "password", "pgpassword", "pwd"})
@@ -75,6 +77,8 @@ _PLACES = tuple(
 
 _RUN = lazy(r"(?<![\w.~+/=-])[\w.~+/=-]{20,}", re.ASCII)
 _PART = lazy(r"[A-Za-z0-9]{16,}")
+_TOKEN = lazy(r"[A-Za-z0-9_-]{20,}")
+_HASH = lazy(r"[0-9a-f]{32,}|[0-9A-F]{32,}")
 
 
 def without_keys(text: str) -> str:
@@ -111,7 +115,12 @@ def looks_random(text: str) -> bool:
         (True, False)
     """
     run = _RUN.fullmatch(text)
-    return run is not None and _random_part(run[0]) is not None
+    return run is not None and (is_known(text) or _random_part(_without_ids(text)) is not None)
+
+
+def is_known(text: str) -> bool:
+    """Return whether a text has a credential that is known by its beginning."""
+    return CREDENTIAL.search(text) is not None
 
 
 def without_named_keys(text: str) -> str:
@@ -125,12 +134,24 @@ def without_named_keys(text: str) -> str:
         at = named.end("name")
         # A flag such as `--auth` or `--token` is followed by its value.
         says_so = says_secret(named["name"]) or (named["flag"] and named["name"] in _SECRETS)
-        value = _VALUE.match(text, named.end()) if says_so else None
-        if value and _is_credential(named, value):
+        vague = not says_so and _may_be_secret(named["name"])
+        value = _VALUE.match(text, named.end()) if says_so or vague else None
+        if value and (_is_credential(named, value) if says_so else _is_hash_like(value)):
             start, at = value.span(value.lastgroup or 0)
             pieces += [text[done:start], "\n  [key]" if value["block"] else "[key]"]
             done = at
     return "".join([*pieces, text[done:]])
+
+
+def _may_be_secret(name: str) -> bool:
+    """Return whether a name ends in `key`, and no word before it names a key of data."""
+    words = [word.lower() for word in _WORD.findall(name)]
+    return words[-1:] == ["key"] and not DATA_KEYS.intersection(words)
+
+
+def _is_hash_like(found: re.Match[str]) -> bool:
+    """Return whether a value is one long hexadecimal number."""
+    return bool(_HASH.fullmatch(found[found.lastgroup or 0].strip()))
 
 
 def _masked_place(found: re.Match[str]) -> str:
@@ -150,6 +171,8 @@ def _is_credential(named: re.Match[str], found: re.Match[str]) -> bool:
     if quoted and "," not in link and (is_certain or (last == "key" and " " not in value)):
         return True
     has_digit = len(value) >= 6 and any(map(str.isdigit, value))
+    if _HASH.fullmatch(value):
+        return True
     if "=" in link or named["flag"]:
         return has_digit or is_certain
     if is_certain:
@@ -158,8 +181,20 @@ def _is_credential(named: re.Match[str], found: re.Match[str]) -> bool:
 
 
 def _masked_run(run: re.Match[str]) -> str:
-    part = _random_part(run[0])
-    return run[0] if part is None else f"{run[0][: part + 4]}[key]"
+    if known := CREDENTIAL.search(run[0]):
+        begins = BEGINNING.match(run[0], known.start())
+        start = begins.end() if begins else known.start()
+        return f"{run[0][: start + 4]}[key]"
+    part = _random_part(_without_ids(run[0]))
+    at = run.start() + (part or 0)
+    if part is None or ID_NAME.search(run.string[max(0, at - 40) : at]):
+        return run[0]
+    return f"{run[0][: part + 4]}[key]"
+
+
+def _without_ids(run: str) -> str:
+    """Return a text of the same length without its ids."""
+    return ID.sub(lambda found: "-" * len(found[0]), run)
 
 
 def _random_part(run: str) -> int | None:
@@ -176,6 +211,14 @@ def _random_part(run: str) -> int | None:
         most = 2.5 if digits >= 2 else 2.3
         if digits == len(pieces) or (digits < max(2, length / 10) and length > most * len(pieces)):
             continue
-        if part[0] != run or not re.fullmatch(r"[0-9a-f]+|[0-9A-F]+", run):
+        if not re.fullmatch(r"[0-9a-f]+|[0-9A-F]+", part[0]) or _HASH.search(run) is None:
             return part.start()
+    # Separators may divide a random text into short parts. All of it together must then have small
+    # and capital letters and digits, more often than names have.
+    for token in _TOKEN.finditer(run):
+        pieces = _WORD.findall(token[0])
+        digits, length = sum(map(str.isdigit, pieces)), sum(map(len, pieces))
+        has_both = any(map(str.islower, token[0])) and any(map(str.isupper, token[0]))
+        if has_both and digits >= 2 and 20 <= length <= 2.2 * len(pieces):
+            return token.start()
     return None
