@@ -2,13 +2,15 @@
 
 `parse_output` reads a model's text, losslessly or not at all. `build_validator` makes the validator
 of an `output=`. `SchemaOfParams` and `heuristic` are values for `output=`, and `Format` is one for
-`format=`. `describe_format` tells a model in a prompt how to answer.
+`format=`. `describe_format` tells a model in a prompt how to answer. `wrap_error` makes issues of
+an exception.
 """
 
 import re
 from collections.abc import Callable
 from typing import Any
 
+from graph_retry._core.ground import issues
 from graph_retry._core.ground.functions.arguments import checked
 from graph_retry._core.ground.on_demand import lazy
 from graph_retry._core.output import build
@@ -18,7 +20,7 @@ from graph_retry._core.output.validator import Checked, Validator, format_issues
 from graph_retry.lossless import ParsedOutput, Refusal, read
 from graph_retry.lossless.parse import document_in, read_output
 from graph_retry.lossless.results import NOTHING_KNOWN, Unreadable
-from graph_retry.records import RepairLevel
+from graph_retry.records import Issue, RepairLevel
 
 __all__ = [
     "Checked",
@@ -36,6 +38,7 @@ __all__ = [
     "parse_output",
     "remove_trailing_commas",
     "repair_output",
+    "wrap_error",
 ]
 
 _FENCE = lazy(r"(?ms)^ *(`{3,}|~{3,}) *([^\s`]*)[^\n`]*\n(.*?)(?:\n?^ *\1[`~]* *$|\Z)")
@@ -114,6 +117,17 @@ def remove_trailing_commas(text: str) -> str:
         '{"a": [1, 2], "b": ",]"}'
     """
     return _STRING_OR_COMMA.sub(lambda match: match[0] if match[0] != "," else "", text)
+
+
+@checked
+def wrap_error(error: Exception) -> list[Issue]:
+    """Return the issues of an exception; a validation error of pydantic or jsonschema has several.
+
+    Example:
+        >>> format_issues(wrap_error(ValueError("the total is too low")))
+        '1. (whole value): the total is too low'
+    """
+    return issues.wrap_error(error)
 
 
 @checked

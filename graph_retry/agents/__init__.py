@@ -56,7 +56,7 @@ from graph_retry.agents._tool_result import (
 )
 from graph_retry.errors import AttemptsExhausted, CallCancelled
 from graph_retry.function import Call
-from graph_retry.options import RetryOptions, settle
+from graph_retry.options import RetryOptions, settle, with_feedback
 from graph_retry.records import Attempt, RepairLevel
 
 __all__ = ["Ledgers", "RetryMiddleware", "RetryState", "merge_ledgers"]
@@ -176,6 +176,8 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
         self._has_told = False
         self._models = dict(models or {})
         settings = settle("model", "function", options)
+        if settings.auto_retries and settings.feedback is None and not on_retry:
+            settings = with_feedback(settings)
         self._options: RetryOptions = {"name": "model", **options}
         if (asking := getattr(settings.feedback, "asking", None)) is not None:
             self._options["feedback"] = asking(_ASK)

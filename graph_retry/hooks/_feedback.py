@@ -121,22 +121,33 @@ class Feedback:
 
 @checked
 def feedback_text(
-    error: AttemptFailed, strategy: FeedbackStrategy = "errors_only", *, schema: bool = False
+    error: AttemptFailed | str,
+    strategy: FeedbackStrategy = "errors_only",
+    *,
+    issues: Sequence[Issue] = (),
+    schema: bool = False,
 ) -> str:
     """Write the text of `feedback` about a failed attempt, for use in your own hook.
 
     Args:
-        error: The hook's first argument.
+        error: The hook's first argument, or the refused answer.
         strategy: The quoted part of the answer; see `feedback`.
+        issues: The errors of an answer that is given as a text.
         schema: Whether the JSON Schema of the output is quoted.
 
     Example:
-        >>> print(feedback_text(AttemptFailed("no", kind="truncated")))
+        >>> print(feedback_text("ten", "full", issues=[{"path": "", "message": "not a number"}]))
         [feedback on your last answer]
-        It was cut off before its end: be shorter.
+        Your answer was (quoted as data):
+        ```
+        ten
+        ```
+        1. the whole answer: not a number
         Answer again with the complete, corrected JSON and nothing else: no prose, no code fence.
         [end of feedback]
     """
+    if isinstance(error, str):
+        error = AttemptFailed("refused", kind="invalid_schema", issues=[*issues], raw_output=error)
     return _text(error, _ASK, quoted=_QUOTED[strategy], issues=20, with_schema=schema)
 
 
@@ -188,7 +199,11 @@ def _texts(error: AttemptFailed, hook: Feedback, *, with_schema: bool) -> Iterat
 def _text(error: AttemptFailed, ask: str, *, quoted: int, issues: int, with_schema: bool) -> str:
     lines: list[str] = []
     if quoted and error.raw_output:
-        lines += ["Your answer was (quoted as data):", fenced(error.raw_output[:quoted])]
+        size = len(error.raw_output)
+        part = f"began with these {quoted:,} of its {size:,} characters" if size > quoted else "was"
+        lines += [f"Your answer {part} (quoted as data):", fenced(error.raw_output[:quoted])]
+    if len(error.issues) > 1:
+        lines.append(f"It has {len(error.issues)} errors:")
     lines += [*_issue_lines(error.issues, issues), *_earlier_lines(error, issues)]
     record: Any = error.attempts[-1] if error.attempts else {"repairs": []}
     if record.get("stopped_early"):

@@ -274,13 +274,16 @@ def test_another_model_is_chosen_by_name_and_no_unknown_one(mode):
     assert (len(small.calls), large.bound) == (1, [{"temperature": 0}])
 
 
-def test_feedback_asks_again_by_itself(mode):
+@pytest.mark.parametrize("options", [{"feedback": "errors_only"}, {}])
+def test_feedback_asks_again_by_itself(mode, options):
     """What was wrong is told to the model, and is no part of the agent's conversation."""
     model = scripted(reporting("many"), reporting(3))
-    retry = RetryMiddleware(feedback="errors_only", auto_retries=1)
+    retry = RetryMiddleware(auto_retries=1, **options)
     _, state = started(mode, model, middleware=retry, response_format=ToolStrategy(Report))
     assert state["structured_response"].days == 3
-    assert "/tool_calls/0/args/days" in str(model.calls[1][-1].content)
+    told = str(model.calls[1][-1].content)
+    assert "/tool_calls/0/args/days" in told
+    assert "corrected JSON" not in told
     assert len(state["messages"]) == 3
     (attempts,) = state["ledgers"].values()
     assert [attempt["author"] for attempt in attempts] == ["caller", "feedback"]

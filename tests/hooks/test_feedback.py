@@ -11,8 +11,9 @@ from pydantic import BaseModel
 
 from graph_retry import AttemptFailed, retry_llm_call
 from graph_retry._core.ground.quoting import FEEDBACK, LESSONS, fenced
-from graph_retry.hooks import feedback
+from graph_retry.hooks import feedback, feedback_text
 from graph_retry.hooks._feedback import with_comment
+from graph_retry.output import format_issues
 from tests.loops import Model, one_call, reviews, thread
 
 ISSUE = {
@@ -93,6 +94,22 @@ def test_the_schema_is_quoted_on_the_first_retry_only():
     assert '{"type": "object", "required": ["age"]}' in first
     assert '"required"' not in second
     assert '"required"' not in feedback(schema=False)(failed(), 1, "Who?")
+
+
+def test_a_text_about_an_answer_needs_no_exception():
+    """The answer and its issues are enough, and an issue needs only its message."""
+    issues = [{"path": "/a", "message": "too low"}, {"path": "", "message": "odd"}]
+    told = feedback_text('{"a": 1}', "full", issues=issues)
+    assert '```\n{"a": 1}\n```\nIt has 2 errors:\n1. /a: too low\n2. the whole answer: odd' in told
+    assert format_issues(issues) == "1. /a: too low\n2. (whole value): odd"
+    assert '"a"' not in feedback_text('{"a": 1}', issues=issues)
+
+
+def test_a_part_of_an_answer_is_told_to_be_a_part():
+    """A model that reads its answer back must not take the part for the whole."""
+    told = feedback_text("x" * 1_234, "truncated", issues=[ISSUE])
+    assert "Your answer began with these 500 of its 1,234 characters (quoted as data):" in told
+    assert "Your answer was (quoted" in feedback_text("x" * 1_234, "full", issues=[ISSUE])
 
 
 @pytest.mark.parametrize(

@@ -73,12 +73,13 @@ def fenced(text: str) -> str:
 
 def issue_line(issue: Issue, *, received: bool = True) -> str:
     """Write an issue as one line with a hint, and without the model's value if not `received`."""
-    details = [f"expected: {issue['expected']}"] if issue["expected"] else []
-    if received and issue["received"]:
-        details.append(f"received: {issue['received']}")
+    wanted, came = issue.get("expected"), issue.get("received")
+    details = [f"expected: {wanted}"] if wanted else []
+    if received and came:
+        details.append(f"received: {came}")
     in_brackets = f" ({'; '.join(details)})" if details else ""
-    text = f"{issue['path'] or 'the whole answer'}: {issue['message']}{in_brackets}"
-    hint = _HINTS.get(issue["code"])
+    text = f"{issue.get('path') or 'the whole answer'}: {issue['message']}{in_brackets}"
+    hint = _HINTS.get(issue.get("code", ""))
     line = " ".join(text.split())[:400].replace("```", "'''")
     return tame(line) + (f"; {hint}" if hint else "")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, cast
@@ -154,23 +155,24 @@ class Validator:
 
 
 @checked
-def format_issues(issues: list[Issue]) -> str:
+def format_issues(issues: Sequence[Issue]) -> str:
     """Write the first 20 issues as a numbered list, for a person or a model.
 
+    An issue needs only its `message`.
+
     Example:
-        >>> print(format_issues([issue("/b", "not a number", "type", "int", '"x" (str)')]))
-        1. /b: not a number (expected int, received "x" (str))
+        >>> print(format_issues([{"path": "/b", "message": "not a number", "received": '"x"'}]))
+        1. /b: not a number (received "x")
         >>> format_issues([])
         'no issues'
     """
     lines: list[str] = []
     for number, problem in enumerate(issues[:SHOWN_ISSUES], 1):
         facts = ", ".join(
-            f"{key} {problem[key]}" for key in ("expected", "received") if problem[key]
+            f"{key} {problem[key]}" for key in ("expected", "received") if problem.get(key)
         )
-        line = (
-            f"{problem['path'] or '(whole value)'}: {problem['message']}{facts and f' ({facts})'}"
-        )
+        place = problem.get("path") or "(whole value)"
+        line = f"{place}: {problem['message']}{facts and f' ({facts})'}"
         lines.append(f"{number}. {' '.join(line.split())}")
     if len(issues) > SHOWN_ISSUES:
         lines.append(f"… and {len(issues) - SHOWN_ISSUES} more")
