@@ -6,6 +6,7 @@ of an `output=`. `SchemaOfParams` and `heuristic` are values for `output=`, and 
 an exception.
 """
 
+import json
 import re
 from collections.abc import Callable
 from typing import Any
@@ -13,9 +14,10 @@ from typing import Any
 from graph_retry._core.ground import issues
 from graph_retry._core.ground.functions.arguments import checked
 from graph_retry._core.ground.on_demand import lazy
+from graph_retry._core.ground.quoting import fenced
 from graph_retry._core.output import build
 from graph_retry._core.output.build import SchemaOfParams, heuristic
-from graph_retry._core.output.formats.format import Format, describe_format
+from graph_retry._core.output.formats.format import Format, FormatName, format_named
 from graph_retry._core.output.validator import Checked, Validator, format_issues
 from graph_retry.lossless import ParsedOutput, Refusal, read
 from graph_retry.lossless.parse import document_in, read_output
@@ -117,6 +119,31 @@ def remove_trailing_commas(text: str) -> str:
         '{"a": [1, 2], "b": ",]"}'
     """
     return _STRING_OR_COMMA.sub(lambda match: match[0] if match[0] != "," else "", text)
+
+
+@checked
+def describe_format(given: FormatName | Format = "json", output: Any = None) -> str:
+    """Return a text for a prompt that tells a model how to write its answer.
+
+    Args:
+        given: The value of the option `format`.
+        output: The value of `output=`. The text then has its JSON Schema, if it has one.
+
+    Example:
+        >>> print(describe_format("yaml", dict[str, int]))
+        Write one YAML document and nothing else: no prose, no anchors, no tags.
+        It must fit this JSON Schema:
+        ```
+        {"additionalProperties": {"type": "integer"}, "type": "object"}
+        ```
+    """
+    known = format_named(given)
+    plain = "Write JSON and nothing else: no prose, no code fence."
+    lines = [plain if known is None else known.describe()]
+    schema = None if output is None else build.build_validator(output).schema
+    if schema is not None:
+        lines += ["It must fit this JSON Schema:", fenced(json.dumps(schema))]
+    return "\n".join(lines)
 
 
 @checked

@@ -134,3 +134,17 @@ def test_a_broken_page_is_noticed(page, error):
     """Wrong code, a wrong printed line and a block hidden from the runner all fail."""
     with pytest.raises(error):
         run_page(page, "page.md", {})
+
+
+def test_ports_are_at_most_as_long_as_the_originals():
+    """The page of the sources counts each port truly: code, without blank lines and comments."""
+    text = (ROOT / "docs/howto/sources.md").read_text()
+    counts = [
+        (int(said[1]), int(said[2]), text.count("\n", 0, said.end()) + 2)
+        for said in re.finditer(r"\((\d+) lines there, (\d+) here\):\n", text)
+    ]
+    blocks = {block.line: block.code.splitlines() for block in python_blocks(text)}
+    for there, here, line in counts:
+        lines = [each.strip() for each in blocks[line]]
+        assert here == len([each for each in lines if each and each[0] != "#"]) <= there
+    assert len(counts) == 11

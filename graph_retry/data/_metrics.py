@@ -50,6 +50,12 @@ class Summary(TypedDict):
     mean_attempts: float | None
     """`attempts` divided by `calls`."""
 
+    retried: float | None
+    """The share of calls that needed more than one attempt. Above 0.3, improve the prompt."""
+
+    retries_per_success: float | None
+    """The mean number of further attempts of the succeeded calls."""
+
     requests: int
     """The number of requests; with `transient` retries an attempt makes several."""
 
@@ -57,7 +63,10 @@ class Summary(TypedDict):
     """Succeeded calls by the number of their last attempt."""
 
     latency_s: dict[str, float | None]
-    """Quantiles of the attempts' durations, in seconds."""
+    """The mean and the quantiles of the attempts' durations, in seconds."""
+
+    total_s: float
+    """The sum of the attempts' durations, in seconds. Waiting for a person is no part of it."""
 
     tokens: dict[str, int | None]
     """Sums of the reported tokens; a missing total is the sum of its parts."""
@@ -112,9 +121,15 @@ def summarize(attempts: Attempts) -> Summary:
         "success_rate": len(succeeded) / calls if calls else None,
         "attempts": len(flat),
         "mean_attempts": len(flat) / calls if calls else None,
+        "retried": sum(attempt["number"] == 2 for attempt in flat) / calls if calls else None,
+        "retries_per_success": sum(succeeded) / len(succeeded) - 1 if succeeded else None,
         "requests": sum(attempt["tries"] for attempt in flat),
         "success_by_attempt": Counter(succeeded),
-        "latency_s": {f"p{q}": _quantile(seconds, q) for q in (50, 90, 99, 100)},
+        "latency_s": {
+            "mean": sum(seconds) / len(seconds) if seconds else None,
+            **{f"p{q}": _quantile(seconds, q) for q in (50, 90, 99, 100)},
+        },
+        "total_s": sum(seconds),
         "tokens": {name: known_sum(counts[name] for counts in tokens) for name in _TOKENS},
         "attempts_without_tokens": sum(counts["total_tokens"] is None for counts in tokens),
         "repairs": Counter(repair["kind"] for attempt in flat for repair in attempt["repairs"]),

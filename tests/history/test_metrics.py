@@ -26,6 +26,7 @@ def test_nothing_known_is_none_and_not_zero():
     """Without calls there are no rates; without reports there are no token counts."""
     empty = summarize([])
     assert (empty["calls"], empty["success_rate"], empty["mean_attempts"]) == (0, None, None)
+    assert (empty["retried"], empty["retries_per_success"], empty["total_s"]) == (None, None, 0)
     assert set(empty["latency_s"].values()) == {None}
     unknown = summarize([record()])
     assert set(unknown["tokens"].values()) == {None}
@@ -78,9 +79,12 @@ def test_several_ledgers_are_summed_up():
         "success_rate": 2 / 3,
         "attempts": 4,
         "mean_attempts": 4 / 3,
+        "retried": 1 / 3,
+        "retries_per_success": 0.5,
         "requests": 6,
         "success_by_attempt": {1: 1, 2: 1},
-        "latency_s": {"p50": 2.0, "p90": 4.0, "p99": 4.0, "p100": 4.0},
+        "latency_s": {"mean": 2.5, "p50": 2.0, "p90": 4.0, "p99": 4.0, "p100": 4.0},
+        "total_s": 10.0,
         "tokens": {"input_tokens": 12, "output_tokens": 8, "total_tokens": 20},
         "attempts_without_tokens": 2,
         "repairs": {"comma": 2, "fence": 1},

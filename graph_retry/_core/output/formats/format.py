@@ -7,7 +7,6 @@ from typing import Any, Literal, Protocol, cast, runtime_checkable
 
 from langgraph.errors import GraphBubbleUp
 
-from graph_retry._core.ground.functions.arguments import checked
 from graph_retry._core.ground.functions.kinds import misfit
 from graph_retry._core.ground.issues import describe, json_problem
 from graph_retry._core.ground.json import as_floats, spelled_json
@@ -65,22 +64,6 @@ def format_named(given: FormatName | Format | None) -> Format | None:
         return given
     module, _, name = _FILES.get(given, "").partition(":")
     return getattr(import_module(f"{__package__}.{module}"), name)() if module else None
-
-
-@checked
-def describe_format(given: FormatName | Format) -> str:
-    """Return a sentence for a prompt that tells a model how to write its answer.
-
-    Example:
-        >>> describe_format("yaml")
-        'Write one YAML document and nothing else: no prose, no anchors, no tags.'
-    """
-    known = format_named(given)
-    return (
-        "Write JSON and nothing else: no prose, no code fence."
-        if known is None
-        else known.describe()
-    )
 
 
 class FormatMistakeError(TypeError):
