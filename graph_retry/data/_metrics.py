@@ -63,7 +63,10 @@ class Summary(TypedDict):
     """Succeeded calls by the number of their last attempt."""
 
     latency_s: dict[str, float | None]
-    """The mean and the quantiles of the attempts' durations, in seconds."""
+    """Quantiles of the attempts' durations, in seconds."""
+
+    mean_latency_s: float | None
+    """The mean of the attempts' durations, in seconds."""
 
     total_s: float
     """The sum of the attempts' durations, in seconds. Waiting for a person is no part of it."""
@@ -125,10 +128,8 @@ def summarize(attempts: Attempts) -> Summary:
         "retries_per_success": sum(succeeded) / len(succeeded) - 1 if succeeded else None,
         "requests": sum(attempt["tries"] for attempt in flat),
         "success_by_attempt": Counter(succeeded),
-        "latency_s": {
-            "mean": sum(seconds) / len(seconds) if seconds else None,
-            **{f"p{q}": _quantile(seconds, q) for q in (50, 90, 99, 100)},
-        },
+        "latency_s": {f"p{q}": _quantile(seconds, q) for q in (50, 90, 99, 100)},
+        "mean_latency_s": sum(seconds) / len(seconds) if seconds else None,
         "total_s": sum(seconds),
         "tokens": {name: known_sum(counts[name] for counts in tokens) for name in _TOKENS},
         "attempts_without_tokens": sum(counts["total_tokens"] is None for counts in tokens),
