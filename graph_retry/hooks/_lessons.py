@@ -7,13 +7,15 @@ because other steps may make it as well.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, NotRequired
 
 from typing_extensions import TypedDict
 
 from graph_retry._core.ground.functions.arguments import Count, checked
+from graph_retry._core.ground.issues import cut
 from graph_retry._core.ground.json import digest
 from graph_retry._core.ground.quoting import LESSONS, framed, issue_line, tame
 from graph_retry.hooks._prompt import Prompt, after_system, turns
@@ -24,6 +26,9 @@ _WINDOW = 10
 
 _LENGTH = 400
 """Maximum characters of one lesson."""
+
+_SAID = 200
+"""Maximum characters of an answer that a lesson keeps."""
 
 _KINDS = ("invalid_syntax", "invalid_schema")
 
@@ -42,6 +47,12 @@ class Lesson(TypedDict):
 
     at: str
     """The attempt's start, in ISO 8601."""
+
+    attempt: NotRequired[int]
+    """The attempt's number. Lessons of older versions have none."""
+
+    said: NotRequired[str]
+    """The beginning of the model's answer, for people. It is never put into a prompt."""
 
 
 @checked
@@ -72,9 +83,10 @@ class Lessons:
         lessons = [lesson for lesson in window if lesson["text"]][-self.told :]
         if not lessons:
             return None
+        often = Counter(lesson["step"] for lesson in lessons)
         right = {lesson["step"]: lesson["at"] for lesson in window if lesson["text"] is None}
         lines = [
-            tame(f"- {lesson['step']}: {lesson['text']}"[:_LENGTH])
+            tame(f"- {_named(lesson, often)}: {lesson['text']}"[:_LENGTH])
             + (" (mended since)" if lesson["at"] < right.get(lesson["step"], "") else "")
             for lesson in lessons
         ]
@@ -82,6 +94,14 @@ class Lessons:
         steps = ", ".join(sorted({lesson["step"] for lesson in window if lesson["text"]}))
         prompt = Prompt(params, self.field, owner="Lessons")
         return placed(prompt, "lessons", block), f"what went wrong before in {steps}"
+
+
+def _named(lesson: Lesson, often: Counter[str]) -> str:
+    """Return the step of a lesson; in a loop, also what tells its runs apart."""
+    if often[lesson["step"]] < 2:
+        return lesson["step"]
+    number = f"attempt {lesson['attempt']}, " if "attempt" in lesson else ""
+    return f"{lesson['step']} ({number}{lesson['at'][11:19]})"
 
 
 def placed(prompt: Prompt, by: str, block: str) -> Prompt:
@@ -147,5 +167,9 @@ def lessons_of(step: str, attempts: Sequence[Attempt]) -> list[Lesson]:
         if failure is None or failure["kind"] in _KINDS:
             at = attempt["started_at"]
             lesson_id = digest(attempt["idempotency_key"], at)
-            lessons.append(Lesson(id=lesson_id, step=step, text=text, at=at))
+            lesson = Lesson(id=lesson_id, step=step, text=text, at=at, attempt=attempt["number"])
+            said = (attempt["raw"] or {}).get("text")
+            if text is not None and isinstance(said, str):
+                lesson["said"] = cut(said, _SAID)
+            lessons.append(lesson)
     return lessons

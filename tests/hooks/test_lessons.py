@@ -232,3 +232,27 @@ def test_a_window_is_small_and_knows_what_was_put_right(lessons):
     assert len(set(right)) == len(right)
     newest = max((each["at"] for each in lessons if each["text"] is not None), default=None)
     assert newest is None or wrong[-1]["at"] == newest
+
+
+def test_an_entry_holds_the_attempt_and_what_the_model_said():
+    """A person who reads the window needs no ledger; the answer never reaches a prompt."""
+    with pytest.raises(AttemptsExhausted) as caught:
+        retry_llm_call(lambda prompt: "secretly ten", "How many?", output=int, review=False)
+    (entry,) = lessons_of("count", caught.value.attempts)
+    assert (entry["step"], entry["attempt"], entry["said"]) == ("count", 1, "secretly ten")
+    told = Lessons().add_to("And now?", [entry])
+    assert told is not None
+    assert "secretly" not in told[0]
+
+
+def test_the_runs_of_a_step_in_a_loop_are_told_apart():
+    """Several lessons of one step have the attempt and the time; a single one needs neither."""
+    window = [{**lesson(number, "act"), "attempt": 1} for number in (1, 2)]
+    told = Lessons().add_to("Go.", [*window, lesson(3, "see"), lesson(4, "see")][1:])
+    assert told is not None
+    assert "- act: /age" in told[0]
+    assert "- see (00:00:03): /age" in told[0]
+    told = Lessons().add_to("Go.", window)
+    assert told is not None
+    assert "- act (attempt 1, 00:00:01): /age" in told[0]
+    assert "- act (attempt 1, 00:00:02): /age" in told[0]
