@@ -30,7 +30,7 @@ from graph_retry._core.ground.functions.signatures import OnRetry
 from graph_retry._core.output.build import build_validator
 from graph_retry._core.params.codec import ParamsCodec
 from graph_retry._core.params.fields import fields_of, with_fields
-from graph_retry._core.params.made_types import fits_json, part_of, plain_type, typed_dict, types_in
+from graph_retry._core.params.made_types import part_of, plain_type, type_for, typed_dict, types_in
 from graph_retry.function import Call
 from graph_retry.options import RetryOptions, settle
 from graph_retry.output import parse_output
@@ -255,14 +255,15 @@ class _Kind:
             return given, ParamsCodec[Any].for_value(given)
         wanted = self.params if self.params is not None else self.types or values
         names = [key for key in wanted if key in values]
+        kinds = {key: type_for(values[key], self.types.get(key, Any)) for key in names}
         if self.params is None:
-            names = [key for key in names if fits_json(values[key])]
+            names = [key for key in names if kinds[key] is not None]
         shown: dict[str, Any] = {key: values[key] for key in names}
         if isinstance(given, BaseModel):
             part = part_of(self.name, type(given), tuple(names))
             return part.model_construct(**shown), ParamsCodec[Any](part)
-        kinds = tuple((key, self.types.get(key, Any)) for key in names)
-        return shown, ParamsCodec[Any](typed_dict(self.name, kinds))
+        known = tuple((key, kinds[key] or Any) for key in names)
+        return shown, ParamsCodec[Any](typed_dict(self.name, known))
 
     def _update_type(self) -> Any:
         read = {key: Annotated[kind, BeforeValidator(_read)] for key, kind in self.output.items()}

@@ -237,3 +237,26 @@ def test_the_timeout_of_a_node_ends_an_attempt():
 
     assert asyncio.run(main())["out"] == "ok"
     assert seen == ["x", "JSON"]
+
+
+def test_a_dict_where_the_state_declares_a_model_stays_a_dict(mode):
+    """A graph does not check its state, so the node sees what it would see without a review."""
+
+    class Typed(TypedDict, total=False):
+        person: Person
+
+    seen = []
+
+    def ask(state):
+        seen.append(state["person"])
+        if len(seen) < 2:
+            raise ValueError
+        return {}
+
+    builder = StateGraph(Typed).add_node("ask", mode.colour(ask)).add_edge(START, "ask")
+    graph = review_nodes(builder).compile(checkpointer=InMemorySaver())
+    mode.invoke(graph, {"person": {"name": "Ada"}}, thread())
+
+    mode.call(graph_retry, "resume", graph, thread(), edit(person={"name": "Bo"}))
+
+    assert seen == [{"name": "Ada"}, {"name": "Bo"}]

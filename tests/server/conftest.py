@@ -38,6 +38,7 @@ GRAPHS = (
     "tenants",
     "expiring_tenants",
     "agent",
+    "reviewed",
 )
 
 

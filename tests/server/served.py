@@ -26,6 +26,7 @@ from graph_retry import (
     respond,
     retry_llm_call,
 )
+from graph_retry.nodes import review_nodes
 from tests.agents.journey import traveller
 from tests.review.questions import Params, Person
 
@@ -300,3 +301,13 @@ fan = (
 )
 
 agent = traveller(log_call)
+
+
+def count_in_node(state: State) -> dict[str, Any]:
+    """Count in a plain node, whose failures LangGraph would end the run with."""
+    return {"output": json.loads(count_model(P.model_validate(state["params"])))}
+
+
+reviewed = review_nodes(
+    StateGraph(State).add_node("count", count_in_node).add_edge(START, "count"), ["params"]
+).compile()

@@ -18,13 +18,19 @@ def types_in(*schemas: Any) -> dict[str, Any]:
     return {k: t for each in given for k, t in get_type_hints(each, include_extras=True).items()}
 
 
-def fits_json(value: Any) -> bool:
-    """Return whether a value can be a param. By default, the others are left out."""
-    try:
-        ParamsCodec[Any](dict).encode({"value": value})
-    except (TypeError, ValueError):
-        return False
-    return True
+def type_for(value: Any, declared: Any) -> Any:
+    """Return the type by which a value can be a param; None if JSON cannot hold the value.
+
+    It is the declared type if the value is of it. A graph does not check its state: where a model
+    is declared, a dict may stand.
+    """
+    for kind in (declared, Any):
+        try:
+            ParamsCodec[Any](typed_dict("params", (("value", kind),))).encode({"value": value})
+        except (TypeError, ValueError):
+            continue
+        return kind
+    return None
 
 
 def plain_type(annotation: Any) -> Any:
