@@ -63,6 +63,11 @@ def read(
         raise TypeError(f"`text`: give a string, not {type(text).__name__}.")
     if level not in get_args(RepairLevel):
         raise ValueError(f"`level`: give one of {', '.join(get_args(RepairLevel))}; not {level!r}.")
+    for name, given in (("complete", complete), ("wants_list", wants_list)):
+        if not (given is None or isinstance(given, bool)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"`{name}`: give True, False or None, not {type(given).__name__}.")
+    if not (fits is None or callable(fits)):
+        raise TypeError(f"`fits`: give a function of a value, not {type(fits).__name__}.")
     return read_output(text, level, Wanted(complete, wants_list, fits))
 
 

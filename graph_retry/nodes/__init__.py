@@ -25,7 +25,7 @@ from langgraph.pregel import Pregel
 from langgraph.types import RetryPolicy
 from pydantic import BaseModel, BeforeValidator, TypeAdapter
 
-from graph_retry._core.ground.functions.arguments import WrongArgumentError
+from graph_retry._core.ground.functions.arguments import WrongArgumentError, checked
 from graph_retry._core.ground.functions.signatures import OnRetry
 from graph_retry._core.output.build import build_validator
 from graph_retry._core.params.codec import ParamsCodec
@@ -56,6 +56,7 @@ class NodeOptions(RetryOptions, total=False):
     output: Mapping[str, Any] | None
 
 
+@checked
 def reviewed(
     node: NodeT,
     params: Sequence[str] | None = None,
@@ -95,6 +96,7 @@ def reviewed(
     return cast("NodeT", _Reviewed(cast("Any", spec.runnable), kind, node))
 
 
+@checked
 def review_nodes(
     builder: BuilderT,
     params: Sequence[str] | None = None,

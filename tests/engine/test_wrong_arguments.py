@@ -11,6 +11,7 @@ from typing import Any, NotRequired, get_args, get_origin
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint
+from langgraph.graph import StateGraph
 
 import graph_retry
 from graph_retry._core.ground.functions.arguments import hints_of
@@ -103,6 +104,9 @@ GIVEN = {
     "params_type": str,
     "attempts": [],
     "step": "x",
+    "text": "{}",
+    "node": len,
+    "builder": StateGraph(dict).add_node("ask", len),
 }
 """Right values of arguments that have no default, where a function checks its arguments itself."""
 

@@ -190,7 +190,7 @@ def test_a_reviewed_node_that_makes_calls_is_refused(mode):
         (lambda b: review_nodes(b.compile(), ["prompt"]), "compiled graph"),
         (lambda b: review_nodes(b, nodes=["aks"]), "`nodes` names `aks`"),
         (lambda b: review_nodes(b, ["promt"]), "`params` names `promt`"),
-        (lambda b: review_nodes(b, "prompt"), "a list of keys"),
+        (lambda b: review_nodes(b, "prompt"), "a list of texts"),
         (lambda b: review_nodes(b, nodes={"ask": {"params": ["promt"]}}), "`promt`"),
         (lambda b: review_nodes(b, key="x"), "`key`"),
         (lambda b: review_nodes(b, max_attempts=0), "`max_attempts`"),
