@@ -82,6 +82,7 @@ class _OtherOptions(TypedDict, total=False):
     labels: Mapping[str, str]
     on_cancel: Literal["raise", "end"]
     locked: Sequence[str]
+    not_secret: Sequence[str]
     keys: StateKeys
 
 
@@ -151,6 +152,8 @@ class RetryOptions(_OtherOptions, total=False):
         call with that status.
     locked: Fields of the params that no reviewer may edit (default none). Hooks and feedback may
         still change them.
+    not_secret: Fields of the params that hold no credential although their name or value looks like
+        one (default none). Each is a name, or a path such as `/headers/cookie`.
     keys: Other names for the state keys of `StateKeys` (node form only).
     allowed_decisions: Decisions that a reviewer may take (default all but `accept`, `defer` and
         `assign`). `accept` takes an output that could be read but is not valid, and the call ends
@@ -190,6 +193,7 @@ class Settings:
     on_cancel: Literal["raise", "end"] = "end"
     allowed_decisions: tuple[DecisionType, ...] = BY_DEFAULT
     locked: tuple[str, ...] = ()
+    not_secret: tuple[str, ...] = ()
     keys: dict[str, str] = field(default_factory=lambda: dict(DEFAULT_KEYS))
 
 
@@ -342,6 +346,7 @@ _FORMS: dict[str, Callable[[Any], Any]] = {
     "labels": _labels,
     "allowed_decisions": tuple,
     "locked": tuple,
+    "not_secret": tuple,
     "keys": _keys,
 }
 """How an option that may be given in several forms is brought into the one of `Settings`."""

@@ -87,6 +87,7 @@ class Args(ParamsCodec[dict[str, Any]]):
     """The arguments of a tool call as params. They have no place for a message to the model."""
 
     why_no_comment = "a tool reads only its arguments"
+    of_model = True
 
     def __init__(self) -> None:
         """Make the codec of a tool without a known schema."""

@@ -86,7 +86,7 @@ def without_keys(text: str) -> str:
 
     Example:
         >>> without_keys("401 for https://ada:secret@host/v1?key=AIzaSyA-Ab3dEf6hIj9kLm2nOp5qRs")
-        '401 for https://ada:[key]@host/v1?key=AIzaSyA-Ab3d[key]'
+        '401 for https://ada:[key]@host/v1?key=AIzaSyA-[key]'
     """
     return _RUN.sub(_masked_run, without_named_keys(text))
 

@@ -83,6 +83,9 @@ class ParamsCodec(Generic[ParamsT]):
         {'limit': 9, 'ids': {7}}
     """
 
+    of_model: bool = False
+    """Whether a model chose the params, as the arguments of a tool."""
+
     why_no_comment: str | None = None
     """The reason why these params never hold a comment to the model; None if they may."""
 

@@ -13,7 +13,12 @@ from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 
-from graph_retry._core.ground.credentials import looks_random, says_secret, without_named_keys
+from graph_retry._core.ground.credentials import (
+    is_known,
+    looks_random,
+    says_secret,
+    without_named_keys,
+)
 from graph_retry._core.ground.functions.calling import refuse_async
 from graph_retry._core.ground.json import is_array, is_object, pointer
 from graph_retry._core.ground.on_demand import lazy
@@ -51,10 +56,11 @@ def check_first(given: StepInput, params: Encoded) -> None:
     Raises:
         AsyncUnderSyncError: If the run is sync, and a function that it may call is async.
         InterventionRequired: If the call cannot end without a person, and nobody can be asked.
-        ValueError: If a hook needs a field that the params lack, or `locked` names one.
+        ValueError: If a hook needs a field that the params lack, `locked` names one, or a field
+            holds a credential.
     """
     plan, run = given.plan, given.run
-    _warn_of_credentials(plan, params.view)
+    _check_credentials(plan, params.view)
     _check_functions(plan, params)
     if plan.settings.review and run.saver is None:
         _check_checkpointer(plan.settings, in_a_graph=run.caller is not None)
@@ -141,33 +147,50 @@ def _warn_of_lost_output(settings: Settings, caller: RunnableConfig) -> None:
         )
 
 
-def _warn_of_credentials(plan: Plan[Any], params: Mapping[str, Any]) -> None:
-    """Warn of each field that looks like a credential, because params are saved and shown.
+def _check_credentials(plan: Plan[Any], params: Mapping[str, Any]) -> None:
+    """Refuse fields that hold a credential, because params are saved and shown.
 
-    The warning names the field by its path. A key in the path is redacted, unless the params type
-    declares the key.
+    A credential is known by the name of its field, or by its beginning. A text that only looks like
+    a credential, or that is inside a list (such as messages), makes a warning. So do the arguments
+    of a tool, because the model chose them. Messages name a field by its path. A key in the path is
+    redacted, unless the params type declares the key.
+
+    Raises:
+        ValueError: If a field holds a credential, and `not_secret` does not name it.
     """
-    name = plan.settings.name
-    for path in _suspects(params):
+    name, settings = plan.settings.name, plan.settings
+    for path, is_certain in _suspects(params):
+        shown = redacted_path(path, settings.redact, plan.codec.names)
+        if {path, path.rpartition("/")[2], path[1:]}.intersection(settings.not_secret):
+            continue
+        if is_certain and not plan.codec.of_model:
+            raise ValueError(
+                f"the param {shown!r} of `{name}` holds a credential: params are saved with the "
+                "thread and shown to reviewers. Capture it in the function, e.g. in the client "
+                f"that the function calls, or pass `not_secret=[{shown!r}]` if it is none."
+            )
         _warn(
             _PARAMS_LOG,
             "the param %r of `%s` looks like a credential: params are saved with the thread "
             "and shown to reviewers, so capture it in the function instead",
-            redacted_path(path, plan.settings.redact, plan.codec.names),
+            shown,
             name,
         )
 
 
-def _suspects(params: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the path of each text whose field name or content looks like a credential."""
+def _suspects(params: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
+    """Yield the path of each text that may be a credential, and whether it certainly is one."""
     left = _LOOKED_AT_IN_ALL
     for path, text in _texts(params, ()):
         named = next((part for part in reversed(path) if isinstance(part, str)), "")
         beginning = text[: min(_LOOKED_AT, left)]
         left -= len(beginning)
+        is_named, begins_like_one = says_secret(named), is_known(beginning)
         is_key = looks_random(beginning) and not _ID.fullmatch(named)
-        if text and (is_key or says_secret(named) or without_named_keys(beginning) != beginning):
-            yield pointer(path)
+        is_key |= begins_like_one or without_named_keys(beginning) != beginning
+        if text and (is_named or is_key):
+            is_field = all(isinstance(part, str) for part in path)
+            yield pointer(path), is_field and (is_named or (begins_like_one and " " not in text))
 
 
 def _texts(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], str]]:
