@@ -16,7 +16,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.types import Command
 
 from graph_retry import AnswerRefused, CallCancelled, StaleDecision, edit
-from graph_retry._core.review.decisions import Accepted
+from graph_retry._core.review.effects import Accepted
 from graph_retry._core.review.review import MAX_PROBLEM, Refused
 from tests.hostile.fuzzed import Grumpy, any_answers, fuzzed, json_answers, looped, nested
 from tests.loops import Model, answer, one_call, refused, reviews, thread

@@ -11,7 +11,8 @@ from pydantic import BaseModel, Field
 from graph_retry._core.ground.functions.awaiting import run_sync
 from graph_retry._core.params.codec import ParamsCodec
 from graph_retry._core.review import judge as judging
-from graph_retry._core.review.decisions import BY_DEFAULT, Accepted
+from graph_retry._core.review.decisions import BY_DEFAULT
+from graph_retry._core.review.effects import Accepted
 from graph_retry._core.review.review import Question, Refused
 from graph_retry.output import build_validator
 

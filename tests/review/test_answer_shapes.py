@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from graph_retry import approve, edit, reject, respond
-from graph_retry._core.review.decisions import Accepted
+from graph_retry._core.review.effects import Accepted
 from graph_retry._core.review.review import Refused
 from tests.review.questions import TITLE, Person, Style, judge, question
 

@@ -11,7 +11,8 @@ from typing_extensions import TypedDict
 
 from graph_retry._core.output.validator import Checked
 from graph_retry._core.params.codec import ParamsCodec
-from graph_retry._core.review.decisions import Accepted, offered
+from graph_retry._core.review.decisions import offered
+from graph_retry._core.review.effects import Accepted
 from graph_retry._core.review.review import Question, Refused
 from tests.review.questions import TITLE, Params, Style, judge, question
 

@@ -16,7 +16,7 @@ from graph_retry import (
     resume,
     retry_llm_call,
 )
-from graph_retry._core.review.decisions import Accepted
+from graph_retry._core.review.effects import Accepted
 from graph_retry._core.review.review import Refused
 from tests.review.questions import TITLE, judge, question
 

@@ -6,7 +6,7 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from pydantic import BaseModel
 
-from graph_retry._core.review.decisions import Accepted
+from graph_retry._core.review.effects import Accepted
 from tests.review.questions import judge, question
 from tests.review.test_edits import edited, problem_of
 

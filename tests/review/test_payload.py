@@ -15,7 +15,8 @@ from graph_retry._core.params.codec import ParamsCodec
 from graph_retry._core.params.patch import Encoded, readable_diff
 from graph_retry._core.review.clients.description import MAX_DESCRIPTION
 from graph_retry._core.review.clients.payload import build_payload
-from graph_retry._core.review.decisions import DECISION_TYPES, Accepted
+from graph_retry._core.review.decisions import DECISION_TYPES
+from graph_retry._core.review.effects import Accepted
 from graph_retry._core.review.review import IN_JSON, SHOWN, Question, Refused, Shown, parts_of
 from graph_retry.answering import PendingReview
 from graph_retry.desk.cli.screen import Screen

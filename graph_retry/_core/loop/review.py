@@ -26,7 +26,8 @@ from graph_retry._core.loop.run.step import StepInput
 from graph_retry._core.params.additions import seal
 from graph_retry._core.review.answers import reject
 from graph_retry._core.review.deadline import is_expired, now
-from graph_retry._core.review.decisions import ROWS, Accepted, CallAgain, Effect, End, Wait
+from graph_retry._core.review.decisions import ROWS
+from graph_retry._core.review.effects import Accepted, CallAgain, Effect, End, Wait
 from graph_retry._core.review.judge import judge
 from graph_retry._core.review.review import Decision, Question, Refused
 from graph_retry._core.state.going_back import RewindRefused, is_reopened

@@ -1,89 +1,38 @@
 """The table of decisions, with one row for each decision.
 
-The schema of answers, the forms, the text of a question, the console and the loop read these rows.
-To add a decision, add a row here, its constructor, and a function that returns its effect.
+The schema of answers, the forms, the text of a question, the page, the console, the loop, ledgers
+and data sets read these rows. To add a decision, add a row here, its effect in `effects.py` (or one
+that is there), its constructor in `answers.py`, and its word in `DecisionType`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, cast
 
-from graph_retry._core.ground.issues import literal
-from graph_retry._core.ground.json import is_object, is_whole
-from graph_retry._core.review.answers import (
-    accept,
-    approve,
-    assign,
-    comment,
-    defer,
-    edit,
-    reject,
-    respond,
+from graph_retry._core.review.effects import (
+    Accepted,
+    approves,
+    assigned,
+    call_again,
+    choices,
+    commented,
+    deferred,
+    fields_of_output,
+    output_missing,
+    overruled,
+    rejected,
+    responded,
+    words_of_output,
 )
-from graph_retry._core.review.deadline import is_expired, utc
-from graph_retry._core.review.edits import changed_output, changes_of, checked_output, edited
 from graph_retry._core.review.review import (
-    Decision,
     DecisionType,
     Question,
     Reading,
-    Refused,
     Review,
 )
-from graph_retry.records import Addition
-
-_MAX_NAME = 200
-
-
-class CallAgain(NamedTuple):
-    """A decision's effect: another call, with these params.
-
-    `added` are the parts that were added to the params. `unchanged_edit` marks an edit that changed
-    nothing, which counts as an approval.
-    """
-
-    params: dict[str, Any]
-    types: dict[str, str]
-    added: Sequence[Addition] = ()
-    unchanged_edit: bool = False
-
-
-class End(NamedTuple):
-    """A decision's effect: the call ends with `output`, or with the shown output if it is None."""
-
-    status: Literal["succeeded", "overruled", "cancelled"]
-    output: dict[str, Any] | None = None
-    without_output: bool = False
-
-
-class Wait(NamedTuple):
-    """A decision's effect: the review stays open, and these fields of its record change."""
-
-    fields: dict[str, Any]
-
-
-Effect = CallAgain | End | Wait
-"""The effect of a decision. Every accepted decision has one."""
-
-
-class Accepted(NamedTuple):
-    """A decision that passed all checks, and its effect."""
-
-    decision: Decision
-    effect: Effect
-
-    @property
-    def params(self) -> dict[str, Any] | None:
-        """The params of the next attempt, or None if the decision causes none."""
-        return self.effect.params if isinstance(self.effect, CallAgain) else None
-
-    @property
-    def types(self) -> dict[str, str]:
-        """The types map of `params`, with which state restores Python values from JSON."""
-        return self.effect.types if isinstance(self.effect, CallAgain) else {}
 
 
 class Part(NamedTuple):
@@ -111,7 +60,8 @@ class Row:
     `decide` checks the decision and returns its effect. `does` describes the effect to a person.
     `example` is the decision's JSON, with `...` for values from the question. `typed` lists the
     inputs that may follow its word in the console. `sent` describes how a client without JSON sends
-    it.
+    it. `place` is its place on the page. `done` tells on the page what came of it, if it causes no
+    call. `how` is its word in data sets; an empty one leaves it out of them.
     """
 
     words: tuple[str, ...] = ()
@@ -128,6 +78,9 @@ class Row:
     example: Mapping[str, Any] = field(default_factory=dict[str, Any])
     typed: tuple[str, ...] = ("",)
     sent: Mapping[str, str] = field(default_factory=dict[str, str])
+    place: int
+    done: tuple[str, str] | None
+    how: str
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -135,114 +88,17 @@ class Row:
         return tuple(filter(None, (self.data, *self.parts, "message")))
 
 
-async def _call_again(given: Reading, question: Question) -> Accepted:
-    """Approve or edit. In the review of a valid output, `retry` makes an edit without data."""
-    decision = given.decision
-    kind, choice = decision["type"], decision.get("choice")
-    question = question if choice is None else _with_choice(question, choice)
-    changes = changes_of(given, question)
-    if kind == "approve" and changes:
-        raise Refused(
-            'To approve is to take the params as shown, but the answer changes some: send {"type": '
-            '"edit", "params": {…}} to change them.'
-        )
-    is_retry = kind == "edit" and "params" not in decision
-    is_approval = not changes and not is_retry and "approve" in given.offered
-    if is_approval and question.failure is None:
-        return Accepted(approve(), End("succeeded"))
-    # Unchanged params are validated as well, because their type may have changed since the pause.
-    encoded = edited(given, changes, question)
-    decision = approve(choice) if is_approval else edit()
-    if changes:
-        decision["params"] = {name: encoded.view.get(name) for name in changes}
-    added, unchanged = question.added_in(encoded.view), is_approval and kind == "edit"
-    return Accepted(decision, CallAgain(*encoded, added, unchanged))
-
-
-def _with_choice(question: Question, choice: Any) -> Question:
-    """Return the question with the chosen alternative as its suggestion."""
-    options = question.alternatives
-    if not is_whole(choice) or not 1 <= choice <= len(options):
-        has = f"the alternatives have the numbers 1 to {len(options)}. Give one of these numbers"
-        if not options:
-            has = "this question has no alternatives. Answer without `choice`"
-        raise Refused(f"`choice` is {literal(choice, 80)}, but {has}.")
-    return question.with_choice(choice - 1)
-
-
-def _choices(question: Question) -> dict[str, Any] | None:
-    return {"enum": [*range(1, len(question.alternatives) + 1)]} if question.alternatives else None
-
-
-async def _rejected(_given: Reading, _question: Question) -> Accepted:
-    return Accepted(reject(), End("cancelled", without_output=True))
-
-
-async def _responded(given: Reading, question: Question) -> Accepted:
-    parts = {key: part for key, part in given.decision.items() if key in ROWS["respond"].parts}
-    sent = changed_output(parts, question) if parts else given.decision.get("output")
-    output = await checked_output(sent, question)
-    decision = cast("Decision", {**respond(output), **parts})
-    return Accepted(decision, End("succeeded", {"value": output}))
-
-
-async def _commented(given: Reading, question: Question) -> Accepted:
-    text = str(given.decision.get("message"))
-    return Accepted(comment(text), CallAgain(*question.told(text)))
-
-
-async def _overruled(_given: Reading, _question: Question) -> Accepted:
-    return Accepted(accept(), End("overruled"))
-
-
-async def _deferred(given: Reading, _question: Question) -> Accepted:
-    until = given.decision.get("until")
-    moment = utc(str(until))
-    if moment is None or is_expired(moment):
-        wanted = "a time to come, such as 2030-05-01T08:00+02:00"
-        raise Refused(f"`until` expects {wanted}, not {literal(until, 80)}.")
-    return Accepted(defer(moment), Wait({"deferred_until": moment}))
-
-
-async def _assigned(given: Reading, question: Question) -> Accepted:
-    to: Any = given.decision.get("to")
-    if not isinstance(to, str) or not 0 < len(to) <= _MAX_NAME:
-        wanted = f"a name of up to {_MAX_NAME} characters"
-        raise Refused(f"`to` expects {wanted}, not {literal(to, 80)}.")
-    return Accepted(assign(to), Wait({"labels": {**question.labels, "assignee": to}}))
-
-
-def _fields_of_output(question: Question) -> dict[str, Any] | None:
-    has_fields = question.read is not None and is_object(question.read["value"])
-    return {"type": "object", "minProperties": 1} if has_fields else None
-
-
-def _words_of_output(question: Question) -> dict[str, Any] | None:
-    words = {"type": "object", "minProperties": 1, "additionalProperties": {"type": "string"}}
-    return None if question.read is None else words
-
-
-def _output_missing(question: Question) -> str | None:
-    if question.failure is None:
-        return "the output is valid, so approve takes it"
-    return None if question.takes_output else "no output could be read"
-
-
-def _approves(review: Review) -> str:
-    if review.failure is None:
-        return "take this output"
-    suggested = review.suggested_params is not None
-    return f"call again with {'the suggested changes' if suggested else 'the params as they are'}"
-
-
 ROWS: dict[str, Row] = {
     "approve": Row(
         words=("approved", "retry", "yes"),
-        parts={"choice": Part(schema=_choices, how="or take another alternative:", example="2")},
+        parts={"choice": Part(schema=choices, how="or take another alternative:", example="2")},
         calls=(True, False),
-        decide=_call_again,
-        does=_approves,
+        decide=call_again,
+        does=approves,
         sent={"Agent Chat UI": "*Approve*", "Agent Inbox": "*Accept*"},
+        place=1,
+        done=None,
+        how="approved",
     ),
     "edit": Row(
         data="params",
@@ -250,16 +106,19 @@ ROWS: dict[str, Row] = {
         missing=lambda question: (
             "the call has no params" if question.codec.form == "empty" else None
         ),
-        decide=_call_again,
+        decide=call_again,
         does=lambda _: "call again with your changes",
         example={"params": ...},
         typed=("", "FIELD", "FIELD=VALUE …"),
         sent={"Agent Chat UI": "fields, *Submit*", "Agent Inbox": "fields, *Submit*"},
+        place=2,
+        done=None,
+        how="edited",
     ),
     "reject": Row(
         words=("rejected", "cancel", "canceled", "cancelled", "ignore", "no", "stop"),
         outcome="cancelled",
-        decide=_rejected,
+        decide=rejected,
         does=lambda _: "stop this call, without an output",
         example={"message": "why to stop"},
         typed=("REASON",),
@@ -267,28 +126,34 @@ ROWS: dict[str, Row] = {
             "Agent Chat UI": "*Reject*, with a reason",
             "Agent Inbox": "`reject: …` in the box",
         },
+        place=8,
+        done=("The call is stopped.", "It ended without an output."),
+        how="rejected",
     ),
     "respond": Row(
         words=("responded",),
         data="output",
         parts={
             "changes": Part(
-                schema=_fields_of_output,
+                schema=fields_of_output,
                 how="or change fields of the output that was read:",
                 example='{"FIELD": …}',
             ),
             "replace": Part(
-                schema=_words_of_output,
+                schema=words_of_output,
                 how="or replace words that are in it once:",
                 example='{"OLD WORDS": "NEW WORDS"}',
             ),
         },
         outcome="responded",
-        decide=_responded,
+        decide=responded,
         does=lambda _: "give the output of this call",
         example={"output": ...},
         typed=("FILE", "{…}", "FIELD=VALUE …"),
         sent={"Agent Inbox": "`respond: {…}` in the box"},
+        place=4,
+        done=("Your output is used.", "It is valid. The call was not made again."),
+        how="supplied",
     ),
     "comment": Row(
         words=("response",),  # Agent Inbox sends a text from its response box with this word.
@@ -300,42 +165,54 @@ ROWS: dict[str, Row] = {
             if question.with_comment is None
             else None
         ),
-        decide=_commented,
+        decide=commented,
         does=lambda _: "tell the model something, and call again",
         example={"message": "what to mind"},
         typed=("WORDS",),
         sent={"Agent Inbox": "words in the box"},
+        place=3,
+        done=None,
+        how="commented",
     ),
     "accept": Row(
         words=("overrule",),
         outcome="overruled",
         by_default=False,
-        missing=_output_missing,
-        decide=_overruled,
+        missing=output_missing,
+        decide=overruled,
         does=lambda _: "take the output although it is not valid",
         example={"message": "why it is right"},
         typed=("REASON",),
         sent={"Agent Inbox": "`overrule` in the box"},
+        place=5,
+        done=("The output is used as it is.", "The history records that it is invalid."),
+        how="overruled",
     ),
     "defer": Row(
         data="until",
         waits=True,
         by_default=False,
-        decide=_deferred,
+        decide=deferred,
         does=lambda _: "leave it open, and out of the inbox until then",
         example={"until": "2030-05-01T08:00+02:00"},
         typed=("TIME",),
         sent={"Agent Inbox": "`defer: TIME` in the box"},
+        place=6,
+        done=("You will be asked later.", "The review comes back to the list by itself."),
+        how="",
     ),
     "assign": Row(
         data="to",
         waits=True,
         by_default=False,
-        decide=_assigned,
+        decide=assigned,
         does=lambda _: "set the label `assignee`, and leave it open",
         example={"to": "ada"},
         typed=("NAME",),
         sent={"Agent Inbox": "`assign: NAME` in the box"},
+        place=7,
+        done=("The review is assigned.", "It stays open."),
+        how="",
     ),
 }
 

@@ -24,11 +24,11 @@ from graph_retry._core.review.decisions import (
     DECISION_TYPES,
     ROWS,
     WORDS,
-    Accepted,
     form_of,
     spelled,
     why_not_offered,
 )
+from graph_retry._core.review.effects import Accepted
 from graph_retry._core.review.review import Decision, Question, Reading, Refused
 
 _OF_VALID_OUTPUT: dict[str, str] = {"retry": "edit", "accept": "approve"}

@@ -11,6 +11,7 @@ from typing_extensions import TypedDict
 from graph_retry._core.ground.json import digest, is_object
 from graph_retry._core.ground.redact import Redact, redacted
 from graph_retry._core.ground.wording import did_you_mean
+from graph_retry._core.review.decisions import ROWS
 from graph_retry._core.state.attempts import redacted_fields
 from graph_retry.ledger import Ledger, output_of
 from graph_retry.records import (
@@ -31,16 +32,6 @@ changed the params. `commented`: the person sent the model a message. `approved`
 called again with the shown params. `rejected`: the person ended the call. `own`: the row is a
 user's own, and comes from no review.
 """
-
-_HOW: dict[str, How] = {
-    "respond": "supplied",
-    "accept": "overruled",
-    "approve": "approved",
-    "edit": "edited",
-    "comment": "commented",
-    "reject": "rejected",
-}
-"""The `how` of a decision about a failed attempt. An approval of a valid output is `confirmed`."""
 
 
 class Correction(TypedDict):
@@ -140,13 +131,17 @@ def corrections_in(ledger: Ledger) -> Iterator[Correction]:
     """Yield a correction for each decision in a call's ledger, in the order of the attempts."""
     for attempt in ledger.attempts:
         decision = attempt["decision"]
-        if decision is not None and attempt["kept_in"] is None and decision["type"] in _HOW:
-            yield _correction(ledger, attempt, decision)
+        if decision is None or attempt["kept_in"] is not None:
+            continue
+        if (row := ROWS.get(decision["type"])) and row.how:
+            yield _correction(ledger, attempt, decision, cast("How", row.how))
 
 
-def _correction(ledger: Ledger, attempt: Attempt, decision: Mapping[str, Any]) -> Correction:
-    confirmed = decision["type"] == "approve" and attempt["failure"] is None
-    how: How = "confirmed" if confirmed else _HOW[decision["type"]]
+def _correction(
+    ledger: Ledger, attempt: Attempt, decision: Mapping[str, Any], how: How
+) -> Correction:
+    if decision["type"] == "approve" and attempt["failure"] is None:
+        how = "confirmed"
     role, _, name = str(decision.get("author", "")).partition(":")
     output = output_of(attempt)
     value, value_from, vouched = counted_value(ledger)

@@ -9,6 +9,7 @@ from typing import Any
 
 from langgraph.errors import GraphBubbleUp
 
+from graph_retry._core.review.decisions import ROWS
 from graph_retry.answering import PendingReview
 from graph_retry.desk.web.rows import row_of
 from graph_retry.desk.web.waiting import Waiting
@@ -32,17 +33,6 @@ PUTS_OFF = {"defer", "assign"}
 
 AT_ONCE = 4
 """Number of LangGraph threads that one form resumes at the same time."""
-
-_DONE = {
-    "reject": ("The call is stopped.", "It ended without an output."),
-    "respond": ("Your output is used.", "It is valid. The call was not made again."),
-    "accept": (
-        "The output is used as it is.",
-        "The history records that it is invalid.",
-    ),
-    "defer": ("You will be asked later.", "The review comes back to the list by itself."),
-    "assign": ("The review is assigned.", "It stays open."),
-}
 
 
 @dataclass
@@ -233,8 +223,8 @@ class Runs:
             return Outcome(f"{len(run.decisions)} answers are applied.")
         (word,) = (decision["type"] for decision in run.decisions.values())
         review = run.reviews[0]
-        if word in _DONE:
-            return Outcome(*_DONE[word])
+        if done := ROWS[word].done:
+            return Outcome(*done)
         if review.failure is None and word == "approve":
             return Outcome("The output is used.", "The call was not made again.")
         ledgers = await self._waiting.ledgers(review.thread_id)

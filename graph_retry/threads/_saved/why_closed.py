@@ -49,11 +49,11 @@ _UNTIL_NOTED_S = 10.0  # The seconds that a late answer waits until the first an
 
 async def _readable(graph: Any, config: RunnableConfig) -> ThreadView:
     """Read a whole thread; only its newest checkpoint if its saver does not list checkpoints."""
-    view: ThreadView | None = None
+    views: list[ThreadView] = []
     with informing("reading what closed a review"):
-        view = await read_whole(graph, config)
-    if view is not None:
-        return view
+        views.append(await read_whole(graph, config))
+    if views:
+        return views[0]
     saver = saver_of(graph)
     return ThreadView() if saver is None else await read_newest(saver, thread_of(config), [""])
 

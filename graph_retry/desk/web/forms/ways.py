@@ -18,8 +18,6 @@ from graph_retry._core.review.review import Review
 from graph_retry.desk.changed import edited_fields, removed_field
 from graph_retry.desk.web.forms.fields import has_unread
 
-_ORDER = ("approve", "edit", "comment", "respond", "accept", "defer", "assign", "reject")
-
 
 class NotYetError(ValueError):
     """A form is incomplete or wrong. `place` is the JSON Pointer of the wrong field."""
@@ -89,8 +87,8 @@ def _is_too_late(moment: Any, end: str | None) -> bool:
 
 def ways_of(review: Review) -> list[Way]:
     """List the ways to answer that a review offers, in the order of the page."""
-    words = [word for word in (*_ORDER, *ROWS) if word in ROWS and word in review.allowed_decisions]
-    return [_way(word, review) for word in dict.fromkeys(words)]
+    words = sorted(review.allowed_decisions, key=lambda word: ROWS[word].place)
+    return [_way(word, review) for word in words]
 
 
 def _way(word: str, review: Review) -> Way:

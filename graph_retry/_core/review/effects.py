@@ -1,0 +1,179 @@
+"""The effects of decisions: each function checks one decision against the open question."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, cast
+
+from graph_retry._core.ground.issues import literal
+from graph_retry._core.ground.json import is_object, is_whole
+from graph_retry._core.review.answers import (
+    accept,
+    approve,
+    assign,
+    comment,
+    defer,
+    edit,
+    reject,
+    respond,
+)
+from graph_retry._core.review.deadline import is_expired, utc
+from graph_retry._core.review.edits import changed_output, changes_of, checked_output, edited
+from graph_retry._core.review.review import (
+    Decision,
+    Question,
+    Reading,
+    Refused,
+    Review,
+)
+from graph_retry.records import Addition
+
+_MAX_NAME = 200
+
+
+class CallAgain(NamedTuple):
+    """A decision's effect: another call, with these params.
+
+    `added` are the parts that were added to the params. `unchanged_edit` marks an edit that changed
+    nothing, which counts as an approval.
+    """
+
+    params: dict[str, Any]
+    types: dict[str, str]
+    added: Sequence[Addition] = ()
+    unchanged_edit: bool = False
+
+
+class End(NamedTuple):
+    """A decision's effect: the call ends with `output`, or with the shown output if it is None."""
+
+    status: Literal["succeeded", "overruled", "cancelled"]
+    output: dict[str, Any] | None = None
+    without_output: bool = False
+
+
+class Wait(NamedTuple):
+    """A decision's effect: the review stays open, and these fields of its record change."""
+
+    fields: dict[str, Any]
+
+
+Effect = CallAgain | End | Wait
+"""The effect of a decision. Every accepted decision has one."""
+
+
+class Accepted(NamedTuple):
+    """A decision that passed all checks, and its effect."""
+
+    decision: Decision
+    effect: Effect
+
+    @property
+    def params(self) -> dict[str, Any] | None:
+        """The params of the next attempt, or None if the decision causes none."""
+        return self.effect.params if isinstance(self.effect, CallAgain) else None
+
+    @property
+    def types(self) -> dict[str, str]:
+        """The types map of `params`, with which state restores Python values from JSON."""
+        return self.effect.types if isinstance(self.effect, CallAgain) else {}
+
+
+async def call_again(given: Reading, question: Question) -> Accepted:
+    """Approve or edit. In the review of a valid output, `retry` makes an edit without data."""
+    decision = given.decision
+    kind, choice = decision["type"], decision.get("choice")
+    question = question if choice is None else with_choice(question, choice)
+    changes = changes_of(given, question)
+    if kind == "approve" and changes:
+        raise Refused(
+            'To approve is to take the params as shown, but the answer changes some: send {"type": '
+            '"edit", "params": {…}} to change them.'
+        )
+    is_retry = kind == "edit" and "params" not in decision
+    is_approval = not changes and not is_retry and "approve" in given.offered
+    if is_approval and question.failure is None:
+        return Accepted(approve(), End("succeeded"))
+    # Unchanged params are validated as well, because their type may have changed since the pause.
+    encoded = edited(given, changes, question)
+    decision = approve(choice) if is_approval else edit()
+    if changes:
+        decision["params"] = {name: encoded.view.get(name) for name in changes}
+    added, unchanged = question.added_in(encoded.view), is_approval and kind == "edit"
+    return Accepted(decision, CallAgain(*encoded, added, unchanged))
+
+
+def with_choice(question: Question, choice: Any) -> Question:
+    """Return the question with the chosen alternative as its suggestion."""
+    options = question.alternatives
+    if not is_whole(choice) or not 1 <= choice <= len(options):
+        has = f"the alternatives have the numbers 1 to {len(options)}. Give one of these numbers"
+        if not options:
+            has = "this question has no alternatives. Answer without `choice`"
+        raise Refused(f"`choice` is {literal(choice, 80)}, but {has}.")
+    return question.with_choice(choice - 1)
+
+
+def choices(question: Question) -> dict[str, Any] | None:
+    return {"enum": [*range(1, len(question.alternatives) + 1)]} if question.alternatives else None
+
+
+async def rejected(_given: Reading, _question: Question) -> Accepted:
+    return Accepted(reject(), End("cancelled", without_output=True))
+
+
+async def responded(given: Reading, question: Question) -> Accepted:
+    parts = {key: part for key, part in given.decision.items() if key in ("changes", "replace")}
+    sent = changed_output(parts, question) if parts else given.decision.get("output")
+    output = await checked_output(sent, question)
+    decision = cast("Decision", {**respond(output), **parts})
+    return Accepted(decision, End("succeeded", {"value": output}))
+
+
+async def commented(given: Reading, question: Question) -> Accepted:
+    text = str(given.decision.get("message"))
+    return Accepted(comment(text), CallAgain(*question.told(text)))
+
+
+async def overruled(_given: Reading, _question: Question) -> Accepted:
+    return Accepted(accept(), End("overruled"))
+
+
+async def deferred(given: Reading, _question: Question) -> Accepted:
+    until = given.decision.get("until")
+    moment = utc(str(until))
+    if moment is None or is_expired(moment):
+        wanted = "a time to come, such as 2030-05-01T08:00+02:00"
+        raise Refused(f"`until` expects {wanted}, not {literal(until, 80)}.")
+    return Accepted(defer(moment), Wait({"deferred_until": moment}))
+
+
+async def assigned(given: Reading, question: Question) -> Accepted:
+    to: Any = given.decision.get("to")
+    if not isinstance(to, str) or not 0 < len(to) <= _MAX_NAME:
+        wanted = f"a name of up to {_MAX_NAME} characters"
+        raise Refused(f"`to` expects {wanted}, not {literal(to, 80)}.")
+    return Accepted(assign(to), Wait({"labels": {**question.labels, "assignee": to}}))
+
+
+def fields_of_output(question: Question) -> dict[str, Any] | None:
+    has_fields = question.read is not None and is_object(question.read["value"])
+    return {"type": "object", "minProperties": 1} if has_fields else None
+
+
+def words_of_output(question: Question) -> dict[str, Any] | None:
+    words = {"type": "object", "minProperties": 1, "additionalProperties": {"type": "string"}}
+    return None if question.read is None else words
+
+
+def output_missing(question: Question) -> str | None:
+    if question.failure is None:
+        return "the output is valid, so approve takes it"
+    return None if question.takes_output else "no output could be read"
+
+
+def approves(review: Review) -> str:
+    if review.failure is None:
+        return "take this output"
+    suggested = review.suggested_params is not None
+    return f"call again with {'the suggested changes' if suggested else 'the params as they are'}"

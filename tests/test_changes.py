@@ -1,0 +1,88 @@
+"""A change touches the files that AGENTS.md names, and reaches every place."""
+
+from tests.changes import changed_copy, printed
+
+IMPORT = "from graph_retry._core.review import effects\n\n"
+EFFECT = """
+
+async def discarded(_given: Reading, _question: Question) -> Accepted:
+    return Accepted(Decision(type="discard"), End("cancelled", without_output=True))
+"""
+ROW = """ROWS: dict[str, Row] = {
+    "discard": Row(
+        outcome="cancelled",
+        by_default=False,
+        decide=effects.discarded,
+        does=lambda _: "throw this call away",
+        typed=("REASON",),
+        place=9,
+        done=("The call is thrown away.", "It is not ours."),
+        how="discarded",
+    ),
+"""
+CONSTRUCTOR = '''
+
+def discard(message: str) -> Decision:
+    """Throw the call away."""
+    return {"type": "discard", "message": message}
+'''
+DECISION = {
+    "_core/review/decisions.py": ("ROWS: dict[str, Row] = {\n", IMPORT + ROW),
+    "_core/review/effects.py": ("", EFFECT),
+    "_core/review/answers.py": ("", CONSTRUCTOR),
+    "_core/review/review.py": (
+        'DecisionType = Literal[ValidDecisionType, "accept"]',
+        'DecisionType = Literal[ValidDecisionType, "accept", "discard"]',
+    ),
+}
+PROGRAM = """
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.func import entrypoint
+from graph_retry import CallCancelled, pending_reviews, resume, retry_llm_call
+from graph_retry._core.review.answers import discard
+from graph_retry.data import corrections_of, plot_timeline, summarize
+from graph_retry.desk.cli.answering.decide import ways
+from graph_retry.desk.web.forms.ways import ways_of
+from graph_retry.desk.web.runs import ROWS
+from graph_retry.threads import attempts_of
+
+@entrypoint(checkpointer=InMemorySaver())
+def flow(prompt):
+    allowed = ("approve", "edit", "reject", "discard")
+    return retry_llm_call(lambda given: "no", prompt, output=int, allowed_decisions=allowed)
+
+config = {"configurable": {"thread_id": "1"}}
+flow.invoke("how many?", config)
+(review,) = pending_reviews(flow, config)
+print("schema", "discard" in str(review.value["response_schema"]))
+print("question", "discard" in review.value["description"])
+print("page", [way.does for way in ways_of(review) if way.word == "discard"])
+print("page, done", ROWS["discard"].done[0])
+print("console", "throw this call away" in ways(review.allowed_decisions, review))
+try:
+    resume(flow, config, discard("not ours"))
+except CallCancelled as error:
+    print("ended", type(error).__name__)
+(ledger,) = attempts_of(flow, config)
+print("ledger", ledger.outcome, ledger.attempts[-1]["decision"]["type"])
+print("data", [row["how"] for row in corrections_of([ledger])])
+print("figures", dict(summarize([ledger])["decisions"]))
+print("plot", [text.get_text() for text in plot_timeline([ledger]).get_legend().get_texts()][-1])
+"""
+
+
+def test_a_new_decision_reaches_every_place(tmp_path):
+    """A row, its constructor and its word: page, console, data sets, figures and plot have it."""
+    told = printed(changed_copy(tmp_path, DECISION), PROGRAM)
+    assert told == [
+        "schema True",
+        "question True",
+        "page ['throw this call away']",
+        "page, done The call is thrown away.",
+        "console True",
+        "ended CallCancelled",
+        "ledger cancelled discard",
+        "data ['discarded']",
+        "figures {'discard': 1}",
+        "plot call cancelled by a reviewer",
+    ]
