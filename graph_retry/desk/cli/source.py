@@ -27,10 +27,10 @@ from langgraph_sdk.errors import APIStatusError
 
 from graph_retry._core.ground.functions.awaiting import run_async
 from graph_retry._core.ground.wording import with_article
-from graph_retry._core.review.review import Decision
 from graph_retry.answering import PendingReview, apending_reviews, aresume
 from graph_retry.desk.cli.exits import ExitCode, Stop
 from graph_retry.ledger import Ledger
+from graph_retry.reviews import Decision
 from graph_retry.threads import aattempts_of
 from graph_retry.threads._inbox import alist_reviews, find_all
 from graph_retry.threads._saved.graphs import get_state, is_local, saver_of

@@ -10,7 +10,6 @@ from typing import Any
 from graph_retry._core.ground.wording import counted
 from graph_retry._core.loop.asking.questions import output_read
 from graph_retry._core.review.decisions import ROWS
-from graph_retry._core.review.review import Decision
 from graph_retry.answering import PendingReview
 from graph_retry.desk.cli.answering.decide import Draft, UnreadableError, completed, from_line, ways
 from graph_retry.desk.cli.exits import ExitCode, Stop
@@ -18,6 +17,7 @@ from graph_retry.desk.cli.screen import Screen
 from graph_retry.desk.cli.show import show_review
 from graph_retry.desk.cli.source import Source
 from graph_retry.errors import AnswerRefused, StaleDecision
+from graph_retry.reviews import Decision
 
 _ENDED = {
     "cancelled": "Cancelled.",

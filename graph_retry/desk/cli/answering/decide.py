@@ -21,9 +21,9 @@ from graph_retry._core.ground.json import NotJsonError, is_object, pointer, poin
 from graph_retry._core.ground.wording import did_you_mean
 from graph_retry._core.params.patch import apply_patch
 from graph_retry._core.review.decisions import ROWS, WORDS, spelled
-from graph_retry._core.review.review import Decision, Review
 from graph_retry.desk.changed import edited_fields, removed_field
 from graph_retry.desk.cli.exits import ExitCode, Stop
+from graph_retry.reviews import Decision, Review
 
 
 class UnreadableError(ValueError):

@@ -17,7 +17,6 @@ from graph_retry._core.ground.json import ABSENT, is_array, is_object, pointer_p
 from graph_retry._core.loop.asking.questions import attempt_of, output_read
 from graph_retry._core.params.patch import changes
 from graph_retry._core.review.decisions import ROWS
-from graph_retry._core.review.review import Review
 from graph_retry._core.state.attempts import tokens_of
 from graph_retry.answering import PendingReview
 from graph_retry.desk.changed import edited_fields
@@ -30,6 +29,7 @@ from graph_retry.ledger import Ledger
 from graph_retry.lossless._ground import identical
 from graph_retry.observers._notifications import key_of
 from graph_retry.records import Issue
+from graph_retry.reviews import Review
 
 _ASKED = {"until": "Until when", "to": "To whom", "choice": "Which one"}
 """Labels of the form values that are not objects."""

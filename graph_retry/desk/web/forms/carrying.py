@@ -14,11 +14,11 @@ from jsonpointer import resolve_pointer
 
 from graph_retry._core.ground.json import ABSENT, is_number, is_object
 from graph_retry._core.params.patch import apply_patch, changes
-from graph_retry._core.review.review import Review
 from graph_retry.desk.changed import edited_fields
 from graph_retry.desk.web.forms.card import first_value, is_same
 from graph_retry.desk.web.forms.ways import NotYetError, Way
 from graph_retry.desk.web.words import spoken
+from graph_retry.reviews import Review
 
 
 def carried(way: Way, decision: dict[str, Any], first: Review, other: Review) -> dict[str, Any]:

@@ -13,10 +13,10 @@ from typing import Any
 from graph_retry._core.ground.issues import issue
 from graph_retry._core.ground.json import ABSENT
 from graph_retry._core.review.decisions import ROWS
-from graph_retry._core.review.forms.foreseen import schema_of, with_edit
-from graph_retry._core.review.review import Review
+from graph_retry._core.review.forms.foreseen import schema_of
 from graph_retry.desk.changed import edited_fields, removed_field
 from graph_retry.desk.web.forms.fields import has_unread
+from graph_retry.reviews import Review, after_edit
 
 
 class NotYetError(ValueError):
@@ -132,7 +132,7 @@ def _edited(value: Any, review: Review) -> dict[str, Any]:
                 f"/{kept[0]}" if kept else None,
             )
     changes = changes or edited_fields(review.params, after)
-    merged, unread = with_edit(review, changes)
+    merged, unread = after_edit(review, changes)
     if not unread and (place := removed_field(merged, after)):
         raise NotYetError("A field can be changed, not removed: put it back.", place)
     return changes

@@ -19,7 +19,6 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from graph_retry._core.ground.json import ABSENT, digest
-from graph_retry._core.review.forms.foreseen import foreseen
 from graph_retry.answering import PendingReview
 from graph_retry.desk.web.forms.card import Card, compared, decided, first_value, make_card, typed
 from graph_retry.desk.web.forms.carrying import carried
@@ -36,6 +35,7 @@ from graph_retry.desk.web.runs import SOON_S, Missed, Run, Sent
 from graph_retry.desk.web.safety import Access
 from graph_retry.desk.web.words import said
 from graph_retry.observers._notifications import key_of
+from graph_retry.reviews import foreseen
 
 MOST = 25
 """Maximum number of reviews on one page of previews, because a person must look at each."""
