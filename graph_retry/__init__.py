@@ -8,29 +8,15 @@ have the rest: `hooks` (automation), `threads` (all threads, their ledgers, ways
 """
 
 from contextlib import suppress
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
-from graph_retry._core.ground.functions.signatures import AttemptContext
-from graph_retry._core.ground.on_demand import on_demand
-from graph_retry._core.output.completion import Completion
-from graph_retry._core.review.answers import accept, approve, comment, edit, reject, respond
-from graph_retry._core.review.review import Decision
-from graph_retry.errors import (
-    AnswerRefused,
-    AttemptFailed,
-    AttemptsExhausted,
-    CallCancelled,
-    GraphRetryError,
-    InterventionRequired,
-    ReplayMismatch,
-    StaleDecision,
-)
-from graph_retry.function import aretry_llm_call, gather_calls, retry_llm_call
-from graph_retry.node import create_retry_node, review_later
-from graph_retry.options import RetryOptions
-from graph_retry.records import Attempt, Issue
-
 if TYPE_CHECKING:
+    from graph_retry._core.ground.functions.signatures import AttemptContext
+    from graph_retry._core.output.completion import Completion
+    from graph_retry._core.review.answers import accept, approve, comment, edit, reject, respond
+    from graph_retry._core.review.review import Decision
     from graph_retry.answering import (
         PendingReview,
         apending_reviews,
@@ -38,6 +24,20 @@ if TYPE_CHECKING:
         pending_reviews,
         resume,
     )
+    from graph_retry.errors import (
+        AnswerRefused,
+        AttemptFailed,
+        AttemptsExhausted,
+        CallCancelled,
+        GraphRetryError,
+        InterventionRequired,
+        ReplayMismatch,
+        StaleDecision,
+    )
+    from graph_retry.function import aretry_llm_call, gather_calls, retry_llm_call
+    from graph_retry.node import create_retry_node, review_later
+    from graph_retry.options import RetryOptions
+    from graph_retry.records import Attempt, Issue
 
 __all__ = [
     "AnswerRefused",
@@ -72,37 +72,75 @@ __all__ = [
     "review_later",
 ]
 
-_of_answering = on_demand(__name__, "answering")
+_PLACES = {
+    "_core.ground.functions.signatures": ("AttemptContext",),
+    "_core.output.completion": ("Completion",),
+    "_core.review.answers": (
+        "accept",
+        "approve",
+        "comment",
+        "edit",
+        "reject",
+        "respond",
+    ),
+    "_core.review.review": ("Decision",),
+    "answering": (
+        "PendingReview",
+        "apending_reviews",
+        "aresume",
+        "pending_reviews",
+        "resume",
+    ),
+    "errors": (
+        "AnswerRefused",
+        "AttemptFailed",
+        "AttemptsExhausted",
+        "CallCancelled",
+        "GraphRetryError",
+        "InterventionRequired",
+        "ReplayMismatch",
+        "StaleDecision",
+    ),
+    "function": (
+        "aretry_llm_call",
+        "gather_calls",
+        "retry_llm_call",
+    ),
+    "node": (
+        "create_retry_node",
+        "review_later",
+    ),
+    "options": ("RetryOptions",),
+    "records": (
+        "Attempt",
+        "Issue",
+    ),
+}
+"""The modules of the public names, each loaded when a program first uses one of its names."""
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public name when a program first uses it.
+    """Load a public name, or a public module, when a program first uses it.
 
     Raises:
         ImportError: If another public module has the name; the message says which.
         AttributeError: If there is no such name.
     """
-    if place := _elsewhere(name):
-        raise ImportError(f"`{name}` is not at the top: write `from {place} import {name}`.")
-    return _of_answering(name)
-
-
-def _elsewhere(name: str) -> str | None:
-    """Return the public module whose `__all__` contains a name; None if there is none."""
-    import importlib  # noqa: PLC0415
-    import pkgutil  # noqa: PLC0415
-
-    modules = [module.name for module in pkgutil.iter_modules(__path__)]
-    if name.startswith("_") or name in (*modules, *__all__):
-        return None
-    for module in modules:
-        if module.startswith("_"):
-            continue
-        with suppress(ImportError):  # The module may need an extra that is not installed.
-            found = importlib.import_module(f"{__name__}.{module}")
-            if name in getattr(found, "__all__", ()):
-                return found.__name__
-    return None
+    for module, names in _PLACES.items():
+        if name in names:
+            return getattr(import_module(f"{__name__}.{module}"), name)
+    modules = [found.name for found in iter_modules(__path__) if not found.name.startswith("_")]
+    if name in modules:
+        return import_module(f"{__name__}.{name}")
+    if not name.startswith("_"):
+        for module in modules:
+            exported: Any = ()
+            with suppress(ImportError):  # The module may need an extra that is not installed.
+                exported = getattr(import_module(f"{__name__}.{module}"), "__all__", ())
+            if name in exported:
+                where = f"from {__name__}.{module} import {name}"
+                raise ImportError(f"`{name}` is not at the top: write `{where}`.")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

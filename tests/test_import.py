@@ -28,17 +28,36 @@ def loaded(statement):
     return json.loads(done.stdout)
 
 
-def test_importing_the_package_loads_nothing_that_langgraph_does_not_load():
-    """Only modules of its own and of Python: no `jsonschema`, no `json_repair`, no `yaml`."""
+def test_importing_the_package_loads_nothing_else():
+    """A name is loaded when it is first used; until then there is only the package itself."""
     modules, patterns = loaded("import graph_retry")
-    foreign = {name.partition(".")[0] for name in modules} - set(sys.stdlib_module_names)
-    assert foreign == {"graph_retry"}
+    assert [name for name in modules if name.partition(".")[0] not in sys.stdlib_module_names] == [
+        "graph_retry"
+    ]
     assert not patterns
+
+
+def test_importing_the_call_loads_nothing_that_langgraph_does_not_load():
+    """Only modules of its own, of Python and of LangGraph's core: no `jsonschema`, no `yaml`."""
+    modules, patterns = loaded("from graph_retry import retry_llm_call, aretry_llm_call")
+    foreign = {name.partition(".")[0] for name in modules} - set(sys.stdlib_module_names)
+    assert foreign <= {"graph_retry", "langchain_core"}
+    assert not patterns
+
+
+def test_the_reader_needs_no_graph():
+    """`graph_retry.lossless` loads neither LangGraph nor pydantic, although it stands inside."""
+    program = (
+        "import sys\nfrom graph_retry.lossless import read\n"
+        "assert read('{a: 1}').value == {'a': 1}\n"
+        "assert not {'langgraph', 'langchain_core', 'pydantic'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
 
 
 def test_importing_the_package_loads_only_what_every_call_uses():
     """Ready hooks, the reader of damaged text, questions and their answers are loaded on demand."""
-    modules, _ = loaded("import graph_retry")
+    modules, _ = loaded("from graph_retry import retry_llm_call, aretry_llm_call")
     on_demand = ("answering", "hooks._escalation", "hooks._history", "data._corrections.past")
     on_demand += ("hooks._model_reviewer", "ledger", "threads", "lossless.parse", "desk")
     on_demand += (
@@ -47,7 +66,7 @@ def test_importing_the_package_loads_only_what_every_call_uses():
         "_core.review.judge",
     )
     assert not set(modules) & {f"graph_retry.{name}" for name in on_demand}
-    assert len([name for name in modules if name.startswith("graph_retry")]) <= 111
+    assert len([name for name in modules if name.startswith("graph_retry")]) <= 122
 
 
 def test_names_on_demand_are_the_objects_of_their_modules():

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 
 from graph_retry._core.ground.known_tokens import BEGINNING, CREDENTIAL, DATA_KEYS, ID, ID_NAME
-from graph_retry._core.ground.on_demand import lazy
+from graph_retry.lossless._ground import lazy
 
 _PASSWORDS = frozenset({"apikey", "pass", "passphrase", "passwd", "password", "pgpassword", "pwd"})
 _SURE = _PASSWORDS | {"secret", "credential", "credentials", "jwt"}

@@ -24,8 +24,8 @@ from graph_retry._core.ground.json import (
     pointer,
     pointer_parts,
 )
-from graph_retry._core.ground.on_demand import lazy
 from graph_retry._core.ground.wording import expected_by, quoted_with_article
+from graph_retry.lossless._ground import lazy
 from graph_retry.records import Issue
 
 SHOWN_ISSUES = 20

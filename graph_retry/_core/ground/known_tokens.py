@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from graph_retry._core.ground.on_demand import lazy
+from graph_retry.lossless._ground import lazy
 
 # The rest of a credential, and the beginnings that it has.
 _CREDENTIALS = {
