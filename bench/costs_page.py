@@ -6,7 +6,7 @@ test compares the two.
 
 from pathlib import Path
 
-from graph_retry.lossless.answer import REASONS
+from graph_retry.lossless.beside import REASONS
 from graph_retry.lossless.weighted.costs import (
     ACCIDENTS,
     LOSSES,
@@ -35,7 +35,7 @@ def costs() -> str:
             told = row.told[0].upper() + row.told[1:]
             parts.append(f"| {told} | {row.lone} | {row.habit} | {row.why} |")
         parts[-1] += "\n"
-    reasons = dict.fromkeys((reason.told, reason.kind) for reason in REASONS)
+    reasons = dict.fromkeys(REASONS)
     parts += ["**Text beside an answer that refuses it**\n", "| reason | kind |", "|---|---|"]
     parts += [f"| {told} | `{kind}` |" for told, kind in reasons]
     return "\n".join(parts) + "\n"

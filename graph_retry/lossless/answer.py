@@ -3,30 +3,33 @@
 The answer comes after the model's reasoning, and before the next turn of a chat transcript. Only
 the documents at the most likely places count. If there are several, they are one value that is
 repeated, or a list, or exactly one of them fits the caller's validator. Any other text with several
-documents is refused. At last, the text around the answer is compared with `REASONS`.
+documents is refused. Calls in the notations of open models come first (`protocols`). At last,
+`beside` judges the text around the answer.
 """
 
-import re
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 from graph_retry.lossless._ground import identical, lazy, written
+from graph_retry.lossless.beside import judge
 from graph_retry.lossless.candidates import (
     BLOCK,
     BROKEN,
     CALLS,
     FENCE,
     LABEL,
+    LINE,
     SENTENCE,
     TAG,
     TURN,
     Candidate,
     candidates,
+    line_before,
 )
+from graph_retry.lossless.protocols import Call, openings, read_call, value_of
 from graph_retry.lossless.results import (
     Document,
-    RefusalKind,
     Unreadable,
     Wanted,
     merged,
@@ -35,14 +38,22 @@ from graph_retry.lossless.results import (
 )
 from graph_retry.lossless.strict import strict_value
 from graph_retry.lossless.weighted.lexis import EDGES
+from graph_retry.lossless.weighted.search import Work
 
-_THOUGHT = r"(?:think|thinking|thoughts?|reasoning|reflection|scratchpad|analysis|plan)"
+_THOUGHT = (  # A word of thinking, also as a part of a name: `<seed:think>`, `<|end_of_thought|>`.
+    r"(?:(?:\w*[:_▁-]|ant)?(?:think|thinking|thoughts?|reason|reasoning|reflection|scratchpad"
+    r"|analysis|plan)(?:[_▁]\w+)?)"
+)
 _REASONING_END = lazy(
-    rf"(?i)(?:</{_THOUGHT}>|\[/THINK\]|◁/think▷|<\|channel\|>final(?:<\|message\|>)?)(?![\"'\\])"
+    rf"(?i)(?:</{_THOUGHT}>|\[/{_THOUGHT}\]|◁/{_THOUGHT}▷|<[|｜]?(?:/|end[_▁]){_THOUGHT}[|｜]?>"
+    r"|<\|channel\|>final[^<>{}\[\n]*(?:<\|constrain\|>\s*\w+\s*)?(?:<\|message\|>)?|<channel\|>"
+    r"|<\|(?:start\|>assistant|channel\|>)(?=[^{}\n]{0,60}\bto=)|\bassistantfinal(?=\s*[{\[`]))(?![\"'\\])"
 )
 _REASONING = lazy(
-    rf"(?i)<{_THOUGHT}\b[^>]*>|\[THINK\]|◁think▷|<\|channel\|>(?:analysis|commentary)"
+    rf"(?i)<(?!/|[|｜]?end[_▁])[|｜]?{_THOUGHT}\b[^<>]*>|\[{_THOUGHT}\]|◁{_THOUGHT}▷|<\|channel>\w+"
+    r"|<\|channel\|>(?:analysis|commentary)(?![^<>{]*\bto=)"
 )
+_IN_STRING = lazy(r"[\[{:,]\s*\"(?:[^\"\\]|\\.)*\Z")
 _BETWEEN = lazy(  # Tags, bullets and fences may separate the items of a list.
     rf"(?:\s|,|;|{TAG}|[`~]{{3,}}\w*|[-*•]\s|\d+[.)]\s)*\Z"
 )
@@ -53,61 +64,6 @@ _SCALAR = lazy(  # A value that is alone, or has only a label, tags and emphasis
 _ONLY_FENCE = lazy(r"(?:`{3,}|~{3,})[ \w-]*\s*(?:`{3,}|~{3,})?")
 
 
-class Reason(NamedTuple):
-    """A reason to refuse an answer: the text at its `side` matches `pattern`.
-
-    The sides are `before` (in the answer's paragraph), `after`, and `around` (both, with NUL for
-    the answer). Strict JSON in its own fence or paragraph is refused only if `against_all` is true.
-    """
-
-    side: str
-    kind: RefusalKind
-    told: str
-    pattern: re.Pattern[str]
-    against_all: bool = False
-
-
-_TAKEN_BACK = lazy(
-    r"(?im)(?:[\n.!?…—–]|\A)\W{0,10}(?:(?:oh|hm+|no|hold on|ok(?:ay)?|but|sorry|please)\W{1,4})*"
-    r"(?:wait(?=\s*[,.!…:;—–-]|\s+(?:i|that|no)\b)|oops|(?:correction|edit|korrektur|更正)[:：]"
-    r"|my (?:mistake|bad)\b|i (?:(?:made|see) an? (?:mistake|error)|forgot|misread|got the \w+)\b"
-    r"|let me (?:fix|correct) |(?:scratch|strike|ignore|disregard) (?:that|the (?:\w+ )?above)\b"
-    r"|actually\b[^.\n]{0,80}\b(?:not|wrong)\b|the \w+ should be [^.\n]{1,60}\bnot\b)"
-    r"|(?<!if )(?<!whether )\b(?:that|this|it|answer)(?:['’]s| is| was) "
-    r"(?:wrong|incorrect|not (?:right|correct))\b|\bit should (?:be|have been) (?!noted)"
-)
-_NEGATED = lazy(r"(?i)(?:\b(?:not|never|wrong|bad|invalid|incorrect)(?: \w+)?|~~|<del>)[\s:`*]*\Z")
-_OMITTED = lazy(
-    r"(?im)^[^\w\n.…]*(?:\.\.\.|…)[^\w\n]*$|^\W{0,20}[(\[]?(?:truncated|partial|snip(?:ped)?)[)\]]"
-    r"|\b(?:\d+ (?:more|others)|rest|remain(?:der|ing))\b[^.\n]{0,40}\b(?:omitted|truncated"
-    r"|left out|follows?\b)|\A\W*(?:and )?\d+ (?:more|others)\W*\Z|\bto be continued\b"
-    r"|\bpart \d+ of (?!1\b)\d"
-)
-_PIECE = lazy(  # A quotation, a member, a list or the arguments of a call went before the answer.
-    r"(?ma)[\w+-]\Z|[\"'”][ \t]*\Z|[\"'”}]\s*[,:=]\s*\Z|^\W*\"[^\"\n]*\Z"
-    r"|^\s*(?:-?\d[\d.]*|true|false|null)\s*,\s*\Z|\([^()\n]*[=,]\s*\Z|[\[{][^\[\]{}\n]*\Z"
-)
-_KEY = rf"^[ \t]*(?:- +)?(?!A:|(?i:(?:(?:the|final|my) )*{LABEL})\b)[^\W\d][\w .-]*[:=]"
-_FIELD = lazy(  # YAML, TOML and code have other such lines, or an outer line with less indentation.
-    rf"(?m){_KEY}[\s\S]{{0,2000}}{_KEY}[ \t]*\0|{_KEY}[ \t]*\0[\s\S]{{0,2000}}{_KEY}"
-    r"|^([ \t]*)\S.*\n\1[ \t]+\S.*\0"
-)
-_LOOSE = lazy(
-    r"(?m)^[ \t]*(?:\{|\[(?!\^?\d+\]|[A-Za-z_. -]+\])|[\"“'][^\"“”'\n]*[\"”']\s*[:：]"
-    r"|(?:\"[^\"\n]*\"|'[^'\n]*'|[-+.]?\d[\w.]*|(?i:true|false|null|none))"
-    r"[ \t]*[,;]?[ \t\r]*(?:(?://|#|/\*).*)?$)"
-)
-REASONS = (
-    Reason("after", "ambiguous", "The text after the answer retracts it", _TAKEN_BACK, True),
-    Reason("before", "ambiguous", "The text says that this is not the answer", _NEGATED, True),
-    Reason("after", "elided", "The text says that data was left out", _OMITTED, True),
-    Reason("before", "elided", "The text says that data was left out", _OMITTED, True),
-    Reason("before", "syntax", "The answer is a piece of other data", _PIECE),
-    Reason("around", "no_json", "The answer is a field of another format, or part of code", _FIELD),
-    Reason("around", "ambiguous", "Brackets or members stand around the answer", _LOOSE),
-)
-
-
 def answer(text: str, wanted: Wanted) -> Document:
     """Read the one answer of a text.
 
@@ -116,11 +72,16 @@ def answer(text: str, wanted: Wanted) -> Document:
     """
     start = 0
     for match in _REASONING_END.finditer(text):
-        start = match.end()
+        if not _IN_STRING.search(line_before(text, match.start())):
+            start = match.end()
     opened = _REASONING.search(text, start)
     if opened and not text[start : opened.start()].strip(EDGES):
         raise Unreadable("truncated", opened.start(), "The reasoning never ends.")
-    meant = _meant([*candidates(text, start, wanted.complete)])
+    found = [*candidates(text, start, wanted.complete)]
+    if calls := _calls(text, start, found, wanted):
+        spans = [(each.document.start, each.document.end) for each in calls]
+        return _beside(text, start, spans, value_of(calls, wanted), is_block=True)
+    meant = _meant(found)
     if not meant:
         return _scalar(text, start, wanted)
     documents = [each.document for each in meant]
@@ -130,7 +91,33 @@ def answer(text: str, wanted: Wanted) -> Document:
             which = f"Value {number} of {count} cannot be read: " if count > 1 else ""
             raise Unreadable(refusal["kind"], refusal["position"], which + refusal["message"])
     one = _one_of(text, start, meant, wanted)
-    return _beside(text, start, meant, one)
+    spans = [(each.start, each.end) for each in meant]
+    return _beside(text, start, spans, one, is_block=all(each.is_block for each in meant))
+
+
+def _calls(text: str, start: int, found: list[Candidate], wanted: Wanted) -> list[Call]:
+    """Read the calls of a text in the protocols of open models; the next turn ends them.
+
+    Raises:
+        Unreadable: If a call cannot be read, or another document stands beside the calls.
+    """
+    calls, end, work = list[Call](), start, Work(len(text))
+    whole = [each for each in found if each.document.refusal is None]
+    for row, opening in openings(text, start):
+        at = opening.start()
+        if at < end or any(each.document.start < at < each.document.end for each in whole):
+            continue  # It is quoted in a document.
+        if calls and TURN.search(text, end, at):
+            break
+        calls.append(read_call(text, row, opening, wanted.complete, work))
+        end = calls[-1].document.end
+    spans = [(each.document.start, each.document.end) for each in calls]
+    for each in whole if calls else ():
+        is_inside = any(low <= each.document.start < high for low, high in spans)
+        is_other = each.place <= LINE and not is_inside
+        is_next = TURN.search(text, end, max(end, each.document.start))
+        refuse_if(is_other and not is_next, "ambiguous", each.start, "JSON stands beside a call.")
+    return calls
 
 
 def _meant(found: list[Candidate]) -> list[Candidate]:
@@ -201,20 +188,19 @@ def _sequence(documents: list[Document], wanted: Wanted, *, in_calls: bool) -> D
     return Document(first.start, last.end, values, [*made, told])
 
 
-def _beside(text: str, start: int, meant: list[Candidate], one: Document) -> Document:
+def _beside(
+    text: str, start: int, spans: list[tuple[int, int]], one: Document, *, is_block: bool
+) -> Document:
     """Refuse an answer if the text around it gives a reason; otherwise record the omitted text."""
-    turn = TURN.search(text, meant[-1].end)
-    before, after = (
+    end = spans[-1][1]
+    turn = TURN.search(text, end)
+    gaps = [text[left[1] : right[0]] for left, right in pairwise(spans)]
+    before, *between, after = (
         CALLS.sub("", FENCE.sub("", side))
-        for side in (text[start : meant[0].start], text[meant[-1].end : turn and turn.start()])
+        for side in (text[start : spans[0][0]], *gaps, text[end : turn and turn.start()])
     )
-    paragraph = before[-200:].rpartition("\n\n")[2]
-    sides = {"before": paragraph, "after": after, "around": f"{before}\0{after}"}
-    is_block = all(each.is_block for each in meant)
-    for reason in REASONS:
-        if (reason.against_all or not is_block) and reason.pattern.search(sides[reason.side]):
-            raise Unreadable(reason.kind, one.start, f"{reason.told}.")
-    left_out = (text[: one.start] + text[meant[-1].document.end :]).strip()
+    judge(before, "\0" + "".join(f"{gap}\0" for gap in between), after, one, is_block=is_block)
+    left_out = (text[: one.start] + text[max(end, one.end) :]).strip()
     if not left_out:
         return one
     kind = "code_fence" if _ONLY_FENCE.fullmatch(left_out) else "surroundings"

@@ -19,7 +19,7 @@ TURN = lazy(  # In a chat transcript, a turn ends or the next turn begins with t
     r"|^#{2,} ?(?:Response|Assistant)\b|^Assistant:"
 )
 FENCE = lazy(  # If a fence directly surrounds another, both belong to one match.
-    r"(?ms)(?:^[ \t]*|(?<=[ :>*]))(?:(`{3,}|~{3,})[^\n`~]*\n[ \t]*)?"
+    r"(?ms)(?:^[ \t]*|(?<=[ \t:：=>*]))(?:(`{3,}|~{3,})[^\n`~]*\n[ \t]*)?"
     r"(`{3,}|~{3,})[ \t]*[\w+#.\-]*[ \t]*\n(?P<inside>.*?)"
     r"(?:^[ \t]*\2[`~]*[ \t]*$(?(1)(?:\s*^[ \t]*\1[ \t]*$)?)|\Z)"
 )

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from typing import Any
 
 from graph_retry.lossless._ground import identical, lazy
@@ -17,8 +18,19 @@ LITERAL = r"b(?![\"']|\Z)|" + "|".join(f"{c}(?:{w})(?![A-Za-z])" for c, w in _TE
 DRIVE = r"[A-Za-z]:(?:\\t[^\\\s\"']+|(?:\\[^\\\s\"']+){2,})"
 LAST_B = r"(?<=[^\"'\\])\\b"
 BACKSLASH = r"(?<!\\)(?:\\\\)*\\"
-ODD_ESCAPE = lazy(rf"{BACKSLASH}(?:{LITERAL}|[fr](?=[A-Za-z]))|[\"']{DRIVE}(?=[\"'])|{LAST_B}")
-"""Escapes of JSON that are rather characters: no model writes a backspace or a form feed."""
+_ESCAPES = lazy(rf"\\(?:(?P<odd>{LITERAL}|[fr](?=[A-Za-z])|(?<=[^\"'\\]\\)b)|.)", re.DOTALL)
+_PATH = lazy(rf"[\"']{DRIVE}(?=[\"'])")
+
+
+def has_odd_escape(text: str, start: int, end: int) -> bool:
+    """Return whether an escape of JSON is rather two characters, as in a pattern or a path.
+
+    No model writes a backspace, a form feed or a lone carriage return.
+    """
+    if text.find("\\", start, end) < 0:
+        return False
+    is_odd = any(one["odd"] for one in _ESCAPES.finditer(text, start, end))
+    return is_odd or (text.find(":\\", start, end) > 0 and bool(_PATH.search(text, start, end)))
 
 
 def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -84,7 +96,7 @@ def strict_value(text: str, *, is_plain: bool = False) -> Any:
     Raises:
         ValueError: If the text is not such a document, or has an odd escape and must be `is_plain`.
     """
-    if is_plain and "\\" in text and ODD_ESCAPE.search(text):
+    if is_plain and has_odd_escape(text, 0, len(text)):
         raise ValueError("A backslash may not be an escape")
     start = len(text) - len(text.lstrip(" \t\r\n"))
     value, end = strict_part(text, start, len(text))

@@ -224,7 +224,7 @@ def test_code_in_a_string_of_the_answer_is_no_code_beside_it(code):
     assert parsed.value in (None, {"a": f"\n{F}c\n{code}\n{F}\nend", "b": 1})
 
 
-@pytest.mark.parametrize("text", ["-[273]", '[TOOL_CALLS]search{"a": 1}', 'f{"a": 1}', '7{"a": 1}'])
+@pytest.mark.parametrize("text", ["-[273]", 'f{"a": 1}', '7{"a": 1}'])
 def test_a_value_that_a_word_or_a_sign_touches_is_no_answer(text):
-    """It is a piece of something else, such as a call whose name would be lost."""
+    """It is a piece of something else."""
     assert not parse_output(text).ok

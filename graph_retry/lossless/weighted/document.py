@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from graph_retry.lossless._ground import Repair, lazy
 from graph_retry.lossless.results import Document, Grade, Unreadable, merged, refuse_if, repair
-from graph_retry.lossless.strict import ODD_ESCAPE, finite, strict_part, unique
+from graph_retry.lossless.strict import finite, has_odd_escape, strict_part, unique
 from graph_retry.lossless.weighted import lexis
 from graph_retry.lossless.weighted.costs import (
     ACCIDENT,
@@ -85,7 +85,7 @@ def _strict(text: str, start: int, end: int) -> Document | None:
         value, stop = strict_part(text, start, end)
     except (ValueError, RecursionError):
         return None
-    if ODD_ESCAPE.search(text, start, stop):
+    if has_odd_escape(text, start, stop):
         return None
     tail = text[stop : min(end, stop + 500)]
     is_next = tail[:1] == "{" and text[stop - 1] == "}"
@@ -113,7 +113,7 @@ class Mask(NamedTuple):
 
 def _resolved(escape: str) -> str:
     if escape in {r"\b", r"\f"}:
-        raise ValueError("Rather a character than an escape")
+        raise Unreadable("ambiguous", 0, "Some backslashes may not be escapes.")
     return str(json.loads(f'"{escape}"'))
 
 
@@ -171,8 +171,10 @@ def _unmasked(
     """
     try:
         plain = mask.escape.sub(lambda escape: mask.plain(escape[0]), text[at:stop])
+    except Unreadable as error:
+        return Document(at, stop, refusal=Unreadable("ambiguous", at, str(error)))
     except ValueError:
-        return Document(at, stop, refusal=Unreadable("ambiguous", at, "The escapes are broken."))
+        return Document(at, stop, refusal=Unreadable("syntax", at, "The escapes are broken."))
     found = read_document(plain, 0, len(plain), work, complete=complete)
     end = at + found.end
     for escape in mask.escape.finditer(text, at, stop):

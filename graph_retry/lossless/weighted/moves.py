@@ -12,7 +12,7 @@ from array import array
 from bisect import bisect_right
 
 from graph_retry.lossless._ground import lazy
-from graph_retry.lossless.strict import ODD_ESCAPE
+from graph_retry.lossless.strict import has_odd_escape
 from graph_retry.lossless.weighted import lexis
 from graph_retry.lossless.weighted.search import Frame, Node, Search, Step, Work
 
@@ -226,7 +226,7 @@ class Moves(Search):
         except (ValueError, RecursionError) as error:
             self.spend(getattr(error, "pos", JUMP))
             return False
-        if ODD_ESCAPE.search(piece, 0, end):
+        if has_odd_escape(piece, 0, end):
             return False
         self.go(at + end, "a", stack, before + piece[:end])
         return True

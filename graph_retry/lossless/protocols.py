@@ -1,0 +1,249 @@
+"""Read the calls that open models write as text, in notations of their own.
+
+A row of `PROTOCOLS` tells the opening of a call with its name, and the notation of its arguments:
+one JSON document, an element for each parameter, or keywords as in Python. To read another
+protocol, add a row. The name and the arguments of a call are both known. The value is the arguments
+if they fit the caller's type, as with the calls of a provider's API, and else both.
+"""
+
+import re
+from collections.abc import Iterator
+from itertools import chain, combinations
+from typing import Any, Literal, NamedTuple
+
+from graph_retry.lossless._ground import lazy, written
+from graph_retry.lossless.results import (
+    Document,
+    RefusalKind,
+    Unreadable,
+    Wanted,
+    merged,
+    refuse_if,
+    repair,
+)
+from graph_retry.lossless.strict import strict_value
+from graph_retry.lossless.weighted.document import read_document
+from graph_retry.lossless.weighted.search import Work
+
+_NAME = r"(?P<name>[A-Za-z_][\w.\-]*+)(?::\d+)?"
+_MARKS = r"(?:\s|<[|｜][^<>\n]{1,40}[|｜]>|(?:json|commentary|code)\b|`{3}\w*)*+"
+_PREFIX = r"(?:[|｜]\w+[|｜]|\w+[: ])?"
+_FLIPS = 6
+"""Parameters that may be text or JSON, up to which each combination is tried on the type."""
+
+
+class Protocol(NamedTuple):
+    """One notation of calls; `element` and `closing` may name groups of `opening` as `{name}`."""
+
+    told: str
+    arguments: Literal["document", "elements", "keywords"]
+    opening: re.Pattern[str]
+    element: str = ""
+    closing: str = ""
+
+
+PROTOCOLS = (
+    Protocol(
+        "`[TOOL_CALLS]name{…}`", "document",
+        lazy(rf"\[TOOL_CALLS\]\s*{_NAME}\s*(?:\[CALL_ID\]\s*\w+\s*)?(?:\[ARGS\]\s*)?(?=\{{)"),
+    ),
+    Protocol(
+        "`functions.name{…}`", "document",
+        lazy(rf"(?<![\w.])(?:to=)?(?:functions|tools)\.{_NAME}{_MARKS}(?=\{{)"),
+    ),
+    Protocol(
+        "`to=name<|message|>{…}`", "document",
+        lazy(rf"\bto=(?!functions\.){_NAME}[^{{}}\n]*?<\|message\|>\s*(?=\{{)"),
+    ),
+    Protocol(
+        "`name<sep>{…}`", "document",
+        lazy(rf"(?<![\w.]){_NAME}\s*<[|｜]?[\w▁]*(?:sep|arg|content)[\w▁]*[|｜]?>{_MARKS}(?=\{{)"),
+    ),
+    Protocol(
+        "`function<sep>name`", "document",
+        lazy(rf"\bfunction<[|｜]tool.sep[|｜]>{_NAME}{_MARKS}(?=\{{)"),
+    ),
+    Protocol("`<function=name>{…}`", "document", lazy(rf"<function={_NAME}>\s*(?=\{{)")),
+    Protocol("`>>>name`", "document", lazy(rf"(?m)^>>>{_NAME}[ \t]*\n\s*(?=\{{)")),
+    Protocol(
+        "`✿FUNCTION✿: name`", "document",
+        lazy(rf"✿FUNCTION✿:\s*{_NAME}\s*✿ARGS✿:\s*(?=\{{)"),
+    ),
+    Protocol(
+        "`<tool_call>name{…}`", "document",
+        lazy(rf"<[|｜]?(?:tool_call|function_call|tool_use)[|｜]?>\s*{_NAME}\s*(?=\{{)"),
+    ),
+    Protocol(
+        "`<function=name><parameter=key>`", "elements",
+        lazy(rf"<function={_NAME}>\s*(?=<parameter=|</function>)"),
+        r"<parameter=(?P<key>[^<>\n]+)>(?P<value>.*?)</parameter>(?=\s*(?:<parameter=|</function>))",
+        r"</function>",
+    ),
+    Protocol(
+        "`<invoke name=…>`", "elements",
+        lazy(rf"<{_PREFIX}invoke name=\"{_NAME}\"[^<>]*>\s*(?=</?{_PREFIX}(?:parameter|invoke))"),
+        rf"<{_PREFIX}parameter name=\"(?P<key>[^\"]+)\"(?P<hint>[^<>]*)>(?P<value>.*?)"
+        rf"</{_PREFIX}parameter>(?=\s*(?:<{_PREFIX}parameter|</{_PREFIX}invoke>))",
+        rf"</{_PREFIX}invoke>",
+    ),
+    Protocol(
+        "`<tool_call>name<arg_key>`", "elements",
+        lazy(rf"<(?P<prefix>(?:\w+_)?)tool_call>\s*{_NAME}\s*(?=<(?P=prefix)arg_key>)"),
+        r"<{prefix}arg_key>(?P<key>[^<>]+)</{prefix}arg_key>\s*<{prefix}arg_value>(?P<value>.*?)"
+        r"</{prefix}arg_value>(?=\s*(?:<{prefix}arg_key>|</{prefix}tool_call>))",
+        r"</{prefix}tool_call>",
+    ),
+    Protocol(
+        "`[name(key=value)]`", "keywords",
+        lazy(
+            rf"(?m)(?:^[ \t]*\[|<[|｜][^<>\n]{{1,40}}[|｜]>\[?|```tool_code\s*\[?|(?<=\)), ?)"
+            rf"{_NAME}\((?=\w+ ?=|\))"
+        ),
+        closing=r"\)(?=\s*(?:,\s*[A-Za-z_][\w.]*\(|\]?\s*(?:\Z|\n|<[|｜]|`)))",
+    ),
+)  # fmt: skip
+_CLOSER = lazy(r"</[^<>\n]{0,20}(?:parameter|arg_value)>")
+_QUIET = lazy(r"(?:[^()\"']|\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+')*+", re.DOTALL)
+
+
+class Call(NamedTuple):
+    """One call in a text; `either` has the parameters that may be text, with the other reading."""
+
+    name: str
+    arguments: dict[str, Any]
+    either: dict[str, Any]
+    document: Document
+
+
+def openings(text: str, start: int) -> Iterator[tuple[Protocol, re.Match[str]]]:
+    """Yield the openings of calls in order; one with several readings goes to the first row."""
+    found = ((row, match) for row in PROTOCOLS for match in row.opening.finditer(text, start))
+    end = start
+    for row, match in sorted(found, key=lambda one: one[1].start()):
+        if match.start() >= end:
+            end = match.end()
+            yield row, match
+
+
+def read_call(
+    text: str, row: Protocol, opening: re.Match[str], complete: bool | None, work: Work
+) -> Call:
+    """Read the call that begins with an opening.
+
+    Raises:
+        Unreadable: If the call is broken or cut off.
+    """
+    return _READERS[row.arguments](text, row, opening, complete, work)
+
+
+def _document(
+    text: str, row: Protocol, opening: re.Match[str], complete: bool | None, work: Work
+) -> Call:
+    """Read a call whose arguments are one JSON document."""
+    found = read_document(text, opening.end(), len(text), work, complete=complete)
+    if found.refusal:
+        raise found.refusal
+    return _call(row, opening, found.end, found.value, {}, found)
+
+
+def _elements(
+    text: str, row: Protocol, opening: re.Match[str], complete: bool | None, _: Work
+) -> Call:
+    """Read a call with an element for each parameter: text as it stands, or JSON."""
+    groups = {key: re.escape(value or "") for key, value in opening.groupdict().items()}
+    spelled = row.element.replace("{prefix}", groups.get("prefix", ""))
+    element = re.compile(rf"(?s)\s*{spelled}")
+    closing = re.compile(rf"\s*{row.closing.replace('{prefix}', groups.get('prefix', ''))}")
+    arguments, either, at = dict[str, Any](), dict[str, Any](), opening.end()
+    while match := element.match(text, at):
+        key, at = match["key"].strip(), match.end()
+        refuse_if(key in arguments, "ambiguous", at, f"The parameter `{key}` is there twice.")
+        marked = _CLOSER.search(match["value"])
+        refuse_if(marked, "ambiguous", at, f"The parameter `{key}` may end earlier.")
+        arguments[key], other = _readings(match["value"], match.groupdict().get("hint") or "")
+        either |= {} if other is None else {key: other[0]}
+    end = closing.match(text, at)
+    if end is None:
+        is_cut = complete is not True and not text[at:].strip()
+        kind: RefusalKind = "truncated" if is_cut else "syntax"
+        raise Unreadable(kind, at, f"A call in the notation {row.told} is not whole.")
+    return _call(row, opening, end.end(), arguments, either, None)
+
+
+def _keywords(text: str, row: Protocol, opening: re.Match[str], _: bool | None, work: Work) -> Call:
+    """Read a call with keywords as in Python, which is an object with `=` for `:`."""
+    inside = _QUIET.match(text, opening.end())
+    end = re.compile(row.closing).match(text, inside.end()) if inside else None
+    if inside is None or end is None:
+        raise Unreadable("syntax", opening.start(), f"A call in the notation {row.told} is broken.")
+    found = read_document(f"{{{inside[0]}}}", 0, len(inside[0]) + 2, work, complete=True)
+    if found.refusal or type(found.value) is not dict:
+        told = f": {found.refusal}" if found.refusal else "."
+        raise Unreadable("syntax", opening.end(), f"The keywords of a call cannot be read{told}")
+    return _call(row, opening, end.end(), found.value, {}, found)
+
+
+_READERS = {"document": _document, "elements": _elements, "keywords": _keywords}
+
+
+def _readings(spelled: str, hint: str) -> tuple[Any, tuple[Any] | None]:
+    """Read the text of one parameter: return the likelier value, and the other one in a tuple."""
+    plain = spelled.removeprefix("\n").removesuffix("\n")
+    if 'string="true"' in hint:
+        return plain, None
+    try:
+        value = strict_value(plain.strip(), is_plain=True)
+    except (ValueError, RecursionError):
+        return plain, None
+    if 'string="false"' in hint:
+        return value, None
+    is_json = type(value) in {dict, list} or written(value) == plain
+    return (value, (plain,)) if is_json else (plain, (value,))
+
+
+def _call(
+    row: Protocol,
+    opening: re.Match[str],
+    end: int,
+    arguments: Any,
+    either: Any,
+    of: Document | None,
+) -> Call:
+    name, at = opening["name"], opening.start()
+    refuse_if(type(arguments) is not dict, "syntax", at, "The arguments of a call are no object.")
+    told = repair("call", at, f"the arguments of a call of `{name}`, as {row.told}")
+    made = [told, *(of.repairs if of and row.arguments == "document" else [])]
+    return Call(name, arguments, either, Document(at, end, arguments, made))
+
+
+def value_of(calls: list[Call], wanted: Wanted) -> Document:
+    """Make one value of calls: the arguments if they fit, and else the names with them."""
+    first, last, count = calls[0].document, calls[-1].document, len(calls)
+    is_list = wanted.is_list is True or count > 1
+    message = f"There are {count} calls; one is wanted."
+    refuse_if(is_list and wanted.is_list is False, "ambiguous", last.start, message)
+    refuse_if(
+        wanted.complete is False and count > 1, "truncated", last.end, "More calls may be missing."
+    )
+    made = merged([each for call in calls for each in call.document.repairs])
+
+    def value(flipped: tuple[str, ...], *, is_named: bool) -> Any:
+        given = [
+            call.arguments | {key: call.either[key] for key in flipped if key in call.either}
+            for call in calls
+        ]
+        named = [
+            {"name": call.name, "arguments": one} for call, one in zip(calls, given, strict=True)
+        ]
+        values = named if is_named else given
+        return values if is_list else values[0]
+
+    keys = [*dict.fromkeys(key for call in calls for key in call.either)]
+    flips = [*chain.from_iterable(combinations(keys, size) for size in range(len(keys) + 1))]
+    flips = flips if len(keys) <= _FLIPS else [(), tuple(keys)]
+    readings = (value(flipped, is_named=named) for named in (False, True) for flipped in flips)
+    if wanted.fits is None:
+        chosen = value((), is_named=True)
+    else:
+        chosen = next(filter(wanted.fits, readings), value((), is_named=False))
+    return Document(first.start, last.end, chosen, made)

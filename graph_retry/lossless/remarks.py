@@ -1,0 +1,206 @@
+"""Sentences that speak of the answer itself: they take it back, or say that it is not whole.
+
+A row of `REMARKS` has one such act in several languages. If its pattern names what the sentence is
+about (the group `about`), this must be the answer: a word of `ABOUT`, or a key or value of it. So
+`The rest of the e-mail follows standard terms` is prose, and `The rest follows` is not.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple, cast
+
+from graph_retry.lossless._ground import lazy
+from graph_retry.lossless.results import RefusalKind
+
+ABOUT = frozenset(
+    re.findall(
+        r"\w+",
+        "answer json output response object list array result record entry entries row item element"
+        " field value data above example format ones others one id key antwort ausgabe objekt liste"
+        " ergebnis eintrag einträge zeile zeilen feld felder wert werte daten réponse sortie objet"
+        " résultat entrée ligne champ valeur données élément respuesta salida objeto lista"
+        " resultado registro fila campo valor dato elemento",
+    )
+)
+_END = lazy(r"(?<=[.!?。！？…])\s+|\n+")
+_FILLER = lazy(
+    r"(?i)\W*(?:(?:oh|ah|hm+|no|hold on|ok(?:ay)?|but|sorry|please|actually|nein|aber"
+    r"|entschuldigung"
+    r"|bitte|tut mir leid|non|mais|désolée?|pardon|pero|perdón|lo siento|抱歉|不好意思)\b\W{1,4})*"
+)
+_IT = r"(?:that|this|it|(?:the|my) (?:\w+ )?(?P<about>\w+)(?: above)?)"
+_VALUE = r"(?=[\"'“`\d-]|true\b|false\b|null\b|[^.\n]{1,60}\b(?:not|nicht|pas|no)\b)"
+
+
+class Remark(NamedTuple):
+    """An act of speech: where it stands, the kind and words of the refusal, and its pattern."""
+
+    side: Literal["before", "after", "both"]
+    kind: RefusalKind
+    told: str
+    pattern: re.Pattern[str]
+
+
+def _remark(side: Any, kind: RefusalKind, told: str, *languages: str) -> Remark:
+    return Remark(side, kind, told, lazy("(?i)" + "|".join(languages)))
+
+
+_BACK = "The text after the answer retracts it"
+_OMITS = "The text says that data was left out"
+REMARKS = (
+    _remark(
+        "after", "ambiguous", _BACK,  # what is said on finding a mistake
+        r"wait(?=\s*[,.!…:;—–-]|\s+(?:i|that|no)\b)|oops|(?:correction|edit)\s*:|my (?:mistake"
+        r"|bad)\b",
+        r"(?:scratch|strike|ignore|disregard) (?:that|this|it|the (?:\w+ )?above)\b|let me"
+        r" (?:fix|correct) ",
+        r"(?:moment|warte)\s*[,.!…—–-]|korrektur\s*:|ups\b|mein fehler"
+        r"|(?:ignor\w+ .*\b)?(?:das obige|obiges)\b(?:.*\bignor|.*\Z)",
+        r"atten(?:ds|dez)\s*[,.!…—–-]|oups|mon erreur|au temps pour moi|ignore[zr]? ce qui précède",
+        r"espera\s*[,.!…—–-]|corrección\s*:|uy\b|mi error|ignor[ae] (?:lo anterior|eso)",
+        r"更正\s*[:：]|等等[，,]|请忽略|我(?:忘|漏)了|訂正\s*[:：]",
+    ),
+    _remark(
+        "after", "ambiguous", _BACK,  # the answer is wrong
+        rf"(?:i (?:think|believe|see) )?{_IT}(?:(?:['’]s| is| was| looks) (?:wrong|incorrect|not"
+        rf" (?:quite |entirely )?(?:right|correct))| has an? (?:error|mistake))\b",
+    ),
+    _remark(
+        "after", "ambiguous", _BACK,
+        r"(?:das|dies|es|(?:die|das) (?P<about>\w+)) (?:ist|war) (?:falsch|nicht (?:richtig"
+        r"|korrekt))\b",
+    ),
+    _remark(
+        "after", "ambiguous", _BACK,
+        r"(?:c['’](?:est|était)|(?:la|le) (?P<about>\w+) est) (?:faux|incorrecte?|erronée?)\b",
+    ),
+    _remark(
+        "after", "ambiguous", _BACK,
+        r"(?:eso|esto|(?:la|el) (?P<about>\w+)) (?:es|está|era|estaba) (?:mal|incorrect[oa]"
+        r"|equivocad[oa])\b"
+        r"|(?:这|那|上面|答案).{0,6}(?:错|不对|不正确)",
+    ),
+    _remark(
+        "after", "ambiguous", _BACK,  # the answer should be another one
+        rf"{_IT} should (?:be|have been) {_VALUE}",
+    ),
+    _remark(
+        "after", "ambiguous", _BACK,
+        rf"(?:es|das|(?:die|der|das) (?P<about>\w+)) (?:sollte|müsste|muss) {_VALUE}"
+        r"|.{1,20}(?:应该是|应为)\s*[\"\d]",
+    ),
+    _remark(
+        "after", "ambiguous", _BACK,
+        rf"(?:cela|ça|(?:la|le) (?P<about>\w+)) devrait être {_VALUE}",
+    ),
+    _remark(
+        "after", "ambiguous", _BACK,
+        rf"(?:(?:la|el) (?P<about>\w+) )?debería ser {_VALUE}",
+    ),
+    _remark(
+        "after", "ambiguous", _BACK,
+        r"(?P<about>\w+) (?:is|ist|est|es) [^.\n]{1,40}[,;] (?:not|nicht|pas|no) [\"'\d]",
+    ),
+    _remark(
+        "after", "ambiguous", _BACK,  # the writer made a mistake
+        r"i (?:made|see|made) an? (?:mistake|error)(?: (?:there|above|here)\b|\W*\Z| in the"
+        r" (?P<about>\w+))",
+    ),
+    _remark(
+        "after", "ambiguous", _BACK,
+        r"i (?:forgot|missed|misread|left out) (?:the |an? |to include (?:the |an? )?)?(?:other "
+        r"|last )?(?P<about>\w+)",
+    ),
+    _remark(
+        "after", "ambiguous", _BACK,
+        r"i got (?:the |an? )?(?P<about>\w+) wrong\b",
+    ),
+    _remark(
+        "after", "ambiguous", _BACK,
+        r"(?:da )?(?:habe ich|ich habe) (?:einen fehler gemacht|mich (?:vertan|geirrt)|(?:den "
+        r"|das |die |einen? )?(?P<about>\w+) vergessen)",
+    ),
+    _remark(
+        "after", "ambiguous", _BACK,
+        r"j['’]ai (?:fait une erreur|oublié (?:le |la |l['’]|les |une? )?(?P<about>\w+))",
+    ),
+    _remark(
+        "after", "ambiguous", _BACK,
+        r"(?:me equivoqué|cometí un error|(?:se me )?olvid[éó] (?:el |la |los |las |una?"
+        r" )?(?P<about>\w+))",
+    ),
+    _remark(
+        "before", "ambiguous", "The text says that this is not the answer",
+        r"(?:.*[\s*_~`>])?(?:not|never|nicht|pas|no (?:devuelvas|uses|escribas))(?: (?:return"
+        r"|use|write|output|answer|say|give|send|print))?[\s:`*]*\Z",
+        r"(?:.*\s)?(?:wrong|bad|invalid|incorrect|falsch|faux|incorrecto)(?:e[sn]?)?(?:"
+        r" (?P<about>\w+))?[\s:`*]*\Z|.*(?:~~|<del>)\Z",
+    ),
+    _remark(
+        "both", "elided", _OMITS,
+        r"[^\w.…]*(?:\.\.\.|…)\W*\Z|\W{0,20}[(\[]?(?:truncated|partial|snip(?:ped)?|gekürzt"
+        r"|tronqué|truncado|省略)[)\]]",
+        r"\W*(?:and |und |et |y )?\d+ (?:more|others|weitere|autres|más)\W*\Z|.*\b(?:to be"
+        r" continued|fortsetzung folgt|continuará|à suivre)\b",
+        r".*\bpart \d+ of (?!1\b)\d|.*(?:其余|以下|其他).{0,6}省略",
+    ),
+    _remark(
+        "both", "elided", _OMITS,
+        r".*?\b\d+ (?:more|others|weitere|autres|más)(?:"
+        r" (?P<about>\w+))?\b[^.\n]{0,40}\b(?:omitted|truncated|left out|follow\w*|omis\w*"
+        r"|omitid\w*|ausgelassen|weggelassen)",
+    ),
+    _remark(
+        "both", "elided", _OMITS,
+        r".*?\b(?:rest|remainder|remaining (?P<about>\w+))\b(?! of\b)[^.\n]{0,40}\b(?:omitted"
+        r"|truncated|left out|follows?\b)",
+    ),
+    _remark(
+        "both", "elided", _OMITS,
+        r".*?\b(?:rest|remainder) of (?:the |this |your )?(?P<about>\w+)[^.\n]{0,40}\b(?:omitted"
+        r"|truncated|left out|follows?\b)",
+    ),
+    _remark(
+        "both", "elided", _OMITS,
+        r".*?\b(?:der rest|le reste|el resto|die (?:übrigen|restlichen) (?P<about>\w+))\b(?!"
+        r" de[rsl]?\b)[^.\n]{0,40}\b(?:ausgelassen|weggelassen|gekürzt|omis|omit\w*|folg\w+|suit"
+        r"|suivra|sigue)\b",
+    ),
+)  # fmt: skip
+
+
+def remark(side: str, text: str, value: Any) -> Remark | None:
+    """Return the first remark about the answer `value` in the text before or after it."""
+    rows = [row for row in REMARKS if row.side in {side, "both"}]
+    names: frozenset[str] | None = None
+    sentences = [one for one in _END.split(text) if one.strip()]
+    for number, sentence in enumerate(sentences, 1):
+        filler = _FILLER.match(sentence)
+        spoken = sentence[filler.end() if filler else 0 :]
+        for row in rows:
+            if row.side == "before" and number < len(sentences):
+                continue  # It speaks of what comes next.
+            found = row.pattern.match(spoken) or row.pattern.match(sentence)
+            if found:
+                about = found.groupdict().get("about")
+                names = names or (frozenset(_names(value)) if about else None)
+                if about is None or _is_about(about.lower(), names or frozenset()):
+                    return row
+    return None
+
+
+def _is_about(word: str, names: frozenset[str]) -> bool:
+    return not ABOUT.isdisjoint({word, word.removesuffix("s")}) or word in names
+
+
+def _names(value: Any) -> Iterator[str]:
+    """Yield the keys of the objects in a value, in lower case."""
+    todo, left = [value], 10_000
+    while todo and (left := left - 1):
+        one: Any = todo.pop()
+        if isinstance(one, dict):
+            members = cast("dict[str, Any]", one)
+            yield from map(str.lower, members)
+            todo += members.values()
+        elif isinstance(one, list):
+            todo += cast("list[Any]", one)
