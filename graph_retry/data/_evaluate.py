@@ -114,8 +114,8 @@ async def evaluate(
     Raises:
         TypeError: If an argument has the wrong type.
         ValueError: If an option has a value that is not allowed, `source` has calls of several
-            names and `calls` is not given, no call has a name in `calls`, or `path` is another
-            file than one of this evaluation.
+            names and `calls` is not given, no call has a name in `calls`, the recorded calls had
+            an `output` and none is given, or `path` is another file than one of this evaluation.
 
     Example:
         >>> from graph_retry import InterventionRequired, retry_llm_call
@@ -221,6 +221,12 @@ class _Run:
             raise ValueError(
                 f"`source` has calls of several names ({names}): choose in `calls` (in the "
                 "terminal with `--name`)."
+            )
+        was_read = any(attempt["lossless"] is not None for attempt in ledger.attempts)
+        if was_read and self._validator is None and not callable(self._compare):
+            raise ValueError(
+                f"the recorded calls of `{ledger.name}` had an `output=`, by which their texts "
+                "were read: give it to `evaluate` as well, or no new text would equal a value."
             )
         first = ledger.attempts[0]
         encoded = params_at(ledger.attempts, first["number"])

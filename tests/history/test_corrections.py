@@ -283,6 +283,12 @@ def test_a_selection_selects(many, name):
     assert len(list(corrections_of(many, **selection))) == expected
 
 
+def test_a_name_that_no_call_has_is_refused(many):
+    """An empty list would look like a result."""
+    with pytest.raises(ValueError, match=r"has `aks`, which is the name of no call"):
+        list(corrections_of(many, calls=["aks"]))
+
+
 def test_what_is_no_source_is_told():
     """A graph without a checkpointer and a number are named; a list of something else, too."""
     for source in (one_call("node", None, Model(), None), 3, [3]):

@@ -217,8 +217,9 @@ def test_calls_of_several_names_are_chosen_from():
         graph = one_call("node", None, Model(old), saver, name=name)
         graph.invoke({"params": {"n": 1}}, thread(str(number)))
     with pytest.raises(ValueError, match=r"several names \(`read`, `sum`\)"):
-        evaluate(saver, better)
-    assert evaluate(saver, better, calls=["sum"]).figures()["calls"] == 1
+        evaluate(saver, better, output=dict[str, int])
+    figures = evaluate(saver, better, calls=["sum"], output=dict[str, int]).figures()
+    assert figures["calls"] == 1
 
 
 def test_a_name_that_no_call_has_is_refused(recorded, caplog):
@@ -226,8 +227,18 @@ def test_a_name_that_no_call_has_is_refused(recorded, caplog):
     with pytest.raises(ValueError, match=r"`cuont`.* Did you mean `count`\?"):
         evaluate(recorded, better, calls=["cuont"])
     assert not caplog.text
-    assert len(evaluate(recorded, better, calls=["count", "cuont"]).results) == 10
+    evaluated = evaluate(recorded, better, calls=["count", "cuont"], output=dict[str, int])
+    assert len(evaluated.results) == 10
     assert "Did you mean `count`?" in caplog.text
+
+
+def test_a_forgotten_output_is_refused_before_any_call(recorded):
+    """A text never equals the value that was read from an equal text."""
+    model = Model(better)
+    with pytest.raises(ValueError, match="the recorded calls of `count` had an `output=`"):
+        evaluate(recorded, model)
+    assert not model.calls
+    assert len(evaluate(recorded, better, compare=lambda new, old: 1.0).results) == 10
 
 
 @pytest.mark.parametrize("text", ['{"id": "acme"}', '{"id": "acme"}\n', "{\n", "[1]\n", "\xff\n"])

@@ -289,3 +289,14 @@ def test_an_object_that_takes_any_fields_may_gain_some() -> None:
         verdict = judge({"type": "edit", "params": {"o": inside}}, asked)
         assert isinstance(verdict, Accepted)
         assert verdict.params == {"o": {"model": "x", **inside}}
+
+
+@pytest.mark.parametrize("name", ["params", "changes", "update", "modle"])
+def test_changes_in_a_wrapper_are_refused(name: str) -> None:
+    """Untyped params would get a field of that name, and the call would be paid unchanged."""
+    asked = question({"model": "x", "seed": 1})
+    problem = problem_of(asked, {"type": "edit", "params": {name: {"model": "y"}}})
+    assert f"To change `model`, send it as a field of its own, and not inside `{name}`" in problem
+    both = {name: {"model": "y"}, "model": "x"}
+    assert edited(asked, both) == {"model": "x", "seed": 1, name: {"model": "y"}}
+    assert edited(asked, {"style": {"tone": "loud"}})["style"] == {"tone": "loud"}

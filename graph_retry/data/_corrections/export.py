@@ -63,7 +63,8 @@ class Selection(TypedDict, total=False):
     """The corrections to select.
 
     threads: Ids of the threads to read (default: all; see `every_ledger`).
-    calls: Only calls with these names. `export` refuses a name that no call of the source has.
+    calls: Only calls with these names. A name that no call of the source has is refused after the
+        last row.
     labels: Only calls that have all of these `labels`.
     how: Only decisions of these kinds (default: all).
     roles: Only decisions by these roles: `human`, `rewind` (a person, by `rewind(decision=…)`),
@@ -98,7 +99,8 @@ def corrections_of(source: LedgerSource, **selection: Unpack[Selection]) -> Iter
 
     Raises:
         TypeError: If `source` is of another kind, or `selection` has an unknown name.
-        ValueError: If `selection` has a value that is not allowed.
+        ValueError: If `selection` has a value that is not allowed, or `calls` has a name that no
+            call of the source has.
 
     Example:
         >>> from graph_retry import edit, resume, retry_llm_call
@@ -135,6 +137,7 @@ async def _rows(source: Any, sieve: _Sieve) -> AsyncGenerator[Correction]:
         async for ledger in ledgers_in(source, sieve.threads):
             for row in sieve.rows(ledger):
                 yield row
+    sieve.check_calls()
 
 
 class _Sieve:
@@ -252,9 +255,8 @@ async def export(
     """
     told, sieve = Exported(), _Sieve(selection)
     with writing(path, format, split, redact, messages, told) as write:
-        async for row in _rows(source, sieve):
+        async for row in _rows(source, sieve):  # If it raises, no file is replaced.
             write(row)
-        sieve.check_calls()  # If it raises, no file is replaced.
     told.left_out.update(sieve.left_out)
     return told
 

@@ -220,6 +220,11 @@ def _unknown(
     if not (field.is_open or any(map(_is_open, branches))):
         names = ", ".join(f"`{each}`" for each in declared)
         return f"{problem}.{did_you_mean(label, known)} The fields are {names}."
+    wrapped = sent[label]
+    held = next((name for name in field.shown if is_object(wrapped) and name in wrapped), None)
+    if held is not None and not sent.keys() & field.shown.keys():
+        how = f"To change `{held}`, send it as a field of its own, and not inside `{label:.80}`."
+        return f"{problem}. {how} To add a field of that name, send `{held}` with it."
     near = near_miss(label, known, sent)
     how = f"Did you mean `{near}`? To add a field of that name, send `{near}` with it."
     return near and f"{problem}. {how}"
