@@ -220,6 +220,10 @@ class Attempt(TypedDict):
     gate: NotRequired[GateVerdict]
     """The verdict of a `graph_retry.hooks.Gate` about a valid output."""
 
+    sent: NotRequired[dict[str, Any]]
+    """What middleware of an agent sent in place of the params, such as another `model`. A review
+    shows it beside the params."""
+
     logprob: NotRequired[float]
     """Mean log-probability of the answer's tokens, if the provider gave them."""
 

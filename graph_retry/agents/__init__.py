@@ -31,12 +31,12 @@ from graph_retry._core.ground.wording import did_you_mean
 from graph_retry.agents._answer import AnswerValidator, carrying_answer, message_of_response
 from graph_retry.agents._order import check_order, misplaced
 from graph_retry.agents._request import (
-    AttemptRequest,
     ModelParams,
     RequestChangedError,
+    Sending,
+    key_of,
     name_of_model,
     params_of,
-    place_of,
     requested,
 )
 from graph_retry.agents._tool_call import (
@@ -199,10 +199,12 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
         """Make a model call; if it fails, retry and review it."""
 
         def ask(params: ModelParams) -> AIMessage:
+            sending = Sending(request, self._models)
             try:
-                return message_of_response(handler(self._request(request, params)))
+                response = handler(requested(sending, params, self._last))
+                return message_of_response(response, sending.added_tools)
             except StructuredOutputError as error:
-                return carrying_answer(error.ai_message)
+                return carrying_answer(error.ai_message, sending.added_tools)
 
         try:
             return _response(*self._model_call(ask, request).invoke())
@@ -219,10 +221,12 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
         """Do what `wrap_model_call` does, from async code."""
 
         async def ask(params: ModelParams) -> AIMessage:
+            sending = Sending(request, self._models)
             try:
-                return message_of_response(await handler(self._request(request, params)))
+                response = await handler(requested(sending, params, self._last))
+                return message_of_response(response, sending.added_tools)
             except StructuredOutputError as error:
-                return carrying_answer(error.ai_message)
+                return carrying_answer(error.ai_message, sending.added_tools)
 
         try:
             return _response(*await self._model_call(ask, request).ainvoke())
@@ -249,6 +253,8 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
             return self._rejection(request, error)
         except AttemptsExhausted as error:
             return _reported(request, error)
+        except RequestChangedError as error:
+            raise misplaced(super().name, error.field) from None
 
     async def awrap_tool_call(
         self,
@@ -268,15 +274,14 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
             return self._rejection(request, error)
         except AttemptsExhausted as error:
             return _reported(request, error)
-
-    def _request(self, request: ModelRequest[Any], params: ModelParams) -> AttemptRequest:
-        return requested(request, params, self._models, self._last)
+        except RequestChangedError as error:
+            raise misplaced(super().name, error.field) from None
 
     def _model_call(self, ask: Callable[..., Any], request: ModelRequest[Any]) -> Call:
         self._tell_unknown_tools(request)
         params = params_of(request, self._models, self._last)
         validator = AnswerValidator(request, self._repair, one_at_a_time=self._one_at_a_time)
-        options: RetryOptions = {**self._options, "key": place_of(request)}
+        options: RetryOptions = {**self._options, "key": key_of(request, params)}
         cast("Any", ask).__name__ = name_of_model(request.model, self._models)
         return Call(ask, params, self._hooks, validator, options)
 

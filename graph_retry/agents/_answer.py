@@ -7,7 +7,7 @@ In graph state, an answer is one JSON object with the fields of the message, suc
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, cast
@@ -33,20 +33,28 @@ from graph_retry.records import STRUCTURED_RESPONSE as _RESPONSE
 from graph_retry.records import Issue, Repair, RepairLevel
 
 _FORMAT = "response_format"  # The key of the index of the answer's response format.
+_ADDED = "tools_of_middleware"  # The key of the names of tools that inner middleware has added.
 _UNTITLED = "response_format_"
 _CALLS = ("tool_calls", "invalid_tool_calls")
 _FIELDS = ("content", *_CALLS, _RESPONSE)
 
 
-def message_of_response(response: ModelResponse[Any]) -> AIMessage:
+def message_of_response(response: ModelResponse[Any], added: Sequence[str] = ()) -> AIMessage:
     """Return the model's message, and add its answer as JSON, which is validated and saved."""
-    return carrying_answer(next(said for said in response.result if isinstance(said, AIMessage)))
+    said = next(each for each in response.result if isinstance(each, AIMessage))
+    return carrying_answer(said, added)
 
 
-def carrying_answer(message: AIMessage) -> AIMessage:
-    """Copy a message's answer to `parsed`, because the engine reads structured output there."""
+def carrying_answer(message: AIMessage, added: Sequence[str] = ()) -> AIMessage:
+    """Copy a message's answer to `parsed`, because the engine reads structured output there.
+
+    The names of tools that inner middleware has `added` are saved with it, because a later step, or
+    another process, validates the answer.
+    """
     dumped = message.model_dump(mode="json", exclude_defaults=True, exclude={"type"})
     answer = {key: dumped[key] for key in (*_FIELDS, *dumped) if key in dumped}
+    if added:
+        answer[_ADDED] = [*added]
     extra = cast("dict[str, Any]", message.additional_kwargs)
     return message.model_copy(update={"additional_kwargs": {**extra, "parsed": answer}})
 
@@ -83,6 +91,7 @@ class AnswerValidator(Validator):
         answer: dict[str, Any] = dict(jsonable)
         given: Any = answer.pop(_RESPONSE, None)
         place: int | None = answer.pop(_FORMAT, None)
+        answer.pop(_ADDED, None)
         message = AIMessage.model_validate({"content": "", **answer})
         if place is None:
             return ModelResponse(result=[message])
@@ -122,7 +131,9 @@ class AnswerValidator(Validator):
         structured = [at for at, call in enumerate(calls) if self._format_of(call) is not None]
         for at, call in enumerate(calls):
             if at not in structured:
-                reading.issues += _below(f"/tool_calls/{at}", self._tool_issues(call))
+                found = self._tool_issues(call)
+                is_added = call["name"] in answer.get(_ADDED, ())
+                reading.issues += [] if is_added else _below(f"/tool_calls/{at}", found)
         if self._one_at_a_time and len(calls) > 1:
             what = f"one tool may be called at a time, and the message calls {len(calls)}"
             reading.issues.append(issue("/tool_calls", what, "several_tools", "one tool call"))
@@ -156,7 +167,7 @@ class AnswerValidator(Validator):
 
     def _as_message(self, value: Any) -> tuple[dict[str, Any], list[Issue]]:
         """Return an output as a message's fields. A person may give only a text or a response."""
-        known = {*_FIELDS, *AIMessage.model_fields}
+        known = {*_FIELDS, *AIMessage.model_fields, _ADDED}
         if is_object(value) and value.keys() <= known and not value.keys().isdisjoint(_FIELDS):
             message = {"content": "", **value}
         elif self._formats:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any, Literal, cast
 
@@ -18,8 +18,13 @@ from langchain_core.messages import (
     ToolMessage,
     convert_to_messages,
 )
+from langgraph.config import get_config
 from langgraph.errors import GraphBubbleUp
 from pydantic import BaseModel, ConfigDict, create_model
+
+from graph_retry._core.ground.json import digest
+from graph_retry._core.langgraph.calls import execution_in
+from graph_retry._core.loop.run.heard import heard_now
 
 _ROLES = {"human": "user", "ai": "assistant"}
 
@@ -50,8 +55,70 @@ class RequestChangedError(GraphBubbleUp):
         self.field = field
 
 
+@dataclass
+class Sending:
+    """What one attempt sends: the request with its params, and what middleware made of it.
+
+    given: The request before the params were applied.
+    request: The request of the attempt.
+    models: The models by name.
+    used: The request that was read last, which is the one that is sent.
+    carried: Whether a request with the person's changes has been sent.
+    """
+
+    given: ModelRequest[Any]
+    models: Mapping[str, BaseChatModel]
+    request: AttemptRequest | None = None
+    used: AttemptRequest | None = None
+    carried: bool = False
+
+    def check(self) -> None:
+        """Compare what is sent with what a person saw, just before the model is called.
+
+        Raises:
+            RequestChangedError: If the change of a person or a hook would not be sent. After it was
+                sent once, a fallback may send something else.
+        """
+        asked, used = self.request, self.used
+        if asked is None or used is None:
+            return
+        if not self.carried:
+            is_other = used.model is not asked.model
+            if is_other and asked.model is not self.given.model:
+                raise RequestChangedError("model")
+            for name, value in asked.model_settings.items():
+                is_edit = self.given.model_settings.get(name, ...) != value
+                if is_edit and used.model_settings.get(name, ...) != value:
+                    raise RequestChangedError("settings")
+            self.carried = True
+        if (heard := heard_now()) is not None:
+            heard.sent = self._changes(asked, used)
+
+    def _changes(self, asked: AttemptRequest, used: AttemptRequest) -> dict[str, Any]:
+        before, after = (_described(each, self.models) for each in (asked, used))
+        return {key: value for key, value in after.items() if before[key] != value}
+
+    @property
+    def added_tools(self) -> list[str]:
+        """The names of tools that middleware has added, beyond those of the given request."""
+        known = {*_tool_names(self.given)}
+        return [] if self.used is None else sorted({*_tool_names(self.used)} - known)
+
+
 class AttemptRequest(ModelRequest[Any]):
     """The request of one attempt. Inner middleware cannot change its prompt or messages."""
+
+    def __getattribute__(self, name: str) -> Any:
+        """Note the request whose messages are read last, which is the one that is sent."""
+        value = super().__getattribute__(name)
+        if name == "messages" and (sending := vars(self).get("_sending")) is not None:
+            sending.used = self
+        return value
+
+    def bound_to(self, sending: Sending) -> AttemptRequest:
+        """Let `sending` know of this request and its changed copies."""
+        object.__setattr__(self, "_sending", sending)
+        return self
 
     def override(self, **overrides: Any) -> AttemptRequest:
         """Return a changed copy.
@@ -64,7 +131,40 @@ class AttemptRequest(ModelRequest[Any]):
             raise RequestChangedError("system_prompt")
         if [*map(as_params, changed.messages)] != [*map(as_params, self.messages)]:
             raise RequestChangedError("messages")
-        return changed
+        return changed.bound_to(vars(self)["_sending"])
+
+
+def _described(request: ModelRequest[Any], models: Mapping[str, BaseChatModel]) -> dict[str, Any]:
+    """Return what tells a request from another, beside its prompt and messages, as JSON."""
+    settings = json.loads(json.dumps(request.model_settings, default=str))
+    return {
+        "model": name_of_model(request.model, models),
+        "settings": settings,
+        "tools": _tool_names(request),
+        "tool_choice": json.loads(json.dumps(request.tool_choice, default=str)),
+    }
+
+
+def _tool_names(request: ModelRequest[Any]) -> list[str]:
+    listed: list[Any] = [*request.tools]
+    return [str(tool.get("name") if isinstance(tool, dict) else tool.name) for tool in listed]
+
+
+def key_of(request: ModelRequest[Any], params: ModelParams) -> str:
+    """Return the key of a model call.
+
+    It is the place of the call in the conversation, because a prompt may change whenever the node
+    runs. Middleware may make several calls at one place. The first has the place as its key, and
+    another one also what is different in its request.
+    """
+    place = place_of(request)
+    execution = execution_in(get_config().get("configurable", {}))
+    if execution is None:
+        return place
+    asked = {**params.model_dump(), **_described(request, {}), "model": params.model}
+    first = execution.requests.setdefault(place, asked)
+    changed = {key: value for key, value in asked.items() if first.get(key, ...) != value}
+    return f"{place} {digest(changed)}" if changed else place
 
 
 def place_of(request: ModelRequest[Any]) -> str:
@@ -89,10 +189,9 @@ def params_of(
     )
 
 
-def requested(
-    request: ModelRequest[Any], params: ModelParams, models: Mapping[str, BaseChatModel], last: int
-) -> AttemptRequest:
+def requested(sending: Sending, params: ModelParams, last: int) -> AttemptRequest:
     """Return the request with the params applied."""
+    request, models = sending.given, sending.models
     # Unchanged messages stay the same objects, because params lack their providers' metadata.
     known = {_spelled(as_params(message)): message for message in request.messages}
     messages: list[AnyMessage] = []
@@ -110,7 +209,11 @@ def requested(
         messages=[*earlier, *messages],
         model_settings=params.settings,
     )
-    return AttemptRequest(**{field.name: getattr(changed, field.name) for field in fields(changed)})
+    kept = {field.name: getattr(changed, field.name) for field in fields(changed)}
+    sending.request = AttemptRequest(**kept).bound_to(sending)
+    if (heard := heard_now()) is not None:
+        heard.before_model.append(sending.check)
+    return sending.request
 
 
 def name_of_model(model: BaseChatModel, models: Mapping[str, BaseChatModel]) -> str:

@@ -20,6 +20,7 @@ from graph_retry._core.ground.json import is_object
 from graph_retry._core.output.build import build_validator
 from graph_retry._core.params.codec import ParamsCodec, ParamsInvalid
 from graph_retry._core.params.patch import Encoded
+from graph_retry.agents._request import RequestChangedError
 from graph_retry.options import RetryOptions
 from graph_retry.records import Issue
 
@@ -57,17 +58,33 @@ class _InStep:
     the first attempt.
     """
 
-    def __init__(self, tool: BaseTool) -> None:
-        self._tool = tool
+    def __init__(self, tool: BaseTool, args: dict[str, Any]) -> None:
+        self._tool, self._args = tool, args
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._tool, name)
 
     def invoke(self, given: Any, config: RunnableConfig | None = None, **more: Any) -> Any:
+        self._check(given)
         return self._tool.invoke(given, _of_step(config), **more)
 
     async def ainvoke(self, given: Any, config: RunnableConfig | None = None, **more: Any) -> Any:
+        self._check(given)
         return await self._tool.ainvoke(given, _of_step(config), **more)
+
+    def _check(self, given: Any) -> None:
+        """Refuse arguments that middleware changed after a person saw them.
+
+        Raises:
+            RequestChangedError: If they are not those of the attempt. What LangGraph injects is
+                not shown to the model, and does not count.
+        """
+        sent = given.get("args") if is_object(given) else None
+        schema: Any = self._tool.tool_call_schema
+        shown = schema if is_object(schema) else schema.model_json_schema()
+        names = {*self._args, *shown.get("properties", ())}
+        if is_object(sent) and {key: sent[key] for key in sent if key in names} != self._args:
+            raise RequestChangedError("args")
 
 
 def _of_step(config: RunnableConfig | None) -> RunnableConfig:
@@ -76,7 +93,7 @@ def _of_step(config: RunnableConfig | None) -> RunnableConfig:
 
 def of_attempt(request: ToolCallRequest, args: dict[str, Any]) -> ToolCallRequest:
     """Return the tool request of one attempt, with these arguments."""
-    tool = cast("Any", request.tool and _InStep(request.tool))
+    tool = cast("Any", request.tool and _InStep(request.tool, args))
     known = cast("ToolRuntime[Any, Any]", request.runtime)
     runtime = replace(known, config=_of_step(known.config))
     call: ToolCall = {**request.tool_call, "args": args}

@@ -37,6 +37,7 @@ KEYS = {
     "alternatives",
     "raw_output",
     "reasoning",
+    "sent",
     "output",
     "repairs",
     "lossless",

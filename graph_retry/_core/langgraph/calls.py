@@ -59,6 +59,22 @@ _executions: WeakKeyDictionary[Any, dict[int, Execution]] = WeakKeyDictionary()
 _making = threading.Lock()
 
 
+def execution_in(configurable: Mapping[str, Any]) -> Execution | None:
+    """Return the calls that the running task makes; None outside any thread."""
+    scratchpad = scratchpad_in(configurable)
+    if scratchpad is None or "thread_id" not in configurable:
+        return None
+    number, task = node_attempt(configurable), str(configurable["checkpoint_ns"])
+    with _making:
+        attempts = _executions.setdefault(scratchpad.get_null_resume, {})
+        if (execution := attempts.get(number)) is None:
+            execution = Execution(task, str(configurable["thread_id"]))
+            # The answers of a run reach each attempt of a node that is tried again.
+            execution.settled = next((each.settled for each in attempts.values()), set[str]())
+            attempts[number] = execution
+    return execution
+
+
 async def find_slot(
     made: Made, configurable: Mapping[str, Any], saver: BaseCheckpointSaver[Any] | None
 ) -> Slot:
@@ -68,17 +84,9 @@ async def find_slot(
         ReplayMismatch: If a newer run of the node makes the call, or another graph waits there.
         ValueError: If the key of the call also names a call with other params.
     """
-    scratchpad = scratchpad_in(configurable)
-    if saver is None or scratchpad is None:
+    execution = None if saver is None else execution_in(configurable)
+    if saver is None or execution is None:
         return Slot()
-    number, task = node_attempt(configurable), str(configurable["checkpoint_ns"])
-    with _making:
-        attempts = _executions.setdefault(scratchpad.get_null_resume, {})
-        if (execution := attempts.get(number)) is None:
-            execution = Execution(task, str(configurable["thread_id"]))
-            # The answers of a run reach each attempt of a node that is tried again.
-            execution.settled = next((each.settled for each in attempts.values()), set[str]())
-            attempts[number] = execution
     slot = Slot(execution)
     slot.start()
     with slot.ended_by_errors():

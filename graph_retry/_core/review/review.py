@@ -48,6 +48,7 @@ SHOWN = {
     "issues": Shown(most=SHOWN_ISSUES),
     "raw_output": Shown(most=2_000),
     "reasoning": Shown(most=2_000, heading="The model's reasoning"),
+    "sent": Shown(heading="Sent by middleware in place of the params", private="params"),
     "output": Shown(private="output"),
     "params": Shown(private="params"),
     "suggested_params": Shown(private="params"),
@@ -64,16 +65,17 @@ SHOWN = {
 class Review:
     """One open question: a failure or a valid output, its params, and the suggested change.
 
-    A valid output has no `failure`, and an empty `error`. `output` is the output that a person may
-    take: a valid one by `approve`, an invalid one by `accept`. `alternatives` are params to choose
-    from, the suggested ones first; usually the list is empty. `reasoning` has the model's thoughts
-    before its answer. `note` has the reason why automation stopped. `problem` has the reason why
-    the last answer was not applied, and `answer_issues` has the reasons by field. `diff` has the
-    changes of the suggestion, or the changes of this attempt if there is no suggestion. Times are
-    in ISO 8601 and UTC: `asked_at`, `expires_at` (None if the review never expires) and
+    A valid output has no `failure`, and an empty `error`. `output` is the output that a person
+    may take: a valid one by `approve`, an invalid one by `accept`. `alternatives` are params to
+    choose from, the suggested ones first; usually the list is empty. `reasoning` has the
+    model's thoughts before its answer. `sent` has what an agent's middleware sent in place of
+    the params. `note` has the reason why automation stopped. `problem` has the reason why the
+    last answer was not applied, and `answer_issues` has the reasons by field. `diff` has the
+    changes of the suggestion, or the changes of this attempt if there is no suggestion. Times
+    are in ISO 8601 and UTC: `asked_at`, `expires_at` (None if the review never expires) and
     `deferred_until` (None if nobody deferred the review). `value` is the whole value of the
-    LangGraph interrupt. `history` is the ledger so far. The ledger is empty if the call's own state
-    cannot be read, as in the inbox of a server.
+    LangGraph interrupt. `history` is the ledger so far. The ledger is empty if the call's own
+    state cannot be read, as in the inbox of a server.
     """
 
     thread_id: str | None = None
@@ -85,6 +87,7 @@ class Review:
     issues: list[Issue] = field(default_factory=list[Issue])
     raw_output: str | None = None
     reasoning: str | None = None
+    sent: dict[str, Any] | None = None
     output: Any = None
     params: dict[str, Any]
     suggested_params: dict[str, Any] | None = None

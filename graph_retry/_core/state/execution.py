@@ -91,6 +91,7 @@ class Execution:
     begun: The number of calls that have begun, by namespace.
     functions: The functions of equal calls by their number, by the namespace of the first.
     params_of_key: The first params of each call that has a key, by call name and key.
+    requests: The first request at each place of an agent's conversation.
     settled: The ids of reviews whose answers this run of the node has applied or refused.
     running: The runs of calls that have not paused or ended.
     order: The place of this execution among all of this process.
@@ -102,6 +103,7 @@ class Execution:
     begun: Counter[str] = field(default_factory=Counter[str])
     functions: dict[str, dict[int, Captured | None]] = field(default_factory=dict[str, Any])
     params_of_key: dict[tuple[str, str], Encoded] = field(default_factory=dict[Any, Encoded])
+    requests: dict[str, dict[str, Any]] = field(default_factory=dict[str, Any])
     settled: set[str] = field(default_factory=set[str])
     running: Running = field(default_factory=Running)
     order: int = field(default_factory=count().__next__)

@@ -91,6 +91,7 @@ def question_of(
         part_to_change=(plan.validator or Validator()).part_to_change,
         raw_output=raw_output,
         reasoning=(record["raw"] or {}).get("reasoning"),
+        sent=record.get("sent"),
         diff=readable_diff(before, after) if before is not None else [],
         note=_note(loop, review, used_up),
         problem=review["problem"],
