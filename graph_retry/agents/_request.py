@@ -92,7 +92,8 @@ class Sending:
                     raise RequestChangedError("settings")
             self.carried = True
         if (heard := heard_now()) is not None:
-            heard.sent = self._changes(asked, used)
+            changes = self._changes(asked, used)
+            heard.sent = {"sent": changes} if changes else {}
 
     def _changes(self, asked: AttemptRequest, used: AttemptRequest) -> dict[str, Any]:
         before, after = (_described(each, self.models) for each in (asked, used))

@@ -112,8 +112,7 @@ async def call_step(given: StepInput) -> dict[str, Any]:
         finally:
             # A sync function that timed out still runs in its thread, and may still read a stream.
             reception.end()
-        if heard.sent:
-            outcome["record"]["sent"] = heard.sent
+        outcome["record"].update(heard.sent)
         ended(outcome["record"], result)
     if error is not None:
         await _try_again(settings, outcome, this_try, error)

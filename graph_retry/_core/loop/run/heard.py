@@ -28,7 +28,8 @@ class Heard(BaseCallbackHandler):
     """Hears the answers of models in one request of a call.
 
     answers: The answers, in the order in which they ended.
-    sent: What middleware changed in the request after a person had seen it; see `_agents`.
+    sent: The field `sent` of the record, if middleware changed what a person saw.
+    before_model: Called just before each model is called.
     """
 
     run_inline = True  # In the context of the model's caller, by which nested calls are told apart.
