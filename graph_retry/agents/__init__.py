@@ -135,6 +135,7 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
         rejected_model: Literal["end", "raise"] = "end",
         rejected_tools: Literal["tell", "raise"] = "tell",
         tell_model: bool = True,
+        repeatable: Sequence[_ToolName] | None = None,
         **options: Unpack[RetryOptions],
     ) -> None:
         """Create the middleware.
@@ -158,6 +159,11 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
             tell_model: Whether the result of a tool call that was changed, or that a person
                 supplied, begins with a note about this. Without the note, the model may repeat its
                 own call, or report what was not done. Use `False` if a program reads the results.
+            repeatable: The names of tools that are safe to repeat, such as a search. With the
+                option `transient`, a request to such a tool that failed in a transient way is tried
+                again, as one to the model is. Any other tool is called once in each attempt,
+                because a payment may have been made although its connection broke. `transient`
+                with `tools` needs this list, which may be empty.
             **options: See `RetryOptions`, without `key`, `keys` and `on_cancel`. `feedback`,
                 `lessons`, `repair`, `strict`, `locked`, `name` (default `model`) and
                 `review="always"` apply only to model calls.
@@ -171,8 +177,14 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
         self.tools = []
         self._hooks, self._last, self._one_at_a_time = on_retry, messages, one_at_a_time
         self._rejected_model, self._rejected_tools = rejected_model, rejected_tools
-        self._tells_model = tell_model
         self._wrapped = tools if isinstance(tools, bool) else frozenset(tools)
+        if repeatable is None and "transient" in options and self._wrapped:
+            raise ValueError(
+                "`transient` repeats requests without asking anybody, and `tools` may have effects "
+                "that must not be repeated, such as payments: name those that are safe to repeat "
+                "in `repeatable=[…]`, or give `repeatable=[]` to repeat only the model's requests."
+            )
+        self._tells_model, self._repeatable = tell_model, frozenset(repeatable or ())
         self._has_told = False
         self._models = dict(models or {})
         settings = settle("model", "function", options)
@@ -316,6 +328,8 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
         call = request.tool_call
         cast("Any", use).__name__ = call["name"]  # Error messages use the function's name.
         options: RetryOptions = {**self._tool_options, "name": call["name"]}
+        if call["name"] in self._repeatable and "transient" in self._options:
+            options["transient"] = self._options["transient"]
         if call["id"]:
             options["key"] = call["id"]
         args = dict(call["args"])

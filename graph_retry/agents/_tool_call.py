@@ -24,7 +24,8 @@ from graph_retry.agents._request import RequestChangedError
 from graph_retry.options import RetryOptions
 from graph_retry.records import Issue
 
-_OF_MODELS = ("feedback", "lessons", "repair", "strict", "locked", "name", "auto_retries")
+_ASKING = ("feedback", "lessons", "repair", "strict", "locked", "name")
+_OF_MODELS = (*_ASKING, "auto_retries", "transient")
 
 
 def tool_options(options: RetryOptions) -> RetryOptions:

@@ -108,8 +108,7 @@ def precedents(
     rejection or any other decision starts the count again.
 
     Args:
-        rows: Corrections, as `corrections_of` yields them. It yields rows with equal content only
-            once, so the same failure of the same params counts once.
+        rows: Corrections, as `corrections_of` yields them: a row for each decision.
         at_least: The number of approvals in a row.
 
     Raises:

@@ -8,7 +8,7 @@ from langchain.agents.middleware import ModelRetryMiddleware, ToolRetryMiddlewar
 from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_core.tools import StructuredTool, tool
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.types import Command, interrupt
+from langgraph.types import Command, RetryPolicy, interrupt
 
 from graph_retry import AnswerRefused, CallCancelled, approve, comment, edit, reject, respond
 from graph_retry.agents import RetryMiddleware
@@ -290,3 +290,31 @@ def test_no_result_is_at_another_call(mode, threads):
         if told(state) != right or weather.calls != counts or len(model.calls) != 2:
             wrong[seed] = (told(state), weather.calls, len(model.calls))
     assert wrong == {}
+
+
+@pytest.mark.parametrize(
+    ("repeatable", "payments"),
+    [(["weather"], 3), ([], 1), (None, 0)],
+    ids=["safe", "unsafe", "unsaid"],
+)
+@pytest.mark.parametrize("mode", ["sync"], indirect=True)
+def test_a_tool_is_repeated_only_if_it_is_safe(mode, repeatable, payments):
+    """Protects a payment whose connection broke: nothing that was not named is made again."""
+    calls = []
+
+    @tool
+    def weather(city: str) -> str:
+        """Tell the weather."""
+        calls.append(city)
+        raise ConnectionError("broken")
+
+    options = {"tools": True, "transient": RetryPolicy(max_attempts=3, initial_interval=0)}
+    if repeatable is None:
+        with pytest.raises(ValueError, match="`repeatable="):
+            RetryMiddleware(**options)
+        return
+    middleware = RetryMiddleware(**options, repeatable=repeatable)
+    model = ScriptedChat(answer=travelling)
+    mode.invoke(agent_of(model, [weather], middleware, checkpointer=InMemorySaver()), HI, thread())
+
+    assert len(calls) // len(set(calls)) == payments

@@ -17,6 +17,7 @@ from graph_retry.data import (
     corrections_of,
     export,
     import_corrections,
+    precedents,
 )
 from graph_retry.threads import every_ledger, export_ledgers, rewind
 from tests.history.conftest import ALLOWED, reply
@@ -234,19 +235,55 @@ def test_no_thread_is_in_two_parts(many, tmp_path):
     assert all(half[part] <= whole[part] for part in shares)
 
 
-def test_the_same_said_twice_is_one_row(tmp_path):
-    """Equal corrections of two threads are one; a fork left behind counts only if asked for."""
+def test_the_same_said_twice_is_one_example(tmp_path):
+    """Each decision has its row. A data set has equal ones once. A fork counts if asked for."""
     saver = InMemorySaver()
     graph = one_call("node", None, Model(reply), saver)
     for name in "ab":
         graph.invoke({"params": {"n": 0}}, thread(name))
         resume(graph, thread(name), respond({"n": 3}))
-    wrote = export(graph, tmp_path / "rows.jsonl")
+    rows = export(graph, tmp_path / "rows.jsonl")
+    assert (sum(rows.written.values()), rows.left_out) == (2, {})
+    again = export(import_corrections(tmp_path / "rows.jsonl"), tmp_path / "again.jsonl")
+    assert sum(again.written.values()) == 2
+    wrote = export(graph, tmp_path / "cases.json", "pydantic-evals")
     assert (sum(wrote.written.values()), wrote.left_out) == (1, {"equal to an earlier row": 1})
     rewind(graph, thread("a"), attempt=1, decision=respond({"n": 4}))
     assert [row["value"] for row in corrections_of(saver)] == [{"n": 4}, {"n": 3}]
     both = list(corrections_of(saver, left_behind=True))
-    assert sorted(row["value"]["n"] for row in both) == [3, 4]
+    assert sorted(row["value"]["n"] for row in both) == [3, 3, 4]
+
+
+def test_equal_calls_have_a_row_for_each_decision():
+    """Three equal approvals of a suggestion are three rows, and a precedent."""
+
+    def ask(params):
+        if params["n"] < 1:
+            raise ValueError("too small")
+        return params["n"]
+
+    graph = one_call("function", None, ask, InMemorySaver(), lambda *_: {"n": 1}, output=None)
+    for name in "abc":
+        graph.invoke({"params": {"n": 0}}, thread(name))
+        resume(graph, thread(name), approve())
+
+    rows = list(corrections_of(graph))
+
+    assert [(row["how"], row["suggested_by"] is not None) for row in rows] == [
+        ("approved", True)
+    ] * 3
+    assert [each.in_a_row for each in precedents(rows, at_least=3)] == [3]
+
+
+def test_a_decision_of_an_unknown_kind_has_its_own_word():
+    """A newer version, or a user, may know more kinds: none of their decisions is dropped."""
+    graph = one_call("node", None, Model(reply), InMemorySaver())
+    graph.invoke({"params": {"n": 0}}, thread())
+    resume(graph, thread(), respond({"n": 3}))
+    (ledger,) = every_ledger(graph)
+    ledger.attempts[0]["decision"]["type"] = "delegate"
+
+    assert [row["how"] for row in corrections_of(ledger)] == ["delegate"]
 
 
 SELECTIONS = {

@@ -91,7 +91,8 @@ class Selection(TypedDict, total=False):
 def corrections_of(source: LedgerSource, **selection: Unpack[Selection]) -> Iterator[Correction]:
     """Yield the corrections of a source, thread by thread.
 
-    Rows with equal content are yielded once, even if they come from different threads.
+    Each decision is yielded once, even if several forks of its thread or several exports have it.
+    Equal decisions about equal calls are several rows.
 
     Args:
         source: Anything that `every_ledger` takes, or rows.
@@ -141,9 +142,14 @@ async def _rows(source: Any, sieve: _Sieve) -> AsyncGenerator[Correction]:
 
 
 class _Sieve:
-    """Selects rows, drops duplicates, and counts the rows that it drops."""
+    """Selects rows, drops duplicates, and counts the rows that it drops.
 
-    def __init__(self, selection: Selection) -> None:
+    With `by_content`, a row that is equal to an earlier one is a duplicate, also if it is another
+    decision. A data set needs it once.
+    """
+
+    def __init__(self, selection: Selection, *, by_content: bool = False) -> None:
+        self._by_content = by_content
         self.threads = dict.fromkeys(selection["threads"]) if "threads" in selection else None
         self._since, self._until = (_moment(name, selection) for name in ("since", "until"))
         self._selection = selection
@@ -166,10 +172,12 @@ class _Sieve:
         for row in rows:
             if not self._is_wanted(row):
                 self.left_out["not selected"] += 1
-            elif {row["id"], content_key(row)} & self._seen:
+                continue
+            known_as = {row["id"], *([content_key(row)] if self._by_content else ())}
+            if known_as & self._seen:
                 self.left_out["equal to an earlier row"] += 1
             else:
-                self._seen |= {row["id"], content_key(row)}
+                self._seen |= known_as
                 yield row
 
     def _rows_of(self, ledger: Ledger) -> Iterator[Correction]:
@@ -253,7 +261,8 @@ async def export(
         ...     export([Ledger([])], os.path.join(folder, "data.jsonl"), "openai").left_out
         Counter()
     """
-    told, sieve = Exported(), _Sieve(selection)
+    # Rows are decisions. The other formats are data sets.
+    told, sieve = Exported(), _Sieve(selection, by_content=format != "rows")
     with writing(path, format, split, redact, messages, told) as write:
         async for row in _rows(source, sieve):  # If it raises, no file is replaced.
             write(row)

@@ -55,8 +55,8 @@ class Correction(TypedDict):
     attempt: int
     """Number of the reviewed attempt."""
 
-    how: How
-    """The kind of decision; see `How`."""
+    how: How | str
+    """The kind of decision; see `How`. Any other kind has its own word."""
 
     role: str
     """The kind of author: `human`, `rewind` (a person who called `rewind`), `agent` or `system`."""
@@ -133,12 +133,14 @@ def corrections_in(ledger: Ledger) -> Iterator[Correction]:
         decision = attempt["decision"]
         if decision is None or attempt["kept_in"] is not None:
             continue
-        if (row := ROWS.get(decision["type"])) and row.how:
-            yield _correction(ledger, attempt, decision, cast("How", row.how))
+        # A kind of decision that this version does not know keeps its own word.
+        row = ROWS.get(decision["type"])
+        if how := decision["type"] if row is None else row.how:
+            yield _correction(ledger, attempt, decision, how)
 
 
 def _correction(
-    ledger: Ledger, attempt: Attempt, decision: Mapping[str, Any], how: How
+    ledger: Ledger, attempt: Attempt, decision: Mapping[str, Any], how: How | str
 ) -> Correction:
     if decision["type"] == "approve" and attempt["failure"] is None:
         how = "confirmed"
