@@ -82,7 +82,7 @@ class Desk:
             return self.says(params)
 
         params = Question.model_validate(part)
-        result = retry_llm_call(call, params, output=Answer, name="count", **self.options)
+        result = retry_llm_call(call, params, **{"output": Answer, "name": "count", **self.options})
         if self.breaks:
             raise OSError("the disk is full")
         self.results.append(result)

@@ -118,7 +118,7 @@ def test_an_output_is_written_in_a_form(desk):
     desk.wait()
     with desk.client() as client:
         page = opened(client)[1]
-        assert '<mark title="/count">&#34;many&#34;</mark>' in page
+        assert 'data-place="/count" title="count">&#34;many&#34;</mark>' in page
         form = Form(page)
         form.choose("respond")
         form.fill("output.number:/count", "12")

@@ -16,7 +16,7 @@ from graph_retry._core.ground.json import ABSENT
 from graph_retry.desk.web import create_app
 from graph_retry.desk.web.forms.card import first_value
 from graph_retry.desk.web.forms.fields import Form as Fields
-from graph_retry.desk.web.forms.fields import Unread, has_unread, read_form
+from graph_retry.desk.web.forms.reading import Unread, filled, has_unread, read_form
 from graph_retry.desk.web.page import environment
 from tests.parts import draws
 from tests.web.conftest import SAME_SITE
@@ -111,11 +111,14 @@ def test_what_is_missing_stays_missing():
     assert there_and_back(schema, ABSENT, show_absent=True) is ABSENT
 
 
-def test_a_list_of_more_items_than_a_form_has_fields_is_one_field():
-    """A browser could not send thousands of fields, so a long list is edited as JSON."""
+def test_a_list_of_more_items_than_a_form_has_fields_is_kept():
+    """A browser could not send thousands of fields: the form has none, and the items are kept."""
     long = {"total": "x", "rows": [f"line {number}" for number in range(5_000)]}
-    assert there_and_back({}, long) == long
-    assert [part.kind for part in Fields({}).field({}, long).fields] == ["text", "json"]
+    assert filled(there_and_back({}, long), long) == long
+    assert [part.kind for part in Fields({}).field({}, long).fields] == ["text", "some"]
+    as_json = Fields({})
+    as_json.as_json = "/rows"
+    assert [part.kind for part in as_json.field({}, long).fields] == ["text", "json"]
 
 
 def test_an_empty_form_has_no_tick_for_its_whole_value():

@@ -32,9 +32,15 @@ def unharmed(browser):
 
 def rows_of(browser, page):
     """Open the list without filters; return the addresses of its reviews."""
-    browser.delete_cookie("graph-retry-view")
+    browser.delete_all_cookies()
     browser.get(f"{page}/")
     return [row.get_attribute("href") for row in browser.find_elements(By.CSS_SELECTOR, ".row")]
+
+
+def follow_link(browser, page, review):
+    """Open the link to a review, whose draft then comes back."""
+    browser.get(Links(page, secret=SECRET).url_for(review))
+    wait_for(browser, "This is your draft.")
 
 
 @pytest.fixture
@@ -75,7 +81,7 @@ def test_hostile_content_does_nothing_on_any_page(browser, hostile_desk, width):
             one(browser, ".row").click()
             one(browser, ".attempts details").click()
             unharmed(browser)
-            browser.get(Links(page, secret=SECRET).url_for(list_reviews(desk.graph)[0]))
+            follow_link(browser, page, list_reviews(desk.graph)[0])
             way(browser, "a")
             one(browser, CHOSEN).click()
             wait_for(browser, "attempt 2 failed, too")

@@ -15,7 +15,7 @@ from graph_retry.desk.web.page import HERE, Site
 from graph_retry.desk.web.pages.alike import answer_alike, outcomes
 from graph_retry.desk.web.pages.history import find_thread, history, thread
 from graph_retry.desk.web.pages.inbox import alive, change_view, inbox
-from graph_retry.desk.web.pages.reviewing import outcome, review
+from graph_retry.desk.web.pages.reviewing import outcome, review, whole_text
 from graph_retry.desk.web.posted import BODY, NotAllowedError
 from graph_retry.desk.web.runs import Runs
 from graph_retry.desk.web.safety import Access, Authorize, Guard, Headers
@@ -89,6 +89,7 @@ def create_app(
             Route("/l/{token}", site.guard.by_link),
             Route("/r/{key}", site.answers(review), methods=["GET", "POST"]),
             Route("/r/{key}/a/{name}", site.answers(outcome)),
+            Route("/r/{key}/text", site.answers(whole_text)),
             Route("/r/{key}/alike", site.answers(answer_alike), methods=["POST"]),
             Route("/r/{key}/alike/{name}", site.answers(outcomes)),
             Mount("/static", StaticFiles(directory=HERE / "static")),

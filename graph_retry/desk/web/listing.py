@@ -10,7 +10,7 @@ from typing import Any
 
 from graph_retry._core.review.deadline import is_expired
 from graph_retry.desk.web.posted import NotAllowedError, check_json
-from graph_retry.desk.web.rows import Row
+from graph_retry.desk.web.rows import Row, subject_of
 from graph_retry.desk.web.safety import Access
 from graph_retry.desk.web.waiting import Waiting
 from graph_retry.observers._notifications import kind_of
@@ -79,6 +79,15 @@ class Listing:
     def pages(self) -> int:
         """The number of pages."""
         return max(1, -(-len(self.rows) // PER_PAGE))
+
+    def subjects(self, rows: Iterable[Row]) -> dict[str, str]:
+        """Return the text that names each row among the first rows of the same call, by its key."""
+        calls: dict[str, list[Row]] = {}
+        for row in self.rows:
+            named = calls.setdefault(row.review.function_name, [])
+            if len(named) < PER_PAGE:
+                named.append(row)
+        return {row.key: subject_of(row, calls[row.review.function_name]) for row in rows}
 
     def page(self, number: int) -> list[Row]:
         """Cut out a page."""

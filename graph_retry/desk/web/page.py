@@ -20,7 +20,8 @@ from starlette.responses import HTMLResponse, Response
 from graph_retry._core.ground.wording import counted, in_words
 from graph_retry.answering import PendingReview
 from graph_retry.desk.web.forms.card import typed
-from graph_retry.desk.web.forms.fields import quoted, visible
+from graph_retry.desk.web.forms.fields import quoted
+from graph_retry.desk.web.forms.reading import visible
 from graph_retry.desk.web.listing import Listings
 from graph_retry.desk.web.pages.past import Past
 from graph_retry.desk.web.posted import NotAllowedError, Posted, read_posted
@@ -28,7 +29,7 @@ from graph_retry.desk.web.rows import thread_key
 from graph_retry.desk.web.runs import Missed, Runs
 from graph_retry.desk.web.safety import HEADERS, Access, Guard, check_origin, review_of
 from graph_retry.desk.web.waiting import Waiting
-from graph_retry.desk.web.words import ago, answered, said, spoken, without_type
+from graph_retry.desk.web.words import ago, answered, said, said_role, spoken, without_type
 from graph_retry.observers._notifications import key_of, kind_of, sentence_of
 
 HERE = Path(__file__).parent
@@ -242,7 +243,9 @@ def environment() -> Environment:
     known: Any = {function.__name__: function for function in functions}
     known |= {function.__name__: _of_seen(function) for function in of_reviews}
     made.globals.update(known)
-    made.filters.update(quoted=quoted, spoken=spoken, without_type=without_type)
+    made.filters.update(
+        said_role=said_role, quoted=quoted, spoken=spoken, without_type=without_type
+    )
     return made
 
 

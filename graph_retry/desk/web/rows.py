@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
+from graph_retry._core.ground.json import is_array, is_object, pointer
+from graph_retry._core.ground.quoting import one_line
 from graph_retry.answering import PendingReview
+from graph_retry.desk.web.forms.schema import role_of
 from graph_retry.observers._notifications import key_of, kind_of
+
+TEXTS, SEARCHED, SUBJECT, LEVELS, LONGEST = 6, 200, 90, 6, 20
+"""Of each review: the number of texts that are kept, and the characters that are searched of each
+text and shown of the subject. Texts in deeper levels, or further in lists, are not kept."""
 
 _NUMBERS = re.compile(r"/\d+(?=/|$)")
 
@@ -19,8 +28,10 @@ class Row:
 
     `key` names the review in addresses, and `thread` names its thread in addresses. `question` is
     equal for reviews that ask the same question again. `labels` are texts such as `tenant: acme`.
-    `searched` is the text in which a search looks. `alike` is equal for reviews of calls with one
-    name, whose attempts failed in the same way, and which offer the same decisions.
+    `searched` is the text in which a search looks. `texts` are the beginnings of the first texts in
+    the params, by their JSON Pointers. `output` is the beginning of the model's text. `alike` is
+    equal for reviews of calls with one name, whose attempts failed in the same way, and which offer
+    the same decisions.
     """
 
     key: str
@@ -30,6 +41,8 @@ class Row:
     labels: frozenset[str]
     searched: str
     alike: tuple[Any, ...]
+    texts: tuple[tuple[str, str], ...] = ()
+    output: str = ""
 
 
 def thread_key(thread_id: str | None) -> str:
@@ -57,7 +70,9 @@ def row_of(review: PendingReview) -> Row:
     long: dict[str, Any] = {"params": {}, "suggested_params": None, "value": {}, "history": []}
     short = replace(review, **long, diff=[], raw_output=None, output=None, problem=None)
     labels = [f"{name}: {text}" for name, text in review.labels.items()]
+    known = tuple(islice(_texts_in(review.params), TEXTS))
     texts = (review.function_name, review.thread_id or "", review.error, kind_of(review), *labels)
+    texts += (*(text for _, text in known), (review.raw_output or "")[:SEARCHED])
     return Row(
         key=key_of(review),
         thread=thread_key(review.thread_id),
@@ -66,7 +81,37 @@ def row_of(review: PendingReview) -> Row:
         labels=frozenset(labels),
         searched="\n".join(texts).casefold(),
         alike=_alike(review),
+        output=one_line(review.raw_output or "", 2 * SUBJECT),
+        texts=tuple((place, one_line(text, SUBJECT)) for place, text in known),
     )
+
+
+def _texts_in(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
+    """Yield the beginnings of the texts in a JSON value, by their JSON Pointers."""
+    if isinstance(value, str) and value.strip() and not value.startswith("data:"):
+        yield pointer(path), value[:SEARCHED].strip()
+    elif (is_object(value) or is_array(value)) and len(path) < LEVELS:
+        parts: list[tuple[Any, Any]] = list(
+            value.items() if is_object(value) else enumerate(value[:LONGEST])
+        )
+        if role_of(value):
+            parts = [("content", value["content"])]
+        elif is_array(value) and value and role_of(value[-1]):
+            # The newest message of a chat says what it is about.
+            parts = [(f"-{back}", part) for back, part in enumerate(reversed(value[-LONGEST:]))]
+        for name, part in parts:
+            yield from _texts_in(part, (*path, str(name)))
+
+
+def subject_of(row: Row, others: Iterable[Row]) -> str:
+    """Return the text that names a row: the first one that differs from that of another row."""
+    known = dict(row.texts)
+    for other in others:
+        texts = dict(other.texts)
+        for place, text in known.items():
+            if texts.get(place, text) != text:
+                return text
+    return next(iter(known.values()), "")
 
 
 def _alike(review: PendingReview) -> tuple[Any, ...]:

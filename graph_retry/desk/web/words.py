@@ -76,6 +76,16 @@ def spoken(path: str) -> str:
     return " → ".join(words) or "the whole value"
 
 
+def said_role(written: str) -> str:
+    """Return the role of a message from its field, which is a choice and holds JSON.
+
+    Example:
+        >>> said_role('"user"'), said_role("user")
+        ('user', 'user')
+    """
+    return written.strip('"')
+
+
 def without_type(received: str) -> str:
     """Return the text of a received value without its Python type.
 

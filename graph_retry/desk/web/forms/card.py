@@ -20,8 +20,9 @@ from graph_retry._core.review.decisions import ROWS
 from graph_retry._core.state.attempts import tokens_of
 from graph_retry.answering import PendingReview
 from graph_retry.desk.changed import edited_fields
-from graph_retry.desk.web.forms.fields import Field, Form, has_unread, read_form
-from graph_retry.desk.web.forms.marks import marked, word_diff
+from graph_retry.desk.web.forms.fields import Field, Form
+from graph_retry.desk.web.forms.marks import folded, marked, word_diff
+from graph_retry.desk.web.forms.reading import filled, has_unread, read_form
 from graph_retry.desk.web.forms.ways import NotYetError, Way, ways_of
 from graph_retry.desk.web.posted import DEPTH
 from graph_retry.desk.web.words import is_deeper, said
@@ -99,6 +100,14 @@ class Card:
         return [piece for piece in pieces if piece[0]]
 
     @property
+    def folded(self) -> list[tuple[str, str | None]]:
+        """The pieces of the model's text; long ones without a fault are folded around the faults.
+
+        A folded part is a piece whose pointer is None, with a text such as "… 46 lines …".
+        """
+        return folded(self.pieces)
+
+    @property
     def suggestion(self) -> list[tuple[str, list[tuple[str, str]]]]:
         """The suggested changes of the params, as a comparison of words for each place."""
         return compared(self.review.params, self.review.shown)
@@ -151,6 +160,8 @@ def make_card(
         if which == "output":
             _tell_issues(review, value, told)
         form = _form(review, told, which, next(_pressed("add", within), None))
+        form.as_json = next(_pressed("json", within), None)
+        form.posted = [unquote(name.partition(":")[2]) for name, _ in within]
         made = form.field(way.schema, value)
         card.forms[which] = _control(review, which, made, value)
         if which == "params":
@@ -218,6 +229,8 @@ def decided(card: Card, posted: Posted) -> tuple[Way, dict[str, Any]]:
     if way is None:
         raise NotYetError("Choose what should happen.")
     value = read_form(_under(way.needs, mine)) if way.needs else ABSENT
+    if way.needs:
+        value = filled(value, first_value(card.review, way.needs))
     return way, way.make(card.review, value, card.words.get(way.word, "").strip())
 
 
@@ -299,7 +312,7 @@ def first_value(review: Review, which: str) -> Any:
 
 def _typed(review: Review, which: str, within: Posted) -> Any:
     """Return the posted value of a form, changed by the pressed button, if one was pressed."""
-    value = read_form(within)
+    value = filled(read_form(within), first_value(review, which))
     if which == "params" and is_object(value):
         value = {**review.params, **value}  # Browsers do not post locked fields.
     if is_object(value):

@@ -12,34 +12,34 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 from graph_retry._core.ground.json import (
     ABSENT,
-    NotJsonError,
     is_array,
-    is_number,
     is_object,
     pointer,
-    pointer_parts,
-    read_json,
 )
 from graph_retry._core.ground.schemas import alternatives, element, kind_of
+from graph_retry.desk.web.forms.reading import (
+    ALTERED,
+    DAY,
+    Sparse,
+    Unread,
+    read_control,
+    visible,
+)
 from graph_retry.desk.web.forms.schema import ROLES, blank, branch_of, role_of, tags_of
 from graph_retry.desk.web.words import said
 from graph_retry.lossless._ground import identical
 
+LONG = 60
+"""Number of items of a list above which a form has fields only for wrong items."""
+
 MAX_FIELDS, MAX_LEVELS = 400, 20
 """Maximum number and depth of the fields in a form. Any further value is shown as JSON."""
 
-_ALTERED = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069"
-    "\ud800-\udfff\ufeff\ufff9-\uffff]"
-)
-"""Characters that a text box changes, that are invisible, or that reverse the text direction."""
-
 _IMAGE = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+")
-_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _CONTROLS = {
     "string": "text",
     "number": "number",
@@ -53,20 +53,6 @@ _NO_CHOICE = {
     "absent": [("", "leave out")],
     "missing": [("", "choose")],
 }
-_WHY = {
-    "number": "Write a number, such as 3 or 0.5.",
-    "flag": "Choose yes or no.",
-    "date": "Choose a day.",
-}
-
-
-@dataclass(frozen=True)
-class Unread:
-    """A typed text that is not a value of its field. The form shows the text again and says why."""
-
-    kind: str
-    text: str
-    why: str
 
 
 @dataclass
@@ -93,6 +79,8 @@ class Field:
     role: str = ""
     tags: Collection[str] = ()
     is_locked: bool = False
+    kept: int = 0
+    """The number of items of a long list, of which the form shows only some."""
     from_suggestion: bool = False
 
     @property
@@ -102,6 +90,14 @@ class Field:
         return max(1, min(lines, 16))
 
     @property
+    def counts(self) -> tuple[int, int]:
+        """The number of wrong controls, and that of all controls and kept items."""
+        if not self.fields and not self.kept:
+            return int(bool(self.problems)), 1
+        wrong, every = zip(*[(0, 0), *(part.counts for part in self.fields)], strict=True)
+        return sum(wrong), sum(every) + self.kept - (len(self.fields) if self.kept else 0)
+
+    @property
     def has_problems(self) -> bool:
         """Whether this field, or a field in it, has a problem."""
         return bool(self.problems) or any(part.has_problems for part in self.fields)
@@ -109,6 +105,9 @@ class Field:
 
 class Form:
     """Makes the fields for values, by their JSON Schema.
+
+    `as_json` is the JSON Pointer of a long list that is shown as JSON, with all its items. `posted`
+    has the pointers of the fields that a person has sent.
 
     Args:
         root: The whole schema, in which references are resolved.
@@ -131,6 +130,8 @@ class Form:
         self._root, self._problems = root, problems or {}
         self._show_absent, self._locked = show_absent, frozenset(locked)
         self._left, self._add = MAX_FIELDS, add
+        self.as_json: str | None = None
+        self.posted: Collection[str] = ()
         self.placed: set[str] = set()
 
     def field(self, node: Any, value: Any, path: tuple[Any, ...] = (), empty: str = "") -> Field:
@@ -139,9 +140,12 @@ class Form:
         own: dict[str, Any] = node if is_object(node) else {}
         nullable = any(part.get("type") == "null" for part in found)
         known = value is not ABSENT and value is not None
+        is_long = isinstance(value, Sparse) or (
+            is_array(value) and len(value) > LONG and pointer(path) != self.as_json
+        )
         branch = branch_of(found, value if known else ...)
         made = Field(
-            kind="json" if len(path) > MAX_LEVELS else self._kind(found, branch, value),
+            kind="some" if is_long else self._kind(found, branch, value, path),
             name=quoted(pointer(path)),
             label=str(path[-1]) if path else "",
             hint=str(own.get("description") or branch.get("description") or "")[:500],
@@ -162,6 +166,8 @@ class Form:
         if isinstance(value, Unread):
             made.kind, made.text, made.is_empty = value.kind, value.text, False
             made.problems.append(value.why)
+        elif made.kind == "some":
+            self._fill_some(made, branch, value, path)
         elif made.kind in ("object", "list"):
             self._fill(made, found, branch, value if known else ABSENT, path)
         elif known:
@@ -169,31 +175,56 @@ class Form:
             made.image = value if isinstance(value, str) and _IMAGE.fullmatch(value) else ""
         return made
 
-    def _kind(self, found: list[dict[str, Any]], branch: dict[str, Any], value: Any) -> str:
+    def _kind(
+        self,
+        found: list[dict[str, Any]],
+        branch: dict[str, Any],
+        value: Any,
+        path: tuple[Any, ...],
+    ) -> str:
         """Choose the kind of control by the schema, or by the value if the schema is open."""
-        if self._left <= 0:
+        if self._left <= 0 or len(path) > MAX_LEVELS:
             return "json"
         if _choices(found, value):
             return "choice"
         declared = _CONTROLS.get(str(branch.get("type")))
         kind = declared or _CONTROLS.get(kind_of(value), "json")
         is_value = not (value is ABSENT or value is None or isinstance(value, Unread))
-        if is_value and not _gives_back(kind, value):
+        # A wrong value of a yes-or-no field is told above it, and neither button is pressed.
+        is_told = kind == "flag" and pointer(path) in self._problems
+        is_altered = is_value and not is_told and not _gives_back(kind, value)
+        if pointer(path) == self.as_json or is_altered:
             return "json"
         if (is_object(value) or is_array(value)) and len(value) > self._left:
             return "json"
         if kind == "object" and (value is None or value is ABSENT) and not self._show_absent:
             return "json"
         if kind == "text" and isinstance(value, str):
-            if _ALTERED.search(value) or (
-                "\r" in value and re.search(r"\r(?!\n)|(?<!\r)\n", value)
-            ):
+            if ALTERED.search(value) or ("\r" in value and re.search(r"\r(?!\n)|(?<!\r)\n", value)):
                 return "json"
-            is_day = branch.get("format") == "date" and _DAY.fullmatch(value)
+            is_day = branch.get("format") == "date" and DAY.fullmatch(value)
             return "date" if is_day else "crlf" if "\r" in value else "text"
         if kind == "object" and not branch.get("properties") and not value:
             return "json"
         return "date" if kind == "text" and branch.get("format") == "date" else kind
+
+    def _fill_some(
+        self, made: Field, node: dict[str, Any], value: Any, path: tuple[Any, ...]
+    ) -> None:
+        """Add the fields of those items of a long list that a problem, or a person, is about."""
+        start, made.kept = f"{pointer(path)}/", len(value)
+        items = value.items() if isinstance(value, Sparse) else enumerate(value)
+        numbers = {
+            int(number)
+            for place in (*self._problems, *self.posted)
+            if place.startswith(start)
+            and (number := place.removeprefix(start).partition("/")[0]).isdecimal()
+        }
+        made.fields = [
+            self.field(element(node, number, self._root), item, (*path, number))
+            for number, item in items
+            if isinstance(value, Sparse) or number in numbers
+        ]
 
     def _fill(
         self,
@@ -275,7 +306,7 @@ def _gives_back(kind: str, value: Any) -> bool:
         return is_object(value) if kind == "object" else is_array(value)
     if kind == "text":
         return isinstance(value, str)
-    read = _READERS[kind](kind, _text(kind, value))
+    read = read_control(kind, _text(kind, value))
     if isinstance(read, Unread):
         return kind == "number" and isinstance(value, str) and value.isprintable()
     return identical(read, value)
@@ -287,114 +318,3 @@ def _text(kind: str, value: Any) -> str:
     if kind != "json":
         return said(value)
     return str(visible(json.dumps(value, indent=2, ensure_ascii=False)))
-
-
-def read_form(posted: Iterable[tuple[str, str]]) -> Any:
-    """Read the value of a posted form. An unreadable field becomes an `Unread` in the value.
-
-    Returns:
-        The value, or `ABSENT` if the form has no field, or if the person left the value out.
-
-    Example:
-        >>> read_form([("object:", ""), ("number:/n", "0.5"), ("list:/tags", ""),
-        ...            ("text:/tags/0", "a"), ("flag:/on", "true")])
-        {'n': 0.5, 'tags': ['a'], 'on': True}
-        >>> read_form([("object:", ""), ("number:/n", "half")])
-        {'n': Unread(kind='number', text='half', why='Write a number, such as 3 or 0.5.')}
-    """
-    controls: dict[str, tuple[str, str]] = {}
-    ticks: dict[str, str] = {}
-    for name, text in posted:
-        kind, _, where = name.partition(":")
-        if kind == "none":
-            ticks[where] = text
-        elif kind in _READERS:
-            controls[where] = (kind, text)
-    below: dict[str, list[tuple[str, str]]] = {}
-    for where in controls:
-        if parts := pointer_parts(unquote(where, errors="surrogatepass")):
-            below.setdefault(where.rpartition("/")[0], []).append((parts[-1], where))
-    return _read("", controls, ticks, below)
-
-
-def _read(
-    where: str,
-    controls: Mapping[str, tuple[str, str]],
-    ticks: Mapping[str, str],
-    below: Mapping[str, list[tuple[str, str]]],
-) -> Any:
-    if where not in controls:
-        return ABSENT
-    kind, text = controls[where]
-    parts = [(key, _read(at, controls, ticks, below)) for key, at in below.get(where, ())]
-    there = [(key, part) for key, part in parts if part is not ABSENT]
-    was, _, empty = ticks.get(where, "").rpartition("-")
-    is_group = kind in ("object", "list")
-    if empty and not (was and (there if is_group else text.strip())):
-        return None if empty == "null" else ABSENT
-    if is_group:
-        return dict(there) if kind == "object" else [part for _, part in there]
-    if empty:
-        return Unread(kind, text, "There is a value here, and “no value” is ticked: choose one.")
-    return _READERS[kind](kind, text)
-
-
-def _read_text(kind: str, text: str) -> Any:
-    text = text.replace("\r\n", "\n")
-    return text.replace("\n", "\r\n") if kind == "crlf" else text
-
-
-def _read_number(kind: str, text: str) -> Any:
-    value = _read_json(kind, text.strip())
-    return value if is_number(value) else Unread(kind, text, _WHY[kind])
-
-
-def _read_flag(kind: str, text: str) -> Any:
-    return {"true": True, "false": False}.get(text, Unread(kind, text, _WHY[kind]))
-
-
-def _read_date(kind: str, text: str) -> Any:
-    return text if _DAY.fullmatch(text) else Unread(kind, text, _WHY[kind])
-
-
-def _read_choice(kind: str, text: str) -> Any:
-    return _read_json(kind, text) if text else ABSENT  # The choice "leave out" has an empty value.
-
-
-def _read_json(kind: str, text: str) -> Any:
-    try:
-        return read_json(text)
-    except NotJsonError as error:
-        return Unread(kind, text, _WHY.get(kind, f"This is not JSON: {error}."))
-
-
-_READERS: dict[str, Any] = {
-    "text": _read_text,
-    "crlf": _read_text,
-    "number": _read_number,
-    "flag": _read_flag,
-    "date": _read_date,
-    "choice": _read_choice,
-    "json": _read_json,
-    "object": None,
-    "list": None,
-}
-
-
-def has_unread(value: Any) -> bool:
-    """Return whether a value contains an `Unread`."""
-    if is_object(value) or is_array(value):
-        return any(map(has_unread, value.values() if is_object(value) else value))
-    return isinstance(value, Unread)
-
-
-def visible(value: Any) -> Any:
-    r"""Write invisible characters, and those that reverse the text direction, as JSON escapes.
-
-    Example:
-        >>> print(visible("price\u202e05"))
-        price\u202e05
-    """
-    if not isinstance(value, str):
-        return value
-    return _ALTERED.sub(lambda found: json.dumps(found[0])[1:-1], value)

@@ -88,6 +88,30 @@ def marked(text: str, pointers: Sequence[str]) -> list[tuple[str, str]]:
     return [piece for piece in [*pieces, (text[at:], "")] if piece[0]]
 
 
+def folded(pieces: Sequence[tuple[str, str]], around: int = 5) -> list[tuple[str, str | None]]:
+    r"""Fold long pieces without a fault: only the lines next to a fault stay.
+
+    Example:
+        >>> text = "".join(f"{number}\n" for number in range(40))
+        >>> [piece for piece in folded([("x", "/a"), (text, "")], 1)][1:]
+        [('0\n', ''), ('… 39 lines …\n', None)]
+    """
+    if len(pieces) < 2:
+        return [*pieces]
+    told: list[tuple[str, str | None]] = []
+    for number, (text, place) in enumerate(pieces):
+        lines = text.splitlines(keepends=True)
+        before = around if number else 0
+        after = around if number < len(pieces) - 1 else 0
+        if place or len(lines) <= before + after + 4:
+            told.append((text, place))
+            continue
+        end = len(lines) - after
+        fold = f"… {end - before:,} lines …\n"
+        told += [("".join(lines[:before]), ""), (fold, None), ("".join(lines[end:]), "")]
+    return [piece for piece in told if piece[0]]
+
+
 def word_diff(before: str, after: str) -> list[tuple[str, str]]:
     """Compare two texts word by word; return pieces that are `same`, `gone`, `new` or `cut`.
 

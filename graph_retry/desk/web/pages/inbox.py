@@ -18,9 +18,10 @@ async def inbox(site: Site, request: Request, access: Access) -> Response:
     await site.waiting.refresh()
     asked, listing = request.query_params.get("page", "1"), listed(site, request, access)
     number = min(max(1, int(asked[:9]) if asked.isdecimal() else 1), listing.pages)
+    rows = listing.page(number)
     return await site.page(
         request, access, "inbox.html",
-        listing=listing, rows=listing.page(number), number=number, orders=ORDERS,
+        listing=listing, rows=rows, subjects=listing.subjects(rows), number=number, orders=ORDERS,
         is_whole=site.waiting.is_whole, running=site.runs.running,
     )  # fmt: skip
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from graph_retry.answering import PendingReview
 from graph_retry.desk.web.forms.card import Card, chosen_in, decided, make_card, typed
+from graph_retry.desk.web.forms.reading import visible
 from graph_retry.desk.web.forms.ways import NotYetError
 from graph_retry.desk.web.page import Site, root_of
 from graph_retry.desk.web.pages.alike import preview
@@ -47,6 +48,15 @@ async def review(site: Site, request: Request, access: Access) -> Response:
         request, lambda: [make_card(each) for each in (found if together else found[:1])]
     )
     return await review_page(site, request, access, cards, found)
+
+
+async def whole_text(site: Site, request: Request, access: Access) -> Response:
+    """Show the whole text of the model, of which the page of its review shows a part."""
+    found = await site.waiting.find(request.path_params["key"], access)
+    if not found:
+        return await site.gone(request, access)
+    raw, _ = await site.work(request, lambda: make_card(found[0]).texts)
+    return PlainTextResponse(visible(raw))
 
 
 @dataclass

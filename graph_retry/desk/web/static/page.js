@@ -130,12 +130,16 @@
   const restore = async () => {
     const key = keyOf(), draft = key && stored(key);
     if (!draft || (answer() && answer().dataset.posted) || location.pathname.includes("/a/")) return;
-    const data = new FormData();
+    const form = answer(), data = new FormData();
+    if (form) form.inert = true;  // Typing now would replace the draft that is about to come back.
     for (const [name, value] of [...draft.fields, ["draft.do", "restore"]]) data.append(name, value);
     try {
       const response = await fetch(location.pathname, { method: "POST", body: data });
-      if (![200, 409, 410, 422].includes(response.status) || !show(await response.text())) return;
-    } catch { return; }
+      if (![200, 409, 410, 422].includes(response.status) || !show(await response.text())) throw response;
+    } catch {
+      if (form) form.inert = false;
+      return;
+    }
     if (!answer()) { forget(key); return; }
     const note = document.createElement("p");
     note.className = "note draft";
@@ -163,12 +167,63 @@
     }
   });
   document.addEventListener("htmx:afterSettle", () => {
+    for (const row of all(".side .row")) row.toggleAttribute("aria-current", row.pathname === location.pathname);
     const standing = one("#standing");
     if (!answer() || !standing || !standing.textContent.trim()) return;
     for (const button of all(".send")) button.textContent = "Somebody else answered: show what I typed";
   });
 
+  /* ---- The places of mistakes: in the text, and as fields. Equal texts light up together. ---- */
+  const wrongFields = () => all(".way > input:checked ~ .panel .has-problem").map((each) => each.querySelector("input:not([type=hidden]):not([type=checkbox]), textarea, select")).filter(Boolean);
+  const light = (text) => {
+    if (!window.Highlight || !CSS.highlights) return;
+    CSS.highlights.delete("same");
+    const sought = text.replace(/^"|"$/g, "");
+    if (sought.length < 2 || sought.length > 200) return;
+    const ranges = [];
+    const walker = document.createTreeWalker(one(".evidence"), NodeFilter.SHOW_TEXT);
+    for (let node = walker.nextNode(); node && ranges.length < 50; node = walker.nextNode()) {
+      for (let at = node.data.indexOf(sought); at >= 0 && ranges.length < 50; at = node.data.indexOf(sought, at + 1)) {
+        const range = new Range();
+        range.setStart(node, at);
+        range.setEnd(node, at + sought.length);
+        ranges.push(range);
+      }
+    }
+    if (ranges.length) CSS.highlights.set("same", new Highlight(...ranges));
+  };
+  const place = (mark) => {
+    const text = mark.closest("pre");
+    text.scrollTop += mark.getBoundingClientRect().top - text.getBoundingClientRect().top - text.clientHeight / 3;
+    light(mark.textContent);
+  };
+  const placeOf = (field) => {
+    const name = field && field.name && decodeURIComponent(field.name.slice(field.name.indexOf(":") + 1));
+    return name && one(`mark[data-place="${CSS.escape(name)}"]`);
+  };
+  let mistake = -1;
+  const jump = (by) => {
+    const fields = wrongFields(), marks = all("mark[data-place]");
+    const places = fields.length ? fields : marks;
+    if (!places.length) return;
+    const at = places.indexOf(document.activeElement);
+    mistake = ((at < 0 ? mistake : at) + by + places.length) % places.length;
+    places[mistake].focus();
+    if (places[mistake].select) places[mistake].select();
+    const mark = fields.length ? placeOf(places[mistake]) : places[mistake];
+    if (mark) place(mark);
+  };
+  document.addEventListener("click", (event) => { if (event.target.closest(".jump")) jump(1); });
+  document.addEventListener("focusin", (event) => {
+    const mark = event.target.closest(".has-problem") && placeOf(event.target);
+    if (mark) place(mark);
+  });
+
   const start = () => {
+    for (const button of all(".jump")) button.hidden = false;
+    const mark = one("mark[data-place]");
+    if (mark) place(mark);
+    mistake = -1;
     const focus = one(".refused") || one("#next");
     if (focus) focus.focus();
     for (const select of all(".filter select")) select.addEventListener("change", () => select.form.requestSubmit());
@@ -188,8 +243,9 @@
     if (!way) return false;
     way.checked = true;
     const panel = way.parentElement.querySelector(".panel");
-    const inside = panel && panel.querySelector("textarea, input:not([type=hidden]), select, button");
+    const inside = panel && (wrongFields()[0] || panel.querySelector("textarea, input:not([type=hidden]):not(.show-all), select, button"));
     (inside || way).focus();
+    if (inside && inside.closest(".has-problem") && inside.select) inside.select();
     way.parentElement.scrollIntoView({ block: "nearest" });
     return true;
   };
@@ -201,6 +257,7 @@
       if (button) form.requestSubmit(button);
       return;
     }
+    if (event.key === "F8") { event.preventDefault(); jump(event.shiftKey ? -1 : 1); return; }
     if (event.key === "Escape" && target.matches("input, textarea, select")) { target.blur(); return; }
     if (event.ctrlKey || event.metaKey || event.altKey || one("dialog[open]")) return;
     if (target.matches("textarea, select, input:not([type=radio]):not([type=checkbox])")) return;

@@ -1,0 +1,170 @@
+"""List, evidence and answer side by side: wrong fields first, long texts and lists around them."""
+
+import json
+
+from pydantic import BaseModel
+from selenium.webdriver import Keys
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.wait import WebDriverWait
+
+from graph_retry.desk.web import create_app
+from graph_retry.threads import list_reviews
+from tests.web.conftest import serving
+from tests.web.forms import Form
+from tests.web.test_answers import last_decision, opened, sent
+from tests.web.test_browser import WITHIN_S, main_text, one, press, send, wait_for
+from tests.web.test_everybody import checked
+
+
+class Line(BaseModel):
+    """A line of an order."""
+
+    name: str
+    price: float
+
+
+class Order(BaseModel):
+    """What the model must give here."""
+
+    lines: list[Line]
+
+
+def ordering(desk, count, wrong):
+    """Let a review wait whose output has some lines, of which those in `wrong` are not valid."""
+    lines = [{"name": f"Poster {number}", "price": 1.5 + number} for number in range(count)]
+    for number, text in wrong.items():
+        lines[number]["price"] = text
+    desk.says = lambda _: json.dumps({"lines": lines}, indent=1)
+    desk.options["output"] = Order
+    desk.wait("t1", {"prompt": "Read: 5 posters, each 8,50 EUR."})
+    return lines
+
+
+def sized(browser, width):
+    """Give the browser's window a width."""
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+
+
+def test_two_wrong_values_of_eight_lines_take_twelve_keys(browser, desk):
+    """`r`, the first value, `F8`, the second value, `Ctrl-Enter`: the rest is kept."""
+    lines = ordering(desk, 8, {4: "8,50 EUR", 6: "seven"})
+    with serving(create_app(desk.graph, authorize=lambda _: "ada")) as page:
+        browser.get(f"{page}/")
+        one(browser, ".row").click()
+        wait_for(browser, "2 things are wrong")
+        keys = ["r", *"8.5", Keys.F8, *"7.5"]
+        press(browser, *keys)
+        assert "14 values are kept" in main_text(browser)
+        send(browser)
+        wait_for(browser, "Your output is used.")
+    assert len(keys) + 2 <= 12
+    lines[4]["price"], lines[6]["price"] = 8.5, 7.5
+    assert [line.model_dump() for line in desk.results[0].lines] == lines
+
+
+def test_the_panes_stand_side_by_side_where_there_is_room(browser, desk):
+    """From 1180 pixels on; below that, one after the other. Nothing is too wide, axe is content."""
+    ordering(desk, 3, {1: "8,50 EUR"})
+    with serving(create_app(desk.graph, authorize=lambda _: "ada")) as page:
+        browser.get(f"{page}/")
+        address = one(browser, ".row").get_attribute("href")
+        for width, is_wide in ((1440, True), (1180, True), (820, False), (390, False)):
+            sized(browser, width)
+            browser.get(address)
+            if is_wide:
+                WebDriverWait(browser, WITHIN_S).until(
+                    lambda _: browser.find_elements(By.CSS_SELECTOR, ".side .row[aria-current]")
+                )
+            press(browser, "r")
+            tops = [one(browser, f".{name}").rect["y"] for name in ("evidence", "answer")]
+            assert (abs(tops[0] - tops[1]) < 20) == is_wide, width
+            assert one(browser, ".side").is_displayed() == is_wide
+            checked(browser)
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_f8_leads_from_mistake_to_mistake(browser, desk):
+    """Without a form, through the marks in the text; equal texts light up together."""
+    ordering(desk, 40, {4: "8,50 EUR", 30: "seven"})
+    with serving(create_app(desk.graph, authorize=lambda _: "ada")) as page:
+        browser.get(f"{page}/")
+        one(browser, ".row").click()
+        wait_for(browser, "2 things are wrong")
+        told = "const active = document.activeElement; return active.dataset.place || ''"
+        places = []
+        for _ in range(3):
+            press(browser, Keys.F8)
+            places.append(browser.execute_script(told))
+        assert places == ["/lines/4/price", "/lines/30/price", "/lines/4/price"]
+        lit = browser.execute_script("return CSS.highlights.get('same').size")
+        assert lit >= 3  # the mark, the received value beside the issue, and the prompt
+
+
+def test_one_wrong_item_of_a_long_list_is_edited_alone(desk):
+    """The page stays small, the other 1,999 items are kept, and all can be edited as JSON."""
+    lines = ordering(desk, 2_000, {1_777: "on request"})
+    with desk.client() as client:
+        address, page = opened(client)
+        assert len(page) < 100_000
+        assert client.get(f"{address}/text").text.count("Poster") == 2_000
+        form = Form(page)
+        form.choose("respond")
+        prices = [text for name, text in form.controls if name.endswith("/price")]
+        assert prices == ["on request"]
+        form.fill("/lines/1777/price", "much")
+        form = Form(sent(client, form).text)
+        form.fill("/lines/1777/price", "9.5")
+        assert "Your output is used." in sent(client, form).text
+    lines[1_777]["price"] = 9.5
+    assert [line.model_dump() for line in desk.results[0].lines] == lines
+    assert last_decision(desk)["type"] == "respond"
+
+
+def test_a_long_list_can_be_edited_as_json(desk):
+    """A press shows all of it, with what was typed; items can then come and go."""
+    ordering(desk, 100, {50: "on request"})
+    with desk.client() as client:
+        form = Form(opened(client)[1])
+        form.choose("respond")
+        form.fill("/lines/50/price", "2.5")
+        form.press("output json:/lines")
+        form = Form(sent(client, form).text)
+        (text,) = [text for name, text in form.controls if name.endswith("json:/lines")]
+        lines = json.loads(text)
+        assert (len(lines), lines[50]["price"]) == (100, 2.5)
+        form.fill("json:/lines", json.dumps(lines[40:60]))
+        assert "Your output is used." in sent(client, form).text
+    assert len(desk.results[0].lines) == 20
+
+
+def test_a_long_list_of_the_call_is_kept(desk):
+    """An edit of another field leaves each of its items as it is."""
+    desk.wait("t1", {"messages": [{"role": "user", "content": f"n{n}"} for n in range(200)]})
+    with desk.client() as client:
+        page = opened(client)[1]
+        form = Form(page)
+        form.choose("edit")
+        form.fill("number:/temperature", "0.5")
+        sent(client, form)
+    assert [each["content"] for each in desk.calls[1].messages] == [f"n{n}" for n in range(200)]
+    assert desk.calls[1].temperature == 0.5
+    assert "200 items are kept" in page
+
+
+def test_the_list_names_each_case(desk):
+    """By the first text that differs among those that wait; a search finds texts of the params."""
+    for name in ("Ada", "Bo", "Cem"):
+        desk.wait(f"t-{name}", {"prompt": "Write a letter.", "extra": {"to": name}})
+    desk.wait(
+        "chat", {"prompt": "Write a letter.", "messages": [{"role": "user", "content": "Hi"}]}
+    )
+    with desk.client() as client:
+        page = client.get("/").text
+        for name in ("Ada", "Bo", "Cem"):
+            assert f'dir="auto">{name}</b>' in page
+        view = Form(page, "filter")
+        view.fill("text", "cem")
+        found = client.post(view.action, files=view.posted()).text
+    assert found.count("row-head") == 1
+    assert len(list_reviews(desk.graph)) == 4
