@@ -66,8 +66,12 @@ def main() -> None:
         browser.implicitly_wait(20)
         browser.get(f"{url}/")
         save(browser, "web-inbox", 900)
+        show(browser, 1_440, DAY)
         open_review(browser, url, "Nordlicht")
-        save(browser, "web-review", 1_190)
+        browser.find_element(By.CSS_SELECTOR, ".side .row[aria-current]")
+        browser.find_element(By.CSS_SELECTOR, "[data-way=r] + label").click()
+        save(browser, "web-review", 900)
+        show(browser, 960, DAY)
         browser.find_element(By.CSS_SELECTOR, "[data-way=e] + label").click()
         browser.find_element(By.CSS_SELECTOR, "[name$='text:/prompt']").send_keys(" In euros.")
         chosen = ".way > input:checked ~ .panel [name=alike]"

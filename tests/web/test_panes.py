@@ -1,14 +1,16 @@
 """List, evidence and answer side by side: wrong fields first, long texts and lists around them."""
 
 import json
+import re
 
 from pydantic import BaseModel
 from selenium.webdriver import Keys
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
+from graph_retry import resume
 from graph_retry.desk.web import create_app
-from graph_retry.threads import list_reviews
+from graph_retry.threads import assign, defer, list_reviews
 from tests.web.conftest import serving
 from tests.web.forms import Form
 from tests.web.test_answers import last_decision, opened, sent
@@ -168,3 +170,25 @@ def test_the_list_names_each_case(desk):
         found = client.post(view.action, files=view.posted()).text
     assert found.count("row-head") == 1
     assert len(list_reviews(desk.graph)) == 4
+
+
+def test_tabs_show_what_waits_what_is_mine_and_what_comes_later(desk):
+    """*Mine* has what was given to this person, *Later* what was deferred."""
+    desk.options["allowed_decisions"] = ["approve", "assign", "defer"]
+    for name in ("plain", "given", "deferred"):
+        desk.wait(name)
+    at = {name: {"configurable": {"thread_id": name}} for name in ("given", "deferred")}
+    resume(desk.graph, at["given"], assign("ada"))
+    resume(desk.graph, at["deferred"], defer(until="2099-01-01T00:00:00+00:00"))
+    with desk.client() as client:
+
+        def threads(**pressed):
+            form = Form(client.get("/").text, "filter")
+            form.controls += [[name, text] for name, text in pressed.items()]
+            page = client.post(form.action, files=form.posted()).text
+            return set(re.findall(r'<span class="quiet">([\w-]+)</span></span>', page))
+
+        assert threads(all="1") == {"plain", "given"}
+        assert threads(label="assignee: ada") == {"given"}
+        assert threads(all="1") == {"plain", "given"}
+        assert threads(order="off") == {"deferred"}

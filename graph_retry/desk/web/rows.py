@@ -94,7 +94,9 @@ def _texts_in(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, str
         parts: list[tuple[Any, Any]] = list(
             value.items() if is_object(value) else enumerate(value[:LONGEST])
         )
-        if role_of(value):
+        if is_object(value) and "type" in value and len(value) > 1:
+            parts = [part for part in parts if part[0] != "type"]  # Of a block of a message.
+        if is_object(value) and role_of(value):
             parts = [("content", value["content"])]
         elif is_array(value) and value and role_of(value[-1]):
             # The newest message of a chat says what it is about.
@@ -104,14 +106,14 @@ def _texts_in(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, str
 
 
 def subject_of(row: Row, others: Iterable[Row]) -> str:
-    """Return the text that names a row: the first one that differs from that of another row."""
+    """Return the first text of a row that differs from another row's, or else its longest text."""
     known = dict(row.texts)
     for other in others:
         texts = dict(other.texts)
         for place, text in known.items():
             if texts.get(place, text) != text:
                 return text
-    return next(iter(known.values()), "")
+    return max(known.values(), key=len, default="")
 
 
 def _alike(review: PendingReview) -> tuple[Any, ...]:
