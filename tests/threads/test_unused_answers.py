@@ -78,3 +78,14 @@ def test_an_answer_to_an_earlier_checkpoint_is_told(version, by_id, caplog):
     (told,) = [each.message for each in caplog.records if each.levelname == "WARNING"]
     assert question.value["review_id"] in told
     assert "`rewind`" in told
+
+
+def test_where_nothing_differs_no_difference_is_named():
+    """A call that had a key and has none now: this is the reason, and no field."""
+    model, saver = Model(), InMemorySaver()
+    graph_of(model, saver, "with a key").invoke({"params": ASKED}, thread())
+
+    with pytest.raises(AnswerRefused, match="with equal params, but under another `key=`") as told:
+        resume(graph_of(model, saver, "function"), thread(), edit(n=1))
+
+    assert "differ" not in str(told.value)

@@ -40,6 +40,7 @@ from graph_retry._core.langgraph.run_config import (
     scratchpad_in,
 )
 from graph_retry._core.langgraph.storage import storage_of
+from graph_retry._core.params.patch import Encoded
 from graph_retry._core.state.attempts import records_in
 from graph_retry._core.state.equal_calls import EqualCalls, SavedCall
 from graph_retry._core.state.execution import Execution, Slot
@@ -227,8 +228,8 @@ async def _note_changed(
     name, thread_id = made.name, execution.thread
     start = namesakes(execution.task, name)
 
-    async def read() -> dict[str, dict[str, Any]]:
-        found: dict[str, dict[str, Any]] = {}
+    async def read() -> dict[str, Encoded]:
+        found: dict[str, Encoded] = {}
         for namespace in await namespaces_in(saver, thread_id, start):
             # A call inside a call of this name has a longer namespace, and is no namesake.
             if are_namesakes(namespace, start) and not execution.begun[namespace]:
@@ -248,12 +249,17 @@ async def _note_changed(
     ]
     if not missing:
         return None
-    differences = (changed_fields(params, made.params) for params in missing)
-    note = (
-        f"an earlier run of this node made a call of `{name}` with other params (they differ in "
-        f"{min(differences, key=len)}), which this run has not made so far; if both are meant to "
-        "be the same call, whose params change from run to run, give it a `key=` that stays the "
-        "same, such as the id of what it works on"
-    )
+    differences = list(filter(None, (changed_fields(params, made.params) for params in missing)))
+    if differences and len(differences) == len(missing):
+        how = f"other params (they differ in {min(differences, key=len)})"
+        remedy = (
+            "if both are meant to be the same call, whose params change from run to run, give it a "
+            "`key=` that stays the same, such as the id of what it works on"
+        )
+    else:
+        how = "equal params, but under another `key=`, or under another version of graph-retry"
+        remedy = "if both are meant to be the same call, give it the `key=` that it had"
+    made_before = f"an earlier run of this node made a call of `{name}` with {how}"
+    note = f"{made_before}, which this run has not made so far; {remedy}"
     _LOG.warning("`%s` makes a new call: %s.", name, note)
     return note

@@ -190,7 +190,9 @@ class PastCalls:
         place = next(exact, next(iter(free), None))
         if place is None:
             if self.fork["answer"] is not None and rewound in there.keys() - self.taken:
-                fields = changed_fields(first_params(there[rewound], "params") or {}, made.params)
+                fields = changed_fields(
+                    first_params(there[rewound], "params") or Encoded({}, {}), made.params
+                )
                 raise RewindRefused(
                     f"the node calls `{name}` with other params now (they differ in {fields}), so "
                     "it is not known to be the same call. Give the call a `key=` that stays the "

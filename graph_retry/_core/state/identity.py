@@ -20,7 +20,7 @@ from langgraph.graph import START
 from langgraph.types import Command
 
 from graph_retry._core.ground.held.captured import Captured, captured_by
-from graph_retry._core.ground.json import digest, is_object
+from graph_retry._core.ground.json import digest, is_object, pointer_parts
 from graph_retry._core.params.codec import ParamsCodec
 from graph_retry._core.params.fields import fields_of
 from graph_retry._core.params.patch import Encoded
@@ -33,24 +33,35 @@ def identity_of(params: Encoded, key: str | None = None) -> str:
     return digest(*params) if key is None else digest(key)
 
 
-def changed_fields(before: Mapping[str, Any], params: Encoded | None) -> str:
-    """Return the names of the top-level fields in which params differ from earlier ones.
+def changed_fields(before: Encoded, params: Encoded | None) -> str:
+    """Name the top-level fields in which params differ from earlier ones; "" if none differs.
 
     Example:
-        >>> changed_fields({"city": "Rome", "at": 1}, Encoded({"city": "Rome", "at": 2}, {}))
+        >>> before = Encoded({"city": "Rome", "at": 1}, {})
+        >>> changed_fields(before, Encoded({"city": "Rome", "at": 2}, {}))
         '`at`'
+        >>> changed_fields(before, Encoded({"city": "Rome", "at": 1}, {"/at": "float"}))
+        'the type of `at`'
     """
-    after: Mapping[str, Any] = params.view if params else {}
-    names = dict.fromkeys([*before, *after])
-    changed = (f"`{name}`" for name in names if before.get(name, ...) != after.get(name, ...))
-    return ", ".join(changed) or "their types"
+    after = params or Encoded({}, {})
+    names = dict.fromkeys([*before.view, *after.view])
+    changed = [
+        f"`{name}`" for name in names if before.view.get(name, ...) != after.view.get(name, ...)
+    ]
+    kinds = before.types.items() ^ after.types.items()
+    typed = {pointer_parts(path)[0] if path else "" for path, _ in kinds}
+    changed += [f"the type of `{name}`" for name in sorted(typed) if f"`{name}`" not in changed]
+    return ", ".join(changed)
 
 
-def first_params(values: Mapping[str, Any], params_key: str) -> dict[str, Any] | None:
+def first_params(values: Mapping[str, Any], params_key: str) -> Encoded | None:
     """Return the params that a saved call started with; None if `values` is no call's state."""
     values = values.get(START) or values
-    first = params_at(readable(records_in(values)), 1)
-    return loop_of(values)["given"] or (first and first.view) or values.get(params_key)
+    loop, first = loop_of(values), params_at(readable(records_in(values)), 1)
+    if first is not None and loop["given"] is None:
+        return first
+    view = loop["given"] or values.get(params_key)
+    return None if view is None else Encoded(view, loop["types"])
 
 
 @dataclass(frozen=True, kw_only=True)
