@@ -219,7 +219,9 @@ def _scalar(text: str, start: int, wanted: Wanted) -> Document:
     except ValueError:
         match = None
     if match is None:
-        raise Unreadable("no_json", start, "There is no JSON document in the text.")
+        is_empty = not text[start:].strip(EDGES)
+        told = "The answer is empty." if is_empty else "There is no JSON document in the text."
+        raise Unreadable("no_json", start, told)
     refuse_if(wanted.complete is False, "truncated", len(text), "The value may continue.")
     note = repair("surroundings", 0, f"left out around the answer: {text.strip()[:60]}")
     return Document(*match.span("value"), value, [note])

@@ -203,4 +203,5 @@ def _names(value: Any) -> Iterator[str]:
             yield from map(str.lower, members)
             todo += members.values()
         elif isinstance(one, list):
-            todo += cast("list[Any]", one)
+            items: list[Any] = one
+            todo += items

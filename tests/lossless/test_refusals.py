@@ -133,6 +133,7 @@ REFUSED: dict[str, list[str]] = {
         '[["a": 1]]',
     ],
     "no_json": [
+        "User(n=1, tags=['x', 'y'])",
         '[][start", "x"]',
         '{}\\"@id\\": \\"x\\"',
         '[U"SD"]',
@@ -179,7 +180,6 @@ REFUSED: dict[str, list[str]] = {
         '{"a": undefined}',
         '{"a": yes}',
         '{"a": 1} , "b": 2}',
-        "User(n=1, tags=['x', 'y'])",
         'fetch(url, {"method": "POST"})',
     ],
     "too_deep": [

@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel, Field, model_validator
 from typing_extensions import TypedDict
 
-from graph_retry import AttemptsExhausted, retry_llm_call
+from graph_retry import AttemptsExhausted, Completion, retry_llm_call
 from graph_retry._core.output.types.core_schema import may_merge_keys
 from graph_retry._core.output.types.validator import TypedValidator
 from graph_retry._core.output.unwrapped import WRAPPERS
@@ -194,3 +194,47 @@ def test_keys_that_cannot_merge_are_not_compared(output, may_merge):
     """The comparison took most of the time of a valid answer of many objects."""
     schema = TypedValidator(output, strict=False)._adapter.core_schema
     assert may_merge_keys(schema) is may_merge
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "5</arg_value>",
+        '</antml parameter>\n<parameter name="surname">',
+        "ls</parameter>\n</invoke>",
+        'x\n<parameter name="y">',
+    ],
+)
+def test_a_text_with_a_mark_of_a_call_is_asked(text):
+    """It is a piece of an answer that was cut at the wrong place."""
+    assert "a mark of a call protocol" in refused({"name": text}, Person)
+    assert "a mark of a call protocol" in refused({"name": "x", "tags": [text]}, dict)
+
+
+@pytest.mark.parametrize(
+    "text", ["<parameter name='a'>1</parameter>", "a </b> c", "Use </parameter> to close it."]
+)
+def test_markup_that_is_whole_is_text(text):
+    """Code and documents have such elements."""
+    assert read({"name": text}, Person)[0]["name"] == text
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "The answer is empty."),
+        ("  \n", "The answer is empty."),
+        ("Hello", "There is no JSON document in the text."),
+        ('{"a": 1e400}', "A number is out of the range of floats."),
+    ],
+)
+def test_an_unreadable_answer_is_told_by_its_cause(text, message):
+    """With the stop reason of the model, if the client gave one."""
+    assert refused(text, Person) == message
+    with pytest.raises(AttemptsExhausted) as caught:
+        retry_llm_call(
+            lambda _: Completion(text, finish_reason="stop"), {}, output=Person, review=False
+        )
+    failure = caught.value.attempts[-1]["failure"]["message"]
+    stopped = " The model stopped with `stop`." if "1e400" not in text else ""
+    assert failure == message + stopped

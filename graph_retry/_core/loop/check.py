@@ -84,6 +84,9 @@ def read_raw(record: Attempt, validator: Validator | None, settings: Settings) -
         elif parsed.failure is not None:
             announced = finish_kind(record["finish_reason"])
             update["failure"] = _syntax_failure(parsed, announced, settings)
+            if parsed.failure["kind"] == "no_json" and record["finish_reason"]:
+                stopped = f" The model stopped with `{record['finish_reason']}`."
+                update["failure"]["message"] += stopped
             update["issues"] = [syntax_issue(parsed, _format_name(settings))]
         else:
             rounded = rounded_numbers(raw["text"], parsed.value)
@@ -163,6 +166,13 @@ async def validate_attempt(
         from graph_retry._core.output.unwrapped import acheck_unwrapped  # noqa: PLC0415
 
         checked = await acheck_unwrapped(validator, value, checked, check)
+    raw = record["raw"] or {}
+    spelled = raw["text"] if "text" in raw else str(raw.get("value"))
+    if checked.ok and "<" in spelled and not validator.wants_text:
+        from graph_retry._core.output.unwrapped import leaked_mark  # noqa: PLC0415
+
+        leaked = leaked_mark(value)
+        checked = Checked(issues=[leaked], repairs=checked.repairs) if leaked else checked
     update: dict[str, Any] = {"number": record["number"], "issues": checked.issues}
     if checked.ok and (was_rounded or checked.is_unwrapped):
         update["parsed"] = {"value": as_floats(checked.judged)}

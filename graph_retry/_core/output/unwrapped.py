@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from graph_retry._core.ground.issues import child_of
+from graph_retry._core.ground.issues import child_of, describe, issue
 from graph_retry._core.ground.json import (
     ABSENT,
     is_array,
@@ -21,11 +21,17 @@ from graph_retry._core.ground.json import (
     read_digits,
 )
 from graph_retry._core.output.validator import Checked, Validator
+from graph_retry.lossless._ground import lazy
 from graph_retry.lossless.strict import strict_value
-from graph_retry.records import Repair
+from graph_retry.records import Issue, Repair
 
 Check = Callable[[Any], Awaitable[Checked]]
 _DEPTH = 3
+_LEAK = lazy(  # a closing mark at the beginning or the end, or an opening one at the end
+    r"\A\s*(?P<first></(?:antml[: ])?(?:parameter|invoke|arg_key|arg_value|tool_call)>)"
+    r"|(?P<last></?(?:antml[: ])?(?P<name>parameter|invoke|arg_key|arg_value|tool_call)\b[^<>]*>)"
+    r"\s*\Z"
+)
 """The most wrappers around one value."""
 
 
@@ -137,3 +143,22 @@ def _with_text_read(value: Any, path: list[str]) -> tuple[Any, bool]:
     copy: Any = [*value] if is_array(value) else {**value}
     copy[part] = changed
     return copy, True
+
+
+def leaked_mark(value: Any, path: str = "") -> Issue | None:
+    """Find a text that begins or ends with a mark of a call protocol, which belongs to the call.
+
+    Such a text is a piece of the model's answer that its provider cut at the wrong place. Markup
+    that opens and closes its elements is text.
+    """
+    if isinstance(value, str):
+        found = _LEAK.search(value[:200]) or _LEAK.search(value, max(0, len(value) - 200))
+        name = found["name"] if found else None
+        if found is None or (name and found["last"][1] == "/" and f"<{name}" in value):
+            return None
+        mark = found["first"] or found["last"]
+        message = f"the text has a mark of a call protocol, {mark}, so a part may be elsewhere"
+        return issue(path, message, "protocol_mark", None, describe(value))
+    inner = value.items() if is_object(value) else enumerate(value) if is_array(value) else ()
+    leaks = (leaked_mark(child, path + pointer([key])) for key, child in inner)
+    return next(filter(None, leaks), None)

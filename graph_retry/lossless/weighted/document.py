@@ -277,6 +277,8 @@ def _certain(best: Reading, rival: Reading | None, start: int) -> Any:
         at = next((at for row, at in rival.made if row not in best.names), 0)
         name, at = rival.losses[0] if rival.losses else ("", at)
         other = LOSSES[name].told.lower() if name else rival.told()
+        is_same = other == best.told()
+        other = "the same at another place" if is_same else other
         message = f"Two readings are about as likely: {best.told()}; or {other}."
         raise Unreadable("ambiguous", start + at, message)
     refuse_if(best.made and not value, "ambiguous", start, "Nothing is left.")

@@ -147,7 +147,7 @@ def word_row(token: str) -> tuple[str, str]:
     if _CODE.match(token) and not _DATE.match(token):
         return ("placeholder" if _FILLER.match(token) else "code"), ""
     if _NUMBER_LIKE.fullmatch(token) and not _DATE.match(token):
-        return "unreadable", ""
+        return ("out_of_range" if NUMBER.fullmatch(token) else "unreadable"), ""
     if resembles or _NUMBER_LIKE.fullmatch(token) or (digits and digits >= len(token) - 2):
         return "unquoted_value", "odd_word"
     if _FILLER.match(token) or LEFT_OUT.search(token):
