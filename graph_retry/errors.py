@@ -107,9 +107,11 @@ class InterventionRequired(GraphRetryError):
 
 
 class PauseSwallowed(GraphRetryError):
-    """A node caught the interrupt of a waiting call, or delayed it, and then made another call.
+    """Code around a waiting call caught its interrupt, or delayed it, so that nobody is asked.
 
-    A `finally:` block delays an interrupt.
+    The next call of the same run of the node raises this error, if it is made in the same context
+    or is equal to the first. Else the next call of the run raises it, at the latest the end of the
+    run. A `finally:` block delays an interrupt.
     """
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
@@ -30,6 +29,7 @@ from graph_retry._core.output.validator import Validator
 from graph_retry._core.params.codec import ParamsCodec
 from graph_retry._core.state.identity import identity_of
 from graph_retry._core.state.position import LOOP, fresh_loop, loop_of
+from graph_retry._core.state.swallowed import reached_after
 from graph_retry._core.state.transitions import WITH_OUTPUT
 from graph_retry.errors import PauseSwallowed
 from graph_retry.options import OptionsWithoutAccept, RetryOptions, settle
@@ -37,7 +37,6 @@ from graph_retry.records import Attempt
 
 T = TypeVar("T")
 
-_LOG = logging.getLogger("graph_retry")
 _paused: ContextVar[str | None] = ContextVar("graph_retry_paused", default=None)
 """The name of the call that has paused in this node.
 
@@ -231,16 +230,22 @@ async def gather_calls(*calls: _Awaited[T], one_at_a_time: bool = False) -> list
     with watched_pause("gather_calls"):
         results = await asyncio.gather(*calls, return_exceptions=True)
         questions: list[Interrupt] = []
+        refused: list[PauseSwallowed] = []
         finished: list[T] = []
         for result in results:
             if isinstance(result, GraphInterrupt):
                 questions.extend(result.args[0])
+            elif isinstance(result, PauseSwallowed):
+                refused.append(result)
             elif isinstance(result, BaseException):
                 raise result
             else:
                 finished.append(result)
         if questions:
             raise GraphInterrupt(tuple(questions[:1] if one_at_a_time else questions))
+        # A call that began after the pause of an equal one is made when that one is answered.
+        if refused:
+            raise refused[0]
     return finished
 
 
@@ -256,15 +261,7 @@ def watched_pause(name: str) -> Generator[None, None, None]:
     """
     earlier = _paused.get()
     if earlier is not None:
-        refused = PauseSwallowed(
-            f"`{name}` was reached although the pause of `{earlier}`, which waits for a person, "
-            "was caught by code around it, such as `except Exception` or a retry decorator, or is "
-            "passing a `finally:` that makes this call. Put `except GraphBubbleUp: raise` (from "
-            "langgraph.errors) before the code that catches it, make no call in a `finally:`, and "
-            "continue the thread."
-        )
-        _LOG.error("%s: %s", thread_in_logs(), refused.message)
-        raise refused
+        raise reached_after(name, earlier, thread_in_logs())
     try:
         yield
     except GraphInterrupt as pause:

@@ -1,21 +1,30 @@
 """Code around a call that catches LangGraph's pause is told so at its next call."""
 
+import asyncio
+import contextvars
 import re
 
 import pytest
 import tenacity
+from langchain.agents import create_agent
+from langchain.agents.middleware import wrap_model_call, wrap_tool_call
+from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphBubbleUp
 from langgraph.graph import START, StateGraph
 
 from graph_retry import aretry_llm_call, edit, gather_calls, retry_llm_call
+from graph_retry.agents import RetryMiddleware
 from graph_retry.errors import PauseSwallowed
+from tests.agents.scripted import ScriptedChat, asking, weather_of
 from tests.loops import Model, State, answer, reviews, thread
 
 CAUGHT = (
     r"pause of `count`.* was caught by code around it.* or is passing a `finally:`.*"
     r"`except GraphBubbleUp: raise`"
 )
+
+ENDED = r"the node of `count` ended with a result although the call waits for a person.*"
 
 
 async def passes(call):
@@ -62,6 +71,24 @@ async def goes_on(call):
     return [await swallows(call) for _ in range(3)]
 
 
+def in_copies(around):
+    """Return the same code, each of whose calls is made in a copy of the context, as a hook's."""
+
+    async def copied(call):
+        async def one():
+            if asyncio.iscoroutine(made := contextvars.copy_context().run(call)):
+                try:
+                    running = asyncio.create_task(made)
+                except RuntimeError:  # Without an event loop, the call never suspends.
+                    return await made
+                return await running
+            return made
+
+        return await around(one)
+
+    return copied
+
+
 async def at_once(_seconds):
     """Wait no time: without a running loop tenacity cannot tell how to wait."""
 
@@ -99,13 +126,16 @@ def graph_of(node, saver):
 
 
 def test_no_later_call_is_made_once_a_pause_is_lost(mode, caplog):
-    """Code that catches the refusals as well makes no further call, and the log tells each one."""
+    """Code that catches the refusals as well makes no further call, and the run ends with one."""
     model = Model(goal=1)
     graph = graph_of(node_of(mode, model, goes_on), InMemorySaver())
-    assert mode.invoke(graph, {"params": {"n": 0}}, thread())["output"] == ["lost"] * 3
+    with pytest.raises(PauseSwallowed, match=ENDED):
+        mode.invoke(graph, {"params": {"n": 0}}, thread())
+    assert mode.call(graph, "get_state", thread()).values["output"] == ["lost"] * 3
     assert len(model.calls) == 1
     told = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
-    assert [bool(re.search(CAUGHT, each)) for each in told] == [True, True]
+    assert [bool(re.search(CAUGHT, each)) for each in told] == [True, True, False]
+    assert re.search(ENDED, told[-1])
 
 
 @pytest.mark.parametrize("around", [falls_back, tries_again, ends_with_a_call])
@@ -145,3 +175,156 @@ def test_a_swallowed_pause_of_gathered_calls_is_told(mode):
     graph = graph_of(node, InMemorySaver())
     with pytest.raises(PauseSwallowed, match=r"`later` was reached.* pause of `gather_calls`"):
         mode.invoke(graph, {"params": {"n": 0}}, thread())
+
+
+@pytest.mark.parametrize("around", [falls_back, tries_again, ends_with_a_call])
+def test_an_equal_call_in_a_copied_context_is_refused(mode, around):
+    """As a retry in a middleware hook makes it: once, and never paid again."""
+    model = Model(goal=1)
+    graph = graph_of(node_of(mode, model, in_copies(around)), InMemorySaver())
+    with pytest.raises(PauseSwallowed, match="`count` was reached although"):
+        mode.invoke(graph, {"params": {"n": 0}}, thread())
+    assert len(model.calls) == 1
+
+
+@pytest.mark.parametrize("stream_mode", [None, "updates"])
+def test_a_pause_that_no_call_follows_is_told_when_the_run_ends(mode, stream_mode):
+    """By `invoke` and by the end of a stream; the state is saved as the node returned it."""
+    graph = graph_of(node_of(mode, Model(goal=1), in_copies(swallows)), InMemorySaver())
+    verb, how = ("invoke", {}) if stream_mode is None else ("stream", {"stream_mode": stream_mode})
+    with pytest.raises(PauseSwallowed, match=ENDED):
+        mode.call(graph, verb, {"params": {"n": 0}}, thread(), **how)
+    assert mode.call(graph, "get_state", thread()).values["output"] == "lost"
+
+
+def test_a_pause_is_told_before_the_next_node_pays(mode):
+    """The first call of a later node raises, before its model is called."""
+    first, second = Model(goal=1), Model(goal=0)
+    builder = StateGraph(State)
+    builder.add_node("one", node_of(mode, first, in_copies(swallows)))
+    builder.add_node("two", node_of(mode, second, passes))
+    graph = builder.add_edge(START, "one").add_edge("one", "two").compile(InMemorySaver())
+    with pytest.raises(PauseSwallowed, match=ENDED):
+        mode.invoke(graph, {"params": {"n": 0}}, thread())
+    assert (len(first.calls), second.calls) == (1, [])
+
+
+def test_a_run_that_fails_keeps_its_own_error(mode, caplog):
+    """The swallowed pause is in the log."""
+
+    def fails(state):
+        raise LookupError("mine")
+
+    builder = StateGraph(State).add_node("one", node_of(mode, Model(goal=1), in_copies(swallows)))
+    builder.add_node("two", fails).add_edge(START, "one").add_edge("one", "two")
+    with pytest.raises(LookupError, match="mine"):
+        mode.invoke(builder.compile(InMemorySaver()), {"params": {"n": 0}}, thread())
+    assert re.search(ENDED, caplog.text)
+
+
+def test_a_node_that_fails_beside_a_pause_hears_nothing(mode, caplog):
+    """An error of the user's own, raised instead of the pause, ends the run by itself."""
+
+    async def raises(call):
+        try:
+            return await call()
+        except Exception as error:
+            raise LookupError("mine") from error
+
+    graph = graph_of(node_of(mode, Model(goal=1), raises), InMemorySaver())
+    with pytest.raises(LookupError, match="mine"):
+        mode.invoke(graph, {"params": {"n": 0}}, thread())
+    assert "caught" not in caplog.text
+
+
+@pytest.mark.parametrize("mode", ["async"], indirect=True)
+@pytest.mark.parametrize("params", [[0, 0, 0], [0, -1, -2]])
+def test_calls_that_wait_for_each_other_swallow_nothing(mode, params):
+    """With a semaphore, a call begins after another has paused; every one is asked and answered."""
+    model = Model(goal=1)
+
+    async def node(state):
+        one_by_one = asyncio.Semaphore(1)
+
+        async def call(n):
+            async with one_by_one:
+                return await aretry_llm_call(
+                    mode.colour(model), {"n": n}, output=dict[str, int], name="count"
+                )
+
+        return {"output": await gather_calls(*map(call, params))}
+
+    graph = graph_of(node, InMemorySaver())
+    mode.invoke(graph, {"params": {}}, thread())
+    while shown := reviews(mode, graph, thread()):
+        answer(mode, graph, thread(), answers={each.review_id: edit(n=1) for each in shown})
+    assert mode.call(graph, "get_state", thread()).values["output"] == [{"n": 1}] * 3
+    assert len(model.calls) == 6
+
+
+@wrap_tool_call
+def catches_tools(request, handler):
+    """Answer for a tool that fails, as LangChain's documentation shows it."""
+    try:
+        return handler(request)
+    except Exception as error:  # noqa: BLE001 - the mistake this is about
+        return ToolMessage(f"error: {error}"[:50], tool_call_id=request.tool_call["id"])
+
+
+@wrap_tool_call
+def retries_tools(request, handler):
+    """Try a tool three times, and raise its last error."""
+    for is_last in (False, False, True):
+        try:
+            return handler(request)
+        except Exception:
+            if is_last:
+                raise
+    return None
+
+
+@wrap_model_call
+def catches_models(request, handler):
+    """Answer for a model that fails."""
+    try:
+        return handler(request)
+    except Exception:  # noqa: BLE001 - the mistake this is about
+        return AIMessage("sorry")
+
+
+@wrap_model_call
+def retries_models(request, handler):
+    """Ask a model three times, and raise its last error."""
+    for is_last in (False, False, True):
+        try:
+            return handler(request)
+        except Exception:
+            if is_last:
+                raise
+    return None
+
+
+@pytest.mark.parametrize("around", [catches_tools, retries_tools, catches_models, retries_models])
+def test_a_middleware_that_catches_a_pause_is_told(around):
+    """LangChain runs its hooks in copies of the context. Nothing is called twice."""
+    made, is_tool = [], around in (catches_tools, retries_tools)
+
+    def weather(city: str) -> str:
+        """Tell the weather."""
+        made.append(city)
+        raise ValueError("no weather today")
+
+    def says(messages):
+        if not is_tool:
+            made.append("model")
+            raise ValueError("the model is down")
+        return "done" if isinstance(messages[-1], ToolMessage) else asking(weather_of("Rome"))
+
+    middleware = [around, RetryMiddleware(tools=True)]
+    saver = InMemorySaver()
+    agent = create_agent(
+        ScriptedChat(answer=says), [weather], middleware=middleware, checkpointer=saver
+    )
+    with pytest.raises(PauseSwallowed, match="caught"):
+        agent.invoke({"messages": [("user", "How is it?")]}, thread())
+    assert len(made) == 1

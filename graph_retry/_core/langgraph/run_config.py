@@ -189,7 +189,7 @@ def node_without_saver(configurable: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _starters(configurable: Mapping[str, Any]) -> Iterator[Any]:
+def starters(configurable: Mapping[str, Any]) -> Iterator[Any]:
     """Yield the function with which a task starts a `@task`."""
     for value in configurable.values():
         starter: Any = value
@@ -201,7 +201,7 @@ def _starters(configurable: Mapping[str, Any]) -> Iterator[Any]:
 
 def _loop_around(configurable: Mapping[str, Any]) -> Any:
     """Return LangGraph's running loop of a task's graph, from the starter of its `@task`s."""
-    for starter in _starters(configurable):
+    for starter in starters(configurable):
         loop: Any = getattr(starter.keywords["schedule_task"], "__self__", None)
         if loop is not None:
             return loop
@@ -216,7 +216,7 @@ def is_run_by_task(configurable: Mapping[str, Any], graph: object) -> bool:
     """
     if scratchpad_in(configurable) is None:
         return False
-    for starter in _starters(configurable):
+    for starter in starters(configurable):
         task: Any = starter.args[0]()
         return task is None or graph in _runnables_in(task.proc)
     return True

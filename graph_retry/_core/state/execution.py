@@ -13,7 +13,7 @@ import threading
 import time
 from asyncio import CancelledError
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -27,6 +27,7 @@ from graph_retry._core.params.patch import Encoded
 from graph_retry._core.state.equal_calls import EqualCalls, check_equal, chosen, new_number, why_new
 from graph_retry._core.state.identity import Made
 from graph_retry._core.state.namespaces import call_namespace_of
+from graph_retry._core.state.swallowed import Pauses
 from graph_retry.errors import ReplayMismatch
 
 _LOG = logging.getLogger("graph_retry")
@@ -44,6 +45,10 @@ _lock = threading.RLock()
 
 _newest: WeakValueDictionary[tuple[str, str], Slot] = WeakValueDictionary()
 """The newest run of each call in this process, by thread and namespace."""
+
+
+_paused: WeakSet[Execution] = WeakSet()
+"""The executions in which a call has paused, as long as LangGraph keeps them."""
 
 
 class Running:
@@ -82,7 +87,7 @@ class Running:
             pass
 
 
-@dataclass
+@dataclass(eq=False)
 class Execution:
     """The calls that one execution of a task makes.
 
@@ -94,6 +99,7 @@ class Execution:
     requests: The first request at each place of an agent's conversation.
     settled: The ids of reviews whose answers this run of the node has applied or refused.
     running: The runs of calls that have not paused or ended.
+    pauses: The calls that have paused.
     order: The place of this execution among all of this process.
     """
 
@@ -106,6 +112,7 @@ class Execution:
     requests: dict[str, dict[str, Any]] = field(default_factory=dict[str, Any])
     settled: set[str] = field(default_factory=set[str])
     running: Running = field(default_factory=Running)
+    pauses: Pauses = field(default_factory=Pauses)
     order: int = field(default_factory=count().__next__)
 
     def first_namespace(self, made: Made) -> str | None:
@@ -129,13 +136,30 @@ class Execution:
         `saved` has the functions of the saved calls that are equal to it, by number.
 
         Raises:
+            PauseSwallowed: If code of the user has caught an earlier pause of the run.
             ReplayMismatch: If a newer execution of the task makes the call, or it is not known
                 which saved call it continues.
             ValueError: If the key of the call also names a call with other params, or an equal call
                 has a function that cannot be told from this one.
         """
+        for other in [each for each in _paused if each.thread == self.thread]:
+            if other is not self:
+                other.check_ended()
         with _lock:
             self._place(slot, made, saved)
+
+    def paused(self, slot: Slot, has_ended: Callable[[], bool]) -> None:
+        """Note that a call has paused; `has_ended` tells whether the task ends with a result."""
+        self.pauses.add(slot.shared, slot.name, slot.function, has_ended)
+        _paused.add(self)
+
+    def check_ended(self) -> None:
+        """Raise if the task has ended with a result although one of its calls has paused.
+
+        Raises:
+            PauseSwallowed: If code of the node has caught the pause; once.
+        """
+        self.pauses.check_ended(f"thread {self.thread!r}")
 
     def begin_beside(self, slot: Slot, made: Made, saved: EqualCalls) -> None:
         """Count a call again that had got the task's namespace, where a different call is saved."""
@@ -152,6 +176,7 @@ class Execution:
 
     def _counted(self, slot: Slot, made: Made, saved: EqualCalls) -> str:
         namespace, params = self.first_namespace(made), made.params
+        slot.name, slot.shared = made.name, namespace or self.task
         if namespace is None or params is None:
             self.begun[self.task] += 1
             return self.task
@@ -163,6 +188,7 @@ class Execution:
                 f"`key={key!r}` names two calls of `{name}` with different params in one node: "
                 "give each call a key of its own."
             )
+        self.pauses.check_equal(namespace, name, function, f"thread {self.thread!r}")
         begun = self.functions.setdefault(namespace, {})
         number: int | None = next(iter(sorted(set(saved).difference(begun))), None)
         if function is not None:
@@ -185,6 +211,8 @@ class Slot:
 
     execution: The execution of the task that makes the call.
     namespace: The namespace of the call; empty if LangGraph itself has to choose it.
+    shared: The namespace of the first of the calls with equal params; see `first_namespace`.
+    name: The name of the call.
     is_saved: Whether the namespace has a checkpoint.
     past: The state of the call before a fork. None if this run need not copy that state.
     writes: What the saved call wrote into its caller's state (see `_core/langgraph/seen.py`).
@@ -197,6 +225,8 @@ class Slot:
 
     execution: Execution = field(default_factory=Execution)
     namespace: str = ""
+    shared: str = ""
+    name: str = ""
     is_saved: bool = False
     past: dict[str, Any] | None = None
     writes: list[tuple[str, Any]] = field(default_factory=list[tuple[str, Any]])

@@ -40,6 +40,7 @@ from graph_retry._core.langgraph.run_config import (
     task_namespace_in,
     task_paths,
 )
+from graph_retry._core.langgraph.run_end import at_run_end, end_of_task
 from graph_retry._core.langgraph.seen import write_to, writer_of
 from graph_retry._core.loop.run.plan import Plan
 from graph_retry._core.loop.run.step import RUN, LoopRun
@@ -279,6 +280,11 @@ async def _paused(run: LoopRun) -> None:
     """End a run that pauses, after the other calls of its node have paused or ended."""
     run.trace.close()
     await run.slot.pause()
+    if run.caller is not None and run.slot.namespace:
+        configurable = run.caller.get("configurable", {})
+        with informing("watching that the pause of a call arrives"):
+            run.slot.execution.paused(run.slot, end_of_task(configurable))
+            at_run_end(configurable, run.slot.execution.check_ended)
 
 
 async def _closed(run: LoopRun) -> None:

@@ -1,0 +1,66 @@
+"""The end of a task, and the end of a run: what LangGraph writes and calls then.
+
+(Observed by printing a task's writes after its node has returned, raised and paused.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from langchain_core.callbacks import BaseCallbackHandler
+from langgraph.checkpoint.serde.types import ERROR, RESUME
+
+from graph_retry._core.langgraph.run_config import outermost_loop, starters
+from graph_retry.errors import PauseSwallowed
+
+
+def end_of_task(configurable: Mapping[str, Any]) -> Callable[[], bool]:
+    """Return a function that tells whether a running task has ended with a result since now.
+
+    LangGraph fills the task's list of writes when the node has returned, and appends an `ERROR` if
+    the node has raised. An interrupt is not in this list.
+    """
+    writes: Sequence[tuple[str, Any]] = ()
+    for starter in starters(configurable):
+        writes = getattr(starter.args[0](), "writes", ())
+    before = len(writes)
+
+    def has_ended() -> bool:
+        later = [channel for channel, _ in list(writes)[before:] if channel != RESUME]
+        return bool(later) and ERROR not in later
+
+    return has_ended
+
+
+class _AtEnd(BaseCallbackHandler):
+    """Runs checks at the end of a graph's run; their errors are raised from `invoke`."""
+
+    raise_error = run_inline = True
+
+    def __init__(self) -> None:
+        self.checks: list[Callable[[], None]] = []
+
+    def on_chain_end(self, *_told: Any, **_more: Any) -> None:
+        """Run the checks."""
+        for check in self.checks:
+            check()
+
+    def on_chain_error(self, *_told: Any, **_more: Any) -> None:
+        """Run the checks, which log their errors: the error of the run is the one to raise."""
+        with suppress(PauseSwallowed):
+            self.on_chain_end()
+
+
+def at_run_end(configurable: Mapping[str, Any], check: Callable[[], None]) -> None:
+    """Run a check at the end of the run of the outermost graph around a task."""
+    manager = getattr(outermost_loop(configurable), "manager", None)
+    if manager is None:
+        return
+    ends = [handler for handler in manager.handlers if isinstance(handler, _AtEnd)]
+    if not ends:
+        ends = [_AtEnd()]
+        # The run alone gets the handler. The list may be shared with other runs.
+        manager.handlers = [*manager.handlers, *ends]
+    ends[0].checks.append(check)

@@ -1,0 +1,83 @@
+"""The pauses of a node that its code may catch, and how that is known.
+
+A node whose code lets a pause through ends with LangGraph's interrupt, and writes nothing. So if a
+task writes after one of its calls has paused, its code has caught the pause: nobody is asked.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from graph_retry._core.ground.held.captured import Captured
+from graph_retry.errors import PauseSwallowed
+
+_LOG = logging.getLogger("graph_retry")
+
+_REMEDY = (
+    "Put `except GraphBubbleUp: raise` (from langgraph.errors) before the code that catches it"
+)
+
+
+def reached_after(name: str, earlier: str, where: str) -> PauseSwallowed:
+    """Return the error of a call that is reached after a pause in the same run of its node."""
+    return _logged(
+        f"`{name}` was reached although the pause of `{earlier}`, which waits for a person, was "
+        "caught by code around it, such as `except Exception` or a retry decorator, or is passing "
+        f"a `finally:` that makes this call. {_REMEDY}, make no call in a `finally:`, and "
+        "continue the thread.",
+        where,
+    )
+
+
+def _logged(told: str, where: str) -> PauseSwallowed:
+    """Return an error, which is also logged, because the code that catches pauses may catch it."""
+    _LOG.error("%s: %s", where, told)
+    return PauseSwallowed(told)
+
+
+@dataclass
+class Pauses:
+    """The calls of one execution of a task that have paused.
+
+    calls: Their names and functions, by the namespace that calls with equal params share.
+    has_ended: Tells whether the task has ended with a result after a call has paused.
+    """
+
+    calls: dict[str, list[tuple[str, Captured | None]]] = field(default_factory=dict[str, Any])
+    has_ended: Callable[[], bool] = lambda: False
+
+    def add(
+        self, shared: str, name: str, function: Captured | None, has_ended: Callable[[], bool]
+    ) -> None:
+        """Note that a call has paused, and gives the pause to the code around it."""
+        self.calls.setdefault(shared, []).append((name, function))
+        self.has_ended = has_ended
+
+    def check_equal(self, shared: str, name: str, function: Captured | None, where: str) -> None:
+        """Refuse a call that begins after an equal call of the same execution has paused.
+
+        Raises:
+            PauseSwallowed: If there is an equal call, as when a retry makes it again.
+        """
+        for earlier, other in self.calls.get(shared, ()):
+            if function is None or other is None or function.like(other) != "other":
+                raise reached_after(name, earlier, where)
+
+    def check_ended(self, where: str) -> None:
+        """Raise if the task has ended with a result; once.
+
+        Raises:
+            PauseSwallowed: If the task has caught a pause.
+        """
+        if self.calls and self.has_ended():
+            ((earlier, _), *_), self.calls = next(iter(self.calls.values())), {}
+            raise _logged(
+                f"the node of `{earlier}` ended with a result although the call waits for a "
+                "person, so that nobody is asked: code around it, such as `except Exception`, a "
+                f"retry or a middleware, has caught its pause. {_REMEDY}, and run the thread "
+                "again from that node.",
+                where,
+            )
