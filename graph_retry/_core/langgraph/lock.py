@@ -1,5 +1,8 @@
 """The lock on a thread, which `resume` holds until the graph stops again.
 
+A run that asks a person, and that nobody else has locked, locks its thread as well, until it ends.
+An answer that comes meanwhile waits: it would run the nodes again that still run.
+
 Within a process, the lock is a mutex. A second lock keeps other processes out: a file lock beside
 a SQLite database, or an advisory lock in PostgreSQL. If the holder dies, the operating system or
 the database releases this second lock.
@@ -10,7 +13,7 @@ from __future__ import annotations
 import errno
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from functools import partial
 from hashlib import blake2s
@@ -19,6 +22,7 @@ from typing import Any, Self
 from weakref import WeakValueDictionary
 
 from graph_retry._core.ground.functions.awaiting import acquired
+from graph_retry._core.ground.functions.informing import informing
 from graph_retry._core.langgraph.storage import connect, query, shared_storage, storage_of
 
 LOCK_NAME = "graph_retry:"
@@ -46,13 +50,44 @@ _LOCK_TROUBLE = {
 """The advice to a user if a lock file cannot be made, by error number."""
 
 
+_asking: WeakValueDictionary[tuple[int, str], AskingRun] = WeakValueDictionary()
+"""The runs of this process that hold the lock of their thread because they ask a person."""
+
+
+class AskingRun:
+    """A run that holds the lock of its thread until it ends, or until none of its tasks runs."""
+
+    def __init__(self, lock: ThreadLock, is_idle: Callable[[], bool]) -> None:
+        self._lock, self.is_idle = lock, is_idle
+
+    def end(self) -> None:
+        """Release the lock; a second call changes nothing."""
+        with informing("the release of the lock that a run held while it asked"):
+            self._lock.release()
+
+
+async def hold_while_asking(
+    saver: Any, thread_id: str, is_idle: Callable[[], bool]
+) -> AskingRun | None:
+    """Lock a thread for the run that asks; None if it is locked, as by the `resume` that runs it.
+
+    `is_idle` tells whether no task of the run works any more. The reader of a stream may leave a
+    run at that point, and answer before the run has ended.
+    """
+    lock = ThreadLock(saver, thread_id)
+    if not await lock.try_acquire():
+        return None
+    run = _asking[lock.key] = AskingRun(lock, is_idle)
+    return run
+
+
 class ThreadLock:
     """A lock on one thread in one checkpointer. Only its holder may continue the thread."""
 
     def __init__(self, saver: Any, thread_id: str) -> None:
         self._saver, self._thread_id = saver, thread_id
-        storage = id(shared_storage(saver))
-        self._mutex: Any = _mutexes.setdefault((storage, thread_id), threading.Lock())
+        self.key = id(shared_storage(saver)), thread_id
+        self._mutex: Any = _mutexes.setdefault(self.key, threading.Lock())
         self._outside: Any = None
         self._held = ExitStack()
 
@@ -69,6 +104,9 @@ class ThreadLock:
 
         For PostgreSQL, this opens a separate connection, which stays open until `release`.
         """
+        asking = _asking.get(self.key)
+        if asking is not None and asking.is_idle():
+            asking.end()
         if not self._mutex.acquire(blocking=False):
             return False
         # If the outside lock is refused or raises an error, the end of the block frees the mutex.

@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Any
+from weakref import ref
 
 from langchain_core.callbacks import BaseCallbackHandler
-from langgraph.checkpoint.serde.types import ERROR, RESUME
+from langgraph.checkpoint.serde.types import ERROR, INTERRUPT, RESUME
 
 from graph_retry._core.langgraph.run_config import outermost_loop, starters
 from graph_retry.errors import PauseSwallowed
@@ -34,6 +35,24 @@ def end_of_task(configurable: Mapping[str, Any]) -> Callable[[], bool]:
     return has_ended
 
 
+def idleness(configurable: Mapping[str, Any]) -> Callable[[], bool]:
+    """Return a function that tells whether no task of the outermost graph's run works any more.
+
+    In a step, each task that has returned, raised or paused has saved writes.
+    """
+    running = ref(outermost_loop(configurable))
+
+    def is_idle() -> bool:
+        loop = running()
+        if loop is None:
+            return True
+        writes = list(loop.checkpoint_pending_writes)
+        told = {task for task, channel, _ in writes if channel in (INTERRUPT, ERROR)}
+        return all(task.writes or task.id in told for task in list(loop.tasks.values()))
+
+    return is_idle
+
+
 class _AtEnd(BaseCallbackHandler):
     """Runs checks at the end of a graph's run; their errors are raised from `invoke`."""
 
@@ -44,8 +63,9 @@ class _AtEnd(BaseCallbackHandler):
 
     def on_chain_end(self, *_told: Any, **_more: Any) -> None:
         """Run the checks."""
-        for check in self.checks:
-            check()
+        with ExitStack() as each:  # One that raises keeps none of the others from being run.
+            for check in self.checks:
+                each.callback(check)
 
     def on_chain_error(self, *_told: Any, **_more: Any) -> None:
         """Run the checks, which log their errors: the error of the run is the one to raise."""

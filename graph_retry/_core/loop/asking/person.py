@@ -21,6 +21,7 @@ from graph_retry._core.ground.functions.awaiting import SharedReads
 from graph_retry._core.ground.functions.informing import informing
 from graph_retry._core.ground.wording import counted
 from graph_retry._core.langgraph.checkpoints import newest_checkpoint, waits_for
+from graph_retry._core.langgraph.lock import hold_while_asking
 from graph_retry._core.langgraph.open_reviews import insert, row_of
 from graph_retry._core.langgraph.run_config import (
     answers_by_id,
@@ -32,6 +33,7 @@ from graph_retry._core.langgraph.run_config import (
     node_without_saver,
     plain_answer_hidden,
 )
+from graph_retry._core.langgraph.run_end import at_run_end, idleness
 from graph_retry._core.langgraph.shown import (
     drop_plain_answer,
     namespace_in,
@@ -162,6 +164,8 @@ async def _ask_person(given: StepInput, question: Question) -> tuple[Any, bool]:
     if not _was_left_open(given.loop):
         await notify(plan, payload, attempts)
     here = (current_thread(), call_namespace(), question.review_id, question.asked_at)
+    with informing("the lock of the thread until this run has ended"):
+        await _hold_thread(given, saver)
     with informing(f"the entry of review {question.review_id} in the table of open reviews"):
         await insert(saver, row_of(*here))
     execution = given.run.slot.execution
@@ -176,6 +180,17 @@ async def _ask_person(given: StepInput, question: Question) -> tuple[Any, bool]:
     value = interrupt(payload, response_schema=shown_schema)
     await shown.end_plain_answer()
     return value, shown.is_ours and not was_sent_before(question.asked_at)
+
+
+async def _hold_thread(given: StepInput, saver: BaseCheckpointSaver[Any]) -> None:
+    """Let answers wait until the run that asks has ended, because others of its nodes may work."""
+    caller, thread_id = given.run.caller, current_thread()
+    if caller is None or thread_id is None:
+        return
+    around = caller.get("configurable", {})
+    asking = await hold_while_asking(saver, thread_id, idleness(around))
+    if asking is not None:
+        at_run_end(around, asking.end)
 
 
 def _was_left_open(loop: Loop) -> bool:
