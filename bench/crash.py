@@ -1,6 +1,6 @@
 """End a process at every write and inside user code of every scene, and count what was wrong.
 
-One line per setting: each scene of `tests/reliability/scenes.py`, sync and async, on SQLite with
+One line per setting: each scene of `tests/reliability/`, sync and async, on SQLite with
 the durabilities `sync` and `async` and on PostgreSQL, gone on with in three ways. `--only` is a
 pattern of settings such as "node, sqlite sync".
 Run: `python -m bench.crash [--only PATTERN] [--step N]`
@@ -19,7 +19,7 @@ import psycopg
 from tests.postgres_server import running_server
 from tests.reliability.every_write import WAYS
 from tests.reliability.forking import counted
-from tests.reliability.scenes import SCENES
+from tests.reliability.more_scenes import SCENES
 
 WORKERS = 2
 STORES = (("sqlite", "sync"), ("sqlite", "async"), ("postgres", "sync"))

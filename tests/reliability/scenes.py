@@ -137,7 +137,7 @@ def mark_of(context: AttemptContext) -> str:
     return f"<{context.idempotency_key}>"
 
 
-def _caller(mode: Mode, note: Note, *, streamed: bool = False, **options: Any) -> Any:
+def caller(mode: Mode, note: Note, *, streamed: bool = False, **options: Any) -> Any:
     """Return a function, sync or async, that makes a call of the function form."""
     called = model(mode, note, streamed=streamed)
     options = {"output": Output, "max_attempts": 9, "name": "ask", **options}
@@ -157,14 +157,14 @@ def _node(mode: Mode, note: Note, *, streamed: bool = False, **options: Any) -> 
     return create_retry_node(called, dict, **options)
 
 
-def _results(form: str, mode: Mode, note: Note, **options: Any) -> Any:
+def results(form: str, mode: Mode, note: Note, **options: Any) -> Any:
     """Return a node that puts one call's output into `results`."""
     if form == "node":
         graph = StateGraph(State, output_schema=_Results)
         graph.add_node("ask", _node(mode, note, **options))
         graph.add_node("end", lambda state: {"results": [state["output"]]})
         return graph.add_edge(START, "ask").add_edge("ask", "end").compile()
-    call = _caller(mode, note, **options)
+    call = caller(mode, note, **options)
 
     async def acalling(state: State) -> State:
         return {"results": [await call(state["params"])]}
@@ -181,7 +181,7 @@ def one(form: str, policy: RetryPolicy | None = None, **options: Any) -> Any:
             graph.add_node("ask", _node(mode, note, **options), retry_policy=policy)
             graph.add_node("end", lambda state: {"results": [state["output"]]})
             return graph.add_edge(START, "ask").add_edge("ask", "end")
-        graph.add_node("ask", _results(form, mode, note, **options), retry_policy=policy)
+        graph.add_node("ask", results(form, mode, note, **options), retry_policy=policy)
         return graph.add_edge(START, "ask")
 
     return build
@@ -189,7 +189,7 @@ def one(form: str, policy: RetryPolicy | None = None, **options: Any) -> Any:
 
 def several(mode: Mode, note: Note) -> Any:
     """Build three calls of one node, one after the other; the second succeeds at once."""
-    call = _caller(mode, note)
+    call = caller(mode, note)
     made = [params("a", 1), params("b", 2), params("c", 1)]
 
     async def aask(_: State) -> State:
@@ -217,7 +217,7 @@ def by_hand(mode: Mode, note: Note) -> Any:
 
 def gathered(mode: Mode, note: Note) -> Any:
     """Build a node that makes three calls at once: only async code can."""
-    call = _caller(mode, note)
+    call = caller(mode, note)
 
     async def ask(_: State) -> State:
         made = [call(params(name, 1 if name != "b" else 2)) for name in "abc"]
@@ -232,7 +232,7 @@ def sent(form: str) -> Any:
     """Make the builder of three branches; the second succeeds at once."""
 
     def build(mode: Mode, note: Note) -> Any:
-        graph = StateGraph(State).add_node("branch", _results(form, mode, note))
+        graph = StateGraph(State).add_node("branch", results(form, mode, note))
         made = [Send("branch", {"params": params(n, 1 if n != "b" else 2)}) for n in "abc"]
         return graph.add_conditional_edges(START, lambda _: made, ["branch"])
 
@@ -252,7 +252,7 @@ def nested(form: str) -> Any:
 
 def tools(mode: Mode, note: Note) -> Any:
     """Build LangGraph's `ToolNode` with two calls of a tool that calls a model."""
-    call = _caller(mode, note)
+    call = caller(mode, note)
 
     @tool
     async def acount(name: str) -> str:
@@ -348,7 +348,7 @@ def begin_again(mode: Mode, graph: Any, config: Any, results: list[Any]) -> bool
     return True
 
 
-_ONE = {"params": params("a")}
+ONE = {"params": params("a")}
 _LATE: Any = {"expires_after": 1e-6, "default_decision": respond(Output(n=0, name="", mark=""))}
 _POLICY = RetryPolicy(initial_interval=0.001, jitter=False, retry_on=KeyError)
 _FORMS: dict[str, Any] = {
@@ -360,21 +360,21 @@ _FORMS: dict[str, Any] = {
 
 SCENES = {
     **{
-        f"{kind}{form}": Scene(one(form, **options), _ONE, forward)
+        f"{kind}{form}": Scene(one(form, **options), ONE, forward)
         for kind, options in _FORMS.items()
         for form in ("node", "function")
     },
-    **{f"nested {form}": Scene(nested(form), _ONE, forward) for form in ("node", "function")},
-    **{f"send {form}": Scene(sent(form), _ONE, forward) for form in ("node", "function")},
-    "several": Scene(several, _ONE, forward),
-    "by hand": Scene(by_hand, _ONE, forward),
-    "gather": Scene(gathered, _ONE, forward),
-    "tools": Scene(tools, _ONE, forward),
-    **{f"reviewed {how}": Scene(reviewed(how), _ONE, forward) for how in ("one", "send", "nested")},
+    **{f"nested {form}": Scene(nested(form), ONE, forward) for form in ("node", "function")},
+    **{f"send {form}": Scene(sent(form), ONE, forward) for form in ("node", "function")},
+    "several": Scene(several, ONE, forward),
+    "by hand": Scene(by_hand, ONE, forward),
+    "gather": Scene(gathered, ONE, forward),
+    "tools": Scene(tools, ONE, forward),
+    **{f"reviewed {how}": Scene(reviewed(how), ONE, forward) for how in ("one", "send", "nested")},
     "agent": Scene(lambda _, note: _Agent(note), {"messages": [("user", "Where?")]}, forward),
 }
 for _form in ("node", "function"):
-    SCENES[f"touched {_form}"] = Scene(one(_form), _ONE, forward, first=touch)
-    SCENES[f"expired {_form}"] = Scene(one(_form, **_LATE), _ONE, forward, first=expire)
-    SCENES[f"rewound {_form}"] = Scene(one(_form), _ONE, forward, first=go_back)
-    SCENES[f"begun again {_form}"] = Scene(one(_form), _ONE, forward, after=begin_again)
+    SCENES[f"touched {_form}"] = Scene(one(_form), ONE, forward, first=touch)
+    SCENES[f"expired {_form}"] = Scene(one(_form, **_LATE), ONE, forward, first=expire)
+    SCENES[f"rewound {_form}"] = Scene(one(_form), ONE, forward, first=go_back)
+    SCENES[f"begun again {_form}"] = Scene(one(_form), ONE, forward, after=begin_again)

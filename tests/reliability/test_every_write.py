@@ -11,7 +11,7 @@ from graph_retry.threads import _inbox as inbox
 from tests.loops import Model, one_call, thread
 from tests.reliability.every_write import WAYS, different
 from tests.reliability.forking import counted
-from tests.reliability.scenes import SCENES
+from tests.reliability.more_scenes import SCENES
 
 
 def faults(scenes, store, mode, durability, step, dsn="", ways=WAYS):

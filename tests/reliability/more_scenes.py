@@ -1,0 +1,127 @@
+"""More scenes of `every_write`: other graphs around the calls, and other ways to go on."""
+
+from typing import Any
+
+from langgraph.cache.memory import InMemoryCache
+from langgraph.graph import START, StateGraph
+from langgraph.types import CachePolicy, Command, Send, interrupt
+
+import graph_retry
+from tests.conftest import Mode
+from tests.reliability.scenes import (
+    ONE,
+    SCENES,
+    Note,
+    Scene,
+    State,
+    caller,
+    forward,
+    one,
+    params,
+    results,
+)
+
+_WIDTH = 8
+
+
+class _Compiled:
+    """A builder that is compiled with more than a checkpointer."""
+
+    def __init__(self, builder: Any, **options: Any) -> None:
+        self._builder, self._options = builder, options
+
+    def compile(self, *, checkpointer: Any) -> Any:
+        """Compile it."""
+        return self._builder.compile(checkpointer=checkpointer, **self._options)
+
+
+def threads_own(form: str) -> Any:
+    """Make the builder of a call in a subgraph that keeps one history per thread."""
+
+    def build(mode: Mode, note: Note) -> Any:
+        inner = one(form)(mode, note).compile(checkpointer=True)
+        return StateGraph(State).add_node("inner", inner).add_edge(START, "inner")
+
+    return build
+
+
+def halted(form: str) -> Any:
+    """Make the builder of a call before whose node the graph halts."""
+    return lambda mode, note: _Compiled(one(form)(mode, note), interrupt_before=["ask"])
+
+
+def cached(mode: Mode, note: Note) -> Any:
+    """Build a call in a node whose result is cached."""
+    graph = StateGraph(State)
+    graph.add_node("ask", results("function", mode, note), cache_policy=CachePolicy())
+    return _Compiled(graph.add_edge(START, "ask"), cache=InMemoryCache())
+
+
+def own_questions(mode: Mode, note: Note) -> Any:
+    """Build a node that asks by itself before and after its call."""
+    call = caller(mode, note)
+
+    async def aask(_: State) -> State:
+        first = interrupt("before")
+        return {"results": [first, await call(params("a", 1)), interrupt("after")]}
+
+    def ask(_: State) -> State:
+        first = interrupt("before")
+        return {"results": [first, call(params("a", 1)), interrupt("after")]}
+
+    return StateGraph(State).add_node("ask", aask if mode.is_async else ask).add_edge(START, "ask")
+
+
+def joined(form: str) -> Any:
+    """Make the builder of eight branches, two of which ask, and of a joiner that calls again."""
+
+    def build(mode: Mode, note: Note) -> Any:
+        graph = StateGraph(State).add_node("branch", results(form, mode, note))
+        names = [f"b{number}" for number in range(_WIDTH)]
+        made = [params(name, 1 if name in ("b2", "b5") else 2) for name in names]
+        sent = [Send("branch", {"params": each}) for each in made]
+        join = results("function", mode, note, name="join")
+        graph.add_node("join", join)
+        graph.add_edge("branch", "join")
+        return graph.add_conditional_edges(START, lambda _: sent, ["branch"])
+
+    return build
+
+
+def own_answered(mode: Mode, graph: Any, config: Any, state: Any, _open: list[Any]) -> bool:
+    """Answer the questions of the user's own code."""
+    own = {each.id: f"to {each.value}" for each in state.interrupts if isinstance(each.value, str)}
+    if own:
+        mode.invoke(graph, Command(resume=own), config)
+    return bool(own)
+
+
+def by_halves(mode: Mode, graph: Any, config: Any, _state: Any, open_: list[Any]) -> bool:
+    """Answer the first half of several open reviews; the others are answered after that run."""
+    half = {each.review_id: forward(each) for each in open_[: len(open_) // 2]}
+    if half:
+        mode.call(graph_retry, "resume", graph, config, answers=half)
+    return bool(half)
+
+
+def sent(form: str) -> Any:
+    """Make the builder of four branches, all of which ask."""
+
+    def build(mode: Mode, note: Note) -> Any:
+        graph = StateGraph(State).add_node("branch", results(form, mode, note))
+        made = [Send("branch", {"params": params(name, 1)}) for name in "abcd"]
+        return graph.add_conditional_edges(START, lambda _: made, ["branch"])
+
+    return build
+
+
+SCENES = {
+    **SCENES,
+    "own questions": Scene(own_questions, ONE, forward, first=own_answered),
+    "cached": Scene(cached, ONE, forward),
+}
+for _form in ("node", "function"):
+    SCENES[f"thread's own {_form}"] = Scene(threads_own(_form), ONE, forward)
+    SCENES[f"halted {_form}"] = Scene(halted(_form), ONE, forward)
+    SCENES[f"joined {_form}"] = Scene(joined(_form), ONE, forward)
+    SCENES[f"by halves {_form}"] = Scene(sent(_form), ONE, forward, first=by_halves)
