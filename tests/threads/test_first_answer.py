@@ -242,8 +242,8 @@ def test_a_file_in_the_way_of_the_locks_is_told(tmp_path):
     """Where the folder should be stands something else."""
     with SqliteSaver.from_conn_string(str(tmp_path / "db.sqlite")) as saver:
         graph = one_call("node", None, Model(), saver)
-        graph.invoke({"params": {"n": 0}}, thread())
         (tmp_path / "db.sqlite.locks").write_text("mine")
+        graph.invoke({"params": {"n": 0}}, thread())  # The question is asked even so.
         with pytest.raises(FileExistsError, match=r"db.sqlite.locks.*move away what stands there"):
             resume(graph, thread(), edit(n=1))
 
@@ -252,10 +252,11 @@ def test_a_file_in_the_way_of_the_locks_is_told(tmp_path):
 def test_other_users_of_a_database_can_lock_its_threads(tmp_path, mode):
     """Folder and files are open to whom the database is open to, whatever the umask."""
     path = tmp_path / "db.sqlite"
+    path.touch()
+    path.chmod(mode)
     with SqliteSaver.from_conn_string(str(path)) as saver:
         graph = one_call("node", None, Model(), saver)
         graph.invoke({"params": {"n": 0}}, thread())
-        path.chmod(mode)
         resume(graph, thread(), edit(n=1))
     folder = tmp_path / "db.sqlite.locks"
     # Once in some hundred answers the inbox's index is locked and tidied, too.

@@ -83,10 +83,11 @@ def test_another_user_answers_or_is_told_what_to_do():
             path.touch()
             path.chmod(0o666)
             ask(str(path))
-        locks[1].mkdir(mode=0o555)
-        locks[2].mkdir()
+        for made in locks[1].iterdir():
+            made.unlink()
+        locks[1].chmod(0o555)
         lock_file = locks[2] / f"{blake2s(b'1', digest_size=16).hexdigest()}.lock"
-        lock_file.touch(mode=0o444)
+        lock_file.chmod(0o444)
 
         told = subprocess.run(
             [sys.executable, "-m", "tests.threads.answer_as_user", *map(str, paths)],
