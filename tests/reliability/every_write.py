@@ -41,8 +41,7 @@ from tests.conftest import Mode
 from tests.loops import thread
 from tests.reliability.forking import end, fork
 from tests.reliability.journal import SAVERS
-from tests.reliability.more_scenes import SCENES
-from tests.reliability.scenes import Scene
+from tests.reliability.more_scenes import SCENES, Scene
 
 WAYS = ("resume", "invoke", "command")
 _MOST_STEPS = 25

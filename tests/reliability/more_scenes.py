@@ -115,6 +115,8 @@ def sent(form: str) -> Any:
     return build
 
 
+__all__ = ["SCENES", "Scene"]
+
 SCENES = {
     **SCENES,
     "own questions": Scene(own_questions, ONE, forward, first=own_answered),

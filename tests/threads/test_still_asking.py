@@ -77,8 +77,8 @@ def answered_meanwhile(mode, asking, other, slow):
     async def talk():
         running = asyncio.create_task(asking.ainvoke(given, config))
         async with asyncio.timeout(_PATIENCE):
-            while not (await other.aget_state(config)).interrupts:
-                pass
+            while not (await other.aget_state(config)).interrupts:  # noqa: ASYNC110
+                await asyncio.sleep(0)
         with pytest.raises(TimeoutError, match="still run by somebody else"):
             await graph_retry.aresume(other, config, edit(n=1), wait=0.0)
         slow.may_end.set()
