@@ -164,14 +164,16 @@ def test_code_that_lets_the_pause_through_hears_nothing(mode, checkpointer, arou
 @pytest.mark.parametrize("mode", ["async"], indirect=True)
 def test_a_swallowed_pause_of_gathered_calls_is_told(mode):
     """The merged pause of `gather_calls` is noticed as one; each call's own is no false alarm."""
-    model = Model()
+
+    async def fails(params):
+        raise ValueError(params)
 
     async def node(state):
-        calls = [aretry_llm_call(model, {"n": 0}, output=int, name="count") for _ in range(3)]
+        calls = [aretry_llm_call(fails, {"n": 0}, output=int, name="count") for _ in range(3)]
         try:
             await gather_calls(*calls)
         except Exception:  # noqa: BLE001 - the mistake this is about
-            return {"output": await aretry_llm_call(Model(), {"n": 0}, output=int, name="later")}
+            return {"output": await aretry_llm_call(fails, {"n": 0}, output=int, name="later")}
 
     graph = graph_of(node, InMemorySaver())
     with pytest.raises(PauseSwallowed, match=r"`later` was reached.* pause of `gather_calls`"):

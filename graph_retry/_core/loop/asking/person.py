@@ -21,6 +21,7 @@ from graph_retry._core.ground.functions.awaiting import SharedReads
 from graph_retry._core.ground.functions.informing import informing
 from graph_retry._core.ground.wording import counted
 from graph_retry._core.langgraph.checkpoints import newest_checkpoint, waits_for
+from graph_retry._core.langgraph.ends.run_end import at_run_end, idleness
 from graph_retry._core.langgraph.lock import hold_while_asking
 from graph_retry._core.langgraph.open_reviews import insert, row_of
 from graph_retry._core.langgraph.run_config import (
@@ -33,7 +34,6 @@ from graph_retry._core.langgraph.run_config import (
     node_without_saver,
     plain_answer_hidden,
 )
-from graph_retry._core.langgraph.run_end import at_run_end, idleness
 from graph_retry._core.langgraph.shown import (
     drop_plain_answer,
     namespace_in,

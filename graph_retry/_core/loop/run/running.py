@@ -31,6 +31,7 @@ from graph_retry._core.ground.functions.informing import informing
 from graph_retry._core.ground.json import is_object
 from graph_retry._core.langgraph.calls import find_slot
 from graph_retry._core.langgraph.checkpoints import PLACE, newest_checkpoint, values_of
+from graph_retry._core.langgraph.ends.run_end import at_run_end, end_of_task
 from graph_retry._core.langgraph.fork import tell_ended, tell_ended_reviews
 from graph_retry._core.langgraph.open_reviews import delete_answered, make_table
 from graph_retry._core.langgraph.run_config import (
@@ -40,7 +41,6 @@ from graph_retry._core.langgraph.run_config import (
     task_namespace_in,
     task_paths,
 )
-from graph_retry._core.langgraph.run_end import at_run_end, end_of_task
 from graph_retry._core.langgraph.seen import write_to, writer_of
 from graph_retry._core.loop.run.plan import Plan
 from graph_retry._core.loop.run.step import RUN, LoopRun
