@@ -337,6 +337,13 @@ def began_at(configurable: Mapping[str, Any]) -> str | None:
     return None if began is None else datetime.fromtimestamp(began, UTC).isoformat()
 
 
+def has_context(config: RunnableConfig) -> bool:
+    """Return whether the run of a node has a `context`."""
+    configurable = config.get("configurable", {})
+    runtime: Runtime[Any] | None = configurable.get(key_of(configurable, Runtime))
+    return runtime is not None and bool(runtime.context)
+
+
 def _execution_in(configurable: Mapping[str, Any]) -> ExecutionInfo | None:
     runtime: Runtime[Any] | None = configurable.get(key_of(configurable, Runtime))
     return runtime.execution_info if runtime else None

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, cast
 
+from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import ExecutionInfo, get_runtime
 from langgraph.types import Overwrite, RetryPolicy
@@ -24,6 +25,7 @@ from graph_retry._core.ground.functions.limits import Limits
 from graph_retry._core.ground.functions.signatures import AttemptContext, name_of
 from graph_retry._core.ground.json import digest
 from graph_retry._core.ground.redact import redacted
+from graph_retry._core.langgraph.run_config import has_context
 from graph_retry._core.langgraph.seen import Seen
 from graph_retry._core.loop.after_attempt import reviewed_later
 from graph_retry._core.loop.outcome import (
@@ -180,6 +182,7 @@ async def _open(
     added = unsealed(params.view, loop["added"])
     if added is None and not ledger_is_old:
         added = added_in(given.attempts, params.view)
+    _keep_context(loop, settings.name, run.caller or given.config)
     record = _new_record(given, execution, loop, attempts, params, added or [])
     # A stub replaces a record, and names the checkpoint that holds the whole record. No checkpoint
     # of this call holds a record that this step has just copied.
@@ -193,6 +196,22 @@ async def _open(
         run.emit("attempt_started", record["number"])
     replaced = stubs_again(attempts) if copied or ledger_is_old else None
     return _Opened(loop, record, params, stubs, replaced)
+
+
+def _keep_context(loop: Loop, name: str, config: RunnableConfig) -> None:
+    """Refuse a run that lacks the `context` of the earlier run, before an attempt is used.
+
+    Raises:
+        MistakeInCodeError: If an earlier attempt of the call had a context.
+    """
+    is_given = has_context(config)
+    if loop["has_context"] and not is_given:
+        raise MistakeInCodeError(
+            f"`{name}` was called with a `context` before, and this run has none: give it to "
+            "`resume(…, context=…)` or `invoke(…, context=…)`. Nothing was called, and an answer "
+            "that was given is kept: continue with `resume(graph, config, context=…)`."
+        )
+    loop["has_context"] = is_given
 
 
 def _update(given: StepInput, opened: _Opened, outcome: Outcome) -> dict[str, Any]:

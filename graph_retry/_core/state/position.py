@@ -88,6 +88,7 @@ class Loop(TypedDict):
     seen: The ids of decisions about attempts whose whole records are not in state.
     spent: The budget that these attempts have used.
     continues: The namespace of the call before a fork, if this call continues it.
+    has_context: Whether the run of an attempt had a `context`.
     stopped: The reason why the call ended as `exhausted`, and the remedy.
     """
 
@@ -109,6 +110,7 @@ class Loop(TypedDict):
     seen: list[str]
     spent: Spent | None
     continues: str | None
+    has_context: bool
     stopped: str | None
 
 
@@ -133,6 +135,7 @@ def fresh_loop() -> Loop:
         "seen": [],
         "spent": None,
         "continues": None,
+        "has_context": False,
         "stopped": None,
     }
 
