@@ -67,12 +67,12 @@ def app(request: dict[str, Any], start: Any) -> list[bytes]:
 total.invoke("400 posters", {"configurable": {"thread_id": "7"}})
 (waiting,) = list_reviews(total)
 print([way.word for way in offered(waiting)])
-for values in ("modle=large", '{"model": 3}', '{"model": "large"}', '{"model": "large"}'):
-    params = values if values[0] == "{" else json.dumps(dict([values.split("=")]))
-    body = f"thread=7&review={waiting.review_id}&type=edit&params={params}".encode()
-    request: dict[str, Any] = {"wsgi.input": io.BytesIO(body), "CONTENT_LENGTH": len(body)}
+heads: dict[str, Any] = {}  # the status and the headers of a response
+for values in ({"modle": "large"}, {"model": 3}, {"model": "large"}, {"model": "large"}):
+    sent = f"thread=7&review={waiting.review_id}&type=edit&params={json.dumps(values)}".encode()
+    request: dict[str, Any] = {"wsgi.input": io.BytesIO(sent), "CONTENT_LENGTH": len(sent)}
     setup_testing_defaults(request)
-    print(app(request, lambda *_: None)[0].decode().partition("\n")[0])
+    print(app(request, heads.setdefault)[0].decode().partition("\n")[0])
 # expect: ['approve', 'edit', 'respond', 'reject']
 # expect: Not yet: /modle
 # expect: Not yet: /model
