@@ -21,6 +21,7 @@ from typing import Any
 from graph_retry.records import Attempt, FailureKind, Issue, shown_record
 
 __all__ = [
+    "AnswerRefused",
     "AttemptFailed",
     "AttemptsExhausted",
     "CallCancelled",

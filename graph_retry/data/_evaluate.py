@@ -25,7 +25,6 @@ from graph_retry._core.ground.json import digest, is_object
 from graph_retry._core.ground.redact import redacted
 from graph_retry._core.ground.wording import passed_as
 from graph_retry._core.loop.run.plan import make_plan
-from graph_retry._core.output.validator import Validator
 from graph_retry._core.params.codec import ParamsCodec
 from graph_retry._core.state.attempts import params_at
 from graph_retry.data._corrections.record import check_names, expected_value
@@ -42,6 +41,7 @@ from graph_retry.function import Call
 from graph_retry.hooks import Budget
 from graph_retry.ledger import Ledger
 from graph_retry.options import RetryOptions, settle
+from graph_retry.output import Validator
 from graph_retry.records import author_role
 from graph_retry.threads import LedgerSource, aevery_ledger, every_ledger
 

@@ -36,13 +36,8 @@ from graph_retry.data._corrections.record import (
 )
 from graph_retry.data._corrections.renderings import Format, ToMessages
 from graph_retry.ledger import Ledger
-from graph_retry.threads._history import (
-    LedgerSource,
-    arun_steps,
-    checked_ledger,
-    ledgers_in,
-    run_steps,
-)
+from graph_retry.threads import LedgerSource
+from graph_retry.threads._history import arun_steps, checked_ledger, ledgers_in, run_steps
 from graph_retry.threads._saved.graphs import saver_of
 
 __all__ = [

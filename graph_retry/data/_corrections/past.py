@@ -18,7 +18,8 @@ from graph_retry._core.ground.quoting import CORRECTIONS, fenced, framed
 from graph_retry._core.ground.wording import passed_as
 from graph_retry._core.params.additions import BARE, without
 from graph_retry.data._corrections.record import Correction, answer_text, as_text
-from graph_retry.hooks._lessons import Lesson, Lessons, placed
+from graph_retry.hooks import Lessons
+from graph_retry.hooks._lessons import Lesson, placed
 from graph_retry.hooks._prompt import Prompt, plain_text, prompt_field
 
 _OWNER = "PastCorrections"

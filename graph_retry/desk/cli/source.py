@@ -31,8 +31,8 @@ from graph_retry.answering import PendingReview, apending_reviews, aresume
 from graph_retry.desk.cli.exits import ExitCode, Stop
 from graph_retry.ledger import Ledger
 from graph_retry.reviews import Decision
-from graph_retry.threads import aattempts_of
-from graph_retry.threads._inbox import alist_reviews, find_all
+from graph_retry.threads import aattempts_of, alist_reviews
+from graph_retry.threads._inbox import find_all
 from graph_retry.threads._saved.graphs import get_state, is_local, saver_of
 from graph_retry.threads._saved.why_closed import (
     closing_event,
