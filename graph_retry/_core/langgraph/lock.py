@@ -31,11 +31,9 @@ LOCK_NAME = "graph_retry:"
 _mutexes: WeakValueDictionary[tuple[int, str], Any] = WeakValueDictionary()
 """The mutexes of this process, by storage and thread. One disappears with its last `ThreadLock`."""
 
-
 _IN_THE_WAY = "move away what stands there, which is not a lock of graph-retry"
 _DENIED = "give this user the same access to that folder and its files as to the database"
 _NO_LOCKS = "keep the database on a disk whose file system has locks (a network share may not)"
-_MOVED = "open the database again where it is now: what was opened was moved or deleted"
 _NO_DESCRIPTORS = "raise the limit of open files (`ulimit -n`), or find what leaves them open"
 
 _LOCK_TROUBLE = {
@@ -44,11 +42,10 @@ _LOCK_TROUBLE = {
     **dict.fromkeys((errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.ESTALE), _NO_LOCKS),
     **dict.fromkeys((errno.EMFILE, errno.ENFILE), _NO_DESCRIPTORS),
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "make room on that disk"),
-    errno.ENOENT: _MOVED,
+    errno.ENOENT: "open the database again where it is now: what was opened was moved or deleted",
     **dict.fromkeys((errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ELOOP), _IN_THE_WAY),
 }
 """The advice to a user if a lock file cannot be made, by error number."""
-
 
 _asking: WeakValueDictionary[tuple[int, str], AskingRun] = WeakValueDictionary()
 """The runs of this process that hold the lock of their thread because they ask a person."""
@@ -187,8 +184,7 @@ class _FileLock:
         return bool(self._lock.is_locked)
 
     def _make_folder(self) -> None:
-        if self._folder.is_symlink():
-            # Whoever made the link would choose where the files of all locks are created.
+        if self._folder.is_symlink():  # Its maker would choose where all locks are created.
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(self._folder))
         if self._folder.is_dir():
             return

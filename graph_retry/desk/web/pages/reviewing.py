@@ -30,10 +30,10 @@ async def review(site: Site, request: Request, access: Access) -> Response:
     key = request.path_params["key"]
     run = site.runs.running.get(key)
     if run is not None and access.seen(run.reviews):
-        signed: dict[str, Any] = next(iter(run.decisions.values()), {})
+        senders = [str(decision.get("by") or "") for decision in run.decisions.values()]
         return await site.page(
             request, access, "running.html", review=access.seen(run.reviews)[0],
-            by=signed.get("by", ""),
+            by=next(iter(senders), ""),
         )  # fmt: skip
     found = await site.waiting.find(key, access)
     again = None if found else await site.waiting.asked_again(key, access)
