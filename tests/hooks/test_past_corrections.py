@@ -7,6 +7,7 @@ import graph_retry.data
 import graph_retry.threads
 from graph_retry import respond
 from graph_retry.data import PastCorrections, import_corrections
+from graph_retry.data._corrections import past as past_corrections
 from tests.loops import Model, answer, one_call, thread
 
 
@@ -116,3 +117,20 @@ def test_rows_of_several_calls_are_refused(tmp_path):
         PastCorrections(rows=[*ROWS, row(9, "x", 1, call="read")])
     (tmp_path / "own.jsonl").write_text('{"params": {"prompt": "x"}, "value": 1}')
     PastCorrections(rows=[*ROWS, *import_corrections(tmp_path / "own.jsonl")])
+
+
+def test_repeated_words_are_compared_in_linear_time(monkeypatch):
+    """Two prompts of a few repeated words took 8 s; the comparison now counts pairs once."""
+    counted = []
+    pairs = past_corrections._pairs
+
+    def counting(text):
+        counted.append(len(text))
+        return pairs(text)
+
+    monkeypatch.setattr(past_corrections, "_pairs", counting)
+    rows = [row(n, f"Total {n} " * 400, {"n": n}) for n in range(20)]
+    near = PastCorrections(rows=rows).nearest("Total 3 " * 400)
+    assert near[0]["id"] == "id3"
+    assert len(counted) == 20
+    assert max(counted) <= 2_000

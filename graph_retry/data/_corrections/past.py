@@ -6,9 +6,10 @@ The nearest corrections come first. A correction is near if the texts of the two
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from difflib import SequenceMatcher
+from itertools import pairwise
 from typing import Any
 
 from graph_retry._core.ground.functions.arguments import Count, Share, checked
@@ -45,7 +46,7 @@ class PastCorrections(Lessons):
         corrections are kept.
     least: The least likeness, from 0 to 1, with which a correction is shown (default 0.6).
     embed: A function that returns the vector of a text. The likeness is then the cosine of two
-        vectors. By default, `difflib` compares the texts.
+        vectors. By default, it is the share of equal pairs of neighbouring characters.
 
     Example:
         >>> from graph_retry import retry_llm_call
@@ -111,22 +112,19 @@ class PastCorrections(Lessons):
     def nearest(self, text: str) -> list[Correction]:
         """Return the corrections that are shown for a prompt with this text, the nearest first."""
         text = _request(text)
-        matcher = SequenceMatcher(b=text, autojunk=False)
+        pairs = _pairs(text)
         scored: list[tuple[float, int]] = []
         for place, (past, _) in enumerate(self._past):
-            likeness = 1.0 if past == text else self._likeness(matcher, past, text)
+            likeness = 1.0 if past == text else self._likeness(pairs, past, text)
             if likeness >= self.least:
                 scored.append((-likeness, -place))  # A later row precedes an equally near one.
         return [self._past[-place][1] for _, place in sorted(scored)[: self.most]]
 
-    def _likeness(self, matcher: SequenceMatcher[str], past: str, text: str) -> float:
+    def _likeness(self, pairs: Counter[str], past: str, text: str) -> float:
         if self.embed is not None:
             return _cosine(self._vector(past), self._vector(text))
-        matcher.set_seq1(past)
-        # These two upper bounds are cheap, and they already exclude most texts.
-        if min(matcher.real_quick_ratio(), matcher.quick_ratio()) < self.least:
-            return 0.0
-        return matcher.ratio()
+        known = _pairs(past)
+        return 2 * (known & pairs).total() / max(known.total() + pairs.total(), 1)
 
     def _vector(self, text: str) -> Sequence[float]:
         if text not in self._vectors and self.embed is not None:
@@ -154,6 +152,11 @@ def _text_of(row: Correction) -> str:
 def _request(text: str) -> str:
     """Return the beginning of a prompt, which is compared."""
     return text.strip()[:_COMPARED]
+
+
+def _pairs(text: str) -> Counter[str]:
+    """Count the pairs of neighbouring characters, by which texts are compared in linear time."""
+    return Counter(map("".join, pairwise(text)))
 
 
 def _quoted(row: Correction) -> list[str]:
