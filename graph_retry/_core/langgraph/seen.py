@@ -4,10 +4,9 @@ Its config is that of the node that made the call. Only what pauses and continue
 from the step that runs it: the namespace, the task's id, the scratchpad, the starter of `@task`s,
 the durability and the replay position. The parent of its traces is the step as well.
 
-A function may also write into the state of the node's graph, as `push_message` does and the file
-tools of deepagents do. What it wrote is saved with the call, and reaches the node's graph when the
-call has succeeded. So a failed attempt writes nothing, and what a finished call wrote is not lost
-if the process dies before the node ends.
+A function may also write into the state of the node's graph, as `push_message` and the file tools
+of deepagents do. What it wrote is saved with the call, and reaches the node's graph when the call
+has succeeded. So a failed attempt writes nothing, and a killed process loses no finished writes.
 """
 
 from __future__ import annotations
@@ -74,8 +73,7 @@ class Seen:
         heartbeat: Callable[[], None] | None,
     ) -> None:
         """Show the caller's `Runtime`, whose context, store and heartbeat are those of its node."""
-        key = key_of(here, Runtime)
-        if not key:
+        if not (key := key_of(here, Runtime)):
             return
         shown: Runtime[Any] = outer.get(key, here[key])
         own = here[key].execution_info
@@ -96,8 +94,7 @@ class Seen:
         task = _Task(own.task.path, own.task.triggers, (known.task, self))
         given = (task if each is known.task else each for each in known.read.args)
         here[own.key] = partial(known.read.func, *given, **known.read.keywords)
-        state = {key for key in outer if key.endswith("read_state")} & here.keys()
-        here.update({key: outer[key] for key in state})
+        here.update({key: outer[key] for key in outer.keys() & here if key.endswith("read_state")})
         write = here[own.key_of_writer]
         here[own.key_of_writer] = partial(self._write, frozenset(known.channels), write)
 
@@ -134,8 +131,7 @@ class _Task:
 def write_to(caller: RunnableConfig, writes: Iterable[Write]) -> None:
     """Write into the state of the graph whose node made the call."""
     configurable = caller.get("configurable", {})
-    known = reader_in(configurable)
-    if known is not None:
+    if (known := reader_in(configurable)) is not None:
         configurable[known.key_of_writer](list(writes))
 
 
