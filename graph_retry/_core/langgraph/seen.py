@@ -43,13 +43,9 @@ class Seen:
         inner: RunnableConfig,
         heartbeat: Callable[[], None] | None = None,
     ) -> None:
-        """Prepare the config.
+        """Prepare the config in a step with the config `inner`, for a call by the node `caller`.
 
-        Args:
-            caller: The config of the node that makes the call; None outside any graph.
-            writer: Writes custom events in the name of that node.
-            inner: The config of the step that runs the function.
-            heartbeat: Called beside the node's own heartbeat.
+        `writer` writes custom events in the node's name. `heartbeat` is called beside its own.
         """
         self.writes: list[Write] = []
         outer = {} if caller is None else caller.get("configurable", {})
