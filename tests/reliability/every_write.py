@@ -40,12 +40,11 @@ from graph_retry.threads import _inbox as inbox
 from tests.conftest import Mode
 from tests.loops import thread
 from tests.reliability.forking import end, fork
-from tests.reliability.journal import SAVERS
+from tests.reliability.journal import LIVES, SAVERS, noting
 from tests.reliability.more_scenes import SCENES, Scene
 
 WAYS = ("resume", "invoke", "command")
-_MOST_STEPS = 25
-_MOST_FAULTS = 20
+_MOST_STEPS, _MOST_FAULTS = 25, 20
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _ID = re.compile(r"\b[0-9a-f]{24}\b")
 
@@ -112,11 +111,12 @@ class Life:
 
     def live(self, scene: Scene, way: str, place: "Place", number: int | None) -> None:
         """Bring the scene's thread to its end, in one way, from what is saved in a place."""
+        LIVES[:] = [self]
         with asyncio.Runner() as runner, place.opened(number) as location:
             mode = Mode(place.mode, runner)
             made = self.saver(place.store, place.mode).from_conn_string(location)
             with mode.opened(made) as saver:
-                graph = scene.build(mode, self.note).compile(checkpointer=saver)
+                graph = scene.build(mode, noting).compile(checkpointer=saver)
                 client = _Client(scene, way, mode, graph, {"durability": place.durability}, self)
                 for _ in range(_MOST_STEPS):
                     if client.step():
