@@ -27,7 +27,7 @@ from langgraph.config import get_config
 from langgraph.runtime import ExecutionInfo, Runtime
 from typing_extensions import TypeIs
 
-from graph_retry._core.state.namespaces import around, parts_of
+from graph_retry._core.state.namespaces import around
 
 
 def call_namespace() -> str:
@@ -157,7 +157,7 @@ def task_paths(configurable: Mapping[str, Any]) -> list[Any]:
             for given in value.args if isinstance(value, partial) else ():
                 if _is_task(given):
                     paths.insert(0, given.path)
-        loop = _loop_around(here)
+        loop = loop_around(here)
         around = None if loop is None else loop.config.get("configurable")
     return paths
 
@@ -169,24 +169,10 @@ def outermost_loop(configurable: Mapping[str, Any]) -> Any:
     place of the checkpoint before it (`prev_checkpoint_config`), and whether the run began from an
     earlier checkpoint of the thread (`is_replaying`).
     """
-    loop = _loop_around(configurable)
+    loop = loop_around(configurable)
     if loop is None or not loop.is_nested:
         return loop
     return outermost_loop(loop.config["configurable"])
-
-
-def node_without_saver(configurable: Mapping[str, Any]) -> str | None:
-    """Return the node around a task whose graph is compiled with `checkpointer=False`, or None.
-
-    LangGraph runs such a graph from its start when the thread is resumed. The tasks inside find the
-    checkpointer of the graph around it, but nobody finds what they save.
-    """
-    here: Mapping[str, Any] = configurable
-    while (loop := _loop_around(here)) is not None:
-        here = loop.config.get("configurable", {})
-        if loop.checkpointer is None:
-            return parts_of(task_namespace_in(here))[-1].name if loop.is_nested else None
-    return None
 
 
 def starters(configurable: Mapping[str, Any]) -> Iterator[Any]:
@@ -199,7 +185,7 @@ def starters(configurable: Mapping[str, Any]) -> Iterator[Any]:
             yield starter
 
 
-def _loop_around(configurable: Mapping[str, Any]) -> Any:
+def loop_around(configurable: Mapping[str, Any]) -> Any:
     """Return LangGraph's running loop of a task's graph, from the starter of its `@task`s."""
     for starter in starters(configurable):
         loop: Any = getattr(starter.keywords["schedule_task"], "__self__", None)

@@ -13,7 +13,13 @@ from weakref import ref
 from langchain_core.callbacks import BaseCallbackHandler
 from langgraph.checkpoint.serde.types import ERROR, INTERRUPT, RESUME
 
-from graph_retry._core.langgraph.run_config import outermost_loop, starters
+from graph_retry._core.langgraph.run_config import (
+    loop_around,
+    outermost_loop,
+    starters,
+    task_namespace_in,
+)
+from graph_retry._core.state.namespaces import parts_of
 from graph_retry.errors import PauseSwallowed
 
 
@@ -51,6 +57,20 @@ def idleness(configurable: Mapping[str, Any]) -> Callable[[], bool]:
         return all(task.writes or task.id in told for task in list(loop.tasks.values()))
 
     return is_idle
+
+
+def node_without_saver(configurable: Mapping[str, Any]) -> str | None:
+    """Return the node around a task whose graph is compiled with `checkpointer=False`, or None.
+
+    LangGraph runs such a graph from its start when the thread is resumed. The tasks inside find the
+    checkpointer of the graph around it, but nobody finds what they save.
+    """
+    here: Mapping[str, Any] = configurable
+    while (loop := loop_around(here)) is not None:
+        here = loop.config.get("configurable", {})
+        if loop.checkpointer is None:
+            return parts_of(task_namespace_in(here))[-1].name if loop.is_nested else None
+    return None
 
 
 class _AtEnd(BaseCallbackHandler):

@@ -21,7 +21,7 @@ from graph_retry._core.ground.functions.awaiting import SharedReads
 from graph_retry._core.ground.functions.informing import informing
 from graph_retry._core.ground.wording import counted
 from graph_retry._core.langgraph.checkpoints import newest_checkpoint, waits_for
-from graph_retry._core.langgraph.ends.run_end import at_run_end, idleness
+from graph_retry._core.langgraph.ends.run_end import at_run_end, idleness, node_without_saver
 from graph_retry._core.langgraph.lock import hold_while_asking
 from graph_retry._core.langgraph.open_reviews import insert, row_of
 from graph_retry._core.langgraph.run_config import (
@@ -31,7 +31,6 @@ from graph_retry._core.langgraph.run_config import (
     current_thread,
     has_answer,
     keep_newest_answer,
-    node_without_saver,
     plain_answer_hidden,
 )
 from graph_retry._core.langgraph.shown import (
