@@ -86,3 +86,29 @@ def test_a_new_decision_reaches_every_place(tmp_path):
         "figures {'discard': 1}",
         "plot call cancelled by a reviewer",
     ]
+
+
+PROVIDER = '''"""A provider of its own words."""
+
+from graph_retry._core.output.providers.provider import Provider, meaning
+
+PROVIDER = Provider(finish_words=meaning("truncated", "ran_out_of_ink"))
+'''
+CUT = """
+from graph_retry import Completion, InterventionRequired, retry_llm_call
+
+def ask(given):
+    return Completion("12", finish_reason="ran_out_of_ink")
+
+try:
+    print(retry_llm_call(ask, "x", output=int))
+except InterventionRequired as error:
+    print(error.attempts[-1]["failure"]["kind"])
+"""
+
+
+def test_a_new_provider_is_one_file(tmp_path):
+    """A file in the folder of providers is enough: its words are known at the next call."""
+    place = changed_copy(tmp_path, {"_core/output/providers/acme.py": ("", PROVIDER)})
+    assert printed(place, CUT) == ["truncated"]
+    assert printed(changed_copy(tmp_path / "as it is", {}), CUT) == ["12"]
