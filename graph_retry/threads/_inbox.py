@@ -10,7 +10,7 @@ from langchain_core.runnables import RunnableConfig
 from graph_retry._core.ground.functions.arguments import Size
 from graph_retry._core.ground.functions.twins import async_twin, in_sync
 from graph_retry._core.ground.wording import quoted_with_article
-from graph_retry._core.langgraph.open_reviews import Row, open_rows
+from graph_retry._core.langgraph.open_reviews import Row, has_table, open_rows
 from graph_retry._core.review.answers import assign, defer
 from graph_retry._core.review.deadline import is_expired
 from graph_retry.threads._reviews import PendingReview, key_of, whole_reviews
@@ -126,7 +126,8 @@ async def noted_reviews(
         None after the last one.
     """
     saver = saver_of(source)
-    if saver is None or not await is_table_filled(saver):
+    # The first page looks whether the table is filled, for all pages.
+    if saver is None or not (await is_table_filled(saver) if before is None else has_table(saver)):
         return None
     rows = await open_rows(saver, before, limit) or []
     last = rows[-1].place if len(rows) == limit else None

@@ -1,11 +1,13 @@
 """The page tells what became of an answer in the words of the one who knows it."""
 
 import asyncio
-from types import SimpleNamespace
 from typing import Any
 
-from graph_retry import StaleDecision
+from langgraph.checkpoint.memory import InMemorySaver
+
+from graph_retry import StaleDecision, pending_reviews
 from graph_retry.desk.web.runs import Run, Runs, Sent
+from tests.loops import Model, one_call, thread
 
 
 class Late:
@@ -28,8 +30,10 @@ def test_an_answer_that_came_too_late_is_told_with_the_reason_alone() -> None:
     """Nobody was faster than an answer whose review had expired."""
     why = "review 'r' expired at 12:00: its default decision was applied, not your answer."
     waiting: Any = Late(why)
-    review: Any = SimpleNamespace(thread_id="t", review_id="r")
-    run = Run([review], {"r": {"type": "approve"}})
+    graph = one_call("node", None, Model(), InMemorySaver())
+    graph.invoke({"params": {"n": 0}}, thread())
+    (review,) = pending_reviews(graph, thread())
+    run = Run([review], {review.review_id: {"type": "approve"}})
     runs = Runs(waiting)
 
     async def sent() -> None:

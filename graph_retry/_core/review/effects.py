@@ -18,7 +18,6 @@ from graph_retry._core.review.answers import (
     respond,
 )
 from graph_retry._core.review.deadline import is_expired, utc
-from graph_retry._core.review.edits import changed_output, changes_of, checked_output, edited
 from graph_retry._core.review.review import (
     Decision,
     Question,
@@ -84,6 +83,9 @@ async def call_again(given: Reading, question: Question) -> Accepted:
     decision = given.decision
     kind, choice = decision["type"], decision.get("choice")
     question = question if choice is None else with_choice(question, choice)
+    # Edits are read when a person has answered, which most calls never need.
+    from graph_retry._core.review.edits import changes_of, edited  # noqa: PLC0415
+
     changes = changes_of(given, question)
     if kind == "approve" and changes:
         raise Refused(
@@ -123,6 +125,8 @@ async def rejected(_given: Reading, _question: Question) -> Accepted:
 
 
 async def responded(given: Reading, question: Question) -> Accepted:
+    from graph_retry._core.review.edits import changed_output, checked_output  # noqa: PLC0415
+
     parts = {key: part for key, part in given.decision.items() if key in ("changes", "replace")}
     sent = changed_output(parts, question) if parts else given.decision.get("output")
     output = await checked_output(sent, question)
