@@ -147,8 +147,11 @@ def _described(request: ModelRequest[Any], models: Mapping[str, BaseChatModel]) 
 
 
 def _tool_names(request: ModelRequest[Any]) -> list[str]:
-    listed: list[Any] = [*request.tools]
-    return [str(tool.get("name") if isinstance(tool, dict) else tool.name) for tool in listed]
+    names: list[str] = []
+    for tool in request.tools:
+        given: Any = tool
+        names.append(str(given.get("name") if isinstance(tool, dict) else given.name))
+    return names
 
 
 def key_of(request: ModelRequest[Any], params: ModelParams) -> str:

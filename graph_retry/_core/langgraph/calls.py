@@ -121,7 +121,8 @@ async def _find_saved(
     slot.is_saved = saved is not None
     values = values_of(saved) if saved else {}
     if values.get(made.keys["status"]) in (None, *WITH_OUTPUT):
-        slot.writes = [(channel, value) for channel, value in values.get(WRITES) or []]
+        written: Any = values.get(WRITES) or []
+        slot.writes = [(str(channel), value) for channel, value in written]
     # The first step copies the past state. After a crash before that step, it is still needed.
     if not (saved and ANSWER in saved.checkpoint["channel_values"]):
         calls = await past_calls(configurable, saver)
