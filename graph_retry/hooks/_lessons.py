@@ -100,8 +100,9 @@ def _named(lesson: Lesson, often: Counter[str]) -> str:
     """Return the step of a lesson; in a loop, also what tells its runs apart."""
     if often[lesson["step"]] < 2:
         return lesson["step"]
-    number = f"attempt {lesson['attempt']}, " if "attempt" in lesson else ""
-    return f"{lesson['step']} ({number}{lesson['at'][11:19]})"
+    number = f"attempt {lesson['attempt']}" if "attempt" in lesson else ""
+    told = ", ".join(filter(None, (number, lesson["at"][11:19])))
+    return f"{lesson['step']} ({told})" if told else lesson["step"]
 
 
 def placed(prompt: Prompt, by: str, block: str) -> Prompt:

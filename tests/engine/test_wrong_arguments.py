@@ -23,7 +23,15 @@ from graph_retry.threads import export_ledgers, resumption, rewind
 RECEIVED = frozenset(
     (
         *("Checked", "Evaluation", "Exported", "Ledger", "ParsedOutput", "PendingReview"),
-        *("Precedent", "Replayed", "Review", "AttemptContext", "Validator", "Completion"),
+        *(
+            "Precedent",
+            "Replayed",
+            "Review",
+            "AttemptContext",
+            "Validator",
+            "Completion",
+            "Offered",
+        ),
     )
 )
 """Classes whose objects a program receives, and the one that holds what a model's server sent."""

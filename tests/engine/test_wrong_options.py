@@ -268,7 +268,8 @@ def test_an_option_of_any_function_that_is_none_is_not_given(tmp_path):
     assert list(written.written.values()) == [1]
     (ledger,) = attempts_of(graph, thread())
     assert len(replay(ledger, **without(ReplayOptions))) == 2
-    done = evaluate([ledger], lambda params: "1", **without(EvaluateOptions))
+    given = {**without(EvaluateOptions), "output": dict[str, int]}
+    done = evaluate([ledger], lambda params: '{"n": 1}', **given)
     assert done.figures()["calls"] == 1
     assert RetryMiddleware(**without(RetryOptions)).name == "RetryMiddleware"
     rewind(graph, thread(), attempt=1, **without(Change))

@@ -32,14 +32,20 @@ from graph_retry.hooks import Lessons, Review
 from tests.loops import State, thread
 
 GOAL = 3
+DYING: list[str] = []
+CLIMBING: list[bool] = []
+"""What differs between two processes: a call is told apart by what its function holds."""
+
+
+def die_at(here: str) -> None:
+    """Kill this process if it is to die here."""
+    if here in DYING:
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def main(form: str, database: str, log: str, step: str, moment: str = "") -> None:  # noqa: C901
     """Make the step, or die at the moment."""
-
-    def die_at(here: str) -> None:
-        if here == moment:
-            os.kill(os.getpid(), signal.SIGKILL)
+    DYING[:] = [moment]
 
     def model(params: dict[str, Any], context: AttemptContext) -> str:
         with Path(log).open("a") as lines:
@@ -62,13 +68,14 @@ def main(form: str, database: str, log: str, step: str, moment: str = "") -> Non
     def hook(error: Exception, attempt: int, params: dict[str, Any]) -> Any:
         die_at(f"hook:{params['n']}")
         note("hook", params["n"])
-        return {"n": params["n"] + 1} if climbing and params["n"] < 1 else None
+        return {"n": params["n"] + 1} if CLIMBING and params["n"] < 1 else None
 
     def reviewer(review: Review) -> Any:
         note("reviewer", review.params["n"])
         return edit(n=review.params["n"] + 1)
 
     climbing = step in ("climb", "go-on-climbing", "lessons")
+    CLIMBING[:] = [climbing] * climbing
     llm_call = stream if step in ("stream", "go-on-streaming") else model
     options: Any = {"output": dict[str, int], "name": "count"}
     if climbing:

@@ -65,6 +65,7 @@ def test_the_canary_leaves_through_no_door(form, mode, spans, caplog, capsys, tm
         InMemorySaver(),
         hook,
         redact=redact,
+        not_secret=["password"],
         notify=tell,
         on_attempt=doors["on_attempt"].append,
         reviewer=lambda review: doors["reviewers"].append(vars(review)),

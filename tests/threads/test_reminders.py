@@ -250,4 +250,5 @@ def test_a_sweep_that_meets_a_locked_thread_leaves_no_connection_open(
         with psycopg.connect(postgres_dsn) as other:
             other.execute(f"SELECT pg_advisory_lock({number})")
             expiry.expire_reviews(graph, notify=print, remind_after=3_600)
-    assert [connection.closed for connection in opened] == [True]
+    # The run that asked had one as well, until it ended.
+    assert [connection.closed for connection in opened] == [True, True]

@@ -152,7 +152,9 @@ async def _equal_calls(
         found: dict[int, SavedCall] = {}
         listed: list[str] | None = None
         if storage_of(saver) != "other":  # Any other saver need not be able to list.
-            listed = await namespaces_in(saver, execution.thread, first)
+            # Without the list, the numbers are read one after the other.
+            with informing("the list of the calls that are equal to a call"):
+                listed = await namespaces_in(saver, execution.thread, first)
         last = max(map(_number, listed or ()), default=0)
         number = 0
         # Threads may have begun the calls, so that an earlier number is not saved.

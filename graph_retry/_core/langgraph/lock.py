@@ -71,9 +71,11 @@ async def hold_while_asking(
     `is_idle` tells whether no task of the run works any more. The reader of a stream may leave a
     run at that point, and answer before the run has ended.
     """
-    lock = ThreadLock(saver, thread_id)
-    if not await lock.try_acquire():
-        return None
+    with ExitStack() as unless_held:
+        lock = unless_held.enter_context(ThreadLock(saver, thread_id))
+        if not await lock.try_acquire():
+            return None
+        unless_held.pop_all()
     run = _asking[lock.key] = AskingRun(lock, is_idle)
     return run
 

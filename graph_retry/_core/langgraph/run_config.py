@@ -324,10 +324,13 @@ def began_at(configurable: Mapping[str, Any]) -> str | None:
 
 
 def has_context(config: RunnableConfig) -> bool:
-    """Return whether the run of a node has a `context`."""
+    """Return whether the run of a node has a `context` that its caller gave.
+
+    A server gives each run a context of its own, for some runs an empty one.
+    """
     configurable = config.get("configurable", {})
     runtime: Runtime[Any] | None = configurable.get(key_of(configurable, Runtime))
-    return runtime is not None and bool(runtime.context)
+    return runtime is not None and runtime.server_info is None and bool(runtime.context)
 
 
 def _execution_in(configurable: Mapping[str, Any]) -> ExecutionInfo | None:

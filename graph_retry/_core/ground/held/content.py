@@ -86,13 +86,13 @@ class Content:
         elif isinstance(value, Enum):
             self._text(kind, value.name)
         elif kind in _SPELLED:
-            self._text(kind, repr(value))
+            self._text(kind, hex(value) if kind is int else repr(value))
         else:
             self._around.append(id(value))
             self._text(kind, "(")
             base: Any = next((each for each in kind.__mro__ if each in _SPELLED), None)
             if base is not None:
-                self._text(base, base.__repr__(value))
+                self._text(base, hex(value) if base is int else base.__repr__(value))
             elif isinstance(value, _CONTAINERS):
                 self._container(value)
             else:
