@@ -15,6 +15,7 @@ from starlette.testclient import TestClient
 
 from graph_retry.desk.cli.app import app
 from graph_retry.desk.web import create_app
+from nodes.extract import FORMATS
 from tests.dev_server import dev_server
 from tests.web.conftest import SAME_SITE
 from tests.web.forms import Form, fields
@@ -101,6 +102,7 @@ def test_reviews_of_a_server_are_answered(tmp_path):
             form = Form(page)
             form.fill("number:/temperature", "0.5")
             form.fill("text:/model", "large")
+            form.fill("text:/prompt", f"Read the document. {FORMATS}")  # as was suggested
             assert "its output is valid" in sent(client, form).text
             assert client.get(address).status_code == 410
             form = Form(client.get("/history").text, "find")
