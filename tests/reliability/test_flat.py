@@ -4,7 +4,7 @@ import asyncio
 
 from bench.flat import measured
 
-NUMBER = 60
+NUMBER = 120
 """Calls, and answers: one object for each would show."""
 
 

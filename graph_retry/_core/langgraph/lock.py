@@ -19,7 +19,7 @@ from functools import partial
 from hashlib import blake2s
 from pathlib import Path
 from typing import Any, Self
-from weakref import WeakValueDictionary
+from weakref import WeakValueDictionary, finalize
 
 from graph_retry._core.ground.functions.awaiting import acquired
 from graph_retry._core.ground.functions.informing import informing
@@ -77,6 +77,8 @@ async def hold_while_asking(
             return None
         unless_held.pop_all()
     run = _asking[lock.key] = AskingRun(lock, is_idle)
+    # A run whose reader has dropped its stream never ends.
+    finalize(run, lock.release).atexit = False
     return run
 
 
