@@ -27,9 +27,15 @@ from graph_retry._core.output.types.core_schema import (
     unsure_keys,
 )
 from graph_retry._core.output.types.merged_keys import MappingKeys
+from graph_retry._core.output.types.union_work import UnionWork
 from graph_retry._core.output.validator import Checked, Validator
 from graph_retry.lossless._ground import identical
 from graph_retry.records import Issue, Repair
+
+_TOO_MUCH = (
+    "this cannot be judged in bounded time: the type's recursive union tries its branches again at "
+    "each level; give the union a discriminator"
+)
 
 
 class TypedValidator(Validator):
@@ -55,6 +61,7 @@ class TypedValidator(Validator):
         schema = self._adapter.core_schema
         self._keys = MappingKeys(schema) if may_merge_keys(schema) else None
         self._may_be_defaults = may_be_defaults(schema)
+        self._work = UnionWork(schema)
         other_text = {"format", "enum", "const", "anyOf", "contentMediaType"}
         self.wants_text = (
             self.kinds == frozenset({"string"}) and not other_text & (self.schema or {}).keys()
@@ -78,6 +85,8 @@ class TypedValidator(Validator):
         return replace(again, judged=value) if is_same else checked
 
     def _judge(self, value: Any) -> tuple[Any, list[Issue]]:
+        if self._work.is_too_much(value):
+            return value, [issue("", _TOO_MUCH, "too_much_work")]
         accepted, issues = attempt(self._read, value, self._strict, root=value)
         lost = None if issues else self._lost(value, accepted)
         return (accepted, issues) if lost is None else (value, [lost])
@@ -91,6 +100,8 @@ class TypedValidator(Validator):
         return unknown_object(value, accepted) if self._may_be_defaults else None
 
     def _errors_so_far(self, value: Any) -> list[PlacedError]:
+        if self._work.is_too_much(value):  # The complete value is refused.
+            return []
         try:
             self._read(value, self._strict)
         except ValidationError as error:
