@@ -1,5 +1,7 @@
 """From raw output to the value asked for, inside the graph: repair, validation, the record."""
 
+import asyncio
+import threading
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Annotated, Any, Literal
@@ -15,6 +17,7 @@ from graph_retry import (
     Completion,
     InterventionRequired,
     approve,
+    aretry_llm_call,
     create_retry_node,
     respond,
     resume,
@@ -348,3 +351,19 @@ def test_a_text_that_cannot_be_read_is_told_with_its_place(text, place):
     (attempt,) = raised.value.attempts
     assert attempt["issues"][0]["received"] == place
     assert "line" not in attempt["failure"]["message"]
+
+
+@pytest.mark.parametrize("text", ["{'a': '" + "x" * 5_000 + "'}", '{"a": "' + "x" * 5_000 + '"}'])
+async def test_an_event_loop_goes_on_while_a_long_text_is_read(text):
+    """While the reader is in a long text, a callback of the loop runs, so that nobody waits."""
+    loop, ran = asyncio.get_running_loop(), threading.Event()
+
+    def read(text):
+        loop.call_soon_threadsafe(ran.set)
+        assert ran.wait(30)
+        return text
+
+    value = await aretry_llm_call(
+        lambda _: text, {}, output=dict[str, str], review=False, repair=("standard", read)
+    )
+    assert (len(value["a"]), ran.is_set()) == (5_000, True)

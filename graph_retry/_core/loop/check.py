@@ -6,6 +6,7 @@ import json
 from functools import partial
 from typing import Any, cast
 
+from graph_retry._core.ground.functions.awaiting import off_loop
 from graph_retry._core.ground.issues import issue, json_problem
 from graph_retry._core.ground.json import as_floats
 from graph_retry._core.ground.schemas import ANY_KIND
@@ -43,6 +44,9 @@ _SHORT = 4_000
 For a longer text, the value is parsed again when it is needed.
 """
 
+_LONG = 4_000
+"""Raw texts with more characters are read in a worker thread, if the run is async."""
+
 _NOTHING = "NothingReturned"
 """The failure type if the function returned None although an output was expected."""
 
@@ -50,8 +54,17 @@ _NOTHING = "NothingReturned"
 async def repair_step(given: StepInput) -> dict[str, Any]:
     """Read the raw text as JSON. This step repairs only syntax; `validate` checks the value."""
     settings = given.plan.settings
-    update = read_raw(given.attempts[-1], given.plan.validator, settings)
+    update = await _read_off_loop(given.attempts[-1], given.plan.validator, settings)
     return {LOOP: {**given.loop, "next": "validate"}, settings.keys["attempts"]: [update]}
+
+
+async def _read_off_loop(
+    record: Attempt, validator: Validator | None, settings: Settings
+) -> dict[str, Any]:
+    """Read the raw text, and do not hold an event loop for as long as a long text takes."""
+    if len((record["raw"] or {}).get("text", "")) <= _LONG:
+        return read_raw(record, validator, settings)
+    return await off_loop(read_raw, record, validator, settings)
 
 
 def read_raw(record: Attempt, validator: Validator | None, settings: Settings) -> dict[str, Any]:
@@ -119,7 +132,7 @@ async def validate_step(given: StepInput) -> dict[str, Any]:
     if validator is not None:
         # Strict JSON is read here, because a text in strict JSON skips the step `repair`.
         if record["failure"] is None and record["lossless"] is None:
-            update |= read_raw(record, validator, settings)
+            update |= await _read_off_loop(record, validator, settings)
             record = cast("Attempt", {**record, **update})
         with given.run.trace.validation(settings, record) as ended:
             found, checked = await validate_attempt([*given.attempts[:-1], record], validator)

@@ -140,6 +140,13 @@ async def collect(
     return [item async for item in twin(*args, **kwargs)]
 
 
+async def off_loop(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Do long work in a worker thread if the run is async, so that the event loop goes on."""
+    if is_sync():
+        return work(*args, **kwargs)
+    return await asyncio.to_thread(work, *args, **kwargs)
+
+
 async def to_its_end(steps: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine to its end, also if it is cancelled meanwhile: no write is cut in half.
 
