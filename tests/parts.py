@@ -2,13 +2,16 @@
 
 Most tests run in two forms, two modes and on three storages. A fault shows in one of them, and
 where two of them must meet for it, another test has them meet. So the short part has, of each test,
-as few cases as hold each row of each of its tables once: which rows meet in a case differs from
-test to test. The long part has the other cases, what is marked `long`, and what is marked `drawn`
-once more, with more draws. Without `--part` everything runs, as in the long part.
+as few cases as hold each row of each of its tables once, and of each file as few as hold each form,
+mode and storage once: which rows meet in a case differs from test to test. The long part has the
+other cases, what is marked `long`, and what is marked `drawn` once more, with more draws. Without
+`--part` everything runs, as in the long part.
 """
 
-from collections.abc import Hashable, Sequence
-from typing import Any
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, NamedTuple
 from zlib import crc32
 
 import pytest
@@ -39,19 +42,29 @@ def in_part(part: str, items: Sequence[pytest.Item]) -> set[pytest.Item]:
 
 
 def _in_short_part(items: Sequence[pytest.Item]) -> set[pytest.Item]:
-    tests: dict[str, list[pytest.Item]] = {}
+    files: dict[str, dict[str, list[pytest.Item]]] = {}
     for item in items:
         if not item.get_closest_marker("long"):
-            tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+            file, test = item.nodeid.partition("::")[0], item.nodeid.partition("[")[0]
+            files.setdefault(file, {}).setdefault(test, []).append(item)
     return {
-        cases[number]
-        for test, cases in tests.items()
-        for number in covering([_rows(item) for item in cases], test)
+        tests[test][number]
+        for tests in files.values()
+        for test, numbers in covering(
+            {test: [_rows(item) for item in cases] for test, cases in tests.items()}
+        ).items()
+        for number in numbers
     }
 
 
-def _rows(item: pytest.Item) -> set[Hashable]:
-    """Name the rows that meet in a case: one of each table, and one of each fixture."""
+class Rows(NamedTuple):
+    """The rows that meet in a case: one of each table of the test, and one of each fixture."""
+
+    own: frozenset[Hashable]
+    shared: frozenset[Hashable] = frozenset()
+
+
+def _rows(item: pytest.Item) -> Rows:
     params: dict[str, Any] = item.callspec.params if hasattr(item, "callspec") else {}
     table_of = {
         name: ", ".join(names)
@@ -59,10 +72,13 @@ def _rows(item: pytest.Item) -> set[Hashable]:
         for names in [_names(mark.args[0])]
         for name in names
     }
-    rows: dict[str, list[Hashable]] = {}
-    for name, value in params.items():
-        rows.setdefault(table_of.get(name, name), []).append(_identity(value))
-    return {(table, *values) for table, values in rows.items()} or {"no table"}
+    own: dict[str, list[Hashable]] = {}
+    for name in params.keys() & table_of.keys():
+        own.setdefault(table_of[name], []).append((name, _identity(params[name])))
+    return Rows(
+        own=frozenset((table, *sorted(values, key=repr)) for table, values in own.items()),
+        shared=frozenset((name, _identity(params[name])) for name in params.keys() - table_of),
+    )
 
 
 def _names(argnames: str | Sequence[str]) -> list[str]:
@@ -74,19 +90,38 @@ def _identity(value: Any) -> Hashable:
     return (type(value), value) if isinstance(value, str | int | float) else id(value)
 
 
-def covering(cases: Sequence[set[Hashable]], test: str) -> list[int]:
-    """Choose cases of a test, by number, that hold each row once; the test's name settles ties.
+def covering(tests: Mapping[str, Sequence[Rows]]) -> dict[str, list[int]]:
+    """Choose cases of a file's tests, by number; the tests' names settle ties.
+
+    A test's own rows are each held once by the test. Those of fixtures, which all tests of the
+    file share, are each held by the file: the rows that its tests held least come next.
 
     Example:
-        >>> covering([{"node", "sync"}, {"node", "async"}, {"function", "sync"}], "test_it")
-        [1, 2]
+        >>> node, function = Rows(frozenset(), {"node"}), Rows(frozenset(), {"function"})
+        >>> covering({"test_one": [node, function], "test_two": [node, function]})
+        {'test_one': [1], 'test_two': [0]}
     """
-    seed = crc32(test.encode())
-    left = dict(enumerate(cases))
-    missing = set().union(*cases)
-    chosen = []
-    while missing:
-        best = max(left, key=lambda case: (len(left[case] & missing), crc32(b"%d" % case, seed)))
-        missing -= left.pop(best)
-        chosen.append(best)
-    return sorted(chosen)
+    chosen: dict[str, list[int]] = {test: [] for test in tests}
+    held: Counter[Hashable] = Counter()
+
+    def choose(test: str, missing: AbstractSet[Hashable]) -> Rows:
+        def worth(number: int) -> tuple[int, int, int]:
+            rows = tests[test][number]
+            used = sum(held[each] for each in rows.shared)
+            return len(rows.own & missing), -used, crc32(b"%d" % number, crc32(test.encode()))
+
+        left = [number for number in range(len(tests[test])) if number not in chosen[test]]
+        best = max(left, key=worth)
+        chosen[test].append(best)
+        held.update(tests[test][best].shared)
+        return tests[test][best]
+
+    for test, cases in tests.items():
+        missing = set().union(*(case.own for case in cases))
+        missing -= choose(test, missing).own
+        while missing:
+            missing -= choose(test, missing).own
+    for test, cases in tests.items():
+        while any(not held[each] for case in cases for each in case.shared):
+            choose(test, set())
+    return {test: sorted(numbers) for test, numbers in chosen.items()}

@@ -81,6 +81,7 @@ def test_ledgers_of_saved_threads_are_read(opened):
     assert [len(each.attempts) for each in ledgers] == [1, 2]
 
 
+@pytest.mark.long
 def test_the_corpus_can_be_made(tmp_path):
     """The script works with this version, so that a new form can get a corpus of its own."""
     subprocess.run(

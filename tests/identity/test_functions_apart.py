@@ -139,7 +139,10 @@ def test_a_document_is_done_when_the_node_dies(mode, form):
     assert sorted(Asked.calls) == ["a", "b", "b", "c", "c"]
 
 
-@pytest.mark.parametrize("form", ["nested", "partial", "object"])
+@pytest.mark.parametrize(
+    "form",
+    ["nested", *(pytest.param(form, marks=pytest.mark.long) for form in ("partial", "object"))],
+)
 def test_another_process_continues_in_another_order(tmp_path, form):
     """Protects a document's state where nothing of the first process is left."""
     told = []

@@ -10,7 +10,7 @@ from graph_retry.output import parse_output
 
 
 @pytest.mark.filterwarnings("ignore::SyntaxWarning")  # Python reads the damaged texts, too
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_hardly_any_damaged_document_is_read_as_another_one(seed):
     """A smaller draw of `python -m bench.repair_damage` and of `bench.repair_edits`."""
     with warnings.catch_warnings():
@@ -22,7 +22,9 @@ def test_hardly_any_damaged_document_is_read_as_another_one(seed):
     assert sum(count for (_, result), count in table.items() if result == "exact") > 50
 
 
-@pytest.mark.parametrize("kinds", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize(
+    "kinds", [1, 3, *(pytest.param(n, marks=pytest.mark.long) for n in (2, 4, 5))]
+)
 def test_ordinary_deviations_are_read_however_many_meet(kinds):
     """Several notations and slips at once: nearly all are read exactly, and none as another."""
     results = [repair_combined.outcome(random.Random(seed), kinds) for seed in range(40)]
