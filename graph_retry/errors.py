@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from graph_retry.lossless._ground import EscapedText
 from graph_retry.records import Attempt, FailureKind, Issue, shown_record
 
 __all__ = [
@@ -33,7 +34,7 @@ __all__ = [
 ]
 
 
-class GraphRetryError(Exception):
+class GraphRetryError(EscapedText):
     """The base of all errors of this library. `attempts` holds the ledger, if it is known."""
 
     def __init__(self, message: str, attempts: list[Attempt] | None = None) -> None:

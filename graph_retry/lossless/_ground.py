@@ -1,4 +1,4 @@
-"""What the reader needs of its own: JSON values compared, patterns made when first used, a repair.
+"""The ground of the reader: JSON values compared, lazy patterns, a repair, escaped texts.
 
 This package imports nothing of `graph_retry` but itself.
 """
@@ -10,6 +10,33 @@ import re
 from typing import Any, Literal, cast
 
 from typing_extensions import TypedDict
+
+_SPACES, _JOINERS = "\u00a0\u202f\u3000", "\u200c\u200d"
+"""Characters of ordinary texts that Python does not count as printable."""
+
+
+class EscapedText(Exception):
+    """A base of errors whose text quotes others. The arguments keep the text as it came."""
+
+    def __str__(self) -> str:
+        return escaped(self.as_told(), lines=True)
+
+    def as_told(self) -> str:
+        """Return the text before it is escaped."""
+        return super().__str__()
+
+
+def escaped(text: str, *, lines: bool = False) -> str:
+    r"""Escape what controls a terminal or the direction of a text; `lines` keeps line breaks.
+
+    Example:
+        >>> escaped("a\x1b[2J\nb\u202e"), escaped("a\nb", lines=True)
+        ('a\\x1b[2J\\nb\\u202e', 'a\nb')
+    """
+    kept = f"{_SPACES}{_JOINERS}\n\t" if lines else f"{_SPACES}{_JOINERS}"
+    return "".join(
+        each if each.isprintable() or each in kept else repr(each)[1:-1] for each in text
+    )
 
 
 class _Lazy:

@@ -10,7 +10,8 @@ from langgraph.graph import END, START, StateGraph
 
 import graph_retry
 from graph_retry import AnswerRefused, approve, resume, retry_llm_call
-from graph_retry._core.ground.logs import LOGGERS, escaped
+from graph_retry._core.ground.logs import LOGGERS
+from graph_retry.lossless._ground import escaped
 from tests.loops import Model, State, one_call, thread
 
 HOSTILE = {

@@ -93,9 +93,12 @@ def excerpt(text: str, limit: int) -> str:
     return cut(text, limit)
 
 
-_TURNS = lazy("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_TURNS = lazy(
+    "[\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff"
+    "\U000e0000-\U000e0fff]"
+)
 """Characters to escape in messages: control characters beyond ASCII, marks of the writing
-direction, line separators and lone surrogates."""
+direction, line separators, lone surrogates, and characters that nobody sees."""
 
 
 def literal(value: Any, limit: int = VALUE_CHARS) -> str:
@@ -107,7 +110,7 @@ def literal(value: Any, limit: int = VALUE_CHARS) -> str:
     try:
         pieces = json.JSONEncoder(ensure_ascii=False, default=str).iterencode(value)
         text = "".join(islice(pieces, limit + 1))[: limit + 1]
-        return cut(_TURNS.sub(lambda found: f"\\u{ord(found[0]):04x}", text), limit)
+        return cut(_TURNS.sub(lambda found: ascii(found[0])[1:-1], text), limit)
     except Exception:  # noqa: BLE001  what a value says of itself may raise anything
         with suppress(Exception):
             return cut(reprlib.repr(value), limit)

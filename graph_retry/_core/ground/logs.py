@@ -1,12 +1,14 @@
 """The door through which every text of others goes to a log.
 
 A key of the params, an error of a provider or a name may hold control characters, which would
-control the terminal that shows the log, or a line break, which would forge a line of it.
+control the terminal that shows the text, or a line break, which would forge a line of a log.
 """
 
 from __future__ import annotations
 
 import logging
+
+from graph_retry.lossless._ground import escaped
 
 LOGGERS = ("graph_retry", "graph_retry.params", "graph_retry.reviews")
 """The loggers of this library."""
@@ -16,19 +18,6 @@ def guard_logs() -> None:
     """Escape the arguments of all messages of this library's loggers."""
     for name in LOGGERS:
         logging.getLogger(name).addFilter(_escape)
-
-
-def escaped(text: str, *, lines: bool = False) -> str:
-    r"""Escape what controls a terminal or the direction of a text; `lines` keeps line breaks.
-
-    Example:
-        >>> escaped("a\x1b[2J\nb\u202e"), escaped("a\nb", lines=True)
-        ('a\\x1b[2J\\nb\\u202e', 'a\nb')
-    """
-    return "".join(
-        each if each.isprintable() or (lines and each in "\n\t") else repr(each)[1:-1]
-        for each in text
-    )
 
 
 def _escape(record: logging.LogRecord) -> bool:

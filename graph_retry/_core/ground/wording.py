@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from langgraph.errors import GraphBubbleUp
 
 from graph_retry._core.ground.on_demand import lazy
+from graph_retry.lossless._ground import escaped
 
 SENTENCE_END = lazy("[.!?]\\s+|\n|[\u3002\uff01\uff1f]")
 _OBJECT, _LIST, _DATE = "an object", "a list", "a date (YYYY-MM-DD)"
@@ -70,7 +71,7 @@ def quoted_with_article(name: str) -> str:
         >>> quoted_with_article("int"), quoted_with_article("dict"), quoted_with_article("UUID")
         ('an `int`', 'a `dict`', 'a `UUID`')
     """
-    return f"{_article(name)} `{name}`"
+    return f"{_article(name)} `{escaped(name)}`"
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:

@@ -19,6 +19,7 @@ from graph_retry._core.output.providers.anthropic import UNPARSED
 from graph_retry._core.output.providers.errors import provider_kind
 from graph_retry._core.output.providers.objects import meaning_of
 from graph_retry.lossless import ParsedOutput
+from graph_retry.lossless._ground import EscapedText
 from graph_retry.records import Failure, FailureKind, Issue
 
 MAX_MESSAGE = 4_000
@@ -37,7 +38,7 @@ ROUTES: dict[FailureKind, Literal["hooks", "review"]] = {
 """The next step after each kind of failure: hooks and feedback first, or a reviewer at once."""
 
 
-class BudgetExceededError(Exception):
+class BudgetExceededError(EscapedText):
     """No call was made, because a `SharedBudget` is spent, or too many calls failed in a row."""
 
 

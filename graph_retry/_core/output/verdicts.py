@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from graph_retry._core.ground.issues import REFUSED, child_of, describe, issue, wrap_error
 from graph_retry._core.ground.json import ABSENT, is_array, is_object, pointer
 from graph_retry._core.ground.on_demand import lazy
+from graph_retry.lossless._ground import EscapedText
 from graph_retry.records import Issue
 
 STATES = ("ok", "success", "valid")
@@ -29,7 +30,7 @@ class Verdict(NamedTuple):
     issues: list[Issue]
 
 
-class UnclearError(TypeError):
+class UnclearError(EscapedText, TypeError):
     """What a validator returned may mean several things."""
 
 

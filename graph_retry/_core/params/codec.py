@@ -33,6 +33,7 @@ from graph_retry._core.params.tagged_json import (
     restore,
     validate,
 )
+from graph_retry.lossless._ground import EscapedText
 from graph_retry.records import Issue
 
 ParamsT = TypeVar("ParamsT")
@@ -40,7 +41,7 @@ ParamsT = TypeVar("ParamsT")
 _SHOWN_ISSUES = 5
 
 
-class ParamsInvalid(ValueError):
+class ParamsInvalid(EscapedText, ValueError):
     """The error for a view that does not fit the params type; `issues` has places and reasons."""
 
     def __init__(self, issues: list[Issue], subject: str = "params do not fit") -> None:
@@ -49,7 +50,8 @@ class ParamsInvalid(ValueError):
         self.issues = issues
         self.subject = subject
 
-    def __str__(self) -> str:
+    def as_told(self) -> str:
+        """List the first issues after the subject."""
         shown = [f"`{spelled(i['path'])}` {i['message']}" for i in self.issues[:_SHOWN_ISSUES]]
         more = len(self.issues) - _SHOWN_ISSUES
         return f"{self.subject}: {'; '.join([*shown, f'and {more} more'] if more > 0 else shown)}"

@@ -9,6 +9,7 @@ from typing import Any, cast
 from pydantic import BaseModel
 
 from graph_retry._core.ground.json import is_object, pointer_parts
+from graph_retry.lossless._ground import escaped
 
 
 def fields_of(params: Any) -> Mapping[str, Any]:
@@ -52,9 +53,11 @@ def hidden_fields(params: Any) -> Mapping[str, Any]:
 def spelled(path: str) -> str:
     """Write a JSON Pointer as a Python expression, such as `params.tags[0]`, for errors."""
     parts = (f"[{key}]" if key.isdecimal() else f".{key}" for key in pointer_parts(path))
-    return "params" + "".join(parts)
+    return "params" + escaped("".join(parts))
 
 
 def class_label(cls: type[Any]) -> str:
     """Return the name of a class for errors; only built-in classes lack their module."""
-    return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__name__}"
+    if cls.__module__ == "builtins":
+        return cls.__qualname__
+    return escaped(f"{cls.__module__}.{cls.__name__}")

@@ -17,6 +17,7 @@ from graph_retry._core.output.validator import Checked
 from graph_retry._core.params.additions import Added
 from graph_retry._core.params.codec import ParamsCodec
 from graph_retry._core.params.patch import Encoded
+from graph_retry.lossless._ground import EscapedText
 from graph_retry.records import Addition, Attempt, Failure, Issue, Repair, shown_record
 
 _KEYS = {"attempt": "attempt_count"}
@@ -318,7 +319,7 @@ class Reading:
     decision: Decision = field(default_factory=lambda: Decision(type="reject"))
 
 
-class Refused(ValueError):
+class Refused(EscapedText, ValueError):
     """An answer that cannot be applied; `problem` gives the reason and the remedy.
 
     `kept` has the fields of a form that could be read; the next question shows these fields as the

@@ -24,6 +24,7 @@ from graph_retry._core.state.equal_calls import SavedCall, chosen
 from graph_retry._core.state.identity import Made, changed_fields, first_params
 from graph_retry._core.state.namespaces import around, outermost, without_task_ids
 from graph_retry._core.state.position import ANSWER, LOOP, Loop, OpenReview, fresh_review, loop_of
+from graph_retry.lossless._ground import EscapedText
 from graph_retry.records import Attempt, Failure, SavedFunction
 
 REWIND = "rewind"
@@ -33,10 +34,11 @@ _NEVER_ASKED = 0
 """The round of a review that only holds the answer of a rewind; the first question is round 1."""
 
 
-class RewindRefused(ValueError):
+class RewindRefused(EscapedText, ValueError):
     """A rewind cannot be applied. `rewind` then restores the thread, and raises a `ValueError`."""
 
-    def __str__(self) -> str:
+    def as_told(self) -> str:
+        """Say first what is refused."""
         return f"this rewind is refused: {self.args[0]}"
 
 

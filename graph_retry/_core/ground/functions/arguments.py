@@ -31,6 +31,7 @@ from typing_extensions import is_typeddict
 from graph_retry._core.ground.credentials import says_secret
 from graph_retry._core.ground.functions.kinds import Misfit, Within, functions_in, is_ours, misfit
 from graph_retry._core.ground.wording import counted, did_you_mean, quoted_with_article
+from graph_retry.lossless._ground import EscapedText
 
 T = TypeVar("T", bound=Callable[..., Any])
 
@@ -69,7 +70,7 @@ Secret = Annotated[
 ]
 
 
-class WrongArgumentError(TypeError, ValueError):
+class WrongArgumentError(EscapedText, TypeError, ValueError):
     """An argument has a wrong name, kind or value.
 
     The error is both a `TypeError` and a `ValueError`, because callers expect one or the other.

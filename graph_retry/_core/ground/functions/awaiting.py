@@ -23,13 +23,15 @@ from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from typing import Any, Generic, ParamSpec, Self, TypeVar, cast
 
+from graph_retry.lossless._ground import EscapedText
+
 T = TypeVar("T")
 P = ParamSpec("P")
 
 _sync: contextvars.ContextVar[bool] = contextvars.ContextVar("graph_retry_sync", default=False)
 
 
-class MistakeInCodeError(TypeError):
+class MistakeInCodeError(EscapedText, TypeError):
     """A mistake that only the developer can mend, so nobody is asked about it."""
 
 

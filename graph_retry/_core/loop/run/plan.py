@@ -25,6 +25,7 @@ from graph_retry._core.ground.redact import property_names
 from graph_retry._core.ground.wording import quoted_with_article
 from graph_retry._core.output.build import SchemaOfParams, Validator, build_validator, format_issues
 from graph_retry._core.params.codec import ParamsCodec
+from graph_retry.lossless._ground import escaped
 from graph_retry.options import Settings, with_feedback
 
 
@@ -110,9 +111,9 @@ def check_fields(what: str, names: Iterable[str], fields: Collection[str] | None
     """Raise if a name is not in `fields`, the fields of the params. None allows any name."""
     unknown = [name for name in names if fields is not None and name not in fields]
     if fields is not None and unknown:
-        known = ", ".join(fields) or "none"
         raise ValueError(
-            f"{what} `{unknown[0]}`, which params do not have; the fields are {known}."
+            f"{what} `{escaped(unknown[0])}`, which params do not have; the fields are "
+            f"{escaped(', '.join(fields)) or 'none'}."
         )
 
 

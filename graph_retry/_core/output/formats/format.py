@@ -12,6 +12,7 @@ from graph_retry._core.ground.issues import describe, json_problem
 from graph_retry._core.ground.json import as_floats, spelled_json
 from graph_retry._core.output.formats.fences import whole_fence
 from graph_retry.lossless import ParsedOutput
+from graph_retry.lossless._ground import EscapedText
 from graph_retry.lossless.results import Unreadable
 from graph_retry.records import Repair, RepairLevel
 
@@ -66,7 +67,7 @@ def format_named(given: FormatName | Format | None) -> Format | None:
     return getattr(import_module(f"{__package__}.{module}"), name)() if module else None
 
 
-class FormatMistakeError(TypeError):
+class FormatMistakeError(EscapedText, TypeError):
     """A user's format does not fulfil the protocol, and no answer of the model can help."""
 
 

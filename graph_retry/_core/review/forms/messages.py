@@ -5,6 +5,7 @@ from typing import Any
 from graph_retry._core.ground.issues import literal
 from graph_retry._core.ground.json import is_array, is_object
 from graph_retry._core.ground.schemas import alternatives, element
+from graph_retry.lossless._ground import EscapedText
 
 _TYPES = {
     "user": "human",
@@ -18,7 +19,7 @@ _TYPES = {
 _LANGCHAIN = {"content", "additional_kwargs", "response_metadata", "type"}
 
 
-class UnknownRoleError(ValueError):
+class UnknownRoleError(EscapedText, ValueError):
     """A message in a list of LangChain messages has no known `role` or `type`."""
 
 
