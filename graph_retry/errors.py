@@ -16,6 +16,7 @@ argument, what came, and what is allowed.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from graph_retry.lossless._ground import EscapedText
@@ -101,7 +102,20 @@ class CallCancelled(GraphRetryError):
 
 
 class AttemptsExhausted(GraphRetryError):
-    """Every automatic attempt failed, and nobody is asked because of `review=False`."""
+    """Every automatic attempt failed, and nobody is asked because of `review=False`.
+
+    With the option `lessons`, `lessons` has the newest errors of all steps, this one included.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        attempts: list[Attempt] | None = None,
+        *,
+        lessons: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
+        super().__init__(message, attempts)
+        self.lessons = [dict(lesson) for lesson in lessons]
 
 
 class InterventionRequired(GraphRetryError):

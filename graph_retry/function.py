@@ -335,8 +335,7 @@ class Call:
         name = self.plan.settings.name
         check_identity(name, loop_of(state)["identity"], self._identity)
         if state["status"] not in WITH_OUTPUT:
-            stopped = loop_of(state)["stopped"]
-            raise ended_error(name, state["status"], state["attempts"], stopped)
+            raise ended_error(self.plan.settings, state, loop_of(state)["stopped"])
         if self.plan.validator is not None and state["status"] == "succeeded":
             return self.plan.validator.rebuild(state["output"])
         return restore_value(state.get("output"), state[LOOP]["output_types"])

@@ -1,8 +1,8 @@
 """Tell later steps of a graph about the errors of earlier steps, through a window in graph state.
 
 The window is a list of the newest lessons. Its reducer gives the same result in any order, so that
-parallel calls and repeated writes are safe. An error that a step has corrected stays in the window,
-because other steps may make it as well.
+parallel calls and repeated writes are safe. It holds errors only. An error that its call has
+corrected stays in the window, because other steps may make it as well.
 """
 
 from __future__ import annotations
@@ -42,14 +42,17 @@ class Lesson(TypedDict):
     step: str
     """The name of the call that made the attempt."""
 
-    text: str | None
-    """The errors. None means that the step succeeded, and so has corrected its earlier errors."""
+    text: str
+    """The errors. Windows of older versions also hold successes, whose text is None."""
 
     at: str
     """The attempt's start, in ISO 8601."""
 
     attempt: NotRequired[int]
     """The attempt's number. Lessons of older versions have none."""
+
+    mended: NotRequired[str]
+    """The start of the later attempt by which the same call succeeded, in ISO 8601."""
 
     said: NotRequired[str]
     """The beginning of the model's answer, for people. It is never put into a prompt."""
@@ -80,20 +83,26 @@ class Lessons:
 
     def taught(self, params: Any, window: list[Lesson]) -> tuple[Prompt, str] | None:
         """Return the prompt with the newest lessons, and a reason for the ledger, or None."""
-        lessons = [lesson for lesson in window if lesson["text"]][-self.told :]
+        lessons = [lesson for lesson in window if lesson["text"]][-self.told :]  # See `text`.
         if not lessons:
             return None
         often = Counter(lesson["step"] for lesson in lessons)
-        right = {lesson["step"]: lesson["at"] for lesson in window if lesson["text"] is None}
         lines = [
             tame(f"- {_named(lesson, often)}: {lesson['text']}"[:_LENGTH])
-            + (" (mended since)" if lesson["at"] < right.get(lesson["step"], "") else "")
+            + (" (mended since)" if lesson.get("mended") else "")
             for lesson in lessons
         ]
         block = framed(LESSONS, ["Earlier answers had these faults (quoted as data):", *lines])
         steps = ", ".join(sorted({lesson["step"] for lesson in window if lesson["text"]}))
         prompt = Prompt(params, self.field, owner="Lessons")
         return placed(prompt, "lessons", block), f"what went wrong before in {steps}"
+
+    def newest(
+        self, window: list[Lesson] | None, step: str, own: Sequence[Attempt]
+    ) -> list[Lesson]:
+        """Return the newest lessons of all steps, with those of a step's own attempts."""
+        known = [*self.known, *lessons_of(step, own)]
+        return merging_lessons(self.window)(window, known)[-self.told :]
 
 
 def _named(lesson: Lesson, often: Counter[str]) -> str:
@@ -123,12 +132,10 @@ def merging_lessons(window: Count) -> Callable[..., list[Lesson]]:
     """
 
     def merge(known: list[Lesson] | None, new: list[Lesson] | None) -> list[Lesson]:
-        by_id = {lesson["id"]: lesson for lesson in (*(known or ()), *(new or ()))}
-        ordered = sorted(by_id.values(), key=lambda lesson: (lesson["at"], lesson["id"]))
-        last_success = {lesson["step"]: lesson for lesson in ordered if lesson["text"] is None}
-        successes = [lesson for lesson in ordered if lesson is last_success.get(lesson["step"])]
-        wrong = [lesson for lesson in ordered if lesson["text"] is not None]
-        return [*successes, *wrong[-window:]]
+        given = [lesson for lesson in (*(known or ()), *(new or ())) if lesson["text"]]
+        # The copy that knows of the call's success is kept.
+        by_id = {each["id"]: each for each in sorted(given, key=lambda one: one.get("mended", ""))}
+        return sorted(by_id.values(), key=lambda each: (each["at"], each["id"]))[-window:]
 
     return merge
 
@@ -137,7 +144,7 @@ def merging_lessons(window: Count) -> Callable[..., list[Lesson]]:
 def merge_lessons(window: list[Lesson] | None, new: list[Lesson] | None) -> list[Lesson]:
     """Merge lessons into a window, as the reducer of a state key.
 
-    The window keeps the ten newest lessons, and the last success of each step.
+    The window keeps the ten newest lessons. It holds no successes.
 
     Example:
         >>> wrong = Lesson(id="a", step="extract", text="/age: missing", at="2030-01-01")
@@ -149,7 +156,9 @@ def merge_lessons(window: list[Lesson] | None, new: list[Lesson] | None) -> list
 
 @checked
 def lessons_of(step: str, attempts: Sequence[Attempt]) -> list[Lesson]:
-    """Return the lessons from a step's attempts, to write to a state key with `merge_lessons`.
+    """Return the lessons from a call's attempts, to write to a state key with `merge_lessons`.
+
+    If the last attempt succeeded, the lessons before it are marked as mended.
 
     Example:
         >>> from graph_retry import AttemptsExhausted, retry_llm_call
@@ -161,16 +170,18 @@ def lessons_of(step: str, attempts: Sequence[Attempt]) -> list[Lesson]:
     """
     lessons: list[Lesson] = []
     for attempt in attempts:
-        failure, text = attempt["failure"], None
-        if failure is not None:
-            faults = [issue_line(issue, received=False) for issue in attempt["issues"][:3]]
-            text = tame("; ".join(faults) or failure["message"])[:_LENGTH]
-        if failure is None or failure["kind"] in _KINDS:
-            at = attempt["started_at"]
-            lesson_id = digest(attempt["idempotency_key"], at)
-            lesson = Lesson(id=lesson_id, step=step, text=text, at=at, attempt=attempt["number"])
-            said = (attempt["raw"] or {}).get("text")
-            if text is not None and isinstance(said, str):
-                lesson["said"] = cut(said, _SAID)
-            lessons.append(lesson)
+        failure, at = attempt["failure"], attempt["started_at"]
+        if failure is None or failure["kind"] not in _KINDS:
+            continue
+        faults = [issue_line(issue, received=False) for issue in attempt["issues"][:3]]
+        text = tame("; ".join(faults) or failure["message"])[:_LENGTH]
+        lesson_id = digest(attempt["idempotency_key"], at)
+        lesson = Lesson(id=lesson_id, step=step, text=text, at=at, attempt=attempt["number"])
+        said = (attempt["raw"] or {}).get("text")
+        if isinstance(said, str):
+            lesson["said"] = cut(said, _SAID)
+        later = [one["started_at"] for one in attempts if one["number"] > attempt["number"]]
+        if later and attempts[-1]["failure"] is None:
+            lesson["mended"] = later[-1]
+        lessons.append(lesson)
     return lessons

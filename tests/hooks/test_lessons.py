@@ -71,8 +71,7 @@ def test_a_later_step_is_told_what_an_earlier_one_got_wrong(mode, checkpointer):
     assert FAULT in call["prompt"]
     assert '"x"' not in call["prompt"], "what the model wrote is not passed on"
     assert [record["author"] for record in state["two_log"]] == ["lessons"]
-    (wrong,) = [each for each in state["lessons"] if each["text"]]
-    assert wrong["step"] == "one"
+    assert [each["step"] for each in state["lessons"]] == ["one"]
 
 
 def test_the_revision_has_the_author_lessons():
@@ -109,10 +108,7 @@ def test_a_step_that_succeeds_in_the_end_teaches_what_it_mended(mode, checkpoint
     (told,) = second.calls
     assert FAULT in told["prompt"]
     assert "(mended since)" in told["prompt"]
-    assert sorted(each["step"] for each in state["lessons"] if each["text"] is None) == [
-        "one",
-        "two",
-    ]
+    assert [(each["step"], "mended" in each) for each in state["lessons"]] == [("one", True)]
 
 
 def test_parallel_steps_merge_their_lessons(mode):
@@ -207,9 +203,9 @@ def test_params_without_a_prompt_are_refused_by_name():
 
 
 LESSON = st.builds(
-    lambda number, step, right: lesson(number, step, None if right else f"fault {number}"),
-    st.integers(0, 40), st.sampled_from("abc"), st.booleans(),
-).map(lambda each: {**each, "id": each["id"] + str(each["text"])})  # fmt: skip
+    lambda number, step, more: {**lesson(number, step, f"fault {number}"), **more},
+    st.integers(0, 40), st.sampled_from("abc"), st.sampled_from([{}, {"mended": "2031"}]),
+)  # fmt: skip
 WINDOWS = st.lists(LESSON, max_size=8)
 
 
@@ -224,14 +220,48 @@ def test_merging_is_the_same_in_any_order_and_twice(left, right):
 
 @given(st.lists(LESSON, max_size=40))
 def test_a_window_is_small_and_knows_what_was_put_right(lessons):
-    """At most the ten newest lessons, and the last success of each step."""
-    window = merge_lessons([], lessons)
-    right = [each["step"] for each in window if each["text"] is None]
-    wrong = [each for each in window if each["text"] is not None]
-    assert len(wrong) <= _WINDOW
-    assert len(set(right)) == len(right)
-    newest = max((each["at"] for each in lessons if each["text"] is not None), default=None)
-    assert newest is None or wrong[-1]["at"] == newest
+    """At most the ten newest lessons, each marked if any copy of it is; no successes."""
+    old = Lesson(id="old", step="a", text=None, at="2032-01-01")
+    window = merge_lessons([old], lessons)
+    assert len(window) <= _WINDOW
+    assert all(each["text"] for each in window)
+    newest = max((each["at"] for each in lessons), default=None)
+    assert newest is None or window[-1]["at"] == newest
+    mended = {each["id"] for each in lessons if "mended" in each}
+    assert all(("mended" in each) == (each["id"] in mended) for each in window)
+
+
+def test_a_long_call_marks_all_of_its_errors(mode, checkpointer):
+    """Earlier records that are kept in older checkpoints are marked as well."""
+    answers = iter([*[f'{{"n": "{"x" * 3_000}{n}"}}' for n in range(3)], GOOD])
+    graph = two_steps(
+        mode, Model(lambda params: next(answers)), Model(lambda _: GOOD), checkpointer
+    )
+    mode.invoke(graph, {"one": {"prompt": "One."}, "two": {"prompt": "Two."}}, thread())
+    for number in range(3):
+        state = answer(mode, graph, thread(), edit(prompt=f"One, {number}."))
+    assert [(each["attempt"], "mended" in each) for each in state["lessons"]] == [
+        (1, True), (2, True), (3, True),
+    ]  # fmt: skip
+
+
+def test_the_final_error_has_the_newest_errors_of_all_steps(mode):
+    """As in the source, three of the whole workflow; a node that gives up has them in its state."""
+    known = [{**lesson(number), "at": f"2020-01-01T00:00:0{number}"} for number in range(4)]
+    options = {"output": int, "lessons": Lessons(known=known), "review": False}
+    with pytest.raises(AttemptsExhausted) as caught:
+        retry_llm_call(lambda prompt: "ten", "How many?", name="count", **options)
+    assert [each["step"] for each in caught.value.lessons] == ["extract", "extract", "count"]
+    with pytest.raises(AttemptsExhausted) as caught:
+        retry_llm_call(lambda prompt: "ten", "How many?", output=int, review=False)
+    assert caught.value.lessons == []
+    node = create_retry_node(
+        mode.colour(Model(lambda params: BAD)), dict, output=dict[str, int], name="count",
+        lessons=Lessons(), review=False,
+    )  # fmt: skip
+    state = mode.invoke(node, {"params": {"prompt": "Go."}, "lessons": known})
+    assert state["status"] == "exhausted"
+    assert [each["step"] for each in state["lessons"][-3:]] == ["extract", "extract", "count"]
 
 
 def test_an_entry_holds_the_attempt_and_what_the_model_said():

@@ -14,6 +14,7 @@ from graph_retry._core.ground.functions.informing import informing
 from graph_retry._core.ground.functions.signatures import name_of
 from graph_retry._core.ground.wording import counted, passed_as
 from graph_retry._core.loop.asking.questions import read_value
+from graph_retry._core.loop.run.keeping import whole_here
 from graph_retry._core.loop.run.plan import Plan
 from graph_retry._core.loop.run.step import StepInput, as_task
 from graph_retry._core.review.deadline import after, now
@@ -147,6 +148,10 @@ async def finished(given: StepInput, record: Attempt) -> dict[str, Any]:
         await as_task(f"{name}:{listener}#{record['number']}", report)
     if settings.lessons is None:
         return {}
+    earlier = [one for one in given.attempts if one["number"] < record["number"]]
+    if record["failure"] is None and earlier:
+        earlier = await whole_here(earlier)
+        return {settings.keys["lessons"]: lessons_of(name, [*earlier, record])}
     return {settings.keys["lessons"]: lessons_of(name, [record])}
 
 
@@ -159,16 +164,17 @@ def without_output(plan: Plan[Any], status: str) -> dict[str, Any]:
 
 
 def ended_error(
-    name: str, status: str, attempts: list[Attempt], stopped: str | None
+    settings: Settings, state: Mapping[str, Any], stopped: str | None
 ) -> GraphRetryError:
     """Return the error of a call that ended `cancelled` or `exhausted`.
 
     `stopped` is why an exhausted call ended and what helps; None if an older version ended it.
     """
+    name, keys, attempts = settings.name, settings.keys, state[settings.keys["attempts"]]
     last, failure = attempts[-1], attempts[-1]["failure"]
     why = f"{failure['type']}: {failure['message']}" if failure else "its output was valid"
     made = counted(len(attempts), "attempt")
-    if status == "cancelled":
+    if state[keys["status"]] == "cancelled":
         decision = last["decision"]
         reason = decision.get("message") if decision else None
         said = f": {reason}" if reason else ""
@@ -178,11 +184,12 @@ def ended_error(
         return CallCancelled(msg, attempts, reason=reason)
     ended = f"Automation ended because {stopped}, or allow" if stopped else "Allow"
     failed = f"`{name}` failed {made} and may not ask anybody; the last failure was"
-    return AttemptsExhausted(f"{failed} {why.rstrip('.')}. {ended} `review`.", attempts)
+    msg = f"{failed} {why.rstrip('.')}. {ended} `review`."
+    learned = settings.lessons
+    lessons = learned.newest(state.get(keys["lessons"]), name, attempts) if learned else []
+    return AttemptsExhausted(msg, attempts, lessons=lessons)
 
 
 async def give_up_step(given: StepInput) -> dict[str, Any]:
     """Raise the error of a call that ended without an output."""
-    settings = given.plan.settings
-    status, stopped = given.state[settings.keys["status"]], given.loop["stopped"]
-    raise ended_error(settings.name, status, given.attempts, stopped)
+    raise ended_error(given.plan.settings, given.state, given.loop["stopped"])
