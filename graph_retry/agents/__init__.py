@@ -27,8 +27,10 @@ from langgraph.types import Command
 
 from graph_retry._core.ground.functions.arguments import Size, checked
 from graph_retry._core.ground.functions.signatures import OnRetry
+from graph_retry._core.ground.json import is_array
 from graph_retry._core.ground.wording import did_you_mean
 from graph_retry.agents._answer import AnswerValidator, carrying_answer, message_of_response
+from graph_retry.agents._history import answered, mended_update, repair_history
 from graph_retry.agents._order import check_order, misplaced
 from graph_retry.agents._request import (
     ModelParams,
@@ -59,7 +61,7 @@ from graph_retry.function import Call
 from graph_retry.options import RetryOptions, settle, with_feedback
 from graph_retry.records import Attempt, RepairLevel
 
-__all__ = ["Ledgers", "RetryMiddleware", "RetryState", "merge_ledgers"]
+__all__ = ["Ledgers", "RetryMiddleware", "RetryState", "merge_ledgers", "repair_history"]
 
 Ledgers = dict[str, list[Attempt]]
 
@@ -175,7 +177,9 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
         if "key" in options:
             raise ValueError("`key` is for `retry_llm_call`: an agent's calls are known by theirs.")
         self.tools = []
-        self._hooks, self._last, self._one_at_a_time = on_retry, messages, one_at_a_time
+        self._hooks: list[Any] = [*(on_retry if is_array(on_retry) else [on_retry])]
+        self._hooks = [hook for hook in self._hooks if hook is not None]
+        self._last, self._one_at_a_time = messages, one_at_a_time
         self._rejected_model, self._rejected_tools = rejected_model, rejected_tools
         self._wrapped = tools if isinstance(tools, bool) else frozenset(tools)
         if repeatable is None and "transient" in options and self._wrapped:
@@ -209,17 +213,18 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
         handler: Callable[[ModelRequest[Any]], ModelResponse[Any]],
     ) -> ExtendedModelResponse[Any]:
         """Make a model call; if it fails, retry and review it."""
+        request = request.override(messages=answered(request.messages))
 
         def ask(params: ModelParams) -> AIMessage:
             sending = Sending(request, self._models)
             try:
-                response = handler(requested(sending, params, self._last))
+                response = handler(requested(sending, params))
                 return message_of_response(response, sending.added_tools)
             except StructuredOutputError as error:
                 return carrying_answer(error.ai_message, sending.added_tools)
 
         try:
-            return _response(*self._model_call(ask, request).invoke())
+            return self._mended(request, *self._model_call(ask, request).invoke())
         except CallCancelled as error:
             return self._ended(error)
         except RequestChangedError as error:
@@ -231,17 +236,18 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ExtendedModelResponse[Any]:
         """Do what `wrap_model_call` does, from async code."""
+        request = request.override(messages=answered(request.messages))
 
         async def ask(params: ModelParams) -> AIMessage:
             sending = Sending(request, self._models)
             try:
-                response = await handler(requested(sending, params, self._last))
+                response = await handler(requested(sending, params))
                 return message_of_response(response, sending.added_tools)
             except StructuredOutputError as error:
                 return carrying_answer(error.ai_message, sending.added_tools)
 
         try:
-            return _response(*await self._model_call(ask, request).ainvoke())
+            return self._mended(request, *await self._model_call(ask, request).ainvoke())
         except CallCancelled as error:
             return self._ended(error)
         except RequestChangedError as error:
@@ -295,7 +301,24 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
         validator = AnswerValidator(request, self._repair, one_at_a_time=self._one_at_a_time)
         options: RetryOptions = {**self._options, "key": key_of(request, params)}
         cast("Any", ask).__name__ = name_of_model(request.model, self._models)
-        return Call(ask, params, self._hooks, validator, options)
+        hooks = [
+            hook.of(request) if isinstance(hook, repair_history) else hook for hook in self._hooks
+        ]
+        return Call(ask, params, hooks, validator, options)
+
+    def _mended(
+        self, request: ModelRequest[Any], response: ModelResponse[Any], attempts: list[Attempt]
+    ) -> ExtendedModelResponse[Any]:
+        """Return the response, and the conversation in state if this call mended it."""
+        mending = [
+            f"hook:{hook.__name__}" for hook in self._hooks if isinstance(hook, repair_history)
+        ]
+        made = _response(response, attempts)
+        update = mended_update(request, attempts, response.result, mending)
+        if not update:
+            return made
+        known = cast("dict[str, Any]", made.command.update) if made.command else {}
+        return ExtendedModelResponse(response, Command(update={**known, **update}))
 
     def _ended(self, error: CallCancelled) -> ExtendedModelResponse[Any]:
         """Return the response that ends the agent's run after a rejected model call, or raise."""

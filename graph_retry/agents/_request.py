@@ -20,11 +20,14 @@ from langchain_core.messages import (
 )
 from langgraph.config import get_config
 from langgraph.errors import GraphBubbleUp
-from pydantic import BaseModel, ConfigDict, create_model
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from graph_retry._core.ground.json import digest
 from graph_retry._core.langgraph.calls import execution_in
 from graph_retry._core.loop.run.heard import heard_now
+
+EARLIER = "earlier_messages"
+"""The field of params that counts the messages before `messages`, if there are any."""
 
 _ROLES = {"human": "user", "ai": "assistant"}
 
@@ -32,7 +35,9 @@ _ROLES = {"human": "user", "ai": "assistant"}
 class ModelParams(BaseModel):
     """The parts of an agent's model call that hooks and people may change.
 
-    `messages` are the last messages of the conversation, without the system prompt.
+    `messages` are the last messages of the conversation, without the system prompt. If there are
+    earlier ones, `earlier_messages` is their number: so many messages from the beginning of the
+    conversation are sent before `messages`.
     """
 
     model_config = ConfigDict(protected_namespaces=())
@@ -185,15 +190,36 @@ def params_of(
 ) -> ModelParams:
     """Return the params of a request, whose model is its original model or one of `models`."""
     name = name_of_model(request.model, models)
-    return _params_type((name, *sorted({*models} - {name})))(
+    begin = _begin(request, last)
+    return _params_type((name, *sorted({*models} - {name})), begin)(
         model=name,
         system_prompt=request.system_prompt,
-        messages=[as_params(message) for message in _last(request.messages, last)],
+        messages=[as_params(message) for message in request.messages[begin:]],
         settings=request.model_settings,
     )
 
 
-def requested(sending: Sending, params: ModelParams, last: int) -> AttemptRequest:
+def sent_dicts(request: ModelRequest[Any], view: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return all messages that params send, as JSON."""
+    earlier = request.messages[: view.get(EARLIER, 0)]
+    return [*map(as_params, earlier), *view["messages"]]
+
+
+def orphans_in(messages: Sequence[Mapping[str, Any]]) -> list[int]:
+    """Return the places of results of tools that no message before them has called."""
+    open_calls: list[Any] = []
+    found: list[int] = []
+    for at, message in enumerate(messages):
+        open_calls += [call.get("id") for call in message.get("tool_calls") or ()]
+        if message.get("role") == "tool":
+            if (known_as := message.get("tool_call_id")) in open_calls:
+                open_calls.remove(known_as)
+            else:
+                found.append(at)
+    return found
+
+
+def requested(sending: Sending, params: ModelParams) -> AttemptRequest:
     """Return the request with the params applied."""
     request, models = sending.given, sending.models
     # Unchanged messages stay the same objects, because params lack their providers' metadata.
@@ -202,7 +228,7 @@ def requested(sending: Sending, params: ModelParams, last: int) -> AttemptReques
     for shown in params.messages:
         same = known.get(_spelled(shown))
         messages += [same] if same else cast("list[AnyMessage]", convert_to_messages([shown]))
-    earlier = request.messages[: len(request.messages) - len(_last(request.messages, last))]
+    earlier = request.messages[: getattr(params, EARLIER, 0)]
     system = request.system_message
     if params.system_prompt != request.system_prompt:
         system = None if params.system_prompt is None else SystemMessage(params.system_prompt)
@@ -243,8 +269,10 @@ def as_params(message: BaseMessage) -> dict[str, Any]:
     return shown
 
 
-def _last(messages: Sequence[AnyMessage], count: int) -> list[AnyMessage]:
-    return list(messages[-count:]) if count else []
+def _begin(request: ModelRequest[Any], last: int) -> int:
+    """Return the place of the first message that is shown: a wrong one is always shown."""
+    wrong = orphans_in([*map(as_params, request.messages)])
+    return min([max(len(request.messages) - last, 0), *wrong])
 
 
 def _spelled(message: Mapping[str, Any]) -> str:
@@ -252,7 +280,8 @@ def _spelled(message: Mapping[str, Any]) -> str:
 
 
 @cache
-def _params_type(names: tuple[str, ...]) -> type[ModelParams]:
+def _params_type(names: tuple[str, ...], earlier: int) -> type[ModelParams]:
     """Return a type of params whose model must have one of these names."""
     kind: Any = Literal[names]
-    return create_model("ModelParams", __base__=ModelParams, model=(kind, ...))
+    more: dict[str, Any] = {EARLIER: (int, Field(earlier, ge=0, le=earlier))} if earlier else {}
+    return create_model("ModelParams", __base__=ModelParams, model=(kind, ...), **more)

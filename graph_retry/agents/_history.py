@@ -1,0 +1,222 @@
+"""Mend the conversation of an agent, so that one mistake in it is not asked about at every turn."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, cast
+from uuid import NAMESPACE_OID, uuid4, uuid5
+
+from langchain.agents.middleware import ModelRequest
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    BaseMessage,
+    RemoveMessage,
+    ToolMessage,
+    convert_to_messages,
+)
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
+
+from graph_retry._core.ground.functions.arguments import Size, checked
+from graph_retry._core.ground.json import is_array, is_object
+from graph_retry._core.state.attempts import params_at
+from graph_retry.agents._request import EARLIER, ModelParams, as_params, orphans_in, sent_dicts
+from graph_retry.errors import AttemptFailed
+from graph_retry.records import Attempt, author_role
+
+_REFUSED = ("rejected_input", "context_overflow")
+_CANCELLED = (
+    "The call of `{name}` was cancelled: another message came before it was finished. "
+    "It may have taken effect."
+)
+
+
+@checked
+class repair_history:  # noqa: N801 - a hook is used like a function
+    """Make a hook that mends the conversation of an agent after a provider refused it.
+
+    It removes results of tools without a call. After a `context_overflow` it also shortens long
+    messages, of the whole conversation. The change stays in the agent's state. With
+    `auto_retries=1` the hook acts by itself. Without it, the change is suggested to a person, and
+    a person's edit starts from the suggestion.
+
+    longest: The number of characters that a shortened message keeps, of its beginning and end.
+
+    Example:
+        >>> from langchain.agents import create_agent
+        >>> from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+        >>> from graph_retry.agents import RetryMiddleware
+        >>> model = GenericFakeChatModel(messages=iter([AIMessage("Hello!")]))
+        >>> mending = RetryMiddleware(repair_history(), auto_retries=1)
+        >>> agent = create_agent(model, middleware=[mending])
+        >>> agent.invoke({"messages": [("user", "Hi")]})["messages"][-1].content
+        'Hello!'
+    """
+
+    __name__ = "repair_history"
+    mends_history = True
+
+    def __init__(self, longest: Size = 2_000) -> None:
+        """Keep the length, and no conversation yet."""
+        self._longest = longest
+        self._request: ModelRequest[Any] | None = None
+
+    def of(self, request: ModelRequest[Any]) -> repair_history:
+        """Return the hook for one model call, whose whole conversation it reads."""
+        bound = repair_history(self._longest)
+        bound._request = request
+        return bound
+
+    def __call__(self, error: AttemptFailed, attempt: int, params: ModelParams) -> Any:
+        """Return the params with a mended conversation; None if there is nothing to mend."""
+        del attempt
+        if error.kind not in _REFUSED:
+            return None
+        first = int(getattr(params, EARLIER, 0))
+        known = [] if self._request is None else [*map(as_params, self._request.messages[:first])]
+        messages = [*known, *params.messages]
+        gone = orphans_in(messages)
+        mended = [
+            None if at in gone else self._shortened(message, error.kind)
+            for at, message in enumerate(messages)
+        ]
+        changed = [at for at, message in enumerate(messages) if mended[at] is not message]
+        if not changed:
+            return None
+        begin = min(first, changed[0])
+        update: dict[str, Any] = {"messages": [each for each in mended[begin:] if each is not None]}
+        if EARLIER in type(params).model_fields:
+            update[EARLIER] = begin
+        return params.model_copy(update=update)
+
+    def _shortened(self, message: dict[str, Any], kind: str) -> dict[str, Any]:
+        content: Any = message.get("content")
+        if kind != "context_overflow":
+            return message
+        if isinstance(content, str):
+            short: Any = self._short(content)
+        elif is_array(content):
+            short = [
+                {**block, "text": self._short(block["text"])}
+                if is_object(block) and isinstance(block.get("text"), str)
+                else block
+                for block in content
+            ]
+        else:
+            return message
+        return message if short == content else {**message, "content": short}
+
+    def _short(self, text: str) -> str:
+        half = self._longest // 2
+        if len(text) <= self._longest:
+            return text
+        left_out = len(text) - 2 * half
+        return f"{text[:half]}\n[{left_out} characters left out]\n{text[len(text) - half :]}"
+
+
+def answered(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
+    """Answer each tool call without a result, which providers refuse, with a cancellation.
+
+    A new message of the user ends an open question about a tool, and leaves its call without one.
+    """
+    made: list[AnyMessage] = []
+    for at, message in enumerate(messages):
+        made.append(message)
+        if not isinstance(message, AIMessage):
+            continue
+        open_calls = {call["id"]: call["name"] for call in message.tool_calls if call["id"]}
+        for later in messages[at + 1 :]:
+            if isinstance(later, ToolMessage):
+                open_calls.pop(later.tool_call_id, None)
+            elif isinstance(later, AIMessage) and any(
+                call["id"] in open_calls for call in later.tool_calls
+            ):
+                break  # Some providers use an id again.
+        made += [
+            ToolMessage(
+                _CANCELLED.format(name=name),
+                tool_call_id=str(known_as),
+                name=name,
+                status="error",
+                id=str(uuid5(NAMESPACE_OID, f"{message.id} {known_as}")),
+            )
+            for known_as, name in open_calls.items()
+        ]
+    return made
+
+
+def mended_update(
+    request: ModelRequest[Any],
+    attempts: Sequence[Attempt],
+    result: Sequence[BaseMessage],
+    mending: Sequence[str],
+) -> dict[str, Any]:
+    """Return the update of the agent's messages after a call that mended them; else empty.
+
+    A change of the messages stays if the provider had refused the request before, and a person made
+    it, or a hook of the authors `mending`. Any other change is one of the attempt only.
+    """
+    known: list[AnyMessage] = [*request.state["messages"]]
+    mended = answered(known)
+    for before, after in pairwise(attempts):
+        failure, author = before["failure"], after["author"]
+        is_mend = author_role(author) == "human" or any(
+            part in mending for part in author.split(" and ")
+        )
+        if failure is not None and failure["kind"] in _REFUSED and is_mend:
+            lists = [_conversation(request, attempts, each) for each in (before, after)]
+            if lists[0] != lists[1]:
+                mended = _applied(mended, *lists)
+    if mended == known:
+        return {}
+    for message in (*mended, *result):
+        message.id = message.id or str(uuid4())
+    return {"messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES), *mended, *result]}
+
+
+def _conversation(
+    request: ModelRequest[Any], attempts: Sequence[Attempt], one: Attempt
+) -> list[dict[str, Any]]:
+    """Return the messages that an attempt sent, without comments and feedback."""
+    params = params_at(attempts, one["number"])
+    if params is None:
+        return []
+    parts = [part for part in one.get("added") or () if part["field"] == "messages"]
+    added = {at for part in parts for at in range(part["start"], part["end"])}
+    own = [each for at, each in enumerate(params.view["messages"]) if at not in added]
+    return sent_dicts(request, {**params.view, "messages": own})
+
+
+def _applied(
+    messages: Sequence[AnyMessage],
+    before: Sequence[Mapping[str, Any]],
+    after: Sequence[Mapping[str, Any]],
+) -> list[AnyMessage]:
+    """Change messages as one list of params was changed into another one."""
+    old = {_key(message): message for message in before}
+    new = {_key(message): message for message in after}
+    inserted: dict[str | None, list[AnyMessage]] = {}
+    place: str | None = None
+    for message in after:
+        if (key := _key(message)) in old:
+            place = key
+        else:
+            given = cast("list[AnyMessage]", convert_to_messages([dict(message)]))
+            inserted.setdefault(place, []).extend(given)
+    made = inserted.pop(None, [])
+    for known in messages:
+        key = _key(as_params(known))
+        if key not in old or new.get(key) == old[key]:
+            made.append(known)
+        elif key in new:
+            made += cast("list[AnyMessage]", convert_to_messages([dict(new[key])]))
+        made += inserted.pop(key, [])
+    return made
+
+
+def _key(message: Mapping[str, Any]) -> str:
+    """Return what a message is known by: its id, or its text if a person has written it."""
+    known_as = message.get("id")
+    return str(known_as) if known_as else json.dumps(message, sort_keys=True, default=str)
