@@ -8,7 +8,7 @@ documents is refused. Calls in the notations of open models come first (`protoco
 """
 
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import Any
 
 from graph_retry.lossless._ground import identical, lazy, written
@@ -49,6 +49,8 @@ _REASONING_END = lazy(
     r"|<\|channel\|>final[^<>{}\[\n]*(?:<\|constrain\|>\s*\w+\s*)?(?:<\|message\|>)?|<channel\|>"
     r"|<\|(?:start\|>assistant|channel\|>)(?=[^{}\n]{0,60}\bto=)|\bassistantfinal(?=\s*[{\[`]))(?![\"'\\])"
 )
+_SIGNS = ("<", "[/", "◁/", "assistantfinal")
+"""Every end of reasoning has one of them; to look for these is faster."""
 _REASONING = lazy(
     rf"(?i)<(?!/|[|｜]?end[_▁])[|｜]?{_THOUGHT}\b[^<>]*>|\[{_THOUGHT}\]|◁{_THOUGHT}▷|<\|channel>\w+"
     r"|<\|channel\|>(?:analysis|commentary)(?![^<>{]*\bto=)"
@@ -70,8 +72,8 @@ def answer(text: str, wanted: Wanted) -> Document:
     Raises:
         Unreadable: If there is no answer, more than one, or an incomplete one.
     """
-    start = 0
-    for match in _REASONING_END.finditer(text):
+    start, may_reason = 0, any(sign in text for sign in _SIGNS)
+    for match in _REASONING_END.finditer(text) if may_reason else ():
         if not _IN_STRING.search(line_before(text, match.start())):
             start = match.end()
     opened = _REASONING.search(text, start)
@@ -103,13 +105,15 @@ def _calls(text: str, start: int, found: list[Candidate], wanted: Wanted) -> lis
     """
     calls, end, work = list[Call](), start, Work(len(text))
     whole = [each for each in found if each.document.refusal is None]
-    for row, opening in openings(text, start):
+    opened = [*openings(text, start, [each.document for each in whole])]
+    for (row, opening), following in zip_longest(opened, opened[1:]):
         at = opening.start()
-        if at < end or any(each.document.start < at < each.document.end for each in whole):
-            continue  # It is quoted in a document.
+        if at < end:
+            continue
         if calls and TURN.search(text, end, at):
             break
-        calls.append(read_call(text, row, opening, wanted.complete, work))
+        limit = following[1].start() if following else len(text)
+        calls.append(read_call(text, row, opening, limit, wanted.complete, work))
         end = calls[-1].document.end
     spans = [(each.document.start, each.document.end) for each in calls]
     for each in whole if calls else ():
@@ -125,6 +129,8 @@ def _meant(found: list[Candidate]) -> list[Candidate]:
     likely = SENTENCE if any(each.is_block for each in found) else BROKEN
     least = max(likely, min((each.place for each in found), default=0))
     found = [each for each in found if each.place <= least]
+    if not any(each.place == SENTENCE for each in found):
+        return found
     whole = "\0".join(written(e.document.value) for e in found if e.place < SENTENCE)
     return [
         each

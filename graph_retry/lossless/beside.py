@@ -166,7 +166,7 @@ _PIECE = lazy(  # A quotation, a member, a list or the arguments of a call went 
     r"|^\s*(?:-?\d[\d.]*|true|false|null)\s*,\s*\Z|\([^()\n]*[=,]\s*\Z|[\[{][^\[\]{}\n]*\Z"
 )
 _LOOSE = lazy(
-    r"(?m)^[ \t]*(?:\{|\[(?!\^?\d+\]|[A-Za-z_. -]+\])|[\"“'][^\"“”'\n]*[\"”']\s*[:：]"
+    r"(?m)^[ \t]*(?:\{|\[(?!\^?\d+\]|[A-Za-z_. -]+\])|[\"“'][^\"“”'\n]*[\"”']\s*[:：{\[]"
     r"|(?:\"[^\"\n]*\"|'[^'\n]*'|[-+.]?\d[\w.]*|(?i:true|false|null|none))"
     r"[ \t]*[,;]?[ \t\r]*(?:(?://|#|/\*).*)?$)"
 )

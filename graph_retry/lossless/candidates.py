@@ -20,7 +20,7 @@ TURN = lazy(  # In a chat transcript, a turn ends or the next turn begins with t
 )
 FENCE = lazy(  # If a fence directly surrounds another, both belong to one match.
     r"(?ms)(?:^[ \t]*|(?<=[ \t:：=>*]))(?:(`{3,}|~{3,})[^\n`~]*\n[ \t]*)?"
-    r"(`{3,}|~{3,})[ \t]*[\w+#.\-]*[ \t]*\n(?P<inside>.*?)"
+    r"(`{3,}|~{3,})[ \t]*[\w+#.\-]*[ \t]*\n(?P<inside>(?:[^\n]*\n)*?(?:[^\n]*\Z)??)"
     r"(?:^[ \t]*\2[`~]*[ \t]*$(?(1)(?:\s*^[ \t]*\1[ \t]*$)?)|\Z)"
 )
 CALLS = lazy(  # Open models write these tags around tool calls.

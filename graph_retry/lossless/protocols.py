@@ -115,9 +115,27 @@ class Call(NamedTuple):
     document: Document
 
 
-def openings(text: str, start: int) -> Iterator[tuple[Protocol, re.Match[str]]]:
-    """Yield the openings of calls in order; one with several readings goes to the first row."""
-    found = ((row, match) for row in PROTOCOLS for match in row.opening.finditer(text, start))
+def openings(
+    text: str, start: int, quoting: list[Document]
+) -> Iterator[tuple[Protocol, re.Match[str]]]:
+    """Yield the openings of calls in order, except for those that a document quotes.
+
+    An opening with several readings goes to the first row.
+    """
+    # A document's first mark belongs to the gap before it, because an opening may look at it.
+    gaps = [
+        *zip(
+            [start, *(one.end for one in quoting)],
+            [*(one.start + 1 for one in quoting), len(text)],
+            strict=True,
+        )
+    ]
+    found = (
+        (row, match)
+        for low, high in gaps
+        for row in PROTOCOLS
+        for match in row.opening.finditer(text, low, high)
+    )
     end = start
     for row, match in sorted(found, key=lambda one: one[1].start()):
         if match.start() >= end:
@@ -126,28 +144,32 @@ def openings(text: str, start: int) -> Iterator[tuple[Protocol, re.Match[str]]]:
 
 
 def read_call(
-    text: str, row: Protocol, opening: re.Match[str], complete: bool | None, work: Work
+    text: str, row: Protocol, opening: re.Match[str], limit: int, complete: bool | None, work: Work
 ) -> Call:
-    """Read the call that begins with an opening.
+    """Read the call that begins with an opening; `limit` is the place of the next opening.
 
     Raises:
         Unreadable: If the call is broken or cut off.
     """
-    return _READERS[row.arguments](text, row, opening, complete, work)
+    return _READERS[row.arguments](text, row, opening, limit, complete, work)
 
 
 def _document(
-    text: str, row: Protocol, opening: re.Match[str], complete: bool | None, work: Work
+    text: str, row: Protocol, opening: re.Match[str], limit: int, complete: bool | None, work: Work
 ) -> Call:
     """Read a call whose arguments are one JSON document."""
-    found = read_document(text, opening.end(), len(text), work, complete=complete)
+    is_last = limit == len(text)
+    known = complete if is_last else False
+    found = read_document(text, opening.end(), limit, work, complete=known)
+    if found.refusal and not is_last:  # The next opening may be quoted in this document.
+        found = read_document(text, opening.end(), len(text), work, complete=complete)
     if found.refusal:
         raise found.refusal
     return _call(row, opening, found.end, found.value, {}, found)
 
 
 def _elements(
-    text: str, row: Protocol, opening: re.Match[str], complete: bool | None, _: Work
+    text: str, row: Protocol, opening: re.Match[str], _: int, complete: bool | None, __: Work
 ) -> Call:
     """Read a call with an element for each parameter: text as it stands, or JSON."""
     groups = {key: re.escape(value or "") for key, value in opening.groupdict().items()}
@@ -170,7 +192,9 @@ def _elements(
     return _call(row, opening, end.end(), arguments, either, None)
 
 
-def _keywords(text: str, row: Protocol, opening: re.Match[str], _: bool | None, work: Work) -> Call:
+def _keywords(
+    text: str, row: Protocol, opening: re.Match[str], _: int, __: bool | None, work: Work
+) -> Call:
     """Read a call with keywords as in Python, which is an object with `=` for `:`."""
     inside = _QUIET.match(text, opening.end())
     end = re.compile(row.closing).match(text, inside.end()) if inside else None

@@ -8,7 +8,7 @@ from typing import Any
 from graph_retry.lossless._ground import identical, lazy
 
 MAX_DEPTH = 200
-_MAP = (dict,)
+_MAP, _CONTAINERS = (dict,), (dict, list)
 _NOT_ZERO = lazy(r"[^eE]*[1-9]")
 _TEX = {  # What follows the letter of an escape in the commands of TeX, if it is no English word.
     "f": "rac|orall|lat|box", "r": "ho|ight|angle|floor|ceil|m",
@@ -83,8 +83,12 @@ def strict_part(text: str, start: int, end: int) -> tuple[Any, int]:
 def _check_depth(value: Any) -> None:
     level: list[Any] = [value]
     for _ in range(MAX_DEPTH + 1):
-        inner = [item for each in level for item in (each.values() if type(each) in _MAP else each)]
-        level = [item for item in inner if type(item) in (dict, list)]
+        level = [
+            item
+            for each in level
+            for item in (each.values() if type(each) in _MAP else each)
+            if type(item) in _CONTAINERS
+        ]
         if not level:
             return
     raise ValueError("Nested too deeply.")

@@ -188,3 +188,9 @@ def test_text_between_parameters_is_refused():
     """It may be a parameter in a broken tag."""
     one = "<parameter=city>Oslo</parameter>"
     assert not parse_output(f"<function=w>{one}\nRome\n<parameter=x>1</parameter></function>").ok
+
+
+def test_a_call_ends_before_the_next_one_that_no_string_quotes():
+    """Calls without anything between them are two, and an opening inside a string is text."""
+    text = '[TOOL_CALLS]f{"i": "a [TOOL_CALLS]g{x"}[TOOL_CALLS]g{"i": 2}'
+    assert [call["arguments"]["i"] for call in parse_output(text).value] == ["a [TOOL_CALLS]g{x", 2]

@@ -56,6 +56,10 @@ REFUSED: dict[str, list[str]] = {
         '{"a": 1}\n...',
     ],
     "ambiguous": [
+        "[][]",
+        '[{"name": "Rome"}, true, ][]',
+        "[null, false[]]",
+        '"b"{: 1000}\n{"b": "Rome"}\n{"b": "tab"}',
         '{\n  "a": [\n    "x"\n  ,\n  "b": [\n  }\n}',
         '{"note": fixes issue #42,\n "b": 1}',
         '[\n&quot;", 1]',

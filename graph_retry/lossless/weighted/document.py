@@ -48,7 +48,8 @@ class Reading:
             self.nodes.append(step)
             step = step.parent
         self.nodes.reverse()
-        self.rows = [(row, node.at) for node in self.nodes for row in node.rows if row]
+        marked = [node for node in self.nodes if node.rows]
+        self.rows = [(row, node.at) for node in marked for row in node.rows if row]
         self.made = [each for each in self.rows if each[0] not in SURPRISES]
         self.names = dict.fromkeys(row for row, _ in self.made)
         self.losses = [each for each in self.rows if each[0] in LOSSES]
@@ -246,7 +247,7 @@ def _suspect(first: Reading | None, reader: Reader, price: dict[str, int]) -> by
     size = len(reader.text) + 2
     suspect = bytearray(size)
     nodes = first.nodes if first else []
-    paid = [(node.pos, sum(price[row] for row in node.rows)) for node in nodes]
+    paid = [(node.pos, sum([price[row] for row in node.rows])) for node in nodes if node.rows]
     spans = [(at - 200, at + 100) for at, cost in paid if cost + MARGIN >= ACCIDENT]
     if first is None or first.losses:
         is_cheap = first and sum(cost for _, cost in paid) < ACCIDENT

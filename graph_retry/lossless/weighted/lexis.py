@@ -26,7 +26,14 @@ CLOSERS = {
 QUOTE_ROWS = {'"': "", "'": "single_quotes", "`": "backticks"}
 UNTIL = {q: lazy(rf"(?:[^\\{c}]|\\.)*+", re.DOTALL) for q, c in CLOSERS.items()}
 TRIPLE = lazy(r"(\"\"\"|''')(?![\"'])(?P<string>(?:[^\\]|\\.)*?)\1(?![\"'])", re.DOTALL)
-STRICT_KEY = lazy(r"\"([^\"\\\x00-\x1f]*+)\":(?=[ \"\d\[{tfn-])")
+_NEXT = r"(?=[ \t\r\n]*+(?:[}\]]|,[ \t\r\n]*+[\"{\[\d\-tfn}\]"
+PLAIN = {  # Keys and values in quotes, and other values, that have only one likely reading.
+    '"k': lazy(r"\"(?P<string>[^\"\\\x00-\x1f]*+)\":(?=[ \"\d\[{tfn-])"),
+    "'k": lazy(r"'(?P<string>[^\"'\\\x00-\x1f]*+)':(?=[ \"'\d\[{tfnTFN-])"),
+    '"v': lazy(rf"\"(?P<string>[^\"\\\x00-\x1f]*+)\"{_NEXT}])|[ \t\r]*\n[ \t]*+\"[\w $.\-]+\":)"),
+    "'v": lazy(rf"'(?P<string>[^\"'\\\x00-\x1f]*+)'{_NEXT}'TFN]))"),
+    "v": lazy(r"(?a)(?:-?(?:0|[1-9]\d{0,14})(?:\.\d{1,15})?|true|false|null)(?=[]}\n]|,[ \n])"),
+}
 BARE_KEY = lazy(r"(?P<string>(?:[^\W\d]|\$)[\w$.\-]*+|\d+|@\w+)(?=\s*[:=：])")
 ELISION = lazy(r"\.\.\.+|…")
 PLACEHOLDER = lazy(r"<[^<>\n]{0,80}>|\{\{\s*\w+\s*\}\}|\$\{[^{}\n]*\}")

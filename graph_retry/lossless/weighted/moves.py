@@ -25,7 +25,6 @@ _OPENING = frozenset("{[(｛［")
 _EDGE_START = frozenset(",:=}])")
 _VALUE_AHEAD = lazy(r"[\"'“`\d\[{(\-]|(?i:true|false|null|none)\b")
 _KEY_AHEAD = lazy(r"[\"'“`]|[\w$][\w$.\-]*\s*[:=]|\*+\"")
-_CLEAN = lazy(r"\"[^\"\\\x00-\x1f]*+\"(?=[ \t\r\n]*(?:,[ \t\r\n]*[\"{\[\d\-tfn}\]]|[}\]]))")
 _PYTHON_KEY = lazy(r"[{,]\s*+'[^'\n]{0,80}'\s*+:")
 _SPACED = lazy(r"\+\s*[\"']\s")
 MORE = lazy(  # Prose after a document never begins like this.
@@ -34,7 +33,7 @@ MORE = lazy(  # Prose after a document never begins like this.
     r"|\s*+[:=+,](?!\s*+[\[{])|\s*+(?:true|false|null)\b|[^{}\[\]]{0,500}[}\]]"
     r"|\s*+,?\s*+(?:[\"'][^\"'\n]*[\"']|-?\d[\w.+-]*|true|false|null)\s*+(?:[,\]}]|\Z)"
 )
-BRACKETS = lazy(r"[{\[]\s*[\"'{\[\d]|[\w\"']\s*[:=]\s*[\"'{\[(\d]")
+BRACKETS = lazy(r"[{\[]\s*[\"'{\[\d\]}]|[\w\"']\s*[:=]\s*[\"'{\[(\d]")
 _NEEDED = {"r": "{[", "f": "\"{[]", "e": "\"{[", "m": "\"{[", "k": "\"}", "l": "\"", "c": ":",
            "a": ",]})", "b": ",]})", "p": "\""}  # fmt: skip
 _INSERTED = dict.fromkeys("{[}])", "missing_bracket") | dict.fromkeys("\"'", "missing_quote")
@@ -204,20 +203,23 @@ class Moves(Search):
         return True
 
     def _short_cut(self, mark: str, stack: Frame | None) -> bool:
-        """Read a whole strict string or value in one step, if no accident is suspected here."""
+        """Read a whole string or value in one step, if no accident is suspected here."""
         mode, at = self.node.mode, self.at
-        if self.wide or mark not in '"{[' or mode not in "femkl":
+        if self.wide or mode not in "femkl":
             return False
-        before = _BEFORE.get(mode, "")
-        if mark == '"':
-            if mode in "kl" and (key := lexis.STRICT_KEY.match(self.text, at)):
-                self.go(key.end(), "m", stack, before + key[0][:-1])
-                return True
-            string = _CLEAN.match(self.text, at) if mode in "fem" else None
-            if string:
-                self.go(string.end(), "b", stack, before + string[0])
-            return string is not None
-        if mode in "kl" or self.suspect[at]:
+        before, is_key = _BEFORE.get(mode, ""), mode in "kl"
+        if mark not in "{[":
+            plain = lexis.PLAIN.get((mark if mark in "\"'" else "") + ("k" if is_key else "v"))
+            found = plain.match(self.text, at) if plain else None
+            if found is None:
+                return False
+            if mark not in "\"'":
+                self.go(found.end(), "a", stack, before + found[0])
+            else:
+                follows, row = "m" if is_key else "b", lexis.QUOTE_ROWS[mark]
+                self.go(found.end(), follows, stack, f'{before}"{found["string"]}"', row)
+            return True
+        if is_key or self.suspect[at]:
             return False
         suspect = self.suspect.find(1, at, at + JUMP)
         piece = self.text[at : suspect if suspect >= 0 else at + JUMP]
@@ -279,6 +281,12 @@ class Moves(Search):
             odd = "edge" if is_spaced else ""
         follows = "l" if in_object else "e"
         ahead = _KEY_AHEAD if in_object else _VALUE_AHEAD
+        # A bracket directly behind a number or a literal may rather have changed its place.
+        odd = (
+            "glued"
+            if mode == "a" and at == pos and mark in "[{(" and text[at - 1].isalnum()
+            else odd
+        )
         if stack.kind != "g" and ahead.match(text, at):
             row = "missing_comma_line" if is_first else "missing_comma"
             self.go(pos, follows, stack, "", row, odd)
