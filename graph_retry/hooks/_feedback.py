@@ -54,7 +54,9 @@ def feedback(
         strategy: The quoted part of the last answer, besides the errors: nothing (`errors_only`),
             all of it (`full`), or its first 500 characters (`truncated`).
         field: The params field to write to. The default is `messages`, then `prompt`, then params
-            that are one text. In messages, an assistant turn and a user turn are added.
+            that are one text. In messages, an assistant turn and a user turn are added. The
+            assistant turn has the quoted part of the answer, at least 500 characters of it, and
+            says how many it leaves out.
         schema: Whether the first retry quotes the JSON Schema of the output.
         limit: Maximum size of the field, in the unit of `measure`. The feedback is shortened to
             stay below this size. If even one error is too long, there is no feedback.
@@ -97,8 +99,9 @@ class Feedback:
         if error.kind not in _KINDS or (self.optional and not self.has_prompt(params)):
             return None
         prompt = Prompt(params, self.field, added=error.added)
-        for text in _texts(error, self, with_schema=self.schema and attempt == 1):
-            told = _told(prompt, "feedback", text, error.raw_output or "")
+        in_turns = not isinstance(prompt.value, str)
+        for quoted, text in _texts(error, self, self.schema and attempt == 1, in_turns=in_turns):
+            told = _told(prompt, "feedback", text, error.raw_output or "", quoted)
             if self.measure(plain_text(told.value)) <= self.limit:
                 # The loop reads from the error which parts the hook has added.
                 error.added = told.added
@@ -187,13 +190,19 @@ def with_comment(
     return told.params, told.added
 
 
-def _texts(error: AttemptFailed, hook: Feedback, *, with_schema: bool) -> Iterator[str]:
-    """Yield shorter and shorter versions of the feedback."""
-    most, ask = _QUOTED[hook.strategy], hook.ask
+def _texts(
+    error: AttemptFailed, hook: Feedback, with_schema: bool, *, in_turns: bool
+) -> Iterator[tuple[int, str]]:
+    """Yield shorter and shorter versions of the feedback, with the length of their quotation.
+
+    With `in_turns`, an assistant turn quotes the answer, and so the text does not.
+    """
+    most = _QUOTED[hook.strategy]
     for quoted in dict.fromkeys((most, min(most, 500), 0)):
-        yield _text(error, ask, quoted=quoted, issues=20, with_schema=with_schema)
-    yield _text(error, ask, quoted=0, issues=20, with_schema=False)
-    yield _text(error, ask, quoted=0, issues=1, with_schema=False)
+        part = 0 if in_turns else quoted
+        yield quoted, _text(error, hook.ask, quoted=part, issues=20, with_schema=with_schema)
+    for issues in (20, 1):
+        yield 0, _text(error, hook.ask, quoted=0, issues=issues, with_schema=False)
 
 
 def _text(error: AttemptFailed, ask: str, *, quoted: int, issues: int, with_schema: bool) -> str:
@@ -252,7 +261,7 @@ def _earlier_lines(error: AttemptFailed, most: int) -> list[str]:
     ]
 
 
-def _told(prompt: Prompt, by: str, text: str, answer: str | None, quoted: int = 500) -> Prompt:
+def _told(prompt: Prompt, by: str, text: str, answer: str | None, quoted: int = 0) -> Prompt:
     """Add feedback to a text, or to messages as new turns, in place of earlier feedback.
 
     In messages, the model's answer comes before its errors. None means that there is no answer.
@@ -263,6 +272,8 @@ def _told(prompt: Prompt, by: str, text: str, answer: str | None, quoted: int = 
         return prompt.adding(by, f"\n\n{text}", end)
     said = [("user", text)]
     if answer is not None:
-        was = (tame(answer[:quoted]) or "(no text)") + (" […]" if len(answer) > quoted else "")
+        quoted = max(quoted, _QUOTED["truncated"])
+        left = f" [… {len(answer) - quoted:,} more characters]" if len(answer) > quoted else ""
+        was = (tame(answer[:quoted]) or "(no text)") + left
         said.insert(0, ("assistant", was))
     return prompt.adding(by, turns(prompt.value, *said), end)

@@ -130,6 +130,36 @@ def test_it_writes_to_the_prompt_of_any_kind_of_params(params, read):
 
 
 @pytest.mark.parametrize(
+    ("strategy", "kept"), [("full", 900), ("truncated", 500), ("errors_only", 500)]
+)
+def test_the_assistant_turn_has_what_its_strategy_quotes(strategy, kept):
+    """All of the answer, or the number of characters that are left out; never quoted twice."""
+    answer = "[" + "7" * 898 + "]"
+    error = AttemptFailed(
+        "no", kind="invalid_schema", raw_output=answer,
+        issues=[{"path": "", "message": "not an object", "code": "type"}],
+    )  # fmt: skip
+    hook = feedback(strategy)
+    said = [
+        each["content"]
+        for each in hook(error, 1, {"messages": [{"role": "user", "content": "Who?"}]})["messages"]
+    ]
+    left = f" [… {900 - kept} more characters]" if kept < 900 else ""
+    assert said[1] == answer[:kept] + left
+    assert "777" not in said[2]
+    assert ("777" in hook(error, 1, {"prompt": "Who?"})["prompt"]) == (strategy != "errors_only")
+
+
+def test_a_limit_shortens_the_assistant_turn():
+    """A long answer gives way to the errors."""
+    error = AttemptFailed("no", kind="invalid_syntax", raw_output="7" * 9_000)
+    made = feedback("full", limit=2_000)(
+        error, 1, {"messages": [{"role": "user", "content": "Who?"}]}
+    )["messages"]
+    assert made[1]["content"] == "7" * 500 + " [… 8,500 more characters]"
+
+
+@pytest.mark.parametrize(
     ("turn", "roles"),
     [
         ({"role": "user", "content": "Who?"}, ["user", "assistant", "user"]),
@@ -142,7 +172,7 @@ def test_in_a_conversation_it_adds_an_answer_and_a_request(turn, roles):
     seen = [each["role"] if isinstance(each, dict) else type(each) for each in made]
     said = [each["content"] if isinstance(each, dict) else each.content for each in made]
     assert seen == roles
-    assert said[1] == RAW[:500] + " […]"
+    assert said[1] == f"{RAW[:500]} [… {len(RAW) - 500} more characters]"
     assert said[2].startswith(FEEDBACK.begin)
 
 
