@@ -30,6 +30,7 @@ from graph_retry._core.review.review import (
 from graph_retry.hooks._budget import Budget
 from graph_retry.hooks._feedback import FeedbackStrategy, feedback
 from graph_retry.hooks._lessons import Lessons
+from graph_retry.lossless._ground import lazy
 from graph_retry.records import Attempt, FailureKind, RepairLevel
 
 __all__ = ["OptionsWithoutAccept", "RepairOption", "RetryOptions", "StateKeys"]
@@ -201,33 +202,31 @@ _IN_PARAMS = "it is a matter of the call itself: put it into `params`, and use i
 _AS_TRANSIENT = "failures of the transport are repeated by `transient=RetryPolicy(…)`"
 _CALLED_HERE = {
     **dict.fromkeys(
-        ("max_retries", "retries", "maxRetries"),
+        ("max_retries", "retries"),
         "give `max_attempts`, which counts the first call as well, or `auto_retries`, which counts "
         "the retries without a person",
     ),
-    "maxAttempts": "give `max_attempts`",
-    **dict.fromkeys(("initial_delay", "initialDelay"), f"{_AS_TRANSIENT} (`initial_interval`)"),
-    **dict.fromkeys(("backoff_factor", "backoffFactor"), f"{_AS_TRANSIENT} (`backoff_factor`)"),
+    "initial_delay": f"{_AS_TRANSIENT} (`initial_interval`)",
+    "backoff_factor": f"{_AS_TRANSIENT} (`backoff_factor`)",
     **dict.fromkeys(("backoff", "delay", "wait", "stop"), _AS_TRANSIENT),
-    **dict.fromkeys(("retry_config", "retryConfig", "retry_policy"), _AS_TRANSIENT),
+    **dict.fromkeys(("retry_config", "retry_policy"), _AS_TRANSIENT),
     **dict.fromkeys(
-        ("temperature", "model", "max_tokens", "messages", "prompt", "system_prompt"), _IN_PARAMS
+        ("temperature", "model", "max_tokens", "messages", "prompt", "system_prompt", "seed"),
+        _IN_PARAMS,
     ),
-    **dict.fromkeys(
-        ("repair_only", "repairOnly"),
-        "give `review=False` and leave `auto_retries` out: the answer is repaired and validated, "
-        "and an invalid one raises `AttemptsExhausted`",
-    ),
-    **dict.fromkeys(("feedback_strategy", "feedbackStrategy"), "give `feedback`"),
+    "repair_only": "give `review=False` and leave `auto_retries` out: the answer is repaired and "
+    "validated, and an invalid one raises `AttemptsExhausted`",
+    "feedback_strategy": "give `feedback`",
+    "custom": "give `repair=(level, function)`",
+    "level": "give `repair`",
     **dict.fromkeys(
         ("validate", "validator", "schema", "output_schema", "response_model", "response_format"),
         "give `output`: a type, a JSON Schema, or a function of the value",
     ),
-    "onAttempt": "give `on_attempt`",
-    "onRetry": "give `on_retry`",
     **dict.fromkeys(("retry_on", "should_retry"), "give `classify`, and `transient`"),
 }
 """What options of other libraries are called here. It changes only the words of an error."""
+_HUMP = lazy(r"(?<=[a-z])(?=[A-Z])")
 
 
 def settle(default_name: str, form: Literal["function", "node"], options: RetryOptions) -> Settings:
@@ -238,8 +237,12 @@ def settle(default_name: str, form: Literal["function", "node"], options: RetryO
         ValueError: If an option does not fit this form, or another option.
     """
     for name in options:
-        if name in _CALLED_HERE and name not in RetryOptions.__annotations__:
-            raise WrongArgumentError(f"unknown argument `{name}`: {_CALLED_HERE[name]}.")
+        spelled = _HUMP.sub("_", name).lower()  # As in `maxRetries` of JavaScript.
+        advice = _CALLED_HERE.get(spelled)
+        if spelled != name and spelled in (*RetryOptions.__annotations__, "on_retry"):
+            advice = f"give `{spelled}`"
+        if advice and name not in RetryOptions.__annotations__:
+            raise WrongArgumentError(f"unknown argument `{name}`: {advice}.")
     # The middleware has no argument `output`. An error about this name must not suggest it.
     given = check_options(RetryOptions, options, {"on_retry", "output"} - set(options))
     if form == "function" and ("keys" in given or given.get("on_cancel") == "end"):

@@ -118,6 +118,12 @@ REFUSED = [
     pytest.param(
         {}, [{"path": "name", "message": "m"}], [("/name", "m", "refused")], id="path-name"
     ),
+    pytest.param(
+        {},
+        {"valid": False, "errors": [{"instancePath": "/a/0", "message": "m", "keyword": "type"}]},
+        [("/a/0", "m", "refused")],
+        id="ajv",
+    ),
     *[
         pytest.param(value, [{"path": path, "message": "m"}], [(found, "m", "refused")], id=path)
         for value, path, found in [

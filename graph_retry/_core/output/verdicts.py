@@ -138,7 +138,9 @@ def _issue(error: Any, value: Any) -> Issue:
             "`message` and perhaps `path`, `code`, `expected`, `received`; to return a list as the "
             'value, return `{"ok": True, "data": […]}`'
         )
-    path, code = _path(reason.get("path") or "", value), reason.get("code") or "refused"
+    # Ajv calls the path `instancePath`.
+    place = reason.get("path") or reason.get("instancePath") or ""
+    path, code = _path(place, value), reason.get("code") or "refused"
     message = reason["message"] or REFUSED
     expected, received = reason.get("expected"), reason.get("received")
     return issue(path, message, code, expected, received, hopeless=is_hopeless(reason))
