@@ -289,12 +289,15 @@ class SavedFunction(TypedDict):
         it has no readable content, or because the function itself changes it.
     objects: The functions and objects that have the parts, by the place of their parts, as numbers
         of the process that saved the call.
+    shown: Digests of what values without a digest show, such as the attributes of a chat model. If
+        they differ, the object may have been exchanged for one that does the same, or for another.
     """
 
     code: str
     source: str
     parts: dict[str, str | None]
     objects: dict[str, str]
+    shown: NotRequired[dict[str, str]]
 
 
 def shown_record(record: Attempt) -> Attempt:

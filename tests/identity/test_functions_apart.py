@@ -3,6 +3,7 @@
 import functools
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
+from langchain_core.language_models import FakeListChatModel
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
@@ -62,7 +64,32 @@ def in_a_dict(document):
     return lambda params: tell(held["id"], params) if client else None
 
 
+class Client:
+    """A client of the user's own code: an object with a lock, and with a name to read."""
+
+    def __init__(self, document):
+        self.document, self.lock = document, threading.Lock()
+
+    def tell(self, params):
+        with self.lock:
+            return tell(self.document, params)
+
+
+def by_client(document):
+    """Return a function that holds a client of a document."""
+    client = Client(document)
+    return lambda params: f"{client.tell(params)}"
+
+
+def by_clients(document):
+    """Return a function that holds a list with a client of a document."""
+    held = [Client(document), threading.Lock()]
+    return lambda params: f"{held[0].tell(params)}"
+
+
 FORMS = {
+    "client": by_client,
+    "clients": by_clients,
     "factory": factory,
     "nested": nested,
     "dict": in_a_dict,
@@ -198,6 +225,28 @@ def test_one_call_in_a_node_needs_no_key(mode, checkpointer, make, caplog):
     assert mode.call(graph, "get_state", thread()).values["output"][1] == "b B"
     assert Asked.calls == [*finished, "b"]
     assert not [each for each in caplog.records if each.levelname == "WARNING"]
+
+
+@pytest.mark.parametrize(
+    ("model", "named"), [("small", []), ("large", ["`model.responses`"])], ids=["same", "other"]
+)
+@pytest.mark.parametrize("mode", ["sync"], indirect=True)
+def test_an_exchanged_chat_model_is_told(mode, checkpointer, model, named, caplog):
+    """It may do the same or another thing: the call continues, and a WARNING names `key=`."""
+    models = iter([FakeListChatModel(responses=[each]) for each in ("small", model)])
+
+    def node(_):
+        model = next(models)
+        text = retry_llm_call(lambda text: model.invoke(text).content, "Which?", name="ask")
+        return {"output": [text, retry_llm_call(lambda params: tell("b", params), PARAMS)]}
+
+    graph = one_node(node, checkpointer)
+    mode.invoke(graph, {}, thread())
+    answer(mode, graph, thread(), edit(style="B"))
+
+    assert mode.call(graph, "get_state", thread()).values["output"] == ["small", "b B"]
+    told = [each.message for each in caplog.records if each.levelname == "WARNING"]
+    assert [re.findall(r"differ in (\S+?)\)", each)[0] for each in told] == named
 
 
 @pytest.mark.parametrize("shared", [Asked("a"), Asked("a").by_method, factory("a"), tell])

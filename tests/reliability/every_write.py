@@ -144,7 +144,7 @@ class _Client:
             return False
         # A node whose writes are saved is not shown as the next one, also before the thread's end.
         results = state.values.get("results") or str(state.values.get("structured_response") or "")
-        if not state.next and results:
+        if not state.next and len(results) >= self._scene.whole:
             if self._scene.after(mode, graph, config, results):
                 return False
             self._tell_end(results)

@@ -7,6 +7,7 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import CachePolicy, Command, Send, interrupt
 
 import graph_retry
+from tests.agents.journey import traveller
 from tests.conftest import Mode
 from tests.reliability.scenes import (
     ONE,
@@ -88,6 +89,39 @@ def joined(form: str) -> Any:
     return build
 
 
+def twice(mode: Mode, note: Note) -> Any:
+    """Build a node that makes the same call twice."""
+    call = caller(mode, note)
+
+    async def aask(_: State) -> State:
+        return {"results": [await call(params("a", 1)), await call(params("a", 1))]}
+
+    def ask(_: State) -> State:
+        return {"results": [call(params("a", 1)), call(params("a", 1))]}
+
+    return StateGraph(State).add_node("ask", aask if mode.is_async else ask).add_edge(START, "ask")
+
+
+class _InnerAgent:
+    """An agent as a node of a graph that calls a model before and after it."""
+
+    def __init__(self, mode: Mode, note: Note) -> None:
+        self._mode, self._note = mode, note
+
+    def compile(self, *, checkpointer: Any) -> Any:
+        """Compile it, as a builder."""
+
+        def log(told: dict[str, Any]) -> None:
+            ((kind, what),) = told.items()
+            mark = {"Oslo": "about Oslo"}.get(what, f"sunny in {what}")
+            self._note("call", told=[f"{kind} {what}"], mark=mark, attempt=0, key="")
+
+        graph = StateGraph(State).add_node("before", results("function", self._mode, self._note))
+        graph.add_node("agent", traveller(log))
+        graph.add_edge(START, "before").add_edge("before", "agent")
+        return graph.compile(checkpointer=checkpointer)
+
+
 def own_answered(mode: Mode, graph: Any, config: Any, state: Any, _open: list[Any]) -> bool:
     """Answer the questions of the user's own code."""
     own = {each.id: f"to {each.value}" for each in state.interrupts if isinstance(each.value, str)}
@@ -120,10 +154,12 @@ __all__ = ["SCENES", "Scene"]
 SCENES = {
     **SCENES,
     "own questions": Scene(own_questions, ONE, forward, first=own_answered),
+    "twice": Scene(twice, ONE, forward),
+    "inner agent": Scene(_InnerAgent, {**ONE, "messages": [("user", "Where?")]}, forward),
     "cached": Scene(cached, ONE, forward),
 }
 for _form in ("node", "function"):
     SCENES[f"thread's own {_form}"] = Scene(threads_own(_form), ONE, forward)
     SCENES[f"halted {_form}"] = Scene(halted(_form), ONE, forward)
-    SCENES[f"joined {_form}"] = Scene(joined(_form), ONE, forward)
+    SCENES[f"joined {_form}"] = Scene(joined(_form), ONE, forward, whole=_WIDTH + 1)
     SCENES[f"by halves {_form}"] = Scene(sent(_form), ONE, forward, first=by_halves)

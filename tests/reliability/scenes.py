@@ -63,7 +63,8 @@ class Scene:
     """A program and how it is brought to its end.
 
     `first` comes before any answer; it is told the state and returns whether it did something.
-    `after` comes once the thread has ended, in the same way.
+    `after` comes once the thread has ended, in the same way. `whole` is the number of results that
+    a thread has at its end, if it has some before.
     """
 
     build: Callable[[Mode, Note], Any]
@@ -71,6 +72,7 @@ class Scene:
     answer: Callable[[PendingReview], Any]
     first: Callable[..., bool] = lambda *_: False
     after: Callable[..., bool] = lambda *_: False
+    whole: int = 1
 
 
 def forward(review: PendingReview) -> Any:

@@ -19,8 +19,9 @@ def test_a_new_input_that_ends_a_review_is_told(form, mode, checkpointer, caplog
     mode.invoke(graph, {"params": {"n": 0}}, thread())
     (ended,) = reviews(mode, graph, thread())
     mode.invoke(graph, {"params": {"n": -1}}, thread())
-    reviews(mode, graph, thread())
+    (asked,) = reviews(mode, graph, thread())
 
+    assert f"review {ended.review_id} of `count` was ended unanswered" in str(asked.value["note"])
     (told,) = [log.message for log in caplog.records if "ended unanswered" in log.message]
     assert ended.review_id in told
     assert "thread '1'" in told

@@ -159,19 +159,20 @@ def _made_from(roots: Collection[str], saved: list[CheckpointTuple]) -> dict[str
     }
 
 
-async def tell_ended_reviews(saver: BaseCheckpointSaver[Any], thread_id: str | None) -> None:
-    """Warn of open reviews that the thread's newest input or fork ended.
+async def tell_ended_reviews(saver: BaseCheckpointSaver[Any], thread_id: str | None) -> str:
+    """Warn of open reviews that the thread's newest input or fork ended; return it as a note.
 
     A fork of the checkpoint that shows a review, or of a copy, asks it again.
     """
     if has_table(saver) and not await waiting_in(saver, thread_id or ""):
-        return
+        return ""
     place, found = place_of(thread_id), list[CheckpointTuple]()
     for source in _WHY_ENDED:
         found += await list_checkpoints(saver, place, filter={"source": source}, limit=1)
     newest = max(found, key=lambda each: str(each.checkpoint["id"]), default=None)
     if newest is None:
-        return
+        return ""
+    ended = list[str]()
     origin: CheckpointTuple | None = None
     if newest.metadata.get("source") == "fork":
         before = await read_checkpoint(saver, place_of(thread_id, "", parent_of(newest)))
@@ -185,7 +186,9 @@ async def tell_ended_reviews(saver: BaseCheckpointSaver[Any], thread_id: str | N
             review_id = question.get("review_id")
             if call and review_id not in asked_again and waits_for(call, review_id):
                 source = newest.metadata.get("source", "")
-                tell_ended(question["review_id"], question["function_name"], thread_id, source)
+                names = question["review_id"], question["function_name"]
+                ended.append(tell_ended(*names, thread_id, source))
+    return "; ".join(ended)
 
 
 async def tell_unused(
@@ -218,7 +221,8 @@ async def tell_unused(
 
 
 @lru_cache(maxsize=1_000)
-def tell_ended(review_id: str, name: str, thread_id: str | None, source: str = "input") -> None:
-    """Warn that an input or a fork has ended an open review; once for each review."""
+def tell_ended(review_id: str, name: str, thread_id: str | None, source: str = "input") -> str:
+    """Warn once that an input or a fork has ended an open review; return a note of it."""
     told = "review %s of `%s` (thread %r) was ended unanswered: %s"
     _LOG.warning(told, review_id, name, thread_id, _WHY_ENDED[source])
+    return f"review {review_id} of `{name}` was ended unanswered: {_WHY_ENDED[source]}"

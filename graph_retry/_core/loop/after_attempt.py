@@ -36,15 +36,16 @@ from graph_retry.records import Attempt, GateVerdict, shown_record
 _LOG = logging.getLogger("graph_retry")
 
 
-def open_review(
+async def open_review(
     given: StepInput, suggested: Mapping[str, Any] | None = None, note: str | None = None
 ) -> OpenReview:
     """Create the review of the last attempt, and stream and log that it is asked."""
     asked_at = now()
+    ended = await given.run.ended_reviews("as it asks")
     review: Any = {
         **fresh_review(review_id_of(given.attempts[-1]["idempotency_key"], 1)),
         **(suggested or {}),
-        "note": note,
+        "note": "; ".join(filter(None, (note, ended))) or None,
         "asked_at": asked_at,
         "expires_at": after(asked_at, given.plan.settings.expires_after),
     }
@@ -57,13 +58,13 @@ async def succeeded(given: StepInput, record: Attempt, output: Any) -> dict[str,
     settings, keys = given.plan.settings, given.plan.settings.keys
     learned = await finished(given, record)
     if await _is_reviewed(settings, record, output):
-        asked: Loop = {**given.loop, "next": "review", "review": open_review(given)}
+        asked: Loop = {**given.loop, "next": "review", "review": await open_review(given)}
         return learned | {LOOP: asked, REVIEWED: {"value": output}}
     ended: Loop = {**given.loop, "next": "end"}
     return learned | {LOOP: ended, keys["output"]: output, keys["status"]: "succeeded"}
 
 
-def reviewed_later(given: StepInput) -> dict[str, Any]:
+async def reviewed_later(given: StepInput) -> dict[str, Any]:
     """Open a review of an attempt that was made elsewhere, in a call that could not ask anybody.
 
     `review_later` puts such an attempt into a node's input, with the mark `to_review`.
@@ -78,7 +79,7 @@ def reviewed_later(given: StepInput) -> dict[str, Any]:
         "reason": last["reason"],
         "identity": given.loop["identity"] or given.run.identity,
         "task_path": given.loop["task_path"] or given.run.task_path,
-        "review": open_review(given),
+        "review": await open_review(given),
     }
     may_be_taken = "accept" in settings.allowed_decisions and last["issues"]
     return {

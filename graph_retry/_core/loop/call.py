@@ -77,7 +77,7 @@ async def call_step(given: StepInput) -> dict[str, Any]:
     # `review_later` made this input. The input asks for a review of its last attempt, without a
     # model call.
     if given.attempts and given.attempts[-1].get("to_review"):
-        return reviewed_later(given)
+        return await reviewed_later(given)
     plan, settings = given.plan, given.plan.settings
     execution = get_runtime().execution_info
     this_try = execution.node_attempt if execution else 1

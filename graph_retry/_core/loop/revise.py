@@ -85,7 +85,7 @@ async def revise_step(given: StepInput) -> dict[str, Any]:
         }
         return ended | {LOOP: revised, settings.keys["params"]: proposal.params.view}
     if verdict == "ask":
-        review = open_review(given, proposal and proposal.suggested(), stop and stop.why)
+        review = await open_review(given, proposal and proposal.suggested(), stop and stop.why)
         return ended | {LOOP: {**loop, "next": "review", "review": review}}
     given_up: Loop = {**loop, "next": "end", "stopped": stop and ": ".join(stop)}
     return ended | {LOOP: given_up} | without_output(plan, "exhausted")

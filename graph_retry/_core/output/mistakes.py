@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import inspect
 import logging
-import os
 from collections.abc import Callable
 from dis import get_instructions
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Any, NamedTuple
 from langchain_core.runnables import Runnable
 
 from graph_retry._core.ground.credentials import without_keys
-from graph_retry._core.ground.functions.calling import unwrapped
+from graph_retry._core.ground.functions.calling import OURS, is_library, unwrapped
 from graph_retry._core.ground.issues import text_of
 from graph_retry._core.ground.redact import Redact, redacted_in_logs
 
@@ -25,10 +24,6 @@ _LOG = logging.getLogger("graph_retry")
 
 BUGS = (NameError, AttributeError, TypeError, LookupError, ImportError, SyntaxError)
 """Python's own exceptions for wrong code. They change only messages, not how a call continues."""
-
-_OURS = Path(__file__).parents[1]
-_STANDARD = Path(os.__file__).parent
-_INSTALLED = {"site-packages", "dist-packages"}
 
 
 class Place(NamedTuple):
@@ -89,7 +84,7 @@ def returns_nothing(function: Callable[..., Any] | Runnable[Any, Any]) -> bool:
 def place_of(function: Callable[..., Any] | Runnable[Any, Any]) -> Place | None:
     """Return the file and line of a function; None for a runnable, C code, and this package."""
     code = code_of(function)
-    if code is None or Path(code.co_filename).is_relative_to(_OURS):
+    if code is None or Path(code.co_filename).is_relative_to(OURS):
         return None
     return Place(code.co_filename, code.co_firstlineno)
 
@@ -112,12 +107,3 @@ def code_of(function: Callable[..., Any] | Runnable[Any, Any]) -> CodeType | Non
         target = getattr(target, "func", None) or getattr(target, "__call__", None)  # noqa: B004
     code = getattr(target, "__code__", None)  # For a method, this is the code of its function.
     return code if isinstance(code, CodeType) else None
-
-
-def is_library(file: str) -> bool:
-    """Return whether a file belongs to this package, an installed package, or Python itself."""
-    if file.startswith("<frozen"):
-        return True
-    path = Path(file)
-    is_installed = not _INSTALLED.isdisjoint(path.parts)
-    return is_installed or path.is_relative_to(_OURS) or path.is_relative_to(_STANDARD)

@@ -22,7 +22,7 @@ from typing import Any
 from weakref import WeakSet, WeakValueDictionary
 
 from graph_retry._core.ground.functions.awaiting import SharedReads, waited
-from graph_retry._core.ground.held.captured import Captured, unread_in
+from graph_retry._core.ground.held.captured import Captured, exchanged, unread_in
 from graph_retry._core.params.patch import Encoded
 from graph_retry._core.state.equal_calls import EqualCalls, check_equal, chosen, new_number, why_new
 from graph_retry._core.state.identity import Made
@@ -36,6 +36,12 @@ _PATIENCE = 60.0
 """Seconds that a pausing call waits for the other calls of its task, and a call for its earlier
 run. The wait is limited because one of them may wait for this call. A model call still in flight
 then is made again on resume."""
+
+_EXCHANGED = (
+    "`%s` continues a saved call, although its function holds another object than that call's did "
+    "(they differ in %s): if two calls are meant, give each a `key=` of its own, such as the "
+    "id of what it works on."
+)
 
 _LOOK_AGAIN = 1.0
 """Seconds after which a wait looks again, because a run that is garbage never ends."""
@@ -199,6 +205,8 @@ class Execution:
             number = new_number(saved, begun)
         if function is not None and number in saved:
             function.changed.update(unread_in(saved[number].function))
+            if shown := exchanged(saved[number].function, function):
+                _LOG.warning(_EXCHANGED, name, ", ".join(f"`{each}`" for each in shown))
         begun[number] = slot.function = function
         own = f"{namespace}.{number}" if number else namespace
         self.begun[own] += 1

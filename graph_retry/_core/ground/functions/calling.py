@@ -9,12 +9,14 @@ import asyncio
 import contextvars
 import inspect
 import logging
+import os
 import re
 import threading
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
-from functools import partial
+from functools import cache, partial
+from pathlib import Path
 from typing import Any, Protocol, cast
 
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -257,3 +259,18 @@ def _errors_logged() -> Generator[None]:
         raise
     except Exception as error:  # noqa: BLE001 - whatever the client of a provider raises
         _LOG.warning("a stream could not be closed: %s", type(error).__name__)
+
+
+OURS = Path(__file__).parents[2]
+_STANDARD = Path(os.__file__).parent
+_INSTALLED = {"site-packages", "dist-packages"}
+
+
+@cache
+def is_library(file: str) -> bool:
+    """Return whether a file belongs to this package, an installed package, or Python itself."""
+    if file.startswith("<frozen"):
+        return True
+    path = Path(file)
+    is_installed = not _INSTALLED.isdisjoint(path.parts)
+    return is_installed or path.is_relative_to(OURS) or path.is_relative_to(_STANDARD)

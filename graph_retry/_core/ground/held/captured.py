@@ -9,18 +9,15 @@ has no content to read, such as a lock, a socket or a chat model, can only be co
 from __future__ import annotations
 
 import functools
-import hashlib
 import inspect
 import itertools
-import sys
 import types
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date, time
 from enum import Enum
-from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
 from uuid import UUID, uuid4
 
@@ -28,11 +25,16 @@ from langchain_core.language_models import BaseLanguageModel
 from langchain_core.runnables import Runnable
 
 from graph_retry._core.ground.held.content import (
+    PYTHON,
     Content,
     OpaqueError,
     attributes_of,
     class_of,
+    code_digest,
+    file_digest,
     is_named,
+    is_own,
+    shown_of,
 )
 from graph_retry.records import SavedFunction
 
@@ -57,6 +59,7 @@ class Captured:
     """A function as a call begins with it.
 
     function: The function. The parts are of the moment in which they were read.
+    shown: Digests of what the values without a digest show, such as the name of a client's model.
     changed: The names of the parts that the function has changed during a call.
     """
 
@@ -67,26 +70,32 @@ class Captured:
     parts: dict[str, Part] = field(default_factory=dict[str, Part])
     changed: set[str] = field(default_factory=set[str])
     objects: dict[str, str] = field(default_factory=dict[str, str])
+    shown: dict[str, str] = field(default_factory=dict[str, str])
 
     def saved(self) -> SavedFunction:
         """Return the form for graph state."""
         parts = {
             name: None if name in self.changed else part.digest for name, part in self.parts.items()
         }
-        known = {"code": self.code, "source": self.source}
+        shown = {name: each for name, each in self.shown.items() if name not in self.changed}
+        known = {"code": self.code, "source": self.source, "shown": shown}
         return cast("SavedFunction", {**known, "parts": parts, "objects": self.objects})
+
+    @property
+    def digests(self) -> dict[str, str]:
+        """All digests by name."""
+        parts = {name: part.digest for name, part in self.parts.items() if part.digest}
+        return {**self.shown, **parts}
 
     def note_changes(self) -> None:
         """Note which captured values the call that has just ended changed in place.
 
         Such a value, such as a counter of calls, does not tell what the call is about.
         """
-        if all(part.digest is None for part in self.parts.values()):
-            return
-        now = captured_by(self.function, self.salt).parts
-        before = {name: part.digest for name, part in self.parts.items() if part.digest}
-        after = {name: part.digest for name, part in now.items()}
-        self.changed.update(name for name in before if after.get(name) != before[name])
+        before = self.digests
+        if before:
+            after = captured_by(self.function, self.salt).digests
+            self.changed.update(name for name in before if after.get(name) != before[name])
 
     def like(self, other: Captured) -> Likeness:
         """Compare the functions of two equal calls that one run of a node makes."""
@@ -140,6 +149,19 @@ class Captured:
         ]
 
 
+def exchanged(saved: SavedFunction | None, function: Captured) -> list[str]:
+    """Return what shows that a function holds another client, model or such than a saved call's."""
+    if saved is None:
+        return []
+    before, objects = saved.get("shown", {}), saved["objects"]
+    same = [place for place, token in function.objects.items() if objects.get(place) == token]
+    return [
+        name
+        for name, digest in function.shown.items()
+        if before.get(name, digest) != digest and name.rpartition(".")[0] not in same
+    ]
+
+
 def unread_in(saved: SavedFunction | None) -> list[str]:
     """Return the names of the captured values that a saved call does not compare."""
     return [name for name, digest in (saved["parts"] if saved else {}).items() if digest is None]
@@ -164,7 +186,7 @@ def captured_by(function: Any, salt: str) -> Captured:
     reading = _Reading(found)
     reading.function(function, "")
     found.code = reading.digest(*reading.codes)
-    files = [_file_digest(path) for path in sorted(reading.files)]
+    files = [file_digest(path) for path in sorted(reading.files)]
     found.source = reading.digest(*files) if files and all(files) else ""
     return found
 
@@ -175,7 +197,8 @@ class _Reading:
     def __init__(self, found: Captured) -> None:
         self._found = found
         self._seen: set[int] = set()
-        self.codes: list[str] = [_PYTHON]
+        self._depth = 0
+        self.codes: list[str] = [PYTHON]
         self.files: set[str] = set()
 
     def digest(self, *texts: str) -> str:
@@ -196,7 +219,7 @@ class _Reading:
                 self._value(f"{path}{name}", value, function)
         elif inspect.ismethod(function):
             self.function(function.__func__, path)
-            self._own(function.__self__, path)
+            self._own(function.__self__, f"{path}self")
         elif inspect.isfunction(function):
             self._plain(function, path)
         elif inspect.isroutine(function) or isinstance(function, type):
@@ -209,11 +232,11 @@ class _Reading:
             self.codes.append(f"{kind.__module__}:{kind.__qualname__}")
             if inspect.isfunction(call := kind.__call__) and not isinstance(function, Runnable):
                 self._plain(call, path)
-            self._own(function, path)
+            self._own(function, f"{path}self")
 
     def _plain(self, function: types.FunctionType, path: str) -> None:
         code = function.__code__
-        self.codes.append(_code_digest(code))
+        self.codes.append(code_digest(code))
         self.files.add(code.co_filename)
         place = self._object(f"{path}function", function)
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
@@ -232,26 +255,39 @@ class _Reading:
             if name != "__wrapped__":
                 self._value(f"{path}{name}", value, function, place)
 
-    def _own(self, owner: Any, path: str) -> None:
-        """Read the attributes of the object that is called, or whose method is."""
+    def _own(self, owner: Any, name: str) -> None:
+        """Read the attributes of an object: one that is called, or that is of the user's code."""
+        self._seen.add(id(owner))
         if isinstance(owner, type):
-            self._value(f"{path}self", owner, owner)
+            self._value(name, owner, owner)
             return
         try:
             attributes = attributes_of(owner)
         except OpaqueError:
-            self._found.parts[f"{path}self"] = Part(None, owner)
+            self._unread(name, owner)
             return
-        place = self._object(f"{path}self", owner)
-        for name, value in attributes.items():
+        place = self._object(name, owner)
+        self._depth += 1
+        for each, value in attributes.items():
             # The methods of a client among them would lead into all of it.
             is_plain = not callable(value) or isinstance(
                 value, types.FunctionType | functools.partial
             )
             if is_plain or isinstance(value, type | Runnable):
-                self._value(f"{path}self.{name}", value, owner, place)
+                self._value(f"{name}.{each}", value, owner, place)
             else:
-                self._found.parts[f"{path}self.{name}"] = Part(None, value)
+                self._unread(f"{name}.{each}", value)
+        self._depth -= 1
+
+    def _unread(self, name: str, value: Any) -> None:
+        """Note a value that is no part of the identity, such as a client, and what it shows."""
+        self._found.parts[name] = Part(None, value)
+        self._object(name, value)
+        for each, item in shown_of(value).items():
+            content = Content(self._found.salt)
+            with suppress(OpaqueError):
+                content.add(item)
+                self._found.shown[f"{name}.{each}"] = content.digest()
 
     def _object(self, place: str, owner: Any) -> str:
         if token := _token(owner):
@@ -272,16 +308,22 @@ class _Reading:
         if isinstance(value, Runnable) and not isinstance(value, BaseLanguageModel):
             self.function(value, f"{name}.")
             return
+        place = id(cast("Any", value))
         items: dict[Any, Any] = cast("Any", value) if isinstance(value, dict) else {}
         if isinstance(value, list | tuple):
             items = dict(enumerate(cast("list[Any]", value)))
-        if any(map(_is_function, items.values())):
+        is_new = place not in self._seen and self._depth < _DEEPEST
+        if is_new and (0 < len(items) <= _MOST_ITEMS or any(map(_is_function, items.values()))):
+            self._seen.add(place)
             for key, item in items.items():
                 self._value(f"{name}[{key!r}]", item, value)
+        elif is_new and not items and is_own(class_of(cast("Any", value))):
+            self._own(value, name)
         else:
-            self._found.parts[name] = Part(None, value)
+            self._unread(name, value)
 
 
+_MOST_ITEMS, _DEEPEST = 20, 4
 _FIXED = (str, bytes, bool, tuple, frozenset, type(None), type, Enum, date, time, UUID)
 
 
@@ -314,54 +356,3 @@ def _token(owner: Any) -> str | None:
             return None
         known = _tokens[id(owner)] = (followed, f"{_PROCESS}.{next(_numbers)}")
     return known[1]
-
-
-_PYTHON = f"{sys.implementation.cache_tag}"
-"""The bytecode of a function differs between versions of Python."""
-
-_codes: dict[int, tuple[types.CodeType, str]] = {}
-
-
-def _code_digest(code: types.CodeType) -> str:
-    """Return a digest of code that is the same in each process of this version of Python."""
-    known = _codes.get(id(code))
-    if known is None:
-        made = hashlib.blake2b(digest_size=12)
-        for text in _texts_of(code):
-            made.update(f"{len(text)}:{text}".encode(errors="surrogatepass"))
-        known = _codes[id(code)] = (code, made.hexdigest())
-        if len(_codes) > _MOST_CODES:
-            _codes.pop(next(iter(_codes)), None)
-    return known[1]
-
-
-_MOST_CODES = 1_000
-
-
-def _texts_of(code: types.CodeType) -> Iterator[str]:
-    """Yield what makes code what it is: neither the file nor the lines, which edits around move."""
-    yield code.co_code.hex()
-    yield repr((code.co_names, code.co_varnames, code.co_freevars, code.co_argcount))
-    for value in code.co_consts:
-        if isinstance(value, types.CodeType):
-            yield from _texts_of(value)
-        elif isinstance(value, frozenset):  # Its order differs between processes.
-            yield repr(sorted(map(repr, cast("Any", value))))
-        else:
-            yield f"{type(value).__name__} {value!r}"
-
-
-_files: dict[str, tuple[tuple[int, int], str]] = {}
-
-
-def _file_digest(path: str) -> str:
-    """Return a digest of a source file, with the version of Python; empty if there is no file."""
-    try:
-        seen = Path(path).stat()
-        stamp = (seen.st_mtime_ns, seen.st_size)
-        if path not in _files or _files[path][0] != stamp:
-            text = hashlib.blake2b(Path(path).read_bytes(), digest_size=12).hexdigest()
-            _files[path] = (stamp, f"{_PYTHON} {text}")
-    except OSError:
-        return ""
-    return _files[path][1]

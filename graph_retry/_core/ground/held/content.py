@@ -1,13 +1,15 @@
-"""Digest the content of Python values, so that equal values have one digest in each process."""
+"""Digest Python values and code by content: what is equal has one digest in each process."""
 
 from __future__ import annotations
 
 import hashlib
 import inspect
 import re
+import sys
 import types
+from abc import ABC
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
@@ -15,7 +17,7 @@ from enum import Enum
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path, PurePath
-from typing import Any, cast
+from typing import Any, Generic, Protocol, cast
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -25,6 +27,8 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.runtime import Runtime
 from langgraph.store.base import BaseStore
 from pydantic import BaseModel, Secret, SecretBytes, SecretStr
+
+from graph_retry._core.ground.functions.calling import is_library
 
 _SPELLED: frozenset[type[Any]] = frozenset({
     type(None), bool, int, float, complex, str, bytes, bytearray, date, datetime, time, timedelta,
@@ -171,3 +175,77 @@ def attributes_of(value: Any) -> Mapping[str, Any]:
         for name, item in found.items()
         if not isinstance(inspect.getattr_static(kind, name, None), cached_property)
     }
+
+
+def shown_of(value: Any) -> Mapping[str, Any]:
+    """Return what an object shows of itself, although it may have more that nobody can read."""
+    shown: dict[str, Any] = getattr(value, "__dict__", {})
+    return {name: item for name, item in shown.items() if not _is_nothing(item)}
+
+
+def _is_nothing(item: Any) -> bool:
+    return item is None or (type(item) in _CONTAINERS and not item)
+
+
+_STATELESS: tuple[Any, ...] = (object, ABC, Generic, Protocol, BaseModel)
+"""Classes of libraries whose subclasses declare all of their attributes themselves."""
+
+
+def is_own(kind: type[Any]) -> bool:
+    """Return whether all attributes of a class are those of the user's own code."""
+    return not any(
+        base not in _STATELESS
+        and is_library(getattr(sys.modules.get(base.__module__), "__file__", None) or "")
+        for base in kind.__mro__
+    )
+
+
+PYTHON = f"{sys.implementation.cache_tag}"
+"""The bytecode of a function differs between versions of Python."""
+
+_codes: dict[int, tuple[types.CodeType, str]] = {}
+
+
+def code_digest(code: types.CodeType) -> str:
+    """Return a digest of code that is the same in each process of this version of Python."""
+    known = _codes.get(id(code))
+    if known is None:
+        made = hashlib.blake2b(digest_size=12)
+        for text in _texts_of(code):
+            made.update(f"{len(text)}:{text}".encode(errors="surrogatepass"))
+        known = _codes[id(code)] = (code, made.hexdigest())
+        if len(_codes) > _MOST_CODES:
+            _codes.pop(next(iter(_codes)), None)
+    return known[1]
+
+
+_MOST_CODES = 1_000
+
+
+def _texts_of(code: types.CodeType) -> Iterator[str]:
+    """Yield what makes code what it is: neither the file nor the lines, which edits around move."""
+    yield code.co_code.hex()
+    yield repr((code.co_names, code.co_varnames, code.co_freevars, code.co_argcount))
+    for value in code.co_consts:
+        if isinstance(value, types.CodeType):
+            yield from _texts_of(value)
+        elif isinstance(value, frozenset):  # Its order differs between processes.
+            yield repr(sorted(map(repr, cast("Any", value))))
+        else:
+            yield f"{type(value).__name__} {value!r}"
+
+
+_files: dict[str, tuple[tuple[int, int], str]] = {}
+
+
+def file_digest(path: str) -> str:
+    """Return a digest of a source file, with the version of Python; empty if there is no file."""
+    try:
+        seen = Path(path).stat()
+        stamp = (seen.st_mtime_ns, seen.st_size)
+        if path not in _files or _files[path][0] != stamp:
+            text = hashlib.blake2b(Path(path).read_bytes(), digest_size=12).hexdigest()
+            _files[path] = (stamp, f"{PYTHON} {text}")
+    except OSError:
+        return ""
+    return _files[path][1]

@@ -9,7 +9,6 @@ import json
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from functools import partial
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
@@ -32,7 +31,7 @@ from graph_retry._core.ground.json import is_object
 from graph_retry._core.langgraph.calls import find_slot
 from graph_retry._core.langgraph.checkpoints import PLACE, newest_checkpoint, values_of
 from graph_retry._core.langgraph.ends.run_end import at_run_end, end_of_task
-from graph_retry._core.langgraph.fork import tell_ended, tell_ended_reviews
+from graph_retry._core.langgraph.fork import tell_ended
 from graph_retry._core.langgraph.open_reviews import delete_answered, make_table
 from graph_retry._core.langgraph.run_config import (
     inside,
@@ -200,13 +199,14 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
             is_task=is_task or not task,
         )
         waits: Loop | None = None
+        ended = ""
         if not task:
             slot = Slot()
             waits = await self._waiting(configurable)
             # A new input of the thread ends its open review, which nobody can answer any more.
             if waits and waits["review"] and made.values is not None:
                 place = waits["review"]["review_id"], plan.settings.name
-                tell_ended(*place, str(configurable["thread_id"]))
+                ended = tell_ended(*place, str(configurable["thread_id"]))
         else:
             if saver is not None:
                 with informing("the table of open reviews"):
@@ -228,6 +228,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
                 is_task=made.is_task,
                 saver=saver,
                 writes=slot.writes,
+                ended=ended,
             )
             # If the namespace has a checkpoint, LangGraph continues from it and needs no first
             # state.
@@ -296,10 +297,7 @@ async def _closed(run: LoopRun) -> None:
     run.trace.close()
     run.slot.end()
     if run.saver is not None:
-        if run.slot.namespace and not run.slot.is_saved:
-            tell = partial(tell_ended_reviews, run.saver, run.thread)
-            with informing("the warning of reviews that a new input ended"):
-                await run.slot.execution.reads.get("ended", tell)
+        await run.ended_reviews()
         for row in run.answered:
             with informing("the deletion of an answered review from the table of open reviews"):
                 await delete_answered(run.saver, row)

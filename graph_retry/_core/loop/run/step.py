@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -14,6 +15,7 @@ from langgraph.types import Command, Overwrite, StreamWriter
 
 from graph_retry._core.ground.functions.awaiting import SyncRun, is_sync, run_async, run_sync
 from graph_retry._core.ground.functions.informing import informing
+from graph_retry._core.langgraph.fork import tell_ended_reviews
 from graph_retry._core.langgraph.open_reviews import Row, row_of
 from graph_retry._core.langgraph.run_config import (
     current_saver,
@@ -58,6 +60,7 @@ class LoopRun:
     slot: The run of the call among the calls of its node, and what was saved of the call.
     answered: The reviews that were answered in this run, as rows of the open-reviews table.
     writes: What the function of a call that has succeeded wrote into the caller's state.
+    ended: A note of the review that the input of this run ended; empty if none is known.
     """
 
     plan: Plan[Any]
@@ -72,6 +75,20 @@ class LoopRun:
     trace: CallTrace = field(default_factory=CallTrace)
     answered: list[Row] = field(default_factory=list[Row])
     writes: list[Write] = field(default_factory=list[Write])
+    ended: str = ""
+
+    async def ended_reviews(self, when: str = "at the end") -> str:
+        """Warn of open reviews that a new input or a fork of the thread ended; return a note.
+
+        The first new call of a node looks for them, when it asks and at its end: LangGraph may save
+        the input while the call runs.
+        """
+        if self.ended or self.saver is None or not self.slot.namespace or self.slot.is_saved:
+            return self.ended
+        tell = partial(tell_ended_reviews, self.saver, self.thread)
+        with informing("the warning of reviews that a new input ended"):
+            return await self.slot.execution.reads.get(f"ended, {when}", tell)
+        return ""
 
     def emit(self, event: str, attempt: int, **details: Any) -> None:
         """Stream one custom event, such as `{"type": "graph_retry", "event": "attempt_started"}`.
