@@ -382,10 +382,9 @@ def _told_kept(answered: Asked, open_now: Sequence[dict[str, Any]], *, is_over: 
     told = [(each["note"], namespace_in(each)) for each in open_now]
     notes = [note for note, place in told if note and are_namesakes(place, answered.namespace)]
     what = f"The call of `{answered.name}` that asked was not made again in this run"
-    if notes:
-        return f"{what}; your answer is kept for it. Now {notes[0]}."
-    if is_over:
+    if is_over and not notes:
         return f"{what}; and the run ended, so your answer decided nothing."
     asks = ", ".join(f"`{each['function_name']}` ({each['review_id']!r})" for each in open_now)
-    now = f" Now the thread waits for an answer to {asks}." if asks else ""
+    why = f": {notes[0]}" if notes else ""
+    now = f" Now the thread waits for an answer to {asks}{why}." if asks else ""
     return f"{what}; your answer is kept for it.{now}"

@@ -60,5 +60,5 @@ def test_a_rejection_is_told_as_the_end_of_the_run(sqlite, run):
     run(*answer(sqlite, "reject", "not an invoice", graph="function"))
     where = ("--db", sqlite.place, "--graph", f"{GRAPH}function")
     told = run("show", "1", *where)[1]
-    assert "A person rejected the call, and so the run ended" in told
+    assert "its last run ended with CallCancelled" in told
     assert "cut off" not in told

@@ -128,8 +128,9 @@ def test_of_two_events_of_one_moment_the_later_one_is_told(monkeypatch):
     at = "2026-01-01T00:00:00+00:00"
 
     async def answers(*_):
-        return [(at, "human:ada", "b5e1"), (at, "human:bob", None)]
+        ada, bob = (at, "human:ada", "b5e1"), (at, "human:bob", None, " (edit)")
+        return [why_closed._Answered(*each) for each in (ada, bob)]
 
     monkeypatch.setattr(why_closed, "_answers", answers)
     event = why_closed._event(None, {}, None, SimpleNamespace(ended_unanswered={}))
-    assert run_sync(event) == f"human:bob answered it at {at}"
+    assert run_sync(event) == f"human:bob answered it at {at} (edit)"

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from asyncio import CancelledError
 from collections.abc import Iterable, Mapping
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import StateSnapshot
@@ -106,13 +105,10 @@ def _standing(state: StateSnapshot, how: str) -> str:
         return f"The thread waits for {other}."
     if not state.next:
         return ""
-    for error in [str(task.error) for task in state.tasks if task.error]:
-        if error.startswith(CallCancelled.__name__):
-            return f"A person rejected the call, and so the run ended: {error}"
-        if error.startswith(CancelledError.__name__):
-            return f"The last run was interrupted: {how} continues from there."
-        return f"The last run ended with {error}: {how} tries again from there."
-    return f"It is being run, or was cut off on the way: {how} continues from there."
+    nodes = ", ".join(f"`{node}`" for node in state.next)
+    errors = [str(task.error) for task in state.tasks if task.error]
+    ended = f"its last run ended with {errors[0]}" if errors else "it is being run, or was cut off"
+    return f"The thread is at {nodes}, and {ended}: {how} continues from there."
 
 
 async def closing_event(graph: Any, config: RunnableConfig, review_id: str | None = None) -> str:
@@ -134,8 +130,8 @@ async def _event(
     The result is None if the thread does not show it. A run may not have saved an answer yet.
     """
     events = [
-        (at, answered, f"{author} answered it at {at}")
-        for at, author, answered in await _answers(graph, config, thread)
+        (each.at, each.review_id, f"{each.author} answered it at {each.at}{each.what}")
+        for each in await _answers(graph, config, thread)
     ]
     whose = "it" if review_id else "its last one"
     for ended, end in thread.ended_unanswered.items():
@@ -152,25 +148,32 @@ async def answers_to(graph: Any, config: RunnableConfig, review_id: str) -> list
     The author of a default decision is `system`.
     """
     answers = await _answers(graph, config, await _readable(graph, config))
-    return sorted((at, author) for at, author, answered in answers if answered == review_id)
+    return sorted((each.at, each.author) for each in answers if each.review_id == review_id)
 
 
-async def _answers(
-    graph: Any, config: RunnableConfig, thread: ThreadView
-) -> list[tuple[str, str, str]]:
-    """List the answers in a thread, as (time, author, review id)."""
-    notes: list[tuple[str, str, str]] = []
+class _Answered(NamedTuple):
+    """An answer in a thread; `what` is its decision, if it is known."""
+
+    at: str
+    author: str
+    review_id: str
+    what: str = ""
+
+
+async def _answers(graph: Any, config: RunnableConfig, thread: ThreadView) -> list[_Answered]:
+    """List the answers in a thread."""
+    notes: list[_Answered] = []
     for namespace, values in thread.calls():
         written: Any = values.get(ANSWER)
         if is_object(written):
             value: Any = written["value"] if is_object(written["value"]) else {}
             by = f"human:{value['by']}" if "by" in value else "human"
             by = "system" if value.get("type") == EXPIRE else by
-            notes.append((written.get("at") or "", by, value.get("review_id", "")))
+            notes.append(_Answered(written.get("at") or "", by, value.get("review_id", "")))
         read = reader_of(graph, thread_of(config), namespace)
         notes += _notes(await whole(records_in(values), read))
     if is_remote(graph):
-        notes += await RemoteRuns(graph, config).answers()
+        notes += [_Answered(*each) for each in await RemoteRuns(graph, config).answers()]
     return notes
 
 
@@ -236,10 +239,13 @@ def other_question(state: StateSnapshot) -> str:
     return ""
 
 
-def _notes(attempts: list[Attempt]) -> list[tuple[str, str, str]]:
-    """List the decisions in a ledger, as (time, author, review id)."""
-    decisions = [attempt["decision"] for attempt in attempts]
-    return [(note["at"], note["author"], note.get("review_id", "")) for note in decisions if note]
+def _notes(attempts: list[Attempt]) -> list[_Answered]:
+    """List the decisions in a ledger."""
+    notes = [attempt["decision"] for attempt in attempts if attempt["decision"]]
+    return [
+        _Answered(note["at"], note["author"], note.get("review_id", ""), f" ({note['type']})")
+        for note in notes
+    ]
 
 
 def is_rejection(error: Exception, decisions: Iterable[Mapping[str, Any]]) -> bool:
