@@ -29,6 +29,9 @@ INTERVENTION = "llm_intervention"
 STRUCTURED_RESPONSE = "structured_response"
 """The key of the structured response in the message of an agent's model."""
 
+APPROVAL = "ApprovalNeeded"
+"""The `type` of the failure of a tool call that has not run, because a person must approve it."""
+
 PEOPLE = frozenset({"human", "rewind", "state edit"})
 """The roles of people. A person answers a review (`human`), goes back to an earlier attempt
 (`rewind`), or edits the params in state at a review (`state edit`)."""

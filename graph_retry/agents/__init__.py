@@ -25,6 +25,7 @@ from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
+from graph_retry import AttemptContext
 from graph_retry._core.ground.functions.arguments import Size, checked
 from graph_retry._core.ground.functions.signatures import OnRetry
 from graph_retry._core.ground.json import is_array
@@ -44,17 +45,18 @@ from graph_retry.agents._request import (
 from graph_retry.agents._tool_call import (
     Args,
     ToolArgs,
+    When,
+    check_approved,
     of_attempt,
     tool_options,
 )
 from graph_retry.agents._tool_result import (
     Result,
-    ToolError,
     checked_result,
     ledger_of,
+    rejection,
+    reported,
     told_result,
-    tool_message,
-    with_update,
 )
 from graph_retry.errors import AttemptsExhausted, CallCancelled
 from graph_retry.function import Call
@@ -131,6 +133,7 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
         on_retry: OnRetry[Any] = None,
         *,
         tools: bool | Sequence[_ToolName] = False,
+        approve: Mapping[_ToolName, When] | None = None,
         models: Mapping[str, BaseChatModel] | None = None,
         messages: Size = 6,
         one_at_a_time: bool = False,
@@ -148,6 +151,10 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
             tools: The tools whose failed calls are also reviewed: all tools (`True`), or the names
                 of some tools. A tool call fails if the tool raises, or if its result has the
                 status `error`.
+            approve: The tools that a person must approve before they run: `{"send_mail": True}`, or
+                a function of the `ToolCallRequest` that returns whether to ask. A person may also
+                edit the arguments, reject the call, or supply its result. Failed calls of these
+                tools are reviewed as well. A `reviewer` is not asked about them.
             models: Chat models by name, which a hook or a person may choose instead of the agent's.
             messages: The number of messages, from the end of the conversation, that can be changed.
             one_at_a_time: Whether a message of the model may call only one tool. Use it for web
@@ -181,7 +188,11 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
         self._hooks = [hook for hook in self._hooks if hook is not None]
         self._last, self._one_at_a_time = messages, one_at_a_time
         self._rejected_model, self._rejected_tools = rejected_model, rejected_tools
-        self._wrapped = tools if isinstance(tools, bool) else frozenset(tools)
+        self._approve = dict(approve or {})
+        if self._approve and not options.get("review", True):
+            raise ValueError("`approve` asks a person before a tool runs, and `review` is False.")
+        named: Sequence[str] = () if isinstance(tools, bool) else tools
+        self._wrapped = True if tools is True else frozenset((*named, *self._approve))
         if repeatable is None and "transient" in options and self._wrapped:
             raise ValueError(
                 "`transient` repeats requests without asking anybody, and `tools` may have effects "
@@ -262,7 +273,8 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
         if not self._wraps(request):
             return handler(request)
 
-        def use(args: dict[str, Any]) -> ToolMessage | Command[Any]:
+        def use(args: dict[str, Any], context: AttemptContext) -> ToolMessage | Command[Any]:
+            self._check_approved(request, context)
             return checked_result(request, handler(of_attempt(request, args)))
 
         try:
@@ -270,7 +282,7 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
         except CallCancelled as error:
             return self._rejection(request, error)
         except AttemptsExhausted as error:
-            return _reported(request, error)
+            return reported(request, error)
         except RequestChangedError as error:
             raise misplaced(super().name, error.field) from None
 
@@ -283,7 +295,8 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
         if not self._wraps(request):
             return await handler(request)
 
-        async def use(args: dict[str, Any]) -> ToolMessage | Command[Any]:
+        async def use(args: dict[str, Any], context: AttemptContext) -> ToolMessage | Command[Any]:
+            self._check_approved(request, context)
             return checked_result(request, await handler(of_attempt(request, args)))
 
         try:
@@ -291,7 +304,7 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
         except CallCancelled as error:
             return self._rejection(request, error)
         except AttemptsExhausted as error:
-            return _reported(request, error)
+            return reported(request, error)
         except RequestChangedError as error:
             raise misplaced(super().name, error.field) from None
 
@@ -353,6 +366,9 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
         options: RetryOptions = {**self._tool_options, "name": call["name"]}
         if call["name"] in self._repeatable and "transient" in self._options:
             options["transient"] = self._options["transient"]
+        if self._approve.get(call["name"]):
+            options.pop("reviewer", None)
+            options["max_attempts"] = options.get("max_attempts", 10) + 1
         if call["id"]:
             options["key"] = call["id"]
         args = dict(call["args"])
@@ -364,10 +380,11 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
     ) -> ToolMessage | Command[Any]:
         if self._rejected_tools == "raise":
             raise error
-        why = f": {error.reason}" if error.reason else ""
-        told = f"The call of `{request.tool_call['name']}` failed, and a person stopped it{why}."
-        message = tool_message(request, told, status="error")
-        return with_update(message, ledger_of(str(request.tool_call["id"]), error.attempts))
+        return rejection(request, error.reason, error.attempts)
+
+    def _check_approved(self, request: ToolCallRequest, context: AttemptContext) -> None:
+        when = self._approve.get(request.tool_call["name"], False)
+        check_approved(request, when, context.attempt)
 
     def _told(self, request: ToolCallRequest, output: Any, attempts: list[Attempt]) -> Result:
         return told_result(request, output, attempts, tells=self._tells_model)
@@ -379,15 +396,3 @@ def _response(response: ModelResponse[Any], attempts: list[Attempt]) -> Extended
     message.id = message.id or str(uuid4())
     update = ledger_of(message.id, attempts)
     return ExtendedModelResponse(response, Command(update=update) if update else None)
-
-
-def _reported(request: ToolCallRequest, error: AttemptsExhausted) -> Result:
-    """Return the error that a tool reported, if nobody may be asked about it; else raise.
-
-    Without this middleware, the model would get the tool's own message.
-    """
-    failure = error.attempts[-1]["failure"]
-    if failure is None or failure["type"] != ToolError.__name__:
-        raise error
-    message = tool_message(request, failure["message"], status="error")
-    return with_update(message, ledger_of(str(request.tool_call["id"]), error.attempts))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any, cast
@@ -21,8 +21,12 @@ from graph_retry._core.output.build import build_validator
 from graph_retry._core.params.codec import ParamsCodec, ParamsInvalid
 from graph_retry._core.params.patch import Encoded
 from graph_retry.agents._request import RequestChangedError
+from graph_retry.agents._tool_result import ApprovalNeeded
 from graph_retry.options import RetryOptions
 from graph_retry.records import Issue
+
+When = bool | Callable[[ToolCallRequest], bool]
+"""Whether a person must approve a tool call before it runs, or a function of the call."""
 
 _ASKING = ("feedback", "lessons", "repair", "strict", "locked", "name")
 _OF_MODELS = (*_ASKING, "auto_retries", "transient")
@@ -49,6 +53,26 @@ def tool_issues(tool: BaseTool, args: Mapping[str, Any]) -> list[Issue]:
     except ValidationError as error:
         return pydantic_issues(error, args)
     return []
+
+
+def check_approved(request: ToolCallRequest, when: When, attempt: int) -> None:
+    """Stop the first attempt of a call that a person must approve. People make the next ones.
+
+    Raises:
+        ApprovalNeeded: If `when` is true, for this call.
+    """
+    if attempt > 1 or when is False:
+        return
+    asks: Any = when if when is True else when(request)
+    if not isinstance(asks, bool):
+        kind = type(asks).__name__
+        name = request.tool_call["name"]
+        raise TypeError(
+            f"the function in `approve` for `{name}` has to return a bool, and returned {kind}. "
+            f"`{name}` has not been executed."
+        )
+    if asks:
+        raise ApprovalNeeded(f"`{request.tool_call['name']}` has not been executed yet")
 
 
 class _InStep:

@@ -14,6 +14,7 @@ from typing_extensions import TypeIs
 
 from graph_retry._core.ground.json import is_array, is_object
 from graph_retry._core.state.attempts import params_at
+from graph_retry.errors import AttemptsExhausted
 from graph_retry.records import Attempt, author_role
 
 Result = ToolMessage | Command[Any]
@@ -23,12 +24,16 @@ _REPLACED = (
     "produced, not the one that was executed. This was intentional and authorized. Do not issue "
     "your original call again. Executed instead: {name} with arguments {args}."
 )
-_SUPPLIED = "Note: this tool call failed, and {who} supplied the response in its place."
+_SUPPLIED = "Note: this tool call {what}, and {who} supplied the response in its place."
 _WHO = {"human": "a person", "agent": "an automatic reviewer"}
 
 
 class ToolError(Exception):
     """A tool reported an error in its result, in place of raising an exception."""
+
+
+class ApprovalNeeded(Exception):
+    """A tool has not run, because a person must approve its call first."""
 
 
 def checked_result(request: ToolCallRequest, result: Result) -> Result:
@@ -41,6 +46,24 @@ def checked_result(request: ToolCallRequest, result: Result) -> Result:
         if message.status == "error" and message.tool_call_id == request.tool_call["id"]:
             raise ToolError(str(message.text) or "the tool reported an error without a text")
     return result
+
+
+def has_run(attempts: list[Attempt]) -> bool:
+    """Return whether the tool was called. A call that awaits approval has one attempt without."""
+    failures = [attempt["failure"] for attempt in attempts]
+    return any(
+        failure is None or failure["type"] != ApprovalNeeded.__name__ for failure in failures
+    )
+
+
+def rejection(request: ToolCallRequest, reason: str | None, attempts: list[Attempt]) -> Result:
+    """Return the result of a tool call that a person rejected, which the model reads."""
+    name, why = request.tool_call["name"], f": {reason}" if reason else ""
+    told = f"A person rejected the call of `{name}`, which has not been executed{why}."
+    if has_run(attempts):
+        told = f"The call of `{name}` failed, and a person stopped it{why}."
+    message = tool_message(request, told, status="error")
+    return with_update(message, ledger_of(str(request.tool_call["id"]), attempts))
 
 
 def told_result(
@@ -70,7 +93,8 @@ def _note(request: ToolCallRequest, attempts: list[Attempt]) -> str | None:
     decided: Any = last["decision"] or {}
     if decided.get("type") == "respond":
         who = _WHO.get(author_role(str(decided.get("author"))), "a person")
-        return _SUPPLIED.format(who=who)
+        what = "failed" if has_run(attempts) else "was not executed"
+        return _SUPPLIED.format(who=who, what=what)
     params = params_at(attempts)
     if len(attempts) == 1 or params is None or params.view == _recorded(request):
         return None
@@ -182,3 +206,15 @@ def tool_message(
     """Make the tool message that tells the model the result of a tool call."""
     call = request.tool_call
     return ToolMessage(text, tool_call_id=str(call["id"]), name=call["name"], status=status)
+
+
+def reported(request: ToolCallRequest, error: AttemptsExhausted) -> Result:
+    """Return the error that a tool reported, if nobody may be asked about it; else raise.
+
+    Without this middleware, the model would get the tool's own message.
+    """
+    failure = error.attempts[-1]["failure"]
+    if failure is None or failure["type"] != ToolError.__name__:
+        raise error
+    message = tool_message(request, failure["message"], status="error")
+    return with_update(message, ledger_of(str(request.tool_call["id"]), error.attempts))

@@ -18,7 +18,15 @@ from graph_retry._core.params.additions import Added
 from graph_retry._core.params.codec import ParamsCodec
 from graph_retry._core.params.patch import Encoded
 from graph_retry.lossless._ground import EscapedText
-from graph_retry.records import Addition, Attempt, Failure, Issue, Repair, shown_record
+from graph_retry.records import (
+    APPROVAL,
+    Addition,
+    Attempt,
+    Failure,
+    Issue,
+    Repair,
+    shown_record,
+)
 
 _KEYS = {"attempt": "attempt_count"}
 """The keys in an interrupt's value that differ from the names of their fields."""
@@ -111,7 +119,7 @@ class Review:
     @property
     def headline(self) -> str:
         """The subject of the review in a few words: function, attempt and error class."""
-        if self.failure is None:
+        if self.failure is None or self.failure["type"] == APPROVAL:
             return f"{self.function_name} awaits approval (attempt {self.attempt})"
         return f"{self.function_name} failed (attempt {self.attempt}): {self.failure['type']}"
 
