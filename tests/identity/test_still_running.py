@@ -149,19 +149,28 @@ async def test_a_time_limit_that_cuts_off_a_pause_is_told(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """The pausing call waits for the one beside it, which takes longer than the limit."""
-    requests = Requests(1)
+    requests, asked, cut_off = Requests(), asyncio.Event(), asyncio.Event()
+
+    async def beside(params: dict[str, Any]) -> int:
+        await cut_off.wait()
+        return await requests.aask(params)
 
     async def limited() -> Any:
-        return await asyncio.wait_for(aretry_llm_call(requests.aask, {"n": 0}), 5 * SOON)
+        call = aretry_llm_call(requests.aask, {"n": 0}, notify=lambda _: asked.set())
+        pausing = asyncio.ensure_future(call)
+        await asked.wait()
+        return await asyncio.wait_for(pausing, LATE)
 
-    graph = calling(lambda: asyncio.gather(limited(), aretry_llm_call(requests.aask, {"n": 1})))
+    graph = calling(lambda: asyncio.gather(limited(), aretry_llm_call(beside, {"n": 1})))
     with pytest.raises(TimeoutError):
         await graph.ainvoke({}, thread())
+    cut_off.set()
     (told,) = caplog.messages
     assert "the pause of a call (node:" in told
     assert "|Requests.aask:" in told
     assert "use `timeout=`" in told
     await asyncio.sleep(LATE)
+    asked.set()
     await graph.ainvoke(None, thread())
     assert (await aresume(graph, thread(), edit(ok=True)))["output"] == [0, 1]
     assert requests.once(1)
