@@ -16,6 +16,8 @@ from decimal import Decimal
 from numbers import Real
 from typing import Any, cast
 
+from langgraph.config import get_config
+
 from graph_retry._core.ground.functions.arguments import Amount, Count, Size, checked
 from graph_retry._core.ground.wording import counted, passed_as
 from graph_retry._core.output.failures import BudgetExceededError
@@ -212,6 +214,17 @@ class _Account:
             return len(self._failed), time.monotonic() - self._failed_at
 
 
+class _Accounts:
+    """The accounts of one `SharedBudget` by the value of its key `per`."""
+
+    def __init__(self) -> None:
+        self._known: dict[Any, _Account] = {}
+
+    def of(self, whose: Any) -> _Account:
+        """Return an account, which is new at its first use."""
+        return self._known.setdefault(whose, _Account())
+
+
 @checked
 @dataclass(frozen=True, kw_only=True)
 class SharedBudget(Budget):
@@ -231,6 +244,8 @@ class SharedBudget(Budget):
         call is made for `cool_down` seconds, unless a reviewer decides to make one.
     cool_down: Seconds from the last failure until calls are made again. If a call fails after this
         time, the time starts again.
+    per: A key of the config's `configurable`, such as `thread_id` or `user_id`. The limits then
+        apply to each value of this key by itself. Without `per`, they apply to all calls together.
 
     Example:
         >>> from graph_retry import AttemptsExhausted, Completion, retry_llm_call
@@ -250,7 +265,28 @@ class SharedBudget(Budget):
 
     failures: Count | None = None
     cool_down: Amount = 60.0
-    _account: _Account = field(default_factory=_Account, init=False, repr=False)
+    per: str | None = None
+    _accounts: _Accounts = field(default_factory=_Accounts, init=False, repr=False)
+
+    @property
+    def _account(self) -> _Account:
+        """The account of the present run.
+
+        Raises:
+            ValueError: If the run has no value for the key `per`.
+        """
+        if self.per is None:
+            return self._accounts.of(None)
+        try:
+            whose = get_config().get("configurable", {}).get(self.per)
+        except RuntimeError:  # The call was made outside of a graph.
+            whose = None
+        if whose is None:
+            raise ValueError(
+                f"`SharedBudget(per={self.per!r})` counts by a key that this run's config does not "
+                f"have: give it, e.g. `{{'configurable': {{{self.per!r}: …}}}}`."
+            )
+        return self._accounts.of(whose)
 
     def _counted(self, attempts: Sequence[Attempt], before: Spent | None) -> Spent:
         """Return the cost of all calls, which already includes `before`."""
