@@ -86,6 +86,8 @@ def answer(text: str, wanted: Wanted) -> Document:
     meant = _meant(found)
     if not meant:
         return _scalar(text, start, wanted)
+    if len(meant) == 1:
+        meant = [meant[0]._replace(document=_chosen(meant[0].document, wanted))]
     documents = [each.document for each in meant]
     for number, each in enumerate(documents, 1):
         if each.refusal:  # A list must be complete, so one broken document refuses all.
@@ -95,6 +97,18 @@ def answer(text: str, wanted: Wanted) -> Document:
     one = _one_of(text, start, meant, wanted)
     spans = [(each.start, each.end) for each in meant]
     return _beside(text, start, spans, one, is_block=all(each.is_block for each in meant))
+
+
+def _chosen(document: Document, wanted: Wanted) -> Document:
+    """Choose the only reading of a document that fits, if several readings are about as likely."""
+    readings = document.refusal.readings if document.refusal else None
+    if readings is None or wanted.fits is None:
+        return document
+    fitting = [each for each in readings() if wanted.fits(each.value)]
+    if not fitting or not all(identical(fitting[0].value, each.value) for each in fitting):
+        return document
+    told = repair("chosen", document.start, "the only likely reading that fits", "assumed")
+    return replace(fitting[0], repairs=[*fitting[0].repairs, told])
 
 
 def _calls(text: str, start: int, found: list[Candidate], wanted: Wanted) -> list[Call]:

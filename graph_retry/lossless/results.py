@@ -55,6 +55,8 @@ class Unreadable(Exception):
     def __init__(self, kind: RefusalKind, position: int, message: str) -> None:
         super().__init__(message)
         self.refusal = Refusal(kind=kind, position=position, message=message, excerpt="")
+        self.readings: Callable[[], list[Document]] | None = None
+        """Returns all readings that are about as likely, if this is the reason."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,11 @@
 """Shares of drawn documents that are read exactly, and how few are read as others."""
 
+import json
 import random
 import warnings
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from bench import repair_combined, repair_damage, repair_edits
 from graph_retry.output import parse_output
@@ -37,3 +39,40 @@ def test_a_refusal_of_two_readings_names_both():
     failure = parse_output('{"a": "the x, "b": 2}').failure
     assert failure is not None
     assert "; or " in failure["message"]
+
+
+ORDER = {
+    "name": "Ada Lovelace",
+    "tags": ["maths", "notes: engine"],
+    "items": [{"sku": "A-1", "label": "Red, large", "qty": 2}],
+    "note": 'the "first" one',
+}
+STRINGS = {"type": "array", "items": {"type": "string"}}
+ITEM = {
+    "type": "object",
+    "properties": {"sku": {"type": "string"}, "label": {"type": "string"}, "qty": {}},
+    "required": ["sku", "label", "qty"],
+}
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string"},
+        "tags": STRINGS,
+        "items": {"type": "array", "items": ITEM},
+        "note": {"type": "string"},
+    },
+    "required": [*ORDER],
+}
+
+
+def test_a_schema_tells_where_a_lost_quote_was():
+    """Of the places of one lost quote, most are read if only one reading fits, and none wrongly."""
+    fits = Draft202012Validator(SCHEMA).is_valid
+    text = json.dumps(ORDER)
+    places = [at for at, char in enumerate(text) if char == '"' and text[at - 1] != "\\"]
+    damaged = [text[:at] + text[at + 1 :] for at in places]
+    read = [parse_output(one, complete=True, wants_list=False, fits=fits) for one in damaged]
+    alone = [parse_output(one, complete=True, wants_list=False) for one in damaged]
+    assert all(one.value == ORDER for one in [*read, *alone] if one.ok)
+    assert len(places) == 26
+    assert sum(one.ok for one in read) >= 21 > sum(one.ok for one in alone)

@@ -11,6 +11,8 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from typing import Any, NamedTuple
 
 from graph_retry.lossless._ground import Repair, lazy
@@ -35,6 +37,8 @@ from graph_retry.lossless.weighted.strings import Reader
 
 PIECE = 4_000
 """Characters of the first piece that is tried for a document with an unknown end."""
+ALTERNATIVES = 12
+"""As many readings that are about as likely are too many to choose one."""
 _STRING = r"\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+'"
 
 
@@ -234,8 +238,25 @@ def _weighed(text: str, start: int, end: int, work: Work, *, complete: bool | No
     try:
         value = _certain(best, others[0] if others else None, start)
     except Unreadable as error:
+        if others and not best.losses:
+            again = partial(Reader, part, price, Work(len(part)), suspect, closed=whole)
+            error.readings = partial(_readings, again, start)
         return Document(start, stop, refusal=error)
     return Document(start, stop, value, best.repairs(start))
+
+
+def _readings(again: Callable[[], Reader], start: int) -> list[Document]:
+    """Read a document in all likely ways; empty if one of them loses data, or there are many."""
+    reader = again()
+    found = [*map(Reading, reader.run(reader.first(), keep=ALTERNATIVES))]
+    if len(found) == ALTERNATIVES or any(each.losses for each in found):
+        return []
+    made = list[Document]()
+    for each in found:
+        with suppress(ValueError):  # It has two values for one key.
+            stop = start + each.stop(len(reader.text))
+            made.append(Document(start, stop, each.value(), each.repairs(start)))
+    return made
 
 
 def _suspect(first: Reading | None, reader: Reader, price: dict[str, int]) -> bytearray:

@@ -118,33 +118,37 @@ class Search:
         """Add a reader for each possible next step of the present one."""
         raise NotImplementedError
 
-    def run(self, first: Node, most: int = 1 << 20) -> list[Node]:
-        """Return the cheapest reading up to the cost `most`, and another one within `MARGIN`."""
+    def run(self, first: Node, most: int = 1 << 20, keep: int = 2) -> list[Node]:
+        """Return the cheapest reading up to the cost `most`, and others within `MARGIN`.
+
+        There are `keep` readings at most. With `keep` of them, there may be more.
+        """
         self.limit = min(self.limit, most + MARGIN)
-        seen: dict[tuple[int, str, Frame | None], int | None] = {}  # None after two values
+        seen: dict[tuple[int, str, Frame | None], tuple[int, ...]] = {}
         cheapest: dict[int, int] = {}
-        found: list[Node] = []
-        cost, best_sig, work = first.cost, -1, self.work
+        found: dict[int, Node] = {}
+        cost, work = first.cost, self.work
         self.buckets[cost].append(first)
-        while cost <= self.limit and (found or cost <= most) and len(found) < 2 and work.left > 0:
+        while cost <= self.limit and (found or cost <= most) and len(found) < keep:
+            if work.left <= 0:
+                return []
             if not self.buckets[cost]:
                 cost += 1
                 continue
             node = self.buckets[cost].pop()
             self.sig = _signed(node.sig, node.written) if node.written else node.sig
             if node.mode == "$":
-                if not found or self.sig != best_sig:
-                    best_sig = best_sig if found else self.sig
-                    found.append(node)
-                    self.limit = min(self.limit, found[0].cost + MARGIN)
+                if not found:
+                    self.limit = min(self.limit, node.cost + MARGIN)
+                found.setdefault(self.sig, node)
                 continue
             key = node[1:4]
-            sig = seen.get(key, -1)
-            if sig is None or sig == self.sig:
+            sigs = seen.get(key, ())
+            if len(sigs) == keep or self.sig in sigs:
                 continue
-            seen[key] = self.sig if sig == -1 else None
+            seen[key] = (*sigs, self.sig)
             self.furthest = max(self.furthest, node.pos)
             self.node, self.odd = node, ""
             self.is_near = cost < cheapest.setdefault(node.pos, cost) + ACCIDENT
             self.expand()
-        return found if work.left > 0 else []
+        return [*found.values()] if work.left > 0 else []
