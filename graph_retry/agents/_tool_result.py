@@ -44,7 +44,9 @@ def checked_result(request: ToolCallRequest, result: Result) -> Result:
     """
     for message in _messages_in(result):
         if message.status == "error" and message.tool_call_id == request.tool_call["id"]:
-            raise ToolError(str(message.text) or "the tool reported an error without a text")
+            artifact: Any = message.artifact
+            told = "" if artifact is None else json.dumps(artifact, default=str)
+            raise ToolError(str(message.text) or told or "the tool reported no text of its error")
     return result
 
 
