@@ -1,7 +1,7 @@
 """The options that `retry_llm_call`, retry nodes and the agent middleware share, validated."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Annotated, Any, Literal, cast, get_args
 
 from langgraph.types import RetryPolicy, TimeoutPolicy
@@ -17,19 +17,18 @@ from graph_retry._core.ground.functions.arguments import (
 )
 from graph_retry._core.ground.functions.kinds import Within
 from graph_retry._core.ground.functions.signatures import Hook
+from graph_retry._core.ground.functions.steering import BudgetRule, LessonsRule
+from graph_retry._core.loop.run.settings import DEFAULT_KEYS, Settings, StateKeys
 from graph_retry._core.output.formats.format import Format, FormatName, format_named
-from graph_retry._core.review.answers import Reviewer, reject
-from graph_retry._core.review.decisions import BY_DEFAULT, ROWS
+from graph_retry._core.review.answers import Reviewer
+from graph_retry._core.review.decisions import ROWS
 from graph_retry._core.review.review import (
     Decision,
     DecisionType,
     NotifyFunction,
-    Review,
     ValidDecisionType,
 )
-from graph_retry.hooks._budget import Budget
-from graph_retry.hooks._feedback import FeedbackStrategy, feedback
-from graph_retry.hooks._lessons import Lessons
+from graph_retry.hooks import FeedbackStrategy, feedback
 from graph_retry.lossless._ground import lazy
 from graph_retry.records import Attempt, FailureKind, RepairLevel
 
@@ -38,21 +37,6 @@ __all__ = ["OptionsWithoutAccept", "RepairOption", "RetryOptions", "StateKeys"]
 RepairOption = RepairLevel | Callable[[str], str] | tuple[RepairLevel, Callable[[str], str]]
 
 _MOST_LABELS, _MAX_LABEL = 20, 200
-_UNANSWERED = reject("nobody answered in time")
-
-
-class StateKeys(TypedDict, total=False):
-    """Other names for the state keys of a retry node."""
-
-    params: str
-    output: str
-    status: str
-    attempts: str
-    lessons: str
-
-
-DEFAULT_KEYS = tuple(sorted((key, key) for key in StateKeys.__annotations__))
-"""The default names of the state keys, which calls of functions always use."""
 
 
 class _OtherOptions(TypedDict, total=False):
@@ -75,8 +59,10 @@ class _OtherOptions(TypedDict, total=False):
     default_decision: Annotated[Decision, "a decision, such as `reject(…)` or `respond(…)`"]
     notify: NotifyFunction
     redact: Callable[[str], str]
-    budget: Annotated[Budget, "a `Budget` or a `SharedBudget`, such as `Budget(tokens=10_000)`"]
-    lessons: Lessons
+    budget: Annotated[
+        BudgetRule, "a `SharedBudget`, your own `BudgetRule`, or such as `Budget(tokens=10_000)`"
+    ]
+    lessons: Annotated[LessonsRule, "a `Lessons`, such as `Lessons(told=3)`"]
     on_attempt: Callable[[Attempt], Any]
     name: Name
     key: Name
@@ -164,40 +150,6 @@ class RetryOptions(_OtherOptions, total=False):
     allowed_decisions: Annotated[Sequence[DecisionType], Within(1)]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Settings:
-    """The options of a call, checked, each in one form and with its default."""
-
-    name: str
-    key: str | None = None
-    repair: tuple[RepairLevel, Callable[[str], str] | None] = ("standard", None)
-    format: Format | None = None
-    strict: bool = False
-    check_formats: bool = False
-    stop_early: bool = True
-    max_attempts: int = 10
-    auto_retries: int = 0
-    review: bool | Literal["always"] | Callable[[Attempt], Any] = True
-    transient: RetryPolicy | None = None
-    timeout: TimeoutPolicy | None = None
-    classify: Callable[[Exception], FailureKind | None] = lambda _: None
-    feedback: Callable[..., Any] | None = None
-    reviewer: tuple[Reviewer, ...] = ()
-    expires_after: float | None = None
-    default_decision: Decision = field(default_factory=_UNANSWERED.copy)
-    notify: Callable[[Review], Any] | None = None
-    redact: Callable[[str], str] | None = None
-    budget: Budget | None = None
-    lessons: Lessons | None = None
-    on_attempt: Callable[[Attempt], Any] | None = None
-    labels: dict[str, str] = field(default_factory=dict[str, str])
-    on_cancel: Literal["raise", "end"] = "end"
-    allowed_decisions: tuple[DecisionType, ...] = BY_DEFAULT
-    locked: tuple[str, ...] = ()
-    not_secret: tuple[str, ...] = ()
-    keys: dict[str, str] = field(default_factory=lambda: dict(DEFAULT_KEYS))
-
-
 _IN_PARAMS = "it is a matter of the call itself: put it into `params`, and use it in your function"
 _AS_TRANSIENT = "failures of the transport are repeated by `transient=RetryPolicy(…)`"
 _CALLED_HERE = {
@@ -271,17 +223,9 @@ def settle(default_name: str, form: Literal["function", "node"], options: RetryO
     if form == "function":
         given.pop("on_cancel", None)
     given.setdefault("name", default_name)
-    settings = Settings(**given)
-    return replace(settings, feedback=_in_format(settings.feedback, settings.format))
-
-
-def with_feedback(settings: Settings) -> Settings:
-    """Return settings whose automatic retries tell the model its errors.
-
-    Without a hook or feedback, `auto_retries` could change nothing.
-    """
     told = replace(feedback(), optional=True)
-    return replace(settings, feedback=_in_format(told, settings.format))
+    settings = Settings(**given, own_feedback=_in_format(told, given.get("format")))
+    return replace(settings, feedback=_in_format(settings.feedback, settings.format))
 
 
 def _in_format(hook: Any, written: Format | None) -> Any:

@@ -268,15 +268,6 @@ class Sealed(TypedDict):
     parts: list[Addition]
 
 
-class Spent(TypedDict):
-    """The cost of some attempts, in the units of a `Budget`."""
-
-    tokens: int
-    cost: float
-    seconds: float
-    rounds: int
-
-
 def parts_of_messages(
     parts: Iterable[Addition], params: Mapping[str, Any] | None
 ) -> list[Addition]:

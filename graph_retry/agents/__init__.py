@@ -60,7 +60,7 @@ from graph_retry.agents._tool_result import (
 )
 from graph_retry.errors import AttemptsExhausted, CallCancelled
 from graph_retry.function import Call
-from graph_retry.options import RetryOptions, settle, with_feedback
+from graph_retry.options import RetryOptions, settle
 from graph_retry.records import Attempt, RepairLevel
 
 __all__ = ["Ledgers", "RetryMiddleware", "RetryState", "merge_ledgers", "repair_history"]
@@ -203,10 +203,10 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
         self._has_told = False
         self._models = dict(models or {})
         settings = settle("model", "function", options)
-        if settings.auto_retries and settings.feedback is None and not on_retry:
-            settings = with_feedback(settings)
+        by_default = settings.auto_retries and not on_retry
+        told = settings.feedback or (settings.own_feedback if by_default else None)
         self._options: RetryOptions = {"name": "model", **options}
-        if (asking := getattr(settings.feedback, "asking", None)) is not None:
+        if (asking := getattr(told, "asking", None)) is not None:
             self._options["feedback"] = asking(_ASK)
         self._repair: RepairLevel = settings.repair[0]
         self._tool_options = tool_options(options)

@@ -7,6 +7,7 @@ function. The other objects are values of the options `feedback`, `reviewer`, `b
 from typing import TYPE_CHECKING
 
 from graph_retry._core.ground.functions.signatures import Alternatives, HookTraits
+from graph_retry._core.ground.functions.steering import BudgetRule, LessonsRule, Taught
 from graph_retry._core.ground.on_demand import on_demand
 from graph_retry._core.review.answers import Reviewer, ReviewFunction
 from graph_retry._core.review.review import Review
@@ -32,14 +33,17 @@ else:
 __all__ = [
     "Alternatives",
     "Budget",
+    "BudgetRule",
     "FeedbackStrategy",
     "Gate",
     "HookTraits",
     "Lessons",
+    "LessonsRule",
     "Review",
     "ReviewFunction",
     "Reviewer",
     "SharedBudget",
+    "Taught",
     "decision_gate",
     "decision_reviewer",
     "escalate",

@@ -17,12 +17,24 @@ from numbers import Real
 from typing import Any, cast
 
 from langgraph.config import get_config
+from typing_extensions import TypedDict
 
 from graph_retry._core.ground.functions.arguments import Amount, Count, Size, checked
+from graph_retry._core.ground.functions.steering import BudgetRule
 from graph_retry._core.ground.wording import counted, passed_as
 from graph_retry._core.output.failures import BudgetExceededError
 from graph_retry._core.state.attempts import tokens_of
-from graph_retry.records import Attempt, Spent
+from graph_retry.records import Attempt
+
+
+class Spent(TypedDict):
+    """The cost of some attempts, in the units of a `Budget`."""
+
+    tokens: int
+    cost: float
+    seconds: float
+    rounds: int
+
 
 _NOTHING = Spent(tokens=0, cost=0.0, seconds=0.0, rounds=0)
 
@@ -39,7 +51,7 @@ def _price_unknown(attempt: Attempt) -> None:
 
 @checked
 @dataclass(frozen=True, kw_only=True)
-class Budget:
+class Budget(BudgetRule):
     """The limits of automation for one call. After a limit is reached, reviewers decide each step.
 
     A reviewer who approves or edits allows one more attempt. Waiting for a person costs nothing. If
@@ -84,8 +96,6 @@ class Budget:
     def spent_on(self, attempts: Iterable[Attempt], before: Spent | None = None) -> Spent:
         """Add up the cost of these attempts, and add the cost `before` them.
 
-        A record that is kept in another checkpoint has no figures here. `before` includes its cost.
-
         Example:
             >>> attempt = {"usage": {"total_tokens": 9}, "duration_s": 2.0, "decision": None}
             >>> Budget().spent_on([attempt, attempt])
@@ -93,8 +103,7 @@ class Budget:
         """
         total = (before or _NOTHING).copy()
         for attempt in attempts:
-            if not attempt.get("kept_in"):
-                total = _added(total, self._spent_on_one(attempt))
+            total = _added(total, self._spent_on_one(attempt))
         return total
 
     def cost_of(self, attempt: Attempt) -> float | None:
@@ -140,24 +149,16 @@ class Budget:
         """
         return self._limit_reached(self._counted(attempts, before))
 
-    def rounds_used_up(self, attempts: Sequence[Attempt], before: Spent | None = None) -> bool:
-        """Return whether reviewers have made as many decisions as `rounds` allows."""
+    def used_up(self, attempts: Sequence[Attempt], before: Spent | None = None) -> str | None:
+        """Return that reviewers have made as many decisions as `rounds` allows, or None."""
         spent = self._counted(attempts, before)
-        return self.rounds is not None and spent["rounds"] >= self.rounds
+        if self.rounds is None or spent["rounds"] < self.rounds:
+            return None
+        return f"the budget of {counted(self.rounds, 'decision')} is spent"
 
     def _counted(self, attempts: Sequence[Attempt], before: Spent | None) -> Spent:
         """Return the cost that is compared with the limits. A `SharedBudget` adds other calls."""
         return self.spent_on(attempts, before)
-
-    def count(self, *attempts: Attempt) -> None:
-        """Record attempts that have ended. Only a `SharedBudget` records them."""
-
-    def check(self) -> None:
-        """Refuse an automatic attempt if all calls together have used up the budget.
-
-        Raises:
-            BudgetExceededError: If a `SharedBudget` has reached a limit.
-        """
 
     def _limit_reached(self, spent: Spent) -> str | None:
         if self.tokens is not None and spent["tokens"] >= self.tokens:
@@ -298,25 +299,19 @@ class SharedBudget(Budget):
         """Record attempts that have ended; each attempt counts once."""
         sums_up = (self.tokens, self.cost, self.seconds, self.rounds) != (None,) * 4
         for attempt in attempts:
-            if attempt.get("kept_in") or attempt["status"] == "running":
-                continue
             if sums_up:
                 self._account.add(attempt["idempotency_key"], self._spent_on_one(attempt))
             if self.failures is not None:
                 self._account.note_end(attempt)
 
-    def check(self) -> None:
-        """Refuse an automatic attempt if a limit is reached.
-
-        Raises:
-            BudgetExceededError: If a limit is reached.
-        """
+    def refused(self) -> str | None:
+        """Return the limit that is reached, for which no automatic call is made, or None."""
         reason, wait = self._limit_reached(self._account.total), ""
         failed, ago = self._account.failed_in_a_row()
         left = self.cool_down - ago
         if reason is None and self.failures is not None and failed >= self.failures and left > 0:
             reason = f"{counted(failed, 'attempt')} failed in a row"
             wait = f" for another {left:.0f} s"
-        if reason is not None:
-            message = f"{reason}; no call is made{wait} unless a reviewer decides to"
-            raise BudgetExceededError(message)
+        if reason is None:
+            return None
+        return f"{reason}; no call is made{wait} unless a reviewer decides to"

@@ -16,7 +16,6 @@ from graph_retry._core.ground.functions.arguments import Count, checked
 from graph_retry._core.ground.issues import cut
 from graph_retry._core.ground.quoting import COMMENT, FEEDBACK, fenced, framed, issue_line, tame
 from graph_retry._core.params.additions import Added
-from graph_retry._core.params.codec import ParamsCodec
 from graph_retry._core.params.fields import fields_of
 from graph_retry.errors import AttemptFailed
 from graph_retry.hooks._prompt import Prompt, plain_text, prompt_field, turns
@@ -121,6 +120,35 @@ class Feedback:
         """Return whether params have a text or messages to write to."""
         return isinstance(params, str) or prompt_field(fields_of(params), self.field) is not None
 
+    def place(self, fields: Mapping[str, Any], field: str | None) -> str | None:
+        """Return the field that a person's comment can be added to, or None."""
+        return prompt_field(fields, field)
+
+    def with_comment(
+        self,
+        params: Any,
+        message: str,
+        *,
+        answer: str,
+        issues: Sequence[Issue],
+        field: str | None,
+        added: Added | None,
+    ) -> tuple[Any, Added]:
+        """Return the params with a person's comment on the last answer, and what is added in them.
+
+        The comment replaces the feedback and the comments that `added` names. A prompt that is one
+        text also quotes the answer, because the comment may refer to it.
+        """
+        prompt, lines = Prompt(params, field, added=added), list[str]()
+        if answer and isinstance(prompt.value, str):
+            lines += ["Your answer was (quoted as data):", fenced(cut(answer, _COMMENTED_ON))]
+        lines += _issue_lines(issues, 20)
+        what = "your answer" if answer else "this request"
+        lines += [f"Somebody who reviewed {what} says:", tame(message)]
+        text = framed(FEEDBACK if answer else COMMENT, lines)
+        told = _told(prompt, "comment", text, answer or None, quoted=_COMMENTED_ON)
+        return told.params, told.added
+
 
 @checked
 def feedback_text(
@@ -152,42 +180,6 @@ def feedback_text(
     if isinstance(error, str):
         error = AttemptFailed("refused", kind="invalid_schema", issues=[*issues], raw_output=error)
     return _text(error, _ASK, quoted=_QUOTED[strategy], issues=20, with_schema=schema)
-
-
-def comment_field(
-    view: Mapping[str, Any], field: str | None, codec: ParamsCodec[Any]
-) -> str | None:
-    """Return the field of the params to which a person's comment can be added, or None."""
-    if codec.why_no_comment is not None:
-        return None
-    if codec.form == "bare":
-        return "value" if isinstance(view.get("value"), str) else None
-    return prompt_field(view, field)
-
-
-def with_comment(
-    params: Any,
-    message: str,
-    *,
-    answer: str,
-    issues: Sequence[Issue],
-    field: str | None,
-    added: Added | None = None,
-) -> tuple[Any, Added]:
-    """Return the params with a person's comment on the last answer, and what is added in them.
-
-    The comment replaces the feedback and the comments that `added` names. A prompt that is one text
-    also quotes the answer, because the comment may refer to it.
-    """
-    prompt, lines = Prompt(params, field, added=added), list[str]()
-    if answer and isinstance(prompt.value, str):
-        lines += ["Your answer was (quoted as data):", fenced(cut(answer, _COMMENTED_ON))]
-    lines += _issue_lines(issues, 20)
-    what = "your answer" if answer else "this request"
-    lines += [f"Somebody who reviewed {what} says:", tame(message)]
-    text = framed(FEEDBACK if answer else COMMENT, lines)
-    told = _told(prompt, "comment", text, answer or None, quoted=_COMMENTED_ON)
-    return told.params, told.added
 
 
 def _texts(

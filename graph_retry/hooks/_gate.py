@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.runnables import Runnable
 
 from graph_retry._core.ground.functions.arguments import Share, checked
-from graph_retry._core.ground.functions.awaiting import run_sync
+from graph_retry._core.ground.functions.awaiting import is_sync, run_sync
 from graph_retry._core.ground.functions.calling import call
-from graph_retry._core.ground.json import digest, is_number, is_object
-from graph_retry._core.state.attempts import parsed_value
+from graph_retry._core.ground.json import is_number
+from graph_retry._core.loop.asking.gate import stated_confidence, verdict
 from graph_retry.records import Attempt, GateVerdict
 
 Judge = Callable[[Attempt], Any] | Runnable[Any, Any]
@@ -60,12 +60,15 @@ class Gate:
         if (self.of == "judge") != (self.judge is not None):
             raise ValueError("`judge` and `of='judge'` go together: give both, or neither.")
 
-    def __call__(self, attempt: Attempt) -> bool:
-        """Return whether a person is asked, if the judge is sync."""
-        return run_sync(self.verdict(attempt))["ask"]
+    def __call__(self, attempt: Attempt) -> GateVerdict | Awaitable[GateVerdict]:
+        """Decide whether a person is asked about a valid output, with the confidence.
 
-    async def verdict(self, attempt: Attempt) -> GateVerdict:
-        """Decide whether a person is asked about a valid output, with the confidence."""
+        With a `judge`, which may be async, the verdict of an async run must be awaited.
+        """
+        steps = self._verdict(attempt)
+        return run_sync(steps) if self.judge is None or is_sync() else steps
+
+    async def _verdict(self, attempt: Attempt) -> GateVerdict:
         given: Any = None
         if self.judge is not None:
             given = await call(self.judge, attempt)
@@ -75,25 +78,5 @@ class Gate:
             mean = attempt.get("logprob")
             given = None if mean is None else math.exp(mean)
         else:
-            value = parsed_value(attempt, as_text=attempt.get("lossless") is None)
-            given = value.get(self.of) if is_object(value) else None
-        known = float(given) if is_number(given) and 0 <= given <= 1 else None
-        is_unsure = self.confidence > 0 and (known is None or known < self.confidence)
-        drawn = int(digest(attempt["idempotency_key"], "sample"), 16) / 16**24
-        is_sample = not is_unsure and drawn < self.sample
-        return {
-            "ask": is_unsure or is_sample,
-            "sampled": is_sample,
-            "confidence": known,
-            "needed": float(self.confidence),
-        }
-
-
-async def verdict_of(rule: Any, attempt: Attempt) -> bool | GateVerdict:
-    """Call the function in the option `review`; a returned number is a `Gate`'s `confidence`."""
-    if isinstance(rule, Gate):
-        return await rule.verdict(attempt)
-    said = await call(rule, attempt)
-    if is_number(said):
-        return await Gate(confidence=said).verdict(attempt)
-    return bool(said)
+            given = stated_confidence(attempt, self.of)
+        return verdict(attempt, self.confidence, given, self.sample)

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Annotated, Any, NotRequired
 
 from typing_extensions import TypedDict
 
 from graph_retry._core.ground.functions.arguments import Count, checked
+from graph_retry._core.ground.functions.steering import LessonsRule, Taught
 from graph_retry._core.ground.issues import cut
 from graph_retry._core.ground.json import digest
 from graph_retry._core.ground.quoting import LESSONS, framed, issue_line, tame
@@ -60,7 +62,7 @@ class Lesson(TypedDict):
 
 @checked
 @dataclass(frozen=True, kw_only=True)
-class Lessons:
+class Lessons(LessonsRule):
     """A value of the option `lessons`: a call learns from the errors of other steps.
 
     field: The params field to write to (default: `messages`, `prompt`, or params that are a text).
@@ -76,10 +78,19 @@ class Lessons:
     window: Count = _WINDOW
     told: Count = 3
 
-    def add_to(self, params: Any, window: list[Lesson]) -> tuple[Any, str] | None:
+    @property
+    def reducer(self) -> Callable[..., list[Lesson]]:
+        """The reducer `merging_lessons(window)`."""
+        return merging_lessons(self.window)
+
+    def learned(self, step: str, attempts: Sequence[Attempt]) -> list[Lesson]:
+        """Return the lessons from attempts; see `lessons_of`."""
+        return lessons_of(step, attempts)
+
+    def add_to(self, params: Any, window: list[Lesson]) -> Taught | None:
         """Return params with the newest lessons added and a reason for the ledger, or None."""
         taught = self.taught(params, window)
-        return taught and (taught[0].params, taught[1])
+        return taught and Taught(taught[0].params, taught[1], taught[0].added.parts)
 
     def taught(self, params: Any, window: list[Lesson]) -> tuple[Prompt, str] | None:
         """Return the prompt with the newest lessons, and a reason for the ledger, or None."""
@@ -97,12 +108,9 @@ class Lessons:
         prompt = Prompt(params, self.field, owner="Lessons")
         return placed(prompt, "lessons", block), f"what went wrong before in {steps}"
 
-    def newest(
-        self, window: list[Lesson] | None, step: str, own: Sequence[Attempt]
-    ) -> list[Lesson]:
+    def newest(self, window: Any, step: str, own: Sequence[Attempt]) -> list[Lesson]:
         """Return the newest lessons of all steps, with those of a step's own attempts."""
-        known = [*self.known, *lessons_of(step, own)]
-        return merging_lessons(self.window)(window, known)[-self.told :]
+        return super().newest(window, step, own)[-self.told :]
 
 
 def _named(lesson: Lesson, often: Counter[str]) -> str:
@@ -122,6 +130,7 @@ def placed(prompt: Prompt, by: str, block: str) -> Prompt:
 
 
 @checked
+@lru_cache(maxsize=64)
 def merging_lessons(window: Count) -> Callable[..., list[Lesson]]:
     """Make a reducer like `merge_lessons` that keeps `window` lessons.
 

@@ -9,8 +9,9 @@ import pytest
 from langgraph.types import RetryPolicy
 
 from graph_retry import RetryOptions, create_retry_node, retry_llm_call
+from graph_retry._core.loop.run.settings import Settings
 from graph_retry.hooks._budget import Budget
-from graph_retry.options import Settings, settle
+from graph_retry.options import settle
 
 NAMES = [*RetryOptions.__annotations__]
 PAGE = (Path(__file__).parent.parent.parent / "docs" / "options.md").read_text()
@@ -30,8 +31,9 @@ def test_each_option_is_documented_in_the_order_of_its_type():
 
 
 def test_settings_have_a_field_for_each_option_and_no_other():
-    """What the type checker allows is what is validated."""
-    assert sorted(field.name for field in dataclasses.fields(Settings)) == sorted(NAMES)
+    """What the type checker allows is what is validated; our own feedback is given beside it."""
+    names = {field.name for field in dataclasses.fields(Settings)} - {"own_feedback"}
+    assert sorted(names) == sorted(NAMES)
 
 
 def test_the_table_of_the_page_lists_each_option_once():
@@ -82,7 +84,7 @@ def test_documented_defaults_are_the_defaults():
             "`allowed_decisions`: give a list that is not empty, each 'approve', ",
         ),
         ("allowed_decisions", ["approv"], "not 'approv'. Did you mean `approve`?"),
-        ("budget", Budget, "`budget`: give a `Budget` or a `SharedBudget`"),
+        ("budget", Budget, "`budget`: give a `SharedBudget`, your own `BudgetRule`"),
         ("budget", 1000, "such as `Budget(tokens=10_000)`; not 1000."),
         ("reviewer", "gpt", "`reviewer`: give a function `(review)`, a `Runnable` or a list"),
         (

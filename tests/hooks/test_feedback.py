@@ -12,7 +12,6 @@ from pydantic import BaseModel
 from graph_retry import AttemptFailed, retry_llm_call
 from graph_retry._core.ground.quoting import FEEDBACK, LESSONS, fenced
 from graph_retry.hooks import feedback, feedback_text
-from graph_retry.hooks._feedback import with_comment
 from graph_retry.output import format_issues
 from tests.loops import Model, one_call, reviews, thread
 
@@ -187,7 +186,7 @@ def test_a_comment_on_a_call_without_an_answer_makes_no_turn_of_the_model():
     turns = [{"role": "user", "content": "Who?"}, {"role": "assistant", "content": "It is"}]
     told, added, none = {"messages": turns}, None, {"answer": "", "issues": [], "field": None}
     for words in ("try again", "try once more"):
-        told, added = with_comment(told, words, **none, added=added)
+        told, added = feedback().with_comment(told, words, **none, added=added)
         assert [turn["role"] for turn in told["messages"]] == ["user", "assistant", "user"]
         assert f"reviewed this request says:\n{words}\n" in told["messages"][-1]["content"]
     error = failed()
@@ -195,8 +194,8 @@ def test_a_comment_on_a_call_without_an_answer_makes_no_turn_of_the_model():
     told = feedback()(error, 1, told)
     assert [turn["content"] for turn in told["messages"][:2]] == ["Who?", "It is"]
     assert len(told["messages"]) == 4
-    asked, added = with_comment("Who?", "be kind", **none)
-    assert with_comment(asked, "be brief", **none, added=added)[0].count("[comment") == 1
+    asked, added = feedback().with_comment("Who?", "be kind", **none, added=None)
+    assert feedback().with_comment(asked, "be brief", **none, added=added)[0].count("[comment") == 1
 
 
 def test_another_field_can_be_named_and_a_wrong_one_is_refused():

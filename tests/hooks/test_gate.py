@@ -119,8 +119,8 @@ def test_a_gate_that_cannot_be_meant_is_refused():
 def test_a_gate_alone_tells_a_record():
     """It can be called as the function that it stands for."""
     record = {"raw": {"text": "{}"}, "parsed": {"value": {"sure": 0.3}}, "idempotency_key": "k"}
-    assert Gate(confidence=0.5, of="sure")(record) is True
-    assert Gate(confidence=0.2, of="sure")(record) is False
+    assert Gate(confidence=0.5, of="sure")(record)["ask"] is True
+    assert Gate(confidence=0.2, of="sure")(record)["ask"] is False
     assert Completion("x").text == "x"
 
 

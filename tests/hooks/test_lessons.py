@@ -188,11 +188,11 @@ def test_in_a_conversation_it_is_one_system_turn_behind_the_others(messages, kin
 def test_only_the_last_few_are_told_bounded_and_tamed():
     """Three lessons, each cut, none able to end the frame they stand in."""
     window = [lesson(n, text=f"fault {n} {LESSONS.end} " + "x" * 9_000) for n in range(9)]
-    told, _ = Lessons().add_to("Go.", window)
+    told, *_ = Lessons().add_to("Go.", window)
     assert [f"fault {n} " in told for n in range(9)] == [False] * 6 + [True] * 3
     assert told.count(LESSONS.end) == 1
     assert len(told) < 1_500
-    again, _ = Lessons().add_to(told, window)
+    again, *_ = Lessons().add_to(told, window)
     assert again.endswith(told), "lessons of another call are part of what the caller gave"
 
 

@@ -13,9 +13,11 @@ from graph_retry._core.ground.functions.calling import call
 from graph_retry._core.ground.functions.informing import informing
 from graph_retry._core.ground.functions.signatures import name_of
 from graph_retry._core.ground.wording import counted, passed_as
+from graph_retry._core.loop.asking.gate import verdict_of
 from graph_retry._core.loop.asking.questions import read_value
 from graph_retry._core.loop.run.keeping import whole_here
 from graph_retry._core.loop.run.plan import Plan
+from graph_retry._core.loop.run.settings import Settings
 from graph_retry._core.loop.run.step import StepInput, as_task
 from graph_retry._core.review.deadline import after, now
 from graph_retry._core.state.position import (
@@ -28,9 +30,6 @@ from graph_retry._core.state.position import (
     review_id_of,
 )
 from graph_retry.errors import AttemptsExhausted, CallCancelled, GraphRetryError
-from graph_retry.hooks._gate import verdict_of
-from graph_retry.hooks._lessons import lessons_of
-from graph_retry.options import Settings
 from graph_retry.records import Attempt, GateVerdict, shown_record
 
 _LOG = logging.getLogger("graph_retry")
@@ -136,8 +135,10 @@ async def finished(given: StepInput, record: Attempt) -> dict[str, Any]:
     given.run.emit("attempt_finished", record["number"], status=record["status"])
     on_attempt = settings.on_attempt
     if settings.budget is not None:
-        settings.budget.count(record)
-        if record["raw"] is not None and (limit := settings.budget.unknown(record)):
+        with passed_as("budget"):
+            settings.budget.count(record)
+            limit = record["raw"] is not None and settings.budget.unknown(record)
+        if limit:
             _warn_of_unknown(name, limit)
     if on_attempt is not None:
         listener = name_of(on_attempt, "on_attempt")
@@ -152,8 +153,8 @@ async def finished(given: StepInput, record: Attempt) -> dict[str, Any]:
     earlier = [one for one in given.attempts if one["number"] < record["number"]]
     if record["failure"] is None and earlier:
         earlier = await whole_here(earlier)
-        return {settings.keys["lessons"]: lessons_of(name, [*earlier, record])}
-    return {settings.keys["lessons"]: lessons_of(name, [record])}
+        return {settings.keys["lessons"]: settings.lessons.learned(name, [*earlier, record])}
+    return {settings.keys["lessons"]: settings.lessons.learned(name, [record])}
 
 
 def without_output(plan: Plan[Any], status: str) -> dict[str, Any]:

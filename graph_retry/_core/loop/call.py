@@ -25,6 +25,7 @@ from graph_retry._core.ground.functions.limits import Limits
 from graph_retry._core.ground.functions.signatures import AttemptContext, name_of
 from graph_retry._core.ground.json import digest
 from graph_retry._core.ground.redact import redacted
+from graph_retry._core.ground.wording import passed_as
 from graph_retry._core.langgraph.run_config import has_context
 from graph_retry._core.langgraph.seen import Seen
 from graph_retry._core.loop.after_attempt import reviewed_later
@@ -39,7 +40,9 @@ from graph_retry._core.loop.run.first_checks import check_first
 from graph_retry._core.loop.run.heard import Heard
 from graph_retry._core.loop.run.keeping import noted, slimmed_here, stubs_again
 from graph_retry._core.loop.run.receiving import Reception
+from graph_retry._core.loop.run.settings import Settings
 from graph_retry._core.loop.run.step import StepInput, read_input
+from graph_retry._core.output.failures import BudgetExceededError
 from graph_retry._core.output.providers.errors import retry_after
 from graph_retry._core.output.providers.objects import raise_error_in
 from graph_retry._core.params.additions import unsealed
@@ -56,7 +59,6 @@ from graph_retry._core.state.position import (
     loop_of,
 )
 from graph_retry._core.state.transitions import goes_on
-from graph_retry.options import Settings
 from graph_retry.records import PEOPLE, Addition, Attempt, author_role
 
 
@@ -90,11 +92,7 @@ async def call_step(given: StepInput) -> dict[str, Any]:
     started, error, result = time.perf_counter(), None, None
     with run.trace.model_call(settings, record, params.view, this_try) as ended:
         try:
-            # A budget that is used up is a failure of the attempt. It leads to a review, and does
-            # not end the user's run. A request that a reviewer decided on is always allowed.
-            decided = author_role(record["author"]) in PEOPLE | {"agent"}
-            if settings.budget is not None and not decided:
-                settings.budget.check()
+            _check_budget(settings, record)
             called, arguments = plan.passing.bound(plan.llm_call, copy, _context(limits, record))
             with heard.listening():
                 result = await call(
@@ -130,6 +128,18 @@ async def call_step(given: StepInput) -> dict[str, Any]:
             stacklevel=2,
         )
     return {**_update(given, opened, outcome), **_written(given, seen, outcome)}
+
+
+def _check_budget(settings: Settings, record: Attempt) -> None:
+    """Raise if the budget refuses this request; one that a reviewer decided on is always allowed.
+
+    The error is a failure of the attempt, which leads to a review and does not end the user's run.
+    """
+    if settings.budget is not None and author_role(record["author"]) not in PEOPLE | {"agent"}:
+        with passed_as("budget"):
+            refused = settings.budget.refused()
+        if refused is not None:
+            raise BudgetExceededError(refused)
 
 
 def _written(given: StepInput, seen: Seen, outcome: Outcome) -> dict[str, Any]:

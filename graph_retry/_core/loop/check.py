@@ -13,6 +13,7 @@ from graph_retry._core.ground.schemas import ANY_KIND
 from graph_retry._core.ground.wording import passed_as, quoted_with_article
 from graph_retry._core.loop.after_attempt import succeeded
 from graph_retry._core.loop.asking.questions import read_value
+from graph_retry._core.loop.run.settings import Settings
 from graph_retry._core.loop.run.step import StepInput
 from graph_retry._core.output.build import (
     Checked,
@@ -35,7 +36,6 @@ from graph_retry._core.state.attempts import (
 from graph_retry._core.state.position import LOOP, REVIEWED
 from graph_retry.lossless import ParsedOutput
 from graph_retry.lossless.results import Wanted
-from graph_retry.options import Settings
 from graph_retry.records import Attempt, Failure, FailureKind, Issue
 
 _SHORT = 4_000

@@ -20,13 +20,15 @@ from graph_retry._core.loop.check import repair_step, validate_step
 from graph_retry._core.loop.revise import recall_step, revise_step
 from graph_retry._core.loop.run.plan import Plan
 from graph_retry._core.loop.run.running import RetryGraph
+from graph_retry._core.loop.run.settings import DEFAULT_KEYS, Settings
 from graph_retry._core.loop.run.step import Step, StepFunction, StepInput
 from graph_retry._core.state.attempts import merge_attempts
 from graph_retry._core.state.position import ANSWER, LOOP, REVIEWED, WRITES
 from graph_retry._core.state.transitions import FOLLOWERS
-from graph_retry.hooks._lessons import Lesson, merging_lessons
-from graph_retry.options import DEFAULT_KEYS, Settings
 from graph_retry.records import Attempt
+
+Reducer = Callable[..., Any]
+"""A reducer of a state key."""
 
 _STEPS_OF_ATTEMPT = 10
 """Graph steps that one attempt may take; the number leaves room for questions asked again."""
@@ -55,7 +57,7 @@ def node_graph(plan: Plan[Any], params_type: Any) -> RetryGraph:
         settings.keys,
         params_type,
         raises=settings.on_cancel == "raise",
-        learns=_window(settings),
+        learns=_reducer(settings),
         transport=transport_policy(settings.transient),
     )
     graph = RetryGraph.compile(builder, settings.name, shown, plan)
@@ -64,20 +66,20 @@ def node_graph(plan: Plan[Any], params_type: Any) -> RetryGraph:
 
 def function_graph(settings: Settings) -> RetryGraph:
     """Return the loop that all calls of `retry_llm_call` share; each run passes its own plan."""
-    return _shared_graph(_window(settings), transport_policy(settings.transient))
+    return _shared_graph(_reducer(settings), transport_policy(settings.transient))
 
 
 @lru_cache(maxsize=64)
-def _shared_graph(learns: int | None, transport: RetryPolicy | None) -> RetryGraph:
+def _shared_graph(learns: Reducer | None, transport: RetryPolicy | None) -> RetryGraph:
     builder, shown = _builder(
         dict(DEFAULT_KEYS), None, raises=False, learns=learns, transport=transport
     )
     return RetryGraph.compile(builder, "retry_llm_call", shown)
 
 
-def _window(settings: Settings) -> int | None:
-    """Return the number of lessons to keep; None if the call uses no lessons."""
-    return None if settings.lessons is None else settings.lessons.window
+def _reducer(settings: Settings) -> Reducer | None:
+    """Return the reducer of the lessons; None if the call uses none."""
+    return None if settings.lessons is None else settings.lessons.reducer
 
 
 def steps_allowed(plan: Plan[Any]) -> int:
@@ -90,7 +92,7 @@ def _builder(
     params_type: Any,
     *,
     raises: bool,
-    learns: int | None,
+    learns: Reducer | None,
     transport: RetryPolicy | None,
 ) -> tuple[StateGraph[Any, Any, Any, Any], type[Any]]:
     state, inputs, outputs, shown = _schemas(keys, params_type, lessons=learns)
@@ -115,7 +117,7 @@ def _builder(
 
 
 def _schemas(
-    keys: Mapping[str, str], params_type: Any, *, lessons: int | None
+    keys: Mapping[str, str], params_type: Any, *, lessons: Reducer | None
 ) -> tuple[type[Any], type[Any], type[Any], type[Any]]:
     """Return four schemas: state, input, output, and the input without the loop's own key.
 
@@ -125,7 +127,7 @@ def _schemas(
         keys: The names of the state keys.
         params_type: The type of the params; None for a function's call, whose input and output are
             the whole state.
-        lessons: The number of lessons to keep; None if the call uses no lessons.
+        lessons: The reducer of the lessons; None if the call uses no lessons.
     """
     ledger = Annotated[list[Attempt], merge_attempts]
     inputs: dict[str, Any] = {
@@ -138,7 +140,7 @@ def _schemas(
         keys["attempts"]: ledger,
     }
     if lessons is not None:
-        window = Annotated[list[Lesson], merging_lessons(lessons)]
+        window = Annotated[list[Any], lessons]
         inputs[keys["lessons"]] = NotRequired[window]
         outputs[keys["lessons"]] = window
     private: dict[str, Any] = {LOOP: Any, ANSWER: Any, REVIEWED: Any, WRITES: Any}

@@ -23,6 +23,7 @@ from graph_retry._core.ground.wording import quoted_with_article
 from graph_retry._core.langgraph.run_config import current_saver
 from graph_retry._core.loop.run.heard import Heard
 from graph_retry._core.loop.run.plan import Plan
+from graph_retry._core.loop.run.settings import Settings
 from graph_retry._core.output.build import wrap_error
 from graph_retry._core.output.carried import is_reading_error, is_returned, said_in
 from graph_retry._core.output.completion import Reading, read_result
@@ -38,7 +39,6 @@ from graph_retry._core.output.providers.langchain import mean_logprob
 from graph_retry._core.output.validator import Validator, format_issues
 from graph_retry._core.params.patch import Encoded
 from graph_retry._core.params.tagged_json import TYPES, Writer, differences, restore
-from graph_retry.options import Settings
 from graph_retry.records import Attempt, Failure, FailureKind, Issue
 
 _LOG = logging.getLogger("graph_retry")

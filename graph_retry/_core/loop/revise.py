@@ -7,19 +7,18 @@ from typing import Any, NamedTuple, cast
 
 from langgraph.types import Overwrite
 
-from graph_retry._core.ground.wording import counted, with_article
+from graph_retry._core.ground.wording import counted, passed_as, with_article
 from graph_retry._core.langgraph.run_config import thread_in_logs
 from graph_retry._core.loop.after_attempt import finished, open_review, without_output
 from graph_retry._core.loop.asking.hooks import Proposal, propose
-from graph_retry._core.loop.run.keeping import whole_here
+from graph_retry._core.loop.run.keeping import in_state, whole_here
+from graph_retry._core.loop.run.settings import Settings
 from graph_retry._core.loop.run.step import StepInput
 from graph_retry._core.output.failures import ROUTES
 from graph_retry._core.params.additions import seal
 from graph_retry._core.state.attempts import redacted_fields, times_sent
 from graph_retry._core.state.position import LOOP, Loop, fresh_loop
 from graph_retry._core.state.transitions import after_failure, goes_on, repeated_answer, why_no_call
-from graph_retry.hooks._lessons import merging_lessons
-from graph_retry.options import Settings
 from graph_retry.records import Attempt, author_role
 
 _LOG = logging.getLogger("graph_retry")
@@ -54,7 +53,8 @@ async def revise_step(given: StepInput) -> dict[str, Any]:
     # A `SharedBudget` is kept in memory, so it is empty after a restart. Therefore this step
     # reports all attempts. A `SharedBudget` counts each attempt once.
     if settings.budget is not None:
-        settings.budget.count(*attempts)
+        with passed_as("budget"):
+            settings.budget.count(*in_state(attempts))
     ended |= await finished(given, record)
     proposal: Proposal | None = None
     if hooks_may_help(record, settings):
@@ -114,7 +114,7 @@ def _stop(given: StepInput, attempts: list[Attempt], proposal: Proposal | None) 
     if again is not None and proposal is not None and author_role(proposal.author) == "feedback":
         why = f"the model gave the refused answer of attempt {again} again, in spite of feedback"
         return _Stop(why, "add a hook that changes more, such as `escalate`")
-    spent = _spent(given, settings)
+    spent = _spent(given, attempts)
     why_not = why_no_call(
         attempts,
         "hook" if proposal is None else proposal.author,
@@ -157,11 +157,17 @@ def _unchanged(given: StepInput, record: Attempt) -> _Stop:
     return _Stop(why, way_out)
 
 
-def _spent(given: StepInput, settings: Settings) -> _Stop | None:
+def _spent(given: StepInput, attempts: list[Attempt]) -> _Stop | None:
     """Return the limit of automation (budget or `auto_retries`) that is reached, or None."""
+    settings, before = given.plan.settings, given.loop["spent"]
     made, budget = given.loop["automatic"], settings.budget
-    if budget and (overspent := budget.exceeded(given.attempts, given.loop["spent"])):
-        return _Stop(overspent, "raise the budget")
+    # A sum also has the records whose checkpoints somebody deleted. Without one, all are counted.
+    counted_now = attempts if before is None else given.attempts
+    if budget is not None:
+        with passed_as("budget"):
+            overspent = budget.exceeded(in_state(counted_now), before)
+        if overspent:
+            return _Stop(overspent, "raise the budget")
     if settings.auto_retries and made >= settings.auto_retries:
         why = f"{counted(made, 'automatic retry', 'automatic retries')} did not help"
         return _Stop(why, "raise `auto_retries`")
@@ -175,19 +181,18 @@ async def recall_step(given: StepInput) -> dict[str, Any]:
     assert lessons is not None  # noqa: S101 - the graph has this step only with lessons
     if attempts and goes_on(attempts[-1]):
         return {}
-    window = merging_lessons(lessons.window)(state.get(keys["lessons"]), [*lessons.known])
+    window = lessons.reducer(state.get(keys["lessons"]), [*lessons.known])
     before = plan.codec.load(state.get(keys["params"]), given.loop["types"])
-    taught = lessons.taught(plan.codec.decode(*before), window)
+    taught = lessons.add_to(plan.codec.decode(*before), window)
     if taught is None:
         return {}
-    prompt, why = taught
-    params = plan.codec.encode(prompt.params, owner="the params with lessons")
+    params = plan.codec.encode(taught.params, owner="the params with lessons")
     loop: Loop = {
         **fresh_loop(),
         "types": params.types,
         "author": "lessons",
-        "reason": why[:300],
-        "added": seal(params.view, prompt.added.parts),
+        "reason": taught.reason[:300],
+        "added": seal(params.view, [*taught.added]),
         "identity": given.loop["identity"],
         "given": before.view,
     }

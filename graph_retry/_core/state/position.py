@@ -9,7 +9,7 @@ from typing import Any, cast
 from typing_extensions import TypedDict
 
 from graph_retry._core.ground.json import digest
-from graph_retry.records import Addition, Issue, SavedFunction, Sealed, Spent
+from graph_retry.records import Addition, Issue, SavedFunction, Sealed
 
 LOOP = "retry_loop"
 """The state key of the position, a `Loop`."""
@@ -108,7 +108,7 @@ class Loop(TypedDict):
     task_path: str | None
     note: str | None
     seen: list[str]
-    spent: Spent | None
+    spent: Any
     continues: str | None
     has_context: bool
     stopped: str | None

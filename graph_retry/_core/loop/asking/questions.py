@@ -12,8 +12,9 @@ from langchain_core.messages import AIMessage, BaseMessage
 
 from graph_retry._core.ground.issues import json_problem
 from graph_retry._core.ground.redact import redacted
-from graph_retry._core.ground.wording import counted, quoted_with_article
+from graph_retry._core.ground.wording import counted, passed_as, quoted_with_article
 from graph_retry._core.langgraph.run_config import current_thread
+from graph_retry._core.loop.run.keeping import in_state
 from graph_retry._core.loop.run.plan import Plan
 from graph_retry._core.output.build import SchemaOfParams
 from graph_retry._core.output.failures import finish_kind
@@ -31,7 +32,6 @@ from graph_retry._core.state.attempts import (
     parsed_value,
 )
 from graph_retry._core.state.position import Loop, OpenReview
-from graph_retry.hooks._feedback import comment_field, with_comment
 from graph_retry.lossless._ground import identical
 from graph_retry.records import Attempt, Issue
 
@@ -149,8 +149,11 @@ def _known_fields(plan: Plan[Any], view: dict[str, Any]) -> dict[str, Any]:
 def _used_up(plan: Plan[Any], loop: Loop, attempts: list[Attempt]) -> str | None:
     """Return why no further attempt is allowed, not even by a person; None if one is."""
     budget, last = plan.settings.budget, attempts[-1]
-    if budget is not None and budget.rounds_used_up(attempts, loop["spent"]):
-        return f"the budget of {counted(budget.rounds or 0, 'decision')} is spent"
+    if budget is not None:
+        with passed_as("budget"):
+            used_up = budget.used_up(in_state(attempts), loop["spent"])
+        if used_up:
+            return used_up
     is_last = last["number"] >= plan.settings.max_attempts
     return f"the limit of {counted(last['number'], 'attempt')} is reached" if is_last else None
 
@@ -192,14 +195,14 @@ def _commenting(
 ) -> Callable[[str], Told] | None:
     """Return a function that adds a comment to the params; None if no field can hold it."""
     field = getattr(plan.settings.feedback, "field", None)
-    name = comment_field(shown.view, field, plan.codec)
+    name = plan.comment_field(shown.view)
     if name is None or name in plan.settings.locked:
         return None
 
     def commented(message: str) -> Told:
         params = plan.codec.decode(shown.view, shown.types)
         before = Added(named_fields(params), shown.added)
-        told, added = with_comment(
+        told, added = plan.settings.own_feedback.with_comment(
             params, message, answer=answer, issues=issues, field=field, added=before
         )
         encoded = plan.codec.encode(told, owner="the params with a comment")

@@ -26,11 +26,10 @@ from graph_retry._core.ground.redact import redacted_path
 from graph_retry._core.ground.wording import near_miss
 from graph_retry._core.langgraph.run_config import state_keys_around
 from graph_retry._core.loop.run.plan import Plan, check_fields
+from graph_retry._core.loop.run.settings import Settings
 from graph_retry._core.loop.run.step import StepInput
 from graph_retry._core.params.patch import Encoded
 from graph_retry.errors import InterventionRequired
-from graph_retry.hooks._feedback import comment_field
-from graph_retry.options import Settings
 
 _LOG = logging.getLogger("graph_retry")
 _PARAMS_LOG = logging.getLogger("graph_retry.params")
@@ -108,8 +107,7 @@ def _check_default(plan: Plan[Any], view: Mapping[str, Any]) -> None:
                     f"`{near}`? To add a field of that name, edit `{near}` with it."
                 )
     if default["type"] == "comment":
-        field = getattr(settings.feedback, "field", None)
-        place = comment_field(view, field, plan.codec)
+        place = plan.comment_field(view)
         if place is None or place in settings.locked:
             raise ValueError(
                 "`default_decision` is a comment, but the params have no prompt or messages that "

@@ -15,9 +15,11 @@ from typing import Any, cast
 from langgraph.runtime import get_runtime
 from langgraph.types import Overwrite
 
+from graph_retry._core.ground.wording import passed_as
 from graph_retry._core.langgraph.checkpoints import read_checkpoint
 from graph_retry._core.langgraph.kept import record_place, saved_at, whole
 from graph_retry._core.langgraph.run_config import call_namespace, current_saver, current_thread
+from graph_retry._core.loop.run.settings import Settings
 from graph_retry._core.params.patch import diff_views
 from graph_retry._core.state.attempts import (
     decision_ids,
@@ -26,8 +28,6 @@ from graph_retry._core.state.attempts import (
     without_implied,
 )
 from graph_retry._core.state.position import LOOP, Loop
-from graph_retry.hooks._budget import Budget
-from graph_retry.options import Settings
 from graph_retry.records import Attempt, KeptIn
 
 _SMALL = 4_000
@@ -73,8 +73,16 @@ def noted(settings: Settings, loop: Loop, stubs: list[Attempt], before: list[Att
     """
     numbers = [attempt["number"] for attempt in stubs]
     left = [old for old in before if old["number"] in numbers and not old["kept_in"]]
-    spent = (settings.budget or Budget()).spent_on(left, loop["spent"])
+    spent, budget = loop["spent"], settings.budget
+    if budget is not None:
+        with passed_as("budget"):
+            spent = budget.spent_on(left, spent)
     return {**loop, "seen": [*loop["seen"], *decision_ids(left)], "spent": spent}
+
+
+def in_state(attempts: list[Attempt]) -> list[Attempt]:
+    """Return the records that are whole; a budget has the sum of the others."""
+    return [each for each in attempts if not each["kept_in"]]
 
 
 async def slimmed_here(earlier: list[Attempt]) -> list[Attempt]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, get_origin
 from weakref import WeakKeyDictionary
 
@@ -23,10 +23,10 @@ from graph_retry._core.ground.functions.signatures import (
 )
 from graph_retry._core.ground.redact import property_names
 from graph_retry._core.ground.wording import quoted_with_article
+from graph_retry._core.loop.run.settings import Settings
 from graph_retry._core.output.build import SchemaOfParams, Validator, build_validator, format_issues
 from graph_retry._core.params.codec import ParamsCodec
 from graph_retry.lossless._ground import escaped
-from graph_retry.options import Settings, with_feedback
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +64,15 @@ class Plan(Generic[ParamsT]):
             return frozenset()
         return property_names(self.validator and self.validator.schema)
 
+    def comment_field(self, view: Mapping[str, Any]) -> str | None:
+        """Return the field of the params to which a person's comment can be added, or None."""
+        if self.codec.why_no_comment is not None:
+            return None
+        if self.codec.form == "bare":
+            return "value" if isinstance(view.get("value"), str) else None
+        field = getattr(self.settings.feedback, "field", None)
+        return self.settings.own_feedback.place(view, field)
+
 
 def make_plan(
     llm_call: LLMCall[Any, Any],
@@ -87,7 +96,7 @@ def make_plan(
     _check_default(settings, validator, codec.fields or None)
     hooks = _hooks(on_retry)
     if settings.auto_retries and validator is not None and not hooks and not settings.feedback:
-        settings = with_feedback(settings)
+        settings = replace(settings, feedback=settings.own_feedback)
     return Plan(
         llm_call=llm_call,
         passing=passing,

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from graph_retry._core.ground.issues import attempt
 from graph_retry._core.ground.json import ABSENT
 from graph_retry._core.ground.redact import redacted
+from graph_retry._core.loop.run.settings import Settings
 from graph_retry._core.loop.run.step import StepInput
 from graph_retry._core.output.pieces import Pieces
 from graph_retry._core.output.validator import Validator
-from graph_retry.options import Settings
 from graph_retry.records import Attempt
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ from weakref import WeakKeyDictionary
 from graph_retry._core.ground.functions.informing import informing
 from graph_retry._core.ground.json import digest, is_object
 from graph_retry._core.ground.redact import Redact, redacted_in_logs
+from graph_retry._core.loop.run.settings import Settings
 from graph_retry._core.review.deadline import now
-from graph_retry.options import Settings
 from graph_retry.records import PEOPLE, Attempt, author_role
 
 P = ParamSpec("P")
