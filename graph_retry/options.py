@@ -15,9 +15,11 @@ from graph_retry._core.ground.functions.arguments import (
     WrongArgumentError,
     check_options,
 )
+from graph_retry._core.ground.functions.calling import is_async
 from graph_retry._core.ground.functions.kinds import Within
-from graph_retry._core.ground.functions.signatures import Hook
+from graph_retry._core.ground.functions.signatures import Hook, name_of
 from graph_retry._core.ground.functions.steering import BudgetRule, LessonsRule
+from graph_retry._core.loop.run.events import Observer
 from graph_retry._core.loop.run.settings import DEFAULT_KEYS, Settings, StateKeys
 from graph_retry._core.output.formats.format import Format, FormatName, format_named
 from graph_retry._core.review.answers import Reviewer
@@ -64,6 +66,7 @@ class _OtherOptions(TypedDict, total=False):
     ]
     lessons: Annotated[LessonsRule, "a `Lessons`, such as `Lessons(told=3)`"]
     on_attempt: Callable[[Attempt], Any]
+    observers: Sequence[Observer]
     name: Name
     key: Name
     labels: Mapping[str, str]
@@ -129,6 +132,8 @@ class RetryOptions(_OtherOptions, total=False):
     lessons: The errors of other steps, or past corrections, that are added to the prompt: a
         `Lessons` or `PastCorrections` of `graph_retry.hooks` (default None).
     on_attempt: Called once with each finished attempt's record (default None).
+    observers: Functions of each `graph_retry.observers.Event` of the call, such as a question
+        or an answer (default none). Their errors are logged, and change nothing.
     name: The name of this call in reviews, events and records (default: the function's name).
     key: Identifies this call among the calls with its name that one node makes (default: its
         params). Give a key if the params change from run to run (function form only).
@@ -256,6 +261,16 @@ def _reviewers(given: Reviewer | Sequence[Reviewer]) -> tuple[Reviewer, ...]:
     return each
 
 
+def _observers(given: Sequence[Observer]) -> tuple[Observer, ...]:
+    for one in given:
+        if is_async(one):
+            raise TypeError(
+                f"`observers` has the async function `{name_of(one, 'observers')}`: an observer is "
+                "called at once, so give a sync one (which may put the event into a queue)."
+            )
+    return tuple(given)
+
+
 def _transient(given: RetryPolicy) -> RetryPolicy:
     if given.retry_on is not RetryPolicy().retry_on:
         raise ValueError(
@@ -291,6 +306,7 @@ _FORMS: dict[str, Callable[[Any], Any]] = {
     "timeout": TimeoutPolicy.coerce,
     "transient": _transient,
     "labels": _labels,
+    "observers": _observers,
     "allowed_decisions": tuple,
     "locked": tuple,
     "not_secret": tuple,

@@ -6,6 +6,7 @@ The files have the names of what they offer. All public names come from this pac
 from typing import TYPE_CHECKING
 
 from graph_retry._core.ground.on_demand import on_demand
+from graph_retry._core.loop.run.events import Event
 
 if TYPE_CHECKING:
     from graph_retry.observers._notifications import Email, Links, Slack, Teams
@@ -17,6 +18,7 @@ else:
 
 __all__ = [
     "Email",
+    "Event",
     "Links",
     "Slack",
     "Teams",

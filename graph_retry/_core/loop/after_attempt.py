@@ -38,7 +38,7 @@ _LOG = logging.getLogger("graph_retry")
 async def open_review(
     given: StepInput, suggested: Mapping[str, Any] | None = None, note: str | None = None
 ) -> OpenReview:
-    """Create the review of the last attempt, and stream and log that it is asked."""
+    """Create the review of the last attempt."""
     asked_at = now()
     ended = await given.run.ended_reviews("as it asks")
     review: Any = {
@@ -48,7 +48,6 @@ async def open_review(
         "asked_at": asked_at,
         "expires_at": after(asked_at, given.plan.settings.expires_after),
     }
-    given.asked(review["review_id"])
     return cast("OpenReview", review)
 
 
@@ -132,7 +131,7 @@ async def finished(given: StepInput, record: Attempt) -> dict[str, Any]:
     informs, so an error of it is logged.
     """
     settings, name = given.plan.settings, given.plan.settings.name
-    given.run.emit("attempt_finished", record["number"], status=record["status"])
+    given.run.emit("attempt_finished", record["number"], record, status=record["status"])
     on_attempt = settings.on_attempt
     if settings.budget is not None:
         with passed_as("budget"):

@@ -82,8 +82,8 @@ def _left_open(given: StepInput, taken: Taken, decision: Decision, effect: Wait)
     note = _note(_redacted(plan, decision), taken)
     again["noted"] = {**again["noted"], **effect.fields}
     again["before"] = [*again["before"], note]
-    given.log_review(f"left open by {decision['type']}", note["review_id"], taken.author)
-    given.asked(again["review_id"])
+    about = {"review_id": note["review_id"], "decision": decision["type"], "author": taken.author}
+    given.run.emit("review_left_open", record["number"], **about)
     return {LOOP: {**loop, "review": again}, ANSWER: None}
 
 
@@ -107,26 +107,22 @@ def _refused(given: StepInput, taken: Taken, verdict: Refused) -> dict[str, Any]
         again["suggested"], again["suggested_types"] = typed.view, typed.types
         again["suggested_by"] = TYPED
         again["suggested_added"] = taken.question.added_in(typed.view)
-    given.log_review("refused an answer", taken.question.review_id, taken.author)
-    given.asked(again["review_id"])
+    about = {"review_id": taken.question.review_id, "author": taken.author}
+    given.run.emit("answer_refused", record["number"], **about)
     return {LOOP: {**loop, "review": again}, ANSWER: None}
 
 
 def _accepted(given: StepInput, taken: Taken, verdict: Accepted) -> dict[str, Any]:
     """Write an accepted decision into the ledger, and return the update that applies it."""
     plan, settings, record = given.plan, given.plan.settings, given.attempts[-1]
-    review_id = taken.question.review_id
     verdict = verdict._replace(decision=_redacted(plan, verdict.decision))
-    output, decided = given.state.get(REVIEWED), verdict.decision["type"]
+    output = given.state.get(REVIEWED)
     review: Any = given.loop["review"] or {}
     note = {
         **_note(verdict.decision, taken),
         **_counted(plan, verdict.effect, output),
         **{key: review[key] for key in ("suggested_by", "before") if review.get(key)},
     }
-    given.run.emit("review_answered", record["number"], decision=decided, author=note["author"])
-    ended = "expired" if taken.author == "system" else f"answered with {decided}"
-    given.log_review(ended, review_id, taken.author)
     # The attempt was counted before it had a decision. `Budget.rounds` counts the decisions.
     if settings.budget is not None:
         settings.budget.count(cast("Attempt", {**record, "decision": note}))

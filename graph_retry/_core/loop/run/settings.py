@@ -10,6 +10,7 @@ from langgraph.types import RetryPolicy, TimeoutPolicy
 from typing_extensions import TypedDict
 
 from graph_retry._core.ground.functions.steering import BudgetRule, LessonsRule, OwnFeedback
+from graph_retry._core.loop.run.events import Observer
 from graph_retry._core.output.formats.format import Format
 from graph_retry._core.review.answers import Reviewer, reject
 from graph_retry._core.review.decisions import BY_DEFAULT
@@ -60,6 +61,7 @@ class Settings:
     budget: BudgetRule | None = None
     lessons: LessonsRule | None = None
     on_attempt: Callable[[Attempt], Any] | None = None
+    observers: tuple[Observer, ...] = ()
     labels: dict[str, str] = field(default_factory=dict[str, str])
     on_cancel: Literal["raise", "end"] = "end"
     allowed_decisions: tuple[DecisionType, ...] = BY_DEFAULT

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -15,14 +14,15 @@ from langgraph.types import Command, Overwrite, StreamWriter
 
 from graph_retry._core.ground.functions.awaiting import SyncRun, is_sync, run_async, run_sync
 from graph_retry._core.ground.functions.informing import informing
+from graph_retry._core.ground.functions.signatures import name_of
 from graph_retry._core.langgraph.fork import tell_ended_reviews
 from graph_retry._core.langgraph.open_reviews import Row, row_of
 from graph_retry._core.langgraph.run_config import (
     current_saver,
     namespace_in,
-    thread_in_logs,
 )
 from graph_retry._core.langgraph.seen import Write
+from graph_retry._core.loop.run.events import Event, EventKind, log_review, streaming
 from graph_retry._core.loop.run.keeping import with_whole_ledger
 from graph_retry._core.loop.run.plan import Plan
 from graph_retry._core.loop.run.tracing import CallTrace
@@ -33,11 +33,9 @@ from graph_retry._core.state.execution import Slot
 from graph_retry._core.state.position import LOOP, WRITES, Loop, loop_of
 from graph_retry._core.state.transitions import WITH_OUTPUT, next_step
 from graph_retry.errors import ReplayMismatch
-from graph_retry.records import Attempt, author_role
+from graph_retry.records import Attempt, shown_record
 
 T = TypeVar("T")
-
-_LOG = logging.getLogger("graph_retry.reviews")
 
 RUN = "__graph_retry_run"
 """The key of `configurable` in which the steps find their `LoopRun`.
@@ -90,16 +88,33 @@ class LoopRun:
             return await self.slot.execution.reads.get(f"ended, {when}", tell)
         return ""
 
-    def emit(self, event: str, attempt: int, **details: Any) -> None:
-        """Stream one custom event, such as `{"type": "graph_retry", "event": "attempt_started"}`.
+    def emit(
+        self, kind: EventKind, attempt: int, record: Attempt | None = None, **details: Any
+    ) -> None:
+        """Tell an event to everything that watches the call.
 
-        The event belongs to the node that made the call, so a stream shows it without
-        `subgraphs=True`.
+        In the stream, the event belongs to the node that made the call, so a stream shows it
+        without `subgraphs=True`.
         """
-        about = {"event": event, "name": self.plan.settings.name, "attempt": attempt}
-        with informing(f"the event `{event}` in the stream"):
-            write = self.write or get_stream_writer()
-            write({"type": "graph_retry", **about, **details})
+        settings = self.plan.settings
+        event = Event(
+            kind=kind,
+            name=settings.name,
+            attempt=attempt,
+            thread_id=self.thread,
+            labels=settings.labels,
+            details=details,
+            record=record and shown_record(record),
+        )
+        with informing(f"the event `{kind}` in the stream"):
+            streaming(self.write or get_stream_writer())(event)
+        with informing(f"the log of the event `{kind}`"):
+            log_review(event)
+        self.trace.observe(event)
+        for observer in settings.observers:
+            name = name_of(observer, "observers")
+            with informing(f"`observers` (`{name}`) of the event `{kind}`", settings.redact):
+                observer(event)
 
 
 @dataclass(frozen=True)
@@ -130,17 +145,6 @@ class StepInput:
     def namespace(self) -> str:
         """The checkpoint namespace of the call."""
         return namespace_in(self.config)
-
-    def asked(self, review_id: str) -> None:
-        """Stream and log that a review of the last attempt is asked."""
-        self.run.emit("review_asked", self.attempts[-1]["number"], review_id=review_id)
-        self.log_review("asked", review_id)
-
-    def log_review(self, event: str, review_id: str, author: str = "") -> None:
-        """Log an event of a review, with names only: no text of a model or a person."""
-        by = f" by {author_role(author)}" if author else ""
-        about = review_id, self.plan.settings.name, self.attempts[-1]["number"], thread_in_logs()
-        _LOG.info("review %s of `%s` (attempt %s, %s) was %s%s", *about, event, by)
 
 
 StepFunction = Callable[[StepInput], Coroutine[Any, Any, dict[str, Any]]]
@@ -209,25 +213,34 @@ def _begun(state: Mapping[str, Any], config: RunnableConfig | None) -> StepInput
 
 
 def _note_review(given: StepInput, update: Mapping[str, Any]) -> None:
-    """Note in the run and its trace that a step asked, took a decision, or ended the call."""
-    trace, settings = given.run.trace, given.plan.settings
+    """Note in the run, and tell, that a step asked, took a decision, or ended the call."""
+    run, settings = given.run, given.plan.settings
     before, after = given.loop["review"], update[LOOP]["review"]
     written: Any = update.get(settings.keys["attempts"])
     records: list[Any] = (written.value if isinstance(written, Overwrite) else written) or []
     last: Any = records[-1] if records else {}
     number = last.get("number", len(given.attempts))
     if before is not None and (after is None or after["review_id"] != before["review_id"]):
-        given.run.slot.execution.settled.add(before["review_id"])
+        run.slot.execution.settled.add(before["review_id"])
     if before is not None and after is None:
         here = (given.run.thread, given.namespace, before["review_id"], before["asked_at"])
-        given.run.answered.append(row_of(*here))
+        run.answered.append(row_of(*here))
         if (decision := last.get("decision")) is not None:
             reviewed: Any = {**(given.attempts[-1] if given.attempts else {}), **last}
-            trace.decided(decision, reviewed, before["asked_at"], settings.name)
+            run.emit(
+                "review_answered",
+                number,
+                reviewed,
+                review_id=decision["review_id"],
+                decision=decision["type"],
+                author=decision["author"],
+                asked_at=before["asked_at"],
+            )
     if after is not None and (before is None or before["review_id"] != after["review_id"]):
-        trace.asked(after["review_id"], number, is_new=before is None)
+        again = before is not None
+        run.emit("review_asked", number, review_id=after["review_id"], again=again)
     if update[LOOP]["next"] == "end":
-        trace.ended(str(update.get(settings.keys["status"], "")), number, settings.name)
+        run.emit("call_ended", number, status=str(update.get(settings.keys["status"], "")))
 
 
 def read_input(run: LoopRun, state: Mapping[str, Any], config: RunnableConfig) -> StepInput:

@@ -24,6 +24,7 @@ from weakref import WeakKeyDictionary
 from graph_retry._core.ground.functions.informing import informing
 from graph_retry._core.ground.json import digest, is_object
 from graph_retry._core.ground.redact import Redact, redacted_in_logs
+from graph_retry._core.loop.run.events import Event
 from graph_retry._core.loop.run.settings import Settings
 from graph_retry._core.review.deadline import now
 from graph_retry.records import PEOPLE, Attempt, author_role
@@ -124,21 +125,30 @@ class CallTrace:
         )
 
     @_informs
-    def asked(self, review_id: str, attempt: int, *, is_new: bool) -> None:
+    def observe(self, event: Event) -> None:
+        """Record a question, a decision and the end of the call."""
+        told = event.details
+        if event.kind == "review_asked":
+            self._asked(told["review_id"], event.attempt, is_new=not told["again"])
+        elif event.kind == "review_answered" and event.record is not None:
+            self._decided(told, event.record, told["asked_at"], event.name)
+        elif event.kind == "call_ended":
+            self._ended(told["status"], event.attempt, event.name)
+
+    def _asked(self, review_id: str, attempt: int, *, is_new: bool) -> None:
         """Record that a question was asked, or asked again."""
         _metric("graph_retry.reviews.waiting", "add", int(is_new), {})
         if self._span is not None:
             about = {"graph_retry.review_id": review_id, "graph_retry.attempt": attempt}
             self._span.add_event("graph_retry.review.asked", about)
 
-    @_informs
-    def decided(
+    def _decided(
         self, decision: Mapping[str, Any], record: Attempt, asked_at: str | None, name: str
     ) -> None:
         """Record a decision as a span that lasts from its question until now."""
         ended = datetime.fromisoformat(now())
         began = ended if asked_at is None else datetime.fromisoformat(asked_at)
-        about = {"graph_retry.decision": decision["type"]}
+        about = {"graph_retry.decision": decision["decision"]}
         about["graph_retry.actor.role"] = author_role(decision["author"])
         _metric("graph_retry.reviews.waiting", "add", -1, {})
         _metric("graph_retry.review.wait", "record", (ended - began).total_seconds(), about)
@@ -159,12 +169,11 @@ class CallTrace:
             },
         )
         verdict = {"gen_ai.evaluation.name": "review"}
-        verdict["gen_ai.evaluation.score.label"] = decision["type"]
+        verdict["gen_ai.evaluation.score.label"] = decision["decision"]
         span.add_event("gen_ai.evaluation.result", verdict)
         span.end(end_time=_nanoseconds(ended))
 
-    @_informs
-    def ended(self, status: str, attempts: int, name: str) -> None:
+    def _ended(self, status: str, attempts: int, name: str) -> None:
         """Record the end of the call."""
         if status == "succeeded":
             about = {"gen_ai.workflow.name": name}
