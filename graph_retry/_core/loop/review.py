@@ -82,7 +82,7 @@ def _left_open(given: StepInput, taken: Taken, decision: Decision, effect: Wait)
     note = _note(_redacted(plan, decision), taken)
     again["noted"] = {**again["noted"], **effect.fields}
     again["before"] = [*again["before"], note]
-    about = {"review_id": note["review_id"], "decision": decision["type"], "author": taken.author}
+    about: Any = {"review_id": note["review_id"], "decision": decision["type"], "author": taken.author}
     given.run.emit("review_left_open", record["number"], **about)
     return {LOOP: {**loop, "review": again}, ANSWER: None}
 
@@ -107,7 +107,7 @@ def _refused(given: StepInput, taken: Taken, verdict: Refused) -> dict[str, Any]
         again["suggested"], again["suggested_types"] = typed.view, typed.types
         again["suggested_by"] = TYPED
         again["suggested_added"] = taken.question.added_in(typed.view)
-    about = {"review_id": taken.question.review_id, "author": taken.author}
+    about: Any = {"review_id": taken.question.review_id, "author": taken.author}
     given.run.emit("answer_refused", record["number"], **about)
     return {LOOP: {**loop, "review": again}, ANSWER: None}
 
