@@ -22,7 +22,7 @@ from graph_retry.threads import export_ledgers, resumption, rewind
 
 RECEIVED = frozenset(
     (
-        *("Checked", "Evaluation", "Exported", "Ledger", "ParsedOutput", "PendingReview"),
+        *("Checked", "Evaluation", "Event", "Exported", "Ledger", "ParsedOutput", "PendingReview"),
         *(
             "Precedent",
             "Replayed",
