@@ -82,7 +82,11 @@ def _left_open(given: StepInput, taken: Taken, decision: Decision, effect: Wait)
     note = _note(_redacted(plan, decision), taken)
     again["noted"] = {**again["noted"], **effect.fields}
     again["before"] = [*again["before"], note]
-    about: Any = {"review_id": note["review_id"], "decision": decision["type"], "author": taken.author}
+    about: Any = {
+        "review_id": note["review_id"],
+        "decision": decision["type"],
+        "author": taken.author,
+    }
     given.run.emit("review_left_open", record["number"], **about)
     return {LOOP: {**loop, "review": again}, ANSWER: None}
 
