@@ -94,7 +94,10 @@ class LessonsRule(Protocol):
 
     @property
     def reducer(self) -> Any:
-        """The reducer `(window, new) -> window` of the state key; equal rules have the same one."""
+        """The reducer `(window, new) -> window` of the state key; equal rules have the same one.
+
+        A lesson that is merged twice is in the window once.
+        """
         ...
 
     def learned(self, step: str, attempts: Sequence[Attempt]) -> list[Any]:
