@@ -76,6 +76,8 @@ def candidates(text: str, start: int, complete: bool | None) -> Iterator[Candida
     begins = [start, *(fence.start("inside") for fence in fences)]
     keys = [found.end() for at in begins if (found := OPENING_KEY.match(text, at))]
     position, low, refused, fence, work = start, start, 0, None, Work(len(text))
+    ahead, looked_at = iter(fences), None
+    near = next(ahead, None)
     while refused < REFUSED:
         brackets = (found.start() for found in _BRACKET.finditer(text, position))
         starts = [next((at for at in brackets if _begins(text, at)), -1)]
@@ -83,9 +85,12 @@ def candidates(text: str, start: int, complete: bool | None) -> Iterator[Candida
         at = min((at for at in starts if at >= 0), default=-1)
         if at < 0 or (position > start and TURN.search(text, position, at)):
             return
-        around = next((each for each in fences if each.start() < at < each.end("inside")), None)
-        is_first = around and not CALLS.sub("", text[around.start("inside") : at]).strip(EDGES)
-        fence = around if is_first or around == fence else None
+        while near and at >= near.end("inside"):
+            near = next(ahead, None)
+        around = near if near and near.start() < at else None
+        # A later document of a fence has the first one before it.
+        is_first = around and around is not looked_at and _is_first(text, around, at)
+        fence, looked_at = around if is_first or around is fence else None, around
         end, is_whole = _limit(text, at, fence, complete)
         document = read_document(text, at, end, work, complete=is_whole)
         position = max(document.end, at + 1)
@@ -97,6 +102,11 @@ def candidates(text: str, start: int, complete: bool | None) -> Iterator[Candida
         if document.refusal:
             refused += 1
             position = fence.end("inside") if fence else position
+
+
+def _is_first(text: str, fence: re.Match[str], at: int) -> bool:
+    """Return whether only tags of calls stand before a place in a fence."""
+    return not CALLS.sub("", text[fence.start("inside") : at]).strip(EDGES)
 
 
 def _begins(text: str, at: int) -> bool:

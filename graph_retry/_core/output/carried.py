@@ -21,12 +21,10 @@ from langchain_core.runnables import Runnable
 from graph_retry._core.ground.functions.calling import is_library
 from graph_retry._core.ground.issues import attempt, text_of
 from graph_retry._core.ground.json import is_array, is_object
-from graph_retry._core.ground.on_demand import lazy
 from graph_retry._core.output.mistakes import code_of
-from graph_retry._core.output.providers.anthropic import UNPARSED
+from graph_retry._core.output.providers.anthropic import unparsed_arguments
 from graph_retry._core.output.providers.objects import message_of
 
-_UNPARSED_ARGUMENTS = lazy(rf"(?s){UNPARSED}\b.*? JSON: (.*)")
 _MAX_CAUSES = 10
 _YIELDS = inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
 _Place = tuple[int | None, int | None, int | None, int | None]
@@ -59,7 +57,7 @@ def is_reading_error(error: BaseException, name: str) -> bool:
         errors
         or isinstance(cause, OutputParserException)
         or _is_json_error(cause)
-        or _quoted(cause)
+        or unparsed_arguments(cause)
         for cause, errors in zip(_chain(error), listed, strict=True)
     )
 
@@ -145,13 +143,7 @@ def _said_by(error: BaseException) -> Any:
         message, failed = attempt(message_of, value)
         if message is not None and not failed:
             return value
-    return _quoted(error) or _longest_text(error)
-
-
-def _quoted(error: BaseException) -> str | None:
-    """Return the arguments of a tool call that Anthropic's client quotes in its message."""
-    quoted = _UNPARSED_ARGUMENTS.match(text_of(error)) if isinstance(error, ValueError) else None
-    return quoted[1] if quoted else None
+    return unparsed_arguments(error) or _longest_text(error)
 
 
 def _is_json_error(error: BaseException) -> bool:

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from graph_retry._core.ground.credentials import without_keys
 from graph_retry._core.ground.issues import attempt, issue, text_of
 from graph_retry._core.ground.wording import passed_as, quoted_with_article
-from graph_retry._core.output.providers.anthropic import UNPARSED
+from graph_retry._core.output.providers.anthropic import unparsed_arguments
 from graph_retry._core.output.providers.errors import provider_kind
 from graph_retry._core.output.providers.objects import meaning_of
 from graph_retry.lossless import ParsedOutput
@@ -138,7 +138,7 @@ def is_complete(finish_reason: str | None) -> bool | None:
 def _kind(error: Exception) -> FailureKind:
     if isinstance(error, OutputParserException | JSONDecodeError):
         return "invalid_syntax"
-    if text_of(error).startswith(UNPARSED):
+    if unparsed_arguments(error) is not None:
         return "invalid_syntax"
     if isinstance(error, ValidationError):
         return "invalid_schema"

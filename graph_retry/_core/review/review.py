@@ -240,8 +240,8 @@ class Question(Review):
     def has_title(self, title: str) -> bool:
         """Return whether a title belongs to this question; the id in the title is optional."""
         known = (self.title, self.headline.strip(), self.function_name.strip())
-        asked_again = title.startswith(NOT_APPLIED) and title.endswith(f" — {self.title}")
-        return asked_again or title.strip() in known
+        # Each round of an attempt has this title, perhaps after the reason of a refusal.
+        return title.strip() in known or title.endswith(f" — {self.title}")
 
     @property
     def shown_types(self) -> dict[str, str]:

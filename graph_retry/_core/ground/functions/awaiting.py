@@ -84,13 +84,30 @@ class SyncRun(Generic[T]):
         return False
 
 
-_ASYNC_ONLY = ("Synchronous calls to Async", "No synchronous function provided")
-"""The first words of errors by which async savers and async nodes refuse a sync call."""
-
-
 def is_async_only(error: Exception) -> bool:
-    """Return whether an error says that a graph or its saver is async only."""
-    return str(error).startswith(_ASYNC_ONLY)
+    """Return whether a graph or its saver raised an error because it is async only.
+
+    Savers of LangGraph raise an `InvalidStateError` for this alone, as `query` does. A node raises
+    a `TypeError` while it has only an async function.
+    """
+    if isinstance(error, asyncio.InvalidStateError):
+        return raised_in(error, "langgraph.", "graph_retry.")
+    node = _raiser(error).get("self") if isinstance(error, TypeError) else None
+    has_async = getattr(node, "afunc", None) is not None
+    return has_async and getattr(node, "func", ...) is None and raised_in(error, "langgraph.")
+
+
+def raised_in(error: BaseException, *packages: str) -> bool:
+    """Return whether a module of a package raised an error itself; `packages` end with a dot."""
+    return str(_raiser(error).get("__name__")).startswith(packages)
+
+
+def _raiser(error: BaseException) -> dict[str, Any]:
+    """Return the names of the function that raised an error, and of its module."""
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    return {} if at is None else {**at.tb_frame.f_globals, **at.tb_frame.f_locals}
 
 
 @contextmanager

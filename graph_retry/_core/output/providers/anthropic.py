@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+from graph_retry._core.ground.functions.awaiting import raised_in
+from graph_retry._core.ground.issues import text_of
+from graph_retry._core.ground.on_demand import lazy
 from graph_retry._core.output.providers.provider import Provider, Reply, meaning
 
-UNPARSED = "Unable to parse tool parameter JSON from model"
-"""The error text of Anthropic's client for streamed tool arguments that are not JSON."""
+_QUOTED = lazy(r"(?s)Unable to parse tool parameter JSON from model\b.*? JSON: (.*)")
+
+
+def unparsed_arguments(error: BaseException) -> str | None:
+    """Return the streamed tool arguments that Anthropic's client could not parse, or None.
+
+    The client has no field for them, so they are read from the text of an error that the client
+    itself raised. The same text in an error of other code means nothing.
+    """
+    if not isinstance(error, ValueError) or not raised_in(error, "anthropic."):
+        return None
+    quoted = _QUOTED.match(text_of(error))
+    return quoted[1] if quoted else None
+
 
 _MESSAGE = Reply(
     as_object={"content": list, "stop_reason": ...},
