@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from graph_retry.lossless import candidates
 from graph_retry.lossless import read as parse_output
 from graph_retry.lossless.weighted.search import START
 from graph_retry.lossless.weighted.strings import Reader
@@ -64,3 +65,21 @@ def test_many_drawn_texts_take_bounded_work(seed, monkeypatch):
     """About three thousand texts of 20 kB."""
     for unit in units(180, seed):
         assert_bounded(unit, 20_000, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    "row", ['```json\n{"a":1}\n', '> ```json\n> {"a":1}\n> ```\n', '```\n{"a":1}\n```\n'], ids=repr
+)
+def test_many_fences_are_looked_at_once(row, monkeypatch):
+    """An open fence reaches to the end; its documents do not make its beginning be read again."""
+    looked_at = []
+    original = candidates._is_first
+
+    def counting(text, fence, at):
+        looked_at.append(at - fence.start("inside"))
+        return original(text, fence, at)
+
+    monkeypatch.setattr(candidates, "_is_first", counting)
+    found = [*candidates.candidates(row * 200, 0, None)]
+    assert len(found) == 200
+    assert sum(looked_at) <= len(row) * 200
