@@ -87,7 +87,32 @@ def by_clients(document):
     return lambda params: f"{held[0].tell(params)}"
 
 
+class Told:
+    """Tells of a document that a subclass has."""
+
+    document = ""
+
+    @classmethod
+    def tell(cls, params):
+        return tell(cls.document, params)
+
+
+def by_class(document):
+    """Return a function that holds an object whose class, made here, holds a document."""
+
+    class Local:
+        held = document
+
+        def tell(self, params):
+            return tell(self.held, params)
+
+    client = Local()
+    return lambda params: f"{client.tell(params)}"
+
+
 FORMS = {
+    "local class": by_class,
+    "class": lambda document: type("Made", (Told,), {"document": document}).tell,
     "client": by_client,
     "clients": by_clients,
     "factory": factory,
@@ -188,6 +213,26 @@ def test_another_process_continues_in_another_order(tmp_path, form):
 
     assert told[1]["output"] == RIGHT
     assert sorted([*told[0]["calls"], *told[1]["calls"]]) == ["a", "b", "b", "c", "c"]
+
+
+@pytest.mark.parametrize("mode", ["sync"], indirect=True)
+def test_what_a_cache_holds_is_read(mode):
+    """`functools.cache` and such are made in C, and have the function that they call."""
+    results, order = {}, iter(["ab", "b"])
+
+    def node(_):
+        for text in next(order):
+            function = functools.cache((lambda told: lambda _params: told)(text))
+            results[text] = retry_llm_call(function, "x", name="ask")
+            if len(results) == 1:
+                raise OSError("killed")
+        return {"output": results}
+
+    graph = one_node(node, InMemorySaver())
+    with pytest.raises(OSError, match="killed"):
+        mode.invoke(graph, {}, thread())
+
+    assert mode.invoke(graph, None, thread())["output"] == {"a": "a", "b": "b"}
 
 
 def held_object():

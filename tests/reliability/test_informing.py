@@ -10,6 +10,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 import graph_retry._core.langgraph.calls
 import graph_retry._core.loop.asking.person
 import graph_retry._core.loop.run.running
+import graph_retry._core.loop.run.step
 from graph_retry import StaleDecision, edit
 from graph_retry._core.loop.asking import reviewers
 from tests.loops import Model, answer, one_call, reviews, thread
@@ -73,9 +74,15 @@ def test_a_table_that_cannot_be_used_changes_nothing(place, form, mode, checkpoi
     async def fails(*_given):
         raise OSError("database is locked")
 
-    for module in (graph_retry._core.loop.run.running, graph_retry._core.loop.asking.person):
-        if hasattr(module, place):
-            monkeypatch.setattr(module, place, fails)
+    loop = graph_retry._core.loop
+    users = [
+        each
+        for each in (loop.run.running, loop.run.step, loop.asking.person)
+        if hasattr(each, place)
+    ]
+    assert users
+    for module in users:
+        monkeypatch.setattr(module, place, fails)
     model = Model(goal=1)
     graph = one_call(form, mode, model, checkpointer)
     assert lifetime(mode, graph, model) == AS_EVER

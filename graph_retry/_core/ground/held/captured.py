@@ -32,6 +32,7 @@ from graph_retry._core.ground.held.content import (
     class_of,
     code_digest,
     file_digest,
+    is_local,
     is_named,
     is_own,
     shown_of,
@@ -227,6 +228,8 @@ class _Reading:
             self.codes.append(f"{function.__module__}:{function.__qualname__}")
             if owner is not None and not inspect.ismodule(owner):
                 self._value(f"{path}self", owner, function)
+            if (wrapped := getattr(function, "__wrapped__", None)) is not None:
+                self.function(wrapped, path)
         else:
             kind = class_of(function)
             self.codes.append(f"{kind.__module__}:{kind.__qualname__}")
@@ -267,6 +270,8 @@ class _Reading:
             self._unread(name, owner)
             return
         place = self._object(name, owner)
+        if is_local(class_of(owner)):
+            self._value(f"{name}.__class__", class_of(owner), owner)
         self._depth += 1
         for each, value in attributes.items():
             # The methods of a client among them would lead into all of it.
@@ -317,13 +322,15 @@ class _Reading:
             self._seen.add(place)
             for key, item in items.items():
                 self._value(f"{name}[{key!r}]", item, value)
+            for each, item in getattr(cast("Any", value), "__dict__", {}).items():
+                self._value(f"{name}.{each}", item, value)
         elif is_new and not items and is_own(class_of(cast("Any", value))):
             self._own(value, name)
         else:
             self._unread(name, value)
 
 
-_MOST_ITEMS, _DEEPEST = 20, 4
+_MOST_ITEMS, _DEEPEST = 100, 4
 _FIXED = (str, bytes, bool, tuple, frozenset, type(None), type, Enum, date, time, UUID)
 
 

@@ -94,6 +94,8 @@ class Content:
         else:
             self._around.append(id(value))
             self._text(kind, "(")
+            if is_local(kind):
+                self.add(kind)
             base: Any = next((each for each in kind.__mro__ if each in _SPELLED), None)
             if base is not None:
                 self._text(base, hex(value) if base is int else base.__repr__(value))
@@ -113,8 +115,27 @@ class Content:
     def _reference(self, value: Any) -> None:
         if not (isinstance(value, type | types.ModuleType) or is_named(value)):
             raise OpaqueError
+        if isinstance(value, type) and is_local(value):
+            self._members(value)
         module, kind = getattr(value, "__module__", ""), class_of(value)
         self._text(kind, f"{module}:{getattr(value, '__qualname__', value.__name__)}")
+
+    def _members(self, kind: type[Any]) -> None:
+        """Add what a class holds that code has made in a function, perhaps several times."""
+        self._around.append(id(kind))
+        for name, member in sorted(vars(kind).items()):
+            made = inspect.unwrap(getattr(member, "__func__", getattr(member, "fget", member)))
+            if inspect.isfunction(made):
+                self._text(kind, f"{name} {code_digest(made.__code__)}")
+                for cell_of, cell in zip(
+                    made.__code__.co_freevars, made.__closure__ or (), strict=True
+                ):
+                    if cell_of != "__class__":
+                        self.add(cell.cell_contents)
+            elif not (name.startswith("_") or inspect.isdatadescriptor(member)):
+                self._text(kind, name)
+                self.add(member)
+        self._around.pop()
 
     def _container(self, value: Any) -> None:
         if isinstance(value, dict):
@@ -140,6 +161,16 @@ class Content:
             return alone.digest()
 
         return sorted(((place(item), item) for item in items), key=lambda pair: pair[0])
+
+
+def is_local(kind: type[Any]) -> bool:
+    """Return whether a class is not found by its name, as one that a function has made."""
+    if not kind.__flags__ & _HEAP_TYPE:
+        return False
+    found: Any = sys.modules.get(kind.__module__)
+    for name in kind.__qualname__.split("."):
+        found = getattr(found, name, None)
+    return found is not kind
 
 
 def _is_of_python(kind: type[Any]) -> bool:
