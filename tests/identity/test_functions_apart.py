@@ -3,7 +3,6 @@
 import functools
 import json
 import os
-import re
 import subprocess
 import sys
 import threading
@@ -11,7 +10,6 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
-from langchain_core.language_models import FakeListChatModel
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
@@ -215,31 +213,6 @@ def test_another_process_continues_in_another_order(tmp_path, form):
     assert sorted([*told[0]["calls"], *told[1]["calls"]]) == ["a", "b", "b", "c", "c"]
 
 
-def echo(text, _params):
-    """Return the text."""
-    return text
-
-
-@pytest.mark.parametrize("mode", ["sync"], indirect=True)
-def test_what_a_cache_holds_is_read(mode):
-    """`functools.cache` and such are made in C, and have the function that they call."""
-    results, order = {}, iter(["ab", "b"])
-
-    def node(_):
-        for text in next(order):
-            function = functools.cache(functools.partial(echo, text))
-            results[text] = retry_llm_call(function, "x", name="ask")
-            if len(results) == 1:
-                raise OSError("killed")
-        return {"output": results}
-
-    graph = one_node(node, InMemorySaver())
-    with pytest.raises(OSError, match="killed"):
-        mode.invoke(graph, {}, thread())
-
-    assert mode.invoke(graph, None, thread())["output"] == {"a": "a", "b": "b"}
-
-
 def held_object():
     """Return a function that holds an object without content."""
     client = threading.Lock()
@@ -275,28 +248,6 @@ def test_one_call_in_a_node_needs_no_key(mode, checkpointer, make, caplog):
     assert mode.call(graph, "get_state", thread()).values["output"][1] == "b B"
     assert Asked.calls == [*finished, "b"]
     assert not [each for each in caplog.records if each.levelname == "WARNING"]
-
-
-@pytest.mark.parametrize(
-    ("model", "named"), [("small", []), ("large", ["`model.responses`"])], ids=["same", "other"]
-)
-@pytest.mark.parametrize("mode", ["sync"], indirect=True)
-def test_an_exchanged_chat_model_is_told(mode, checkpointer, model, named, caplog):
-    """It may do the same or another thing: the call continues, and a WARNING names `key=`."""
-    models = iter([FakeListChatModel(responses=[each]) for each in ("small", model)])
-
-    def node(_):
-        model = next(models)
-        text = retry_llm_call(lambda text: model.invoke(text).content, "Which?", name="ask")
-        return {"output": [text, retry_llm_call(lambda params: tell("b", params), PARAMS)]}
-
-    graph = one_node(node, checkpointer)
-    mode.invoke(graph, {}, thread())
-    answer(mode, graph, thread(), edit(style="B"))
-
-    assert mode.call(graph, "get_state", thread()).values["output"] == ["small", "b B"]
-    told = [each.message for each in caplog.records if each.levelname == "WARNING"]
-    assert [re.findall(r"differ in (\S+?)\)", each)[0] for each in told] == named
 
 
 @pytest.mark.parametrize("shared", [Asked("a"), Asked("a").by_method, factory("a"), tell])

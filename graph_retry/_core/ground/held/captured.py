@@ -225,7 +225,9 @@ class _Reading:
             self._plain(function, path)
         elif inspect.isroutine(function) or isinstance(function, type):
             owner = getattr(cast("Any", function), "__self__", None)
-            self.codes.append(f"{function.__module__}:{function.__qualname__}")
+            # A cache of a `partial` has no name.
+            name = getattr(function, "__qualname__", class_of(cast("Any", function)).__qualname__)
+            self.codes.append(f"{getattr(function, '__module__', '')}:{name}")
             if owner is not None and not inspect.ismodule(owner):
                 self._value(f"{path}self", owner, function)
             if (wrapped := getattr(function, "__wrapped__", None)) is not None:
