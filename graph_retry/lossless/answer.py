@@ -7,6 +7,7 @@ documents is refused. Calls in the notations of open models come first (`protoco
 `beside` judges the text around the answer.
 """
 
+import re
 from dataclasses import replace
 from itertools import pairwise, zip_longest
 from typing import Any
@@ -62,6 +63,14 @@ _BETWEEN = lazy(  # Tags, bullets and fences may separate the items of a list.
 _SCALAR = lazy(  # A value that is alone, or has only a label, tags and emphasis around it.
     rf"(?:\s|[`*]|<[\w|/-]+>)*(?i:(?:(?:the|final|my) )*{LABEL}[\s:`*]+)?"
     r"(?P<value>\"(?:[^\"\\\n]|\\.)*+\"|-?\d[\d.eE+-]*|true|false|null)(?:\s|[`*]|</?[\w|/-]+>)*\Z"
+)
+_NO_JSON = "There is no JSON document in the text."
+_OTHERS = (  # Other notations are only named, for the message.
+    ("XML", lazy(r"\s*(?:<\?xml|<(\w[\w.:-]*)[^<>]*>.*</\1>\s*\Z)", re.DOTALL)),
+    (
+        "a call as in Python",
+        lazy(r"\s*(?:`{3}\w*\s*)?[A-Za-z_][\w.]*\((?:.*\w ?=.*)?\)[\s`]*\Z", re.DOTALL),
+    ),
 )
 _ONLY_FENCE = lazy(r"(?:`{3,}|~{3,})[ \w-]*\s*(?:`{3,}|~{3,})?")
 
@@ -240,7 +249,9 @@ def _scalar(text: str, start: int, wanted: Wanted) -> Document:
         match = None
     if match is None:
         is_empty = not text[start:].strip(EDGES)
-        told = "The answer is empty." if is_empty else "There is no JSON document in the text."
+        named = next((name for name, shape in _OTHERS if shape.match(text, start)), "")
+        told = f"The text is {named}, and has no JSON document." if named else _NO_JSON
+        told = "The answer is empty." if is_empty else told
         raise Unreadable("no_json", start, told)
     refuse_if(wanted.complete is False, "truncated", len(text), "The value may continue.")
     note = repair("surroundings", 0, f"left out around the answer: {text.strip()[:60]}")

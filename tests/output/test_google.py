@@ -146,3 +146,12 @@ def test_thoughts_are_no_answer():
     given, record = called(lambda prompt: answer)
     assert given == Person(name="Ada", age=36)
     assert record["usage"] == {"input_tokens": 7, "output_tokens": 8, "total_tokens": 15}
+
+
+def test_the_message_about_a_broken_call_is_shown():
+    """It quotes the call, and such a response has no parts, and no role."""
+    told = "Malformed function call: print(api.f(x='a'))"
+    candidate = {"finishReason": "MALFORMED_FUNCTION_CALL", "finishMessage": told, "content": {}}
+    response = {"candidates": [candidate], "usageMetadata": {"promptTokenCount": 3}}
+    _, record = called(lambda _: response)
+    assert (record["raw"], record["failure"]["kind"]) == ({"text": told}, "invalid_syntax")

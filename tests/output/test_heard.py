@@ -309,3 +309,19 @@ def test_a_budget_counts_what_a_chain_used_and_says_once_what_it_cannot_count(ca
     (told,) = [line for line in caplog.messages if "cannot count" in line]
     assert "`silent`" in told
     assert "usage" in told
+
+
+def test_an_answer_that_an_exception_has_in_its_message_as_well_is_shown():
+    """For example the body of pydantic-ai's `UnexpectedModelBehavior`."""
+
+    class UnexpectedError(Exception):
+        def __init__(self, message, body):
+            super().__init__(f"{message}, body:\n{body}")
+            self.message, self.body = message, body
+
+    def fails(_):
+        raise UnexpectedError("Too many retries", '{"name": "Ada"}')
+
+    with pytest.raises(AttemptsExhausted) as caught:
+        retry_llm_call(fails, {}, output=dict[str, str], review=False)
+    assert caught.value.attempts[-1]["raw"] == {"text": '{"name": "Ada"}'}

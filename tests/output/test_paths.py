@@ -43,7 +43,7 @@ def refuse(value: Any) -> Any:
 Tagged = Annotated[Cat | Dog, Field(discriminator="kind")]
 ISSUES = [
     pytest.param(int, "x", [("", "int_parsing", "a whole number", '"x" (str)')], id="root"),
-    pytest.param(Person, {}, [("/Age", "missing", "a value", None)], id="missing-by-alias"),
+    pytest.param(Person, {}, [("/Age", "missing", "a value", "no keys")], id="missing-by-alias"),
     pytest.param(Closed, {"b": 1}, [("/b", "extra_forbidden", None, "1 (int)")], id="extra"),
     pytest.param(
         dict[str, list[int]],
@@ -76,7 +76,7 @@ ISSUES = [
         dict[str, Cat | int],
         {"int": {"kind": "cat"}},
         [
-            ("/int/lives", "missing", "a value", None),
+            ("/int/lives", "missing", "a value", "the keys `kind`"),
             ("/int", "int_type", "a whole number", '{"kind": "cat"} (dict)'),
         ],
         id="member-named-like-a-key",

@@ -134,8 +134,8 @@ ISSUES = [
     pytest.param(
         {"parts": [{"id": "a"}, {}]},
         [
-            ("/id", "required", "a value", None, "'id' is a required property"),
-            ("/parts/1/id", "required", "a value", None, "'id' is a required property"),
+            ("/id", "required", "a value", "the keys `parts`", "'id' is a required property"),
+            ("/parts/1/id", "required", "a value", "no keys", "'id' is a required property"),
         ],
         id="missing-below-a-reference",
     ),

@@ -225,6 +225,8 @@ def test_markup_that_is_whole_is_text(text):
         ("", "The answer is empty."),
         ("  \n", "The answer is empty."),
         ("Hello", "There is no JSON document in the text."),
+        ("<a><name>Ada</name></a>", "The text is XML, and has no JSON document."),
+        ('f(name="Ada")', "The text is a call as in Python, and has no JSON document."),
         ('{"a": 1e400}', "A number is out of the range of floats."),
     ],
 )

@@ -28,6 +28,7 @@ from graph_retry._core.ground.wording import expected_by, quoted_with_article
 from graph_retry.lossless._ground import lazy
 from graph_retry.records import Issue
 
+SHOWN_KEYS = 8
 SHOWN_ISSUES = 20
 MAX_ISSUES = 100
 MESSAGE_CHARS = 500
@@ -180,11 +181,20 @@ def schema_issue(error: Any) -> Issue:
     if code == "required":
         names = closest.validator_value if is_array(closest.validator_value) else []
         path += [name for name in names if closest.message == f"{name!r} is a required property"]
-        return issue(path, text, code, "a value")
+        return issue(path, text, code, "a value", _came(closest.instance))
     if code == "schema":
         return issue(path, text, code)
     wanted = f"{code} {literal(closest.validator_value)}"
     return issue(path, text, code, wanted, describe(closest.instance))
+
+
+def _came(instance: Any) -> str | None:
+    """Name the keys of an object in which one is missing, because it may have another name."""
+    if not is_object(instance):
+        return None
+    more = ", …" * (len(instance) > SHOWN_KEYS)
+    shown = ", ".join(f"`{cut(key, 40)}`" for key in [*instance][:SHOWN_KEYS])
+    return f"the keys {shown}{more}" if shown else "no keys"
 
 
 def pydantic_issues(error: ValidationError, root: Any = ABSENT) -> list[Issue]:
@@ -202,7 +212,7 @@ def pydantic_issues(error: ValidationError, root: Any = ABSENT) -> list[Issue]:
             path = _real_path(path[:end], problem["input"], root) + path[end:]
         wanted = "a value" if missing else expected_by(code)
         wanted = context.get("expected") or context.get("expected_tags") or wanted
-        received = None if missing else describe(problem["input"])
+        received = _came(problem["input"]) if missing else describe(problem["input"])
         hopeless = context.get("hopeless") is True or is_hopeless(context.get("error"))
         issues.append(issue(path, problem["msg"], code, wanted, received, hopeless=hopeless))
     return issues

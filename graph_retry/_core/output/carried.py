@@ -170,5 +170,9 @@ def _longest_text(error: BaseException) -> str | None:
         return None
     told = text_of(error)
     texts = [value for value in vars(error).values() if isinstance(value, str)]
-    texts = [text for text in texts if text and text not in told and ("{" in text or "[" in text)]
+    texts = [
+        text
+        for text in texts
+        if text and not told.startswith(text) and ("{" in text or "[" in text)
+    ]
     return max(texts, key=len, default=None)

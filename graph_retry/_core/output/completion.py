@@ -118,7 +118,8 @@ def _words(given: Any) -> str | None:
 
 
 def _read_message(message: BaseMessage, validator: Validator | None) -> Reading:
-    text: str | None = str(message.text)
+    # Google's message about a broken call quotes the call.
+    text: str | None = str(message.text) or message.response_metadata.get("finish_message") or ""
     extra = cast("dict[str, Any]", message.additional_kwargs)
     value: Any = extra.get("parsed")
     stopped = blocked(message.response_metadata, BLOCKED)

@@ -7,7 +7,7 @@ enough to find the cheapest reading, and the cheapest reading with another value
 number of steps, so that the time is proportional to the length of the text.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from graph_retry.lossless.weighted.costs import ACCIDENT, LOSSES, MARGIN
 
@@ -58,7 +58,7 @@ class Node(NamedTuple):
     parent: "Node | None"
 
 
-_made = tuple.__new__  # A named tuple's own `__new__` takes three times as long.
+_made: Any = tuple.__new__  # A named tuple's own `__new__` takes three times as long.
 
 
 def _signed(sig: int, written: str) -> int:

@@ -12,7 +12,8 @@ _RESPONSE = Reply(
     # The response to a blocked prompt has no candidate.
     as_object={"candidates": ..., "usage_metadata": ..., "prompt_feedback": ...},
     as_json={"candidates.0.content.role": "model"},
-    text=(f"{_PARTS}.*!thought.text",),
+    # The message about a broken call quotes the call, and there are no parts beside it.
+    text=(f"{_PARTS}.*!thought.text", "candidates.0.finish_message"),
     calls=(f"{_PARTS}.*.function_call",),
     arguments=("args",),
     id=(),
@@ -30,8 +31,12 @@ _RESPONSE = Reply(
     is_streamed=True,
 )
 
+_WITHOUT_CONTENT = _RESPONSE._replace(
+    as_object=None, as_json={"candidates.0.finish_reason": ..., "usage_metadata": ...}
+)
+
 PROVIDER = Provider(
-    replies=(_RESPONSE,),
+    replies=(_RESPONSE, _WITHOUT_CONTENT),
     finish_words={
         **meaning("stopped", "stop"),
         **meaning("truncated", "max_tokens"),
