@@ -9,9 +9,15 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 
 
-def changed_copy(place: Path, edits: dict[str, tuple[str, str]]) -> Path:
-    """Copy the package, and replace one text in each file; "" puts a text at the end."""
-    shutil.copytree(ROOT / "graph_retry", place / "graph_retry")
+def changed_copy(
+    place: Path, edits: dict[str, tuple[str, str]], *, without: tuple[str, ...] = ()
+) -> Path:
+    """Copy the package, and replace one text in each file; "" puts a text at the end.
+
+    `without` names folders that the copy does not have.
+    """
+    leave_out = shutil.ignore_patterns("__pycache__", *without)
+    shutil.copytree(ROOT / "graph_retry", place / "graph_retry", ignore=leave_out)
     for name, (old, new) in edits.items():
         file = place / "graph_retry" / name
         text = file.read_text() if file.exists() else ""

@@ -112,3 +112,88 @@ def test_a_new_provider_is_one_file(tmp_path):
     place = changed_copy(tmp_path, {"_core/output/providers/acme.py": ("", PROVIDER)})
     assert printed(place, CUT) == ["truncated"]
     assert printed(changed_copy(tmp_path / "as it is", {}), CUT) == ["12"]
+
+
+SCENES = """
+import importlib.util
+from typing import Any, TypedDict
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.func import entrypoint
+from langgraph.graph import StateGraph
+from graph_retry import (
+    CallCancelled, create_retry_node, edit, pending_reviews, reject, respond, resume, retry_llm_call
+)
+from graph_retry.hooks import Budget, Gate
+from graph_retry.threads import attempts_of, list_reviews, rewind
+
+saver = InMemorySaver()
+
+def at(thread):
+    return {"configurable": {"thread_id": thread}}
+
+def flow(*answers, hook=None, output=int, **options):
+    answers = [*answers]
+
+    @entrypoint(checkpointer=saver)
+    def workflow(prompt):
+        model = lambda given: answers.pop(0)
+        return retry_llm_call(model, {"prompt": prompt}, hook, output=output, **options)
+
+    return workflow
+
+print("success", flow("1").invoke("x", at("1")))
+told = flow("no", "```json\\n[2,]\\n```", output=list, feedback="full", auto_retries=2)
+print("feedback and repair", told.invoke("x", at("2")))
+asked = flow("no", "3", "33")
+asked.invoke("x", at("3"))
+(review,) = pending_reviews(asked, at("3"))
+print("edit", resume(asked, at("3"), edit(prompt="y")))
+print("rewind", rewind(asked, at("3"), attempt=1, params={"prompt": "z"}))
+print("ledger", [len(ledger.attempts) for ledger in attempts_of(asked, at("3"))])
+given = flow("no", budget=Budget(tokens=9))
+given.invoke("x", at("4"))
+print("inbox", [each.thread_id for each in list_reviews(given)])
+print("respond", resume(given, at("4"), respond(4)))
+ended = flow("no")
+ended.invoke("x", at("5"))
+try:
+    resume(ended, at("5"), reject("why"))
+except CallCancelled:
+    print("reject")
+gate = flow('{"confidence": 0.1}', output=dict, review=Gate(confidence=0.5))
+gate.invoke("x", at("6"))
+print("gate", resume(gate, at("6"), {"type": "approve"}))
+
+class State(TypedDict, total=False):
+    params: dict
+    output: Any
+    status: str
+
+answers = ["no", "7"]
+builder = StateGraph(State)
+builder.add_node("ask", create_retry_node(lambda given: answers.pop(0), dict, output=int))
+builder.set_entry_point("ask")
+graph = builder.compile(checkpointer=saver)
+graph.invoke({"params": {"prompt": "x"}}, at("7"))
+print("node", resume(graph, at("7"), edit(prompt="y"))["output"])
+around = ("agents", "data", "desk", "observers")
+print("left", [name for name in around if importlib.util.find_spec(f"graph_retry.{name}")])
+"""
+
+
+def test_what_stands_around_a_call_can_be_deleted(tmp_path):
+    """Calls, questions, answers, forks, the inbox and a node work without four folders."""
+    place = changed_copy(tmp_path, {}, without=("agents", "data", "desk", "observers"))
+    assert printed(place, SCENES) == [
+        "success 1",
+        "feedback and repair [2]",
+        "edit 3",
+        "rewind 33",
+        "ledger [2, 1]",
+        "inbox ['4']",
+        "respond 4",
+        "reject",
+        "gate {'confidence': 0.1}",
+        "node 7",
+        "left []",
+    ]
