@@ -218,11 +218,19 @@ def _readings(spelled: str, hint: str) -> tuple[Any, tuple[Any] | None]:
     try:
         value = strict_value(plain.strip(), is_plain=True)
     except (ValueError, RecursionError):
-        return plain, None
+        found = _broken(plain) if plain.lstrip()[:1] in {"{", "["} else None
+        return plain, None if found is None else (found.value,)
     if 'string="false"' in hint:
         return value, None
     is_json = type(value) in {dict, list} or written(value) == plain
     return (value, (plain,)) if is_json else (plain, (value,))
+
+
+def _broken(plain: str) -> Document | None:
+    """Read a parameter that is one document in another notation, such as a list of Python."""
+    text = plain.strip()
+    found = read_document(text, 0, len(text), Work(len(text)), complete=True)
+    return found if found.refusal is None and found.end == len(text) else None
 
 
 def _call(

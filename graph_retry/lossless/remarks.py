@@ -151,6 +151,29 @@ REMARKS = (
         r"|omitid\w*|ausgelassen|weggelassen)",
     ),
     _remark(
+        "both", "elided", _OMITS,  # the writer gave a part, or offers the others
+        r".*?\b(?:i|we)(?:['’]ve| have)? only (?:included?|show(?:ed|n)?|list(?:ed)?|return(?:ed)?"
+        r"|provided?|gave|given|extract(?:ed)?|wrote) (?:the |an? )?(?:first|top|few|some|several"
+        r"|\d+|two|three|five|ten|part|subset|sample)(?: (?:few|\d+|two|three|five|ten|of|the))*"
+        r" (?P<about>\w+)",
+    ),
+    _remark(
+        "both", "elided", _OMITS,
+        r".*?\bcontinue (?:\w+ )?(?:with )?the (?:rest of the|remaining|other) (?P<about>\w+)",
+    ),
+    _remark(
+        "both", "elided", _OMITS,
+        r".*?\bnur die ersten (?:\w+ )?(?P<about>\w+) (?:auf(?:geführt|genommen)|ausgegeben)",
+    ),
+    _remark(
+        "both", "elided", _OMITS,
+        r".*?\b(?:inclus|donné|listé) que les (?:\w+ )?premi(?:ers|ères) (?P<about>\w+)",
+    ),
+    _remark(
+        "both", "elided", _OMITS,
+        r".*?\bs[oó]lo (?:he )?(?:incluido|incluí) l[oa]s primer[oa]s (?:\d+ )?(?P<about>\w+)",
+    ),
+    _remark(
         "both", "elided", _OMITS,
         r".*?\b(?:rest|remainder|remaining (?P<about>\w+))\b(?! of\b)[^.\n]{0,40}\b(?:omitted"
         r"|truncated|left out|follows?\b)",

@@ -194,3 +194,10 @@ def test_a_call_ends_before_the_next_one_that_no_string_quotes():
     """Calls without anything between them are two, and an opening inside a string is text."""
     text = '[TOOL_CALLS]f{"i": "a [TOOL_CALLS]g{x"}[TOOL_CALLS]g{"i": 2}'
     assert [call["arguments"]["i"] for call in parse_output(text).value] == ["a [TOOL_CALLS]g{x", 2]
+
+
+def test_a_parameter_in_another_notation_is_read_where_a_list_is_wanted():
+    """As text it does not fit, so the list of Python is what was meant."""
+    text = "<function=f>\n<parameter=query>\n['a', 'b']\n</parameter>\n</function>"
+    fits = lambda value: isinstance(value.get("query"), list)  # noqa: E731
+    assert parse_output(text, fits=fits).value == {"query": ["a", "b"]}

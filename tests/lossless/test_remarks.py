@@ -9,6 +9,10 @@ from graph_retry.lossless.remarks import REMARKS, remark
 
 F = "```"
 HARMLESS = [
+    "I only showed the result.",
+    "I only listed the top priorities here.",
+    "The invoice only lists two items.",
+    "Continue with the rest of the day.",
     "I forgot nothing.",
     "The rest of the e-mail follows standard terms.",
     "The customer said the invoice was wrong.",
@@ -61,6 +65,12 @@ HARMLESS = [
     "Il resto della mail contiene saluti.",
 ]
 RETRACTING = [
+    "Note that I've only included the first few items in the list.",
+    "I only returned 5 records.",
+    "Let me know if I should continue with the remaining entries.",
+    "Ich habe nur die ersten fünf Einträge aufgeführt.",
+    "Je n'ai inclus que les dix premiers éléments.",
+    "Solo he incluido los primeros 5 registros.",
     "Wait, the total is wrong.",
     "Actually, total is 4, not 3.",
     "I got the total wrong.",

@@ -7,7 +7,7 @@ enough to find the cheapest reading, and the cheapest reading with another value
 number of steps, so that the time is proportional to the length of the text.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from graph_retry.lossless.weighted.costs import ACCIDENT, LOSSES, MARGIN
 
@@ -58,9 +58,6 @@ class Node(NamedTuple):
     parent: "Node | None"
 
 
-_made: Any = tuple.__new__  # A named tuple's own `__new__` takes three times as long.
-
-
 def _signed(sig: int, written: str) -> int:
     """Return the hash of a text after an addition, however the text was cut into pieces."""
     data = written.encode("utf-8", "surrogatepass")
@@ -108,7 +105,8 @@ class Search:
         if rows and rows[0] in LOSSES:  # A loss must differ from each value and each other loss.
             written = f"\1{rows[0]}{self.at}"
         step = (total, pos, mode, stack, self.sig, written, rows, self.at, self.node)
-        self.buckets[total].append(_made(Node, step))
+        # A named tuple's own `__new__` takes three times as long.
+        self.buckets[total].append(tuple.__new__(Node, step))
 
     def spend(self, characters: int) -> None:
         """Count the work of a step that reads many characters."""
