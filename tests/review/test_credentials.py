@@ -1,5 +1,6 @@
 """Credentials are known by their shape, and masked in what errors say."""
 
+import base64
 import random
 import string
 
@@ -310,3 +311,28 @@ def test_hexadecimal_digits_after_a_name_that_says_key_are_masked(place, digits)
 def test_a_long_text_is_read_in_linear_time(piece):
     """Quadratic time would be hours here."""
     assert len(without_keys(piece * (100_000 // len(piece)))) > 1_000
+
+
+@pytest.mark.parametrize(("size", "most"), [(24, 5), (32, 2), (48, 1)])
+def test_few_random_tokens_without_a_known_beginning_stay_readable(size, most):
+    """The changes between kinds of characters are measured over the whole token."""
+    draws = random.Random(size)
+    tokens = [
+        base64.urlsafe_b64encode(draws.randbytes(size)).decode().rstrip("=") for _ in range(400)
+    ]
+    readable = [token for token in tokens if token in without_keys(f"no user for {token} here")]
+    assert len(readable) * 100 < most * len(tokens)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-NVFP4",
+        "meta-llama/Llama-4-Maverick-17B-128E-Instruct-FP8",
+        "BetaClearToolUses20250919EditResponse",
+        "convertFontInfoValueForAttributeFromVersion1ToVersion2",
+    ],
+)
+def test_a_long_name_is_no_token(name):
+    """Models and classes are asked for by support."""
+    assert without_keys(f"`{name}` is not known") == f"`{name}` is not known"

@@ -78,6 +78,7 @@ _PLACES = tuple(
 _RUN = lazy(r"(?<![\w.~+/=-])[\w.~+/=-]{20,}", re.ASCII)
 _PART = lazy(r"[A-Za-z0-9]{16,}")
 _TOKEN = lazy(r"[A-Za-z0-9_-]{20,}")
+_CHANGE = lazy(r"[a-z](?=[A-Z0-9])|[A-Z](?=[a-z0-9])|[0-9](?=[A-Za-z])")
 _HASH = lazy(r"[0-9a-f]{32,}|[0-9A-F]{32,}")
 
 
@@ -220,5 +221,9 @@ def _random_part(run: str) -> int | None:
         digits, length = sum(map(str.isdigit, pieces)), sum(map(len, pieces))
         has_both = any(map(str.islower, token[0])) and any(map(str.isupper, token[0]))
         if has_both and digits >= 2 and 20 <= length <= 2.2 * len(pieces):
+            return token.start()
+        # In random text, two neighbours are of different kinds more often than in long names.
+        changes = len(_CHANGE.findall(token[0]))
+        if has_both and digits and length >= 30 and changes >= 0.4 * len(token[0]):
             return token.start()
     return None
