@@ -304,7 +304,7 @@ def test_what_a_refusal_quotes_cannot_turn_its_line():
     with pytest.raises(AnswerRefused) as refused:
         resume(graph, thread(), {"type": "ed\u202ei\x85\u2028t"})
 
-    assert r"ed\u202ei\u0085\u2028t" in str(refused.value)
+    assert r"ed\u202ei\x85\u2028t" in str(refused.value)
 
 
 def test_of_several_refused_answers_each_is_named_by_the_id_that_was_sent(mode):
