@@ -103,7 +103,7 @@ def twice(mode: Mode, note: Note) -> Any:
 
 
 class _InnerAgent:
-    """An agent as a node of a graph that calls a model before and after it."""
+    """An agent as a node of a graph that calls a model before it."""
 
     def __init__(self, mode: Mode, note: Note) -> None:
         self._mode, self._note = mode, note
@@ -116,9 +116,20 @@ class _InnerAgent:
             mark = {"Oslo": "about Oslo"}.get(what, f"sunny in {what}")
             self._note("call", told=[f"{kind} {what}"], mark=mark, attempt=0, key="")
 
-        graph = StateGraph(State).add_node("before", results("function", self._mode, self._note))
-        graph.add_node("agent", traveller(log))
-        graph.add_edge(START, "before").add_edge("before", "agent")
+        call = caller(self._mode, self._note)
+
+        async def abefore(state: State) -> State:
+            return {"output": await call(state["params"])}
+
+        def before(state: State) -> State:
+            return {"output": call(state["params"])}
+
+        def after(state: State) -> State:
+            return {"results": [state["output"], state["messages"][-1].content]}
+
+        graph = StateGraph(State).add_node("before", abefore if self._mode.is_async else before)
+        graph.add_node("agent", traveller(log)).add_node("after", after)
+        graph.add_edge(START, "before").add_edge("before", "agent").add_edge("agent", "after")
         return graph.compile(checkpointer=checkpointer)
 
 
