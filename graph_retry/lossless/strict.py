@@ -15,7 +15,7 @@ _TEX = {  # What follows the letter of an escape in the commands of TeX, if it i
     "n": "abla|eq|otin|exists|earrow", "t": "heta|imes|au|ext|extbf|extit|extrm|frac|riangle|anh",
 }  # fmt: skip
 LITERAL = r"b(?![\"']|\Z)|" + "|".join(f"{c}(?:{w})(?![A-Za-z])" for c, w in _TEX.items())
-DRIVE = r"[A-Za-z]:(?:\\t[^\\\s\"']+|(?:\\[^\\\s\"']+){2,})"
+DRIVE = r"[A-Za-z]:(?:\\t[^\\\s\"']+|(?:\\[bfnrtu][^\\\s\"']*){2,})"
 LAST_B = r"(?<=[^\"'\\])\\b"
 BACKSLASH = r"(?<!\\)(?:\\\\)*\\"
 _ESCAPES = lazy(rf"\\(?:(?P<odd>{LITERAL}|[fr](?=[A-Za-z])|(?<=[^\"'\\]\\)b)|.)", re.DOTALL)

@@ -18,6 +18,7 @@ KEPT = {  # A text in which each backslash is a character.
     "angle": r"\theta",
     "product": r"a \times b",
     "text": r"\text{abc}",
+    "path without an escape": r"C:\Windows\System32",
     "operator": r"\nabla f",
 }
 UNCLEAR = {  # Some of the backslashes may be escapes.
