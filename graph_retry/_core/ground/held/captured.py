@@ -310,6 +310,8 @@ class _Reading:
             content.add(value)
             owner = holder if isinstance(value, (*_FIXED, int, float)) else value
             is_fixed = isinstance(value, _FIXED)
+            if isinstance(value, type) and is_local(value):  # Its content was read, and may change.
+                owner, is_fixed, state_of = value, False, self._object(name, value)
             self._found.parts[name] = Part(content.digest(), owner, "" if is_fixed else state_of)
             return
         if isinstance(value, Runnable) and not isinstance(value, BaseLanguageModel):
