@@ -224,7 +224,8 @@ def lesson(number, text, step="extract"):
 
 def test_a_mended_mistake_teaches_the_next_step():
     """It stays in the window, and is told as one that was mended."""
-    window = merge_lessons([lesson(1, "no age")], [lesson(2, None), lesson(3, "no name", "other")])
+    mended = {**lesson(1, "no age"), "mended": "2030-01-02"}
+    window = merge_lessons([lesson(1, "no age")], [mended, lesson(3, "no name", "other")])
     told, *_ = Lessons().add_to("Go on.", window)
     assert "- extract: no age (mended since)" in told
     assert "- other: no name\n" in told

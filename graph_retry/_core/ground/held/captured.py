@@ -324,17 +324,19 @@ class _Reading:
         is_new = place not in self._seen and self._depth < _DEEPEST
         if is_new and (0 < len(items) <= _MOST_ITEMS or any(map(_is_function, items.values()))):
             self._seen.add(place)
+            self._depth += 1
             for key, item in items.items():
                 self._value(f"{name}[{key!r}]", item, value)
             for each, item in getattr(cast("Any", value), "__dict__", {}).items():
                 self._value(f"{name}.{each}", item, value)
+            self._depth -= 1
         elif is_new and not items and is_own(class_of(cast("Any", value))):
             self._own(value, name)
         else:
             self._unread(name, value)
 
 
-_MOST_ITEMS, _DEEPEST = 100, 4
+_MOST_ITEMS, _DEEPEST = 100, 6
 _FIXED = (str, bytes, bool, tuple, frozenset, type(None), type, Enum, date, time, UUID)
 
 
