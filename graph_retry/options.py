@@ -62,7 +62,8 @@ class _OtherOptions(TypedDict, total=False):
     notify: NotifyFunction
     redact: Callable[[str], str]
     budget: Annotated[
-        BudgetRule, "a `SharedBudget`, your own `BudgetRule`, or such as `Budget(tokens=10_000)`"
+        BudgetRule,
+        "a `SharedBudget`, your own `BudgetRule` or a `Budget`, such as `Budget(tokens=10_000)`",
     ]
     lessons: Annotated[LessonsRule, "a `Lessons`, such as `Lessons(told=3)`"]
     on_attempt: Callable[[Attempt], Any]

@@ -102,7 +102,7 @@ def test_a_hook_that_cannot_be_called_is_refused_at_once(hook, words):
             "or a function `(error, attempt, params)`; not `Letter`, which is a class.",
         ),
         ({"feedback": dict[str, int]}, TypeError, "not `dict`, which is a class."),
-        ({"budget": 800}, ValueError, "`budget`: give a `Budget` or a `SharedBudget`, such as"),
+        ({"budget": 800}, ValueError, "or a `Budget`, such as `Budget(tokens=10_000)`"),
         (
             {"reviewer": approve},
             TypeError,
