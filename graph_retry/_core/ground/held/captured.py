@@ -47,7 +47,7 @@ class Part(NamedTuple):
 
     The object is the value itself, or what holds a value that cannot change in place. `state_of`
     is the function or object that has the value, if a program may change the value while it stays
-    the same, as with a list or a number.
+    the same, as with a list, a number or a flag.
     """
 
     digest: str | None
@@ -256,7 +256,7 @@ class _Reading:
             given = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
             for name, value in {**given, **(function.__kwdefaults__ or {})}.items():
                 self._value(f"{path}{name}", value, function, place)
-        for name, value in vars(function).items():
+        for name, value in {**vars(function)}.items():
             if name != "__wrapped__":
                 self._value(f"{path}{name}", value, function, place)
 
@@ -308,7 +308,7 @@ class _Reading:
         content = Content(self._found.salt)
         with suppress(OpaqueError):
             content.add(value)
-            owner = holder if isinstance(value, (*_FIXED, int, float)) else value
+            owner = holder if value is None or isinstance(value, (*_FIXED, int, float)) else value
             is_fixed = isinstance(value, _FIXED)
             if isinstance(value, type) and is_local(value):  # Its content was read, and may change.
                 owner, is_fixed, state_of = value, False, self._object(name, value)
@@ -318,7 +318,7 @@ class _Reading:
             self.function(value, f"{name}.")
             return
         place = id(cast("Any", value))
-        items: dict[Any, Any] = cast("Any", value) if isinstance(value, dict) else {}
+        items: dict[Any, Any] = {**cast("Any", value)} if isinstance(value, dict) else {}
         if isinstance(value, list | tuple):
             items = dict(enumerate(cast("list[Any]", value)))
         is_new = place not in self._seen and self._depth < _DEEPEST
@@ -327,7 +327,7 @@ class _Reading:
             self._depth += 1
             for key, item in items.items():
                 self._value(f"{name}[{key!r}]", item, value)
-            for each, item in getattr(cast("Any", value), "__dict__", {}).items():
+            for each, item in {**getattr(cast("Any", value), "__dict__", {})}.items():
                 self._value(f"{name}.{each}", item, value)
             self._depth -= 1
         elif is_new and not items and is_own(class_of(cast("Any", value))):
@@ -337,7 +337,7 @@ class _Reading:
 
 
 _MOST_ITEMS, _DEEPEST = 100, 6
-_FIXED = (str, bytes, bool, tuple, frozenset, type(None), type, Enum, date, time, UUID)
+_FIXED = (str, bytes, tuple, frozenset, type, Enum, date, time, UUID)
 
 
 def _is_function(value: Any) -> bool:

@@ -123,7 +123,7 @@ class Content:
     def _members(self, kind: type[Any]) -> None:
         """Add what a class holds that code has made in a function, perhaps several times."""
         self._around.append(id(kind))
-        for name, member in sorted(vars(kind).items()):
+        for name, member in sorted({**vars(kind)}.items()):
             made = inspect.unwrap(getattr(member, "__func__", getattr(member, "fget", member)))
             if inspect.isfunction(made):
                 self._text(kind, f"{name} {code_digest(made.__code__)}")
@@ -138,16 +138,17 @@ class Content:
         self._around.pop()
 
     def _container(self, value: Any) -> None:
+        # A copy, because another thread may change the container meanwhile.
         if isinstance(value, dict):
-            known = cast("Any", value)
+            known = dict(cast("dict[Any, Any]", value))
             for _, key in self._sorted(known):
                 self.add(key)
                 self.add(known[key])
         elif isinstance(value, set | frozenset):
-            for _, item in self._sorted(cast("set[Any]", value)):
+            for _, item in self._sorted([*cast("set[Any]", value)]):
                 self.add(item)
         else:
-            for item in cast("list[Any]", value):
+            for item in [*cast("list[Any]", value)]:
                 self.add(item)
 
     def _sorted(self, items: Any) -> list[tuple[str, Any]]:
@@ -191,7 +192,9 @@ def attributes_of(value: Any) -> Mapping[str, Any]:
         raise OpaqueError
     if isinstance(value, BaseModel):
         more = (value.__pydantic_extra__, value.__pydantic_private__)
-        return {name: item for each in (vars(value), *more) for name, item in (each or {}).items()}
+        return {
+            name: item for each in (vars(value), *more) for name, item in {**(each or {})}.items()
+        }
     found: dict[str, Any] = {}
     for base in kind.__mro__:
         slots = vars(base).get("__slots__", ())
@@ -210,7 +213,7 @@ def attributes_of(value: Any) -> Mapping[str, Any]:
 
 def shown_of(value: Any) -> Mapping[str, Any]:
     """Return what an object shows of itself, although it may have more that nobody can read."""
-    shown: dict[str, Any] = getattr(value, "__dict__", {})
+    shown: dict[str, Any] = {**getattr(value, "__dict__", {})}
     return {name: item for name, item in shown.items() if not _is_nothing(item)}
 
 
