@@ -14,7 +14,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, interrupt
 from typing_extensions import TypedDict
 
-from tests.parts import covering, in_part
+from tests.parts import Rows, covering, in_part
 
 
 class State(TypedDict):
@@ -118,18 +118,30 @@ SIZES = [(2, 2, 3), (2, 2, 2, 3), (21, 2, 2), (3,), (2, 7), (1,)]
 def test_every_row_is_in_a_chosen_case(sizes):
     """No row is left out, and no more cases are chosen than the longest table has rows."""
     tables = [[(table, row) for row in range(size)] for table, size in enumerate(sizes)]
-    cases = [set(case) for case in itertools.product(*tables)]
-    for test in ("test_one", "test_other"):
-        chosen = covering(cases, test)
-        assert set().union(*(cases[number] for number in chosen)) == set().union(*cases)
+    cases = [Rows(frozenset(case)) for case in itertools.product(*tables)]
+    for chosen in covering({"test_one": cases, "test_other": cases}).values():
+        rows = {row for number in chosen for row in cases[number].own}
+        assert rows == {row for table in tables for row in table}
         assert len({*chosen}) == len(chosen) == max(sizes)
+
+
+@pytest.mark.parametrize("number", [1, 2, 5])
+def test_a_file_holds_each_row_of_its_fixtures(number):
+    """Its tests share them: one case is enough for a test, and six for the storages and modes."""
+    kinds = [*itertools.product(("sync", "async"), ("memory", "sqlite", "postgres"))]
+    cases = [Rows(frozenset(), frozenset(kind)) for kind in kinds]
+    chosen = covering({f"test_{test}": cases for test in range(number)})
+    held = [row for numbers in chosen.values() for each in numbers for row in cases[each].shared]
+    assert {*held} == {"sync", "async", "memory", "sqlite", "postgres"}
+    assert sum(map(len, chosen.values())) == max(3, number)
 
 
 def test_other_rows_meet_in_another_test():
     """Over many tests every two rows of two tables meet."""
-    cases = [{form, mode} for form in ("node", "function") for mode in ("sync", "async")]
-    chosen = {tuple(covering(cases, f"test_{number}")) for number in range(20)}
-    assert chosen == {(0, 3), (1, 2)}
+    product = itertools.product(("node", "function"), ("sync", "async"))
+    cases = [Rows(frozenset(case)) for case in product]
+    chosen = covering({f"test_{number}": cases for number in range(20)})
+    assert {*map(tuple, chosen.values())} == {(0, 3), (1, 2)}
 
 
 class Case:
@@ -152,5 +164,6 @@ def test_the_two_parts_have_every_case_and_only_the_drawn_ones_twice():
     assert short | long == {*every}
     assert short & long == short & items["drawn"]
     assert items["drawn"] | items["long"] <= long
-    assert 3 <= len(short & items["none"]) <= 4
+    shared = {(name, row) for item in short for name, row in item.callspec.params.items()}
+    assert shared == {(name, row) for case in product for name, row in case.items()}
     assert not short & items["long"]

@@ -11,22 +11,25 @@ from graph_retry._core.ground.functions.steering import BudgetRule, LessonsRule,
 from graph_retry._core.ground.on_demand import on_demand
 from graph_retry._core.review.answers import Reviewer, ReviewFunction
 from graph_retry._core.review.review import Review
-from graph_retry.hooks._budget import Budget, SharedBudget
 from graph_retry.hooks._feedback import FeedbackStrategy, feedback, feedback_text
-from graph_retry.hooks._gate import Gate
-from graph_retry.hooks._lessons import Lessons, lessons_of, merge_lessons, merging_lessons
 
 if TYPE_CHECKING:
+    from graph_retry.hooks._budget import Budget, SharedBudget
     from graph_retry.hooks._decision_models import decision_gate, decision_reviewer
     from graph_retry.hooks._escalation import escalate, fall_back, raise_limit
+    from graph_retry.hooks._gate import Gate
     from graph_retry.hooks._history import shorten_history
+    from graph_retry.hooks._lessons import Lessons, lessons_of, merge_lessons, merging_lessons
     from graph_retry.hooks._model_reviewer import model_reviewer
 else:
     __getattr__ = on_demand(
         __name__,
+        "_budget",
         "_decision_models",
         "_escalation",
+        "_gate",
         "_history",
+        "_lessons",
         "_model_reviewer",
     )
 

@@ -114,6 +114,11 @@ def _is_required(field: Schema) -> bool:
     return bool(field.get("required", field["schema"].get("type") != "default"))
 
 
+def has_recursive_unions(schema: Schema) -> bool:
+    """Return whether a type has unions, and parts that refer to parts around them."""
+    return {"union", "definition-ref"} <= {node.kind for node in CoreSchema(schema).nodes()}
+
+
 def may_merge_keys(schema: Schema) -> bool:
     """Return whether validation may give two keys of a mapping one spelling."""
     return any(_may_merge(node) for node in CoreSchema(schema).nodes())

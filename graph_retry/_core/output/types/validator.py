@@ -6,7 +6,7 @@ import json
 from contextlib import suppress
 from dataclasses import replace
 from types import NoneType, SimpleNamespace, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from pydantic import (
     PydanticInvalidForJsonSchema,
@@ -22,15 +22,18 @@ from graph_retry._core.output.partial.settled import Judge, PlacedError
 from graph_retry._core.output.types.conversions import conversions, unknown_object, with_digits
 from graph_retry._core.output.types.core_schema import (
     counts_elements,
+    has_recursive_unions,
     may_be_defaults,
     may_merge_keys,
     unsure_keys,
 )
 from graph_retry._core.output.types.merged_keys import MappingKeys
-from graph_retry._core.output.types.union_work import UnionWork
 from graph_retry._core.output.validator import Checked, Validator
 from graph_retry.lossless._ground import identical
 from graph_retry.records import Issue, Repair
+
+if TYPE_CHECKING:
+    from graph_retry._core.output.types.union_work import UnionWork
 
 _TOO_MUCH = (
     "this cannot be judged in bounded time: the type's recursive union tries its branches again at "
@@ -61,7 +64,11 @@ class TypedValidator(Validator):
         schema = self._adapter.core_schema
         self._keys = MappingKeys(schema) if may_merge_keys(schema) else None
         self._may_be_defaults = may_be_defaults(schema)
-        self._work = UnionWork(schema)
+        self._work: UnionWork | None = None
+        if has_recursive_unions(schema):  # Few types have such, so the module is loaded for them.
+            from graph_retry._core.output.types import union_work  # noqa: PLC0415
+
+            self._work = union_work.UnionWork(schema)
         other_text = {"format", "enum", "const", "anyOf", "contentMediaType"}
         self.wants_text = (
             self.kinds == frozenset({"string"}) and not other_text & (self.schema or {}).keys()
@@ -85,7 +92,7 @@ class TypedValidator(Validator):
         return replace(again, judged=value) if is_same else checked
 
     def _judge(self, value: Any) -> tuple[Any, list[Issue]]:
-        if self._work.is_too_much(value):
+        if self._work and self._work.is_too_much(value):
             return value, [issue("", _TOO_MUCH, "too_much_work")]
         accepted, issues = attempt(self._read, value, self._strict, root=value)
         lost = None if issues else self._lost(value, accepted)
@@ -100,7 +107,7 @@ class TypedValidator(Validator):
         return unknown_object(value, accepted) if self._may_be_defaults else None
 
     def _errors_so_far(self, value: Any) -> list[PlacedError]:
-        if self._work.is_too_much(value):  # The complete value is refused.
+        if self._work and self._work.is_too_much(value):  # The complete value is refused.
             return []
         try:
             self._read(value, self._strict)
