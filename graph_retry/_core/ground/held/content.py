@@ -140,7 +140,7 @@ class Content:
     def _container(self, value: Any) -> None:
         # A copy, because another thread may change the container meanwhile.
         if isinstance(value, dict):
-            known = dict(cast("dict[Any, Any]", value))
+            known: dict[Any, Any] = dict(cast("Any", value))
             for _, key in self._sorted(known):
                 self.add(key)
                 self.add(known[key])
