@@ -179,6 +179,21 @@ IDS = [
     "proj_AbCdEfGhIjKlMnOpQrStUv12",
     "user-AbCdEfGhIjKlMnOpQrStUv12",
     "item_1234AbCdEfGhIjKlMnOp5678",
+    "cmpl-7QmVI15qgYVllxK0FtxVGG6ywfzaq",
+    "chatcmpl-tool-3f2a1b0c9d8e7f6a5b4c3d2e1f0a9b8c",
+    "sess_68af4030baa48193b0b43b4c2a176a1a",
+    "event_9aBcDeFgHiJkLmNoPqRsT",
+    "step_abcDEF123ghiJKL456mnoPQr",
+    "in_1MtHbELkdIwHu7ixl4OzzPMv",
+    "SM1a2b3c4d5e6f7081920a1b2c3d4e5f60",
+    "trace_id: 4bf92f3577b34da6a3ce929d0e0e4736",
+    "x-ms-request-id: 5f0e9c1d-7a2b-4c3d-8e9f-0a1b2c3d4e5f",
+    "apim-request-id: 1f6e4c1c-1f6e-4c1c-9f6e-4c1c1f6e4c1c",
+    "projects/123/locations/us-central1/reasoningEngines/4567890123456789012",
+    "mcp_68af4030baa48193b0b43b4c2a176a1a0e6967589f080e78",
+    "checkpoint_id=1f0cb9f2-3c4d-6e5f-8001-2a3b4c5d6e7f",
+    "ws_67ccf18f64008190a39b619f4c8455ef087bb177ab789d5c",
+    "x-goog-request-id: 01jabcde2f3g4h5j6k7m8n9p0q",
 ]
 
 HARMLESS = [
