@@ -326,12 +326,8 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
         mending = [
             f"hook:{hook.__name__}" for hook in self._hooks if isinstance(hook, repair_history)
         ]
-        made = _response(response, attempts)
-        update = mended_update(request, attempts, response.result, mending)
-        if not update:
-            return made
-        known = cast("dict[str, Any]", made.command.update) if made.command else {}
-        return ExtendedModelResponse(response, Command(update={**known, **update}))
+        mended = mended_update(request, attempts, response.result, mending)
+        return _response(response, attempts, mended)
 
     def _ended(self, error: CallCancelled) -> ExtendedModelResponse[Any]:
         """Return the response that ends the agent's run after a rejected model call, or raise."""
@@ -390,9 +386,11 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
         return told_result(request, output, attempts, tells=self._tells_model)
 
 
-def _response(response: ModelResponse[Any], attempts: list[Attempt]) -> ExtendedModelResponse[Any]:
+def _response(
+    response: ModelResponse[Any], attempts: list[Attempt], more: Mapping[str, Any] | None = None
+) -> ExtendedModelResponse[Any]:
     message = response.result[0]
     # The message of a person has no id. LangGraph would give it one after the ledger has its key.
     message.id = message.id or str(uuid4())
-    update = ledger_of(message.id, attempts)
+    update = {**ledger_of(message.id, attempts), **(more or {})}
     return ExtendedModelResponse(response, Command(update=update) if update else None)

@@ -56,7 +56,6 @@ class repair_history:  # noqa: N801 - a hook is used like a function
     """
 
     __name__ = "repair_history"
-    mends_history = True
 
     def __init__(self, longest: Size = 2_000) -> None:
         """Keep the length, and no conversation yet."""
@@ -128,6 +127,8 @@ def answered(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
             continue
         open_calls = {call["id"]: call["name"] for call in message.tool_calls if call["id"]}
         for later in messages[at + 1 :]:
+            if not open_calls:
+                break
             if isinstance(later, ToolMessage):
                 open_calls.pop(later.tool_call_id, None)
             elif isinstance(later, AIMessage) and any(

@@ -28,7 +28,6 @@ from graph_retry._core.ground.wording import expected_by, quoted_with_article
 from graph_retry.lossless._ground import lazy
 from graph_retry.records import Issue
 
-SHOWN_KEYS = 8
 SHOWN_ISSUES = 20
 MAX_ISSUES = 100
 MESSAGE_CHARS = 500
@@ -192,9 +191,13 @@ def _came(instance: Any) -> str | None:
     """Name the keys of an object in which one is missing, because it may have another name."""
     if not is_object(instance):
         return None
-    more = ", …" * (len(instance) > SHOWN_KEYS)
-    shown = ", ".join(f"`{cut(key, 40)}`" for key in [*instance][:SHOWN_KEYS])
-    return f"the keys {shown}{more}" if shown else "no keys"
+    return f"the keys {listed(instance)}" if instance else "no keys"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Quote the first eight names, such as the keys of an object."""
+    shown = [*islice(names, 9)]
+    return ", ".join([*(f"`{cut(name, 40)}`" for name in shown[:8]), *(["…"] * (len(shown) > 8))])
 
 
 def pydantic_issues(error: ValidationError, root: Any = ABSENT) -> list[Issue]:

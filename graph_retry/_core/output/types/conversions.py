@@ -16,7 +16,7 @@ from pydantic import AliasChoices, AliasPath, BaseModel, RootModel
 from pydantic.fields import FieldInfo
 from pydantic_core import to_jsonable_python
 
-from graph_retry._core.ground.issues import MAX_ISSUES, child_of, cut, describe, issue
+from graph_retry._core.ground.issues import MAX_ISSUES, child_of, cut, describe, issue, listed
 from graph_retry._core.ground.json import ABSENT, Digits, is_array, is_object, loses_digits, pointer
 from graph_retry._core.ground.on_demand import lazy
 from graph_retry.records import Issue, Repair
@@ -140,8 +140,8 @@ def _ignored(given: Any, accepted: Any, path: str) -> Iterator[str]:
 def unknown_object(given: Any, accepted: Any, path: str = "") -> Issue | None:
     """Describe the first object of which validation read no key, so that only defaults are left."""
     if is_object(given) and given and _is_unread(given, accepted):
-        fields = _listed(_fields_of(accepted))
-        message = f"none of the keys {_listed(given)} is a field: {fields}"
+        fields = listed(_fields_of(accepted))
+        message = f"none of the keys {listed(given)} is a field: {fields}"
         return issue(path, message, "unknown_keys", f"one of {fields}", describe(given))
     for name, child, after in children_of(given, accepted):
         if found := unknown_object(child, after, path + pointer([name])):
@@ -163,11 +163,6 @@ def _fields_of(accepted: Any) -> list[str]:
         return ["…"]
     fields: Any = accepted.__class__.model_fields if isinstance(accepted, BaseModel) else None
     return [*(fields or (field.name for field in dataclasses.fields(accepted)))]
-
-
-def _listed(names: Iterable[str]) -> str:
-    shown = [*islice(names, 9)]
-    return ", ".join([*(f"`{cut(name, 40)}`" for name in shown[:8]), *(["…"] * (len(shown) > 8))])
 
 
 def _known_keys(given: dict[str, Any], accepted: Any) -> dict[str, str] | None:
