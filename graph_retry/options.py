@@ -71,6 +71,7 @@ class _OtherOptions(TypedDict, total=False):
     name: Name
     key: Name
     labels: Mapping[str, str]
+    subject: str | Callable[[Any], str]
     on_cancel: Literal["raise", "end"]
     locked: Sequence[str]
     not_secret: Sequence[str]
@@ -140,6 +141,8 @@ class RetryOptions(_OtherOptions, total=False):
         params). Give a key if the params change from run to run (function form only).
     labels: Texts by name, such as `tenant`, `assignee` and `priority`, by which reviewers sort and
         filter (default none). Reviews, records and notifications have them.
+    subject: What the call is about, for lists of reviews: a text, or a function of the params
+        (default None). 200 characters are kept. `redact` is applied. Errors are logged.
     on_cancel: The end of a rejected or exhausted call. `raise`, the default of the function form,
         raises an exception. `end`, the default of the node form and allowed only there, ends the
         call with that status.

@@ -233,6 +233,9 @@ class Attempt(TypedDict):
     labels: NotRequired[dict[str, str]]
     """The caller's `labels`, if there are any."""
 
+    subject: NotRequired[str]
+    """What the attempt's call is about, by the option `subject`."""
+
     is_message: NotRequired[bool]
     """True if the output is the message of an agent's model, as an object with `content`,
     `tool_calls` and so on. The output that a person supplied may have `structured_response`."""

@@ -22,6 +22,30 @@ def test_labels_ride_along(mode, form):
     assert "tenant: acme, priority: 1" in review.value["description"]
 
 
+SUBJECTS = {
+    "a text": ("Order 7", None, "Order 7"),
+    "a function": (lambda params: f"order {params['n']}", None, "order 0"),
+    "long, in lines": (lambda _: "a\nb " * 200, None, f"{'a b ' * 49}a b…"),
+    "private": (lambda _: "of Ada", lambda text: text.replace("Ada", "***"), "of ***"),
+    "fails": (lambda params: params["m"], None, None),
+    "no text": (lambda params: params["n"], None, None),
+    "empty": ("", None, None),
+}
+
+
+@pytest.mark.parametrize("case", SUBJECTS)
+def test_a_subject_says_what_the_call_is_about(mode, form, case):
+    """A text or a function of the params; redacted, short, and never a reason to fail."""
+    subject, redact, said = SUBJECTS[case]
+    options = {"subject": subject} | ({"redact": redact} if redact else {})
+    graph = one_call(form, mode, Model(), InMemorySaver(), **options)
+    mode.invoke(graph, {"params": {"n": 0}}, thread())
+    (review,) = reviews(mode, graph, thread())
+    assert review.subject == review.value["subject"] == said
+    assert review.history[0].get("subject") == said
+    assert said is None or said[:100] in review.value["description"]
+
+
 def test_the_inbox_is_filtered_by_labels():
     """All labels that are asked for must be there, and the limit counts what is left."""
     saver = InMemorySaver()

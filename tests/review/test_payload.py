@@ -44,6 +44,7 @@ KEYS = {
     "diff",
     "note",
     "labels",
+    "subject",
     "redacted",
     "problem",
     "answer_issues",

@@ -172,6 +172,17 @@ def test_the_list_names_each_case(desk):
     assert len(list_reviews(desk.graph)) == 4
 
 
+def test_a_call_says_what_it_is_about(desk):
+    """The option `subject` names the case in the list and on its page, and is found."""
+    for name in ("one", "two"):
+        desk.options["subject"] = lambda params: f"Order {params.extra['of']}, in English"
+        desk.wait(name, {"prompt": "Read it.", "extra": {"of": name}})
+    with desk.client() as client:
+        page = client.get("/").text
+        assert 'dir="auto">Order one, in English</b>' in page
+        assert "Order one, in English" in client.get(opened(client, 1)[0]).text
+
+
 def test_tabs_show_what_waits_what_is_mine_and_what_comes_later(desk):
     """*Mine* has what was given to this person, *Later* what was deferred."""
     desk.options["allowed_decisions"] = ["approve", "assign", "defer"]

@@ -21,11 +21,13 @@ from langgraph.types import Overwrite, RetryPolicy
 
 from graph_retry._core.ground.functions.awaiting import MistakeInCodeError, sleep
 from graph_retry._core.ground.functions.calling import call
+from graph_retry._core.ground.functions.informing import informing
 from graph_retry._core.ground.functions.limits import Limits
 from graph_retry._core.ground.functions.signatures import AttemptContext, name_of
+from graph_retry._core.ground.issues import cut
 from graph_retry._core.ground.json import digest
 from graph_retry._core.ground.redact import redacted
-from graph_retry._core.ground.wording import passed_as
+from graph_retry._core.ground.wording import passed_as, with_article
 from graph_retry._core.langgraph.run_config import has_context
 from graph_retry._core.langgraph.seen import Seen
 from graph_retry._core.loop.after_attempt import reviewed_later
@@ -39,6 +41,7 @@ from graph_retry._core.loop.outcome import (
 from graph_retry._core.loop.run.first_checks import check_first
 from graph_retry._core.loop.run.heard import Heard
 from graph_retry._core.loop.run.keeping import noted, slimmed_here, stubs_again
+from graph_retry._core.loop.run.plan import Plan
 from graph_retry._core.loop.run.receiving import Reception
 from graph_retry._core.loop.run.settings import Settings
 from graph_retry._core.loop.run.step import StepInput, read_input
@@ -60,6 +63,8 @@ from graph_retry._core.state.position import (
 )
 from graph_retry._core.state.transitions import goes_on
 from graph_retry.records import PEOPLE, Addition, Attempt, author_role
+
+MAX_SUBJECT = 200
 
 
 async def call_step(given: StepInput) -> dict[str, Any]:
@@ -312,10 +317,24 @@ def _new_record(
     record.update(cast("Attempt", given.run.trace.kept))
     if plan.validator is not None and plan.validator.wants_message:
         record["is_message"] = True
+    if subject := _subject(plan, params):
+        record["subject"] = subject
     if settings.redact is not None:
         shown = redacted(params.view, settings.redact, plan.codec.names)
         record.update({"redacted": True, "params_shown": shown})
     return record
+
+
+def _subject(plan: Plan[Any], params: Encoded) -> str | None:
+    """Return what the call is about in one redacted line; None if the user's function fails."""
+    subject, redact = plan.settings.subject, plan.settings.redact
+    with informing("`subject`", redact):
+        if callable(subject):
+            given: Any = subject(plan.codec.decode(params.view, params.types))
+            if not isinstance(given, str):
+                raise TypeError(f"`subject` returned {with_article(type(given).__name__)}: a text?")
+            subject = given
+        return cut(" ".join(redacted(subject, redact).split()), MAX_SUBJECT) if subject else None
 
 
 def _position(given: StepInput) -> tuple[Loop, list[Attempt], bool]:

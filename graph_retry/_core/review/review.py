@@ -82,7 +82,8 @@ class Review:
     last answer was not applied, and `answer_issues` has the reasons by field. `diff` has the
     changes of the suggestion, or the changes of this attempt if there is no suggestion. Times
     are in ISO 8601 and UTC: `asked_at`, `expires_at` (None if the review never expires) and
-    `deferred_until` (None if nobody deferred the review). `value` is the whole value of the
+    `deferred_until` (None if nobody deferred the review). `subject` is what the call's option
+    `subject` says that it is about. `value` is the whole value of the
     LangGraph interrupt. `history` is the ledger so far. The ledger is empty if the call's own
     state cannot be read, as in the inbox of a server.
     """
@@ -109,6 +110,7 @@ class Review:
     expires_at: str | None = None
     deferred_until: str | None = None
     labels: dict[str, str] = field(default_factory=dict[str, str])
+    subject: str | None = None
     note: str | None = None
     repairs: list[Repair] = field(default_factory=list[Repair])
     lossless: bool | None = None

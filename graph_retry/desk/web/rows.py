@@ -72,6 +72,7 @@ def row_of(review: PendingReview) -> Row:
     labels = [f"{name}: {text}" for name, text in review.labels.items()]
     known = tuple(islice(_texts_in(review.params), TEXTS))
     texts = (review.function_name, review.thread_id or "", review.error, kind_of(review), *labels)
+    texts += (review.subject or "",)
     texts += (*(text for _, text in known), (review.raw_output or "")[:SEARCHED])
     return Row(
         key=key_of(review),
@@ -106,7 +107,12 @@ def _texts_in(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, str
 
 
 def subject_of(row: Row, others: Iterable[Row]) -> str:
-    """Return the first text of a row that differs from another row's, or else its longest text."""
+    """Return what a call says that it is about, or an excerpt of its params.
+
+    This is the first text that differs from another row's, or else the longest one.
+    """
+    if row.review.subject:
+        return row.review.subject
     known = dict(row.texts)
     for other in others:
         texts = dict(other.texts)

@@ -102,6 +102,7 @@ def question_of(
         used_up=used_up,
         locked=plan.settings.locked,
         labels=plan.settings.labels,
+        subject=record.get("subject"),
         redact=redact,
         schema_of_output=_shown_schema(plan),
         check_output=plan.of_people.acheck_digits if plan.of_people else accept_output,

@@ -84,6 +84,7 @@ def _check_functions(plan: Plan[Any], params: Encoded) -> None:
         settings.on_attempt,
         settings.review,
         settings.notify,
+        settings.subject,
         settings.feedback,
         *plan.hooks,
         *settings.reviewer,

@@ -63,6 +63,7 @@ class Settings:
     on_attempt: Callable[[Attempt], Any] | None = None
     observers: tuple[Observer, ...] = ()
     labels: dict[str, str] = field(default_factory=dict[str, str])
+    subject: str | Callable[[Any], str] | None = None
     on_cancel: Literal["raise", "end"] = "end"
     allowed_decisions: tuple[DecisionType, ...] = BY_DEFAULT
     locked: tuple[str, ...] = ()

@@ -79,6 +79,8 @@ def _facts(question: Question, room: int, share: float) -> Iterator[str]:
     for heading, text in question.quoted:
         yield f"{heading}:\n{quoted(excerpt(noted(text), most(200)))}"
     yield from _proposed(question, room, most)
+    if question.subject:
+        yield one_line(question.subject, most(300))
     if question.labels:
         labels = ", ".join(f"{name}: {text}" for name, text in question.labels.items())
         yield one_line(labels, most(300))
