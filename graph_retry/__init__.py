@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from graph_retry._core.output.completion import Completion
     from graph_retry._core.review.answers import accept, approve, comment, edit, reject, respond
     from graph_retry._core.review.review import Decision
-    from graph_retry.answering import (
+    from graph_retry._core.threads.answering import (
         PendingReview,
         apending_reviews,
         aresume,
@@ -84,7 +84,7 @@ _PLACES = {
         "respond",
     ),
     "_core.review.review": ("Decision",),
-    "answering": (
+    "_core.threads.answering": (
         "PendingReview",
         "apending_reviews",
         "aresume",

@@ -220,7 +220,7 @@ PUBLIC = {
         "threads",
     ),
     # What comes from `graph_retry` itself.
-    *("answering", "function", "node"),
+    *("function", "node"),
 }
 
 

@@ -58,7 +58,7 @@ def test_the_reader_needs_no_graph():
 def test_importing_the_package_loads_only_what_every_call_uses():
     """Ready hooks, the reader of damaged text, questions and their answers are loaded on demand."""
     modules, _ = loaded("from graph_retry import retry_llm_call, aretry_llm_call")
-    on_demand = ("answering", "hooks._escalation", "hooks._history", "data._corrections.past")
+    on_demand = ("_core.threads", "hooks._escalation", "hooks._history", "data._corrections.past")
     on_demand += ("hooks._model_reviewer", "ledger", "threads", "lossless.parse", "desk")
     on_demand += (
         "_core.review.clients.table",
@@ -74,7 +74,7 @@ def test_names_on_demand_are_the_objects_of_their_modules():
     statement = (
         "import graph_retry, graph_retry.hooks as hooks\n"
         "from graph_retry.hooks._escalation import escalate\n"
-        "from graph_retry.answering import resume\n"
+        "from graph_retry._core.threads.answering import resume\n"
         "assert hooks.escalate is escalate and graph_retry.resume is resume\n"
         "from graph_retry.hooks import *\n"
         "assert shorten_history and escalate and model_reviewer\n"
@@ -82,4 +82,4 @@ def test_names_on_demand_are_the_objects_of_their_modules():
         "assert pending_reviews and 'resume' in dir(graph_retry)"
     )
     modules, _ = loaded(statement)
-    assert "graph_retry.answering" in modules
+    assert "graph_retry._core.threads.answering" in modules

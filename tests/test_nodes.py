@@ -15,7 +15,8 @@ import pytest
 from langchain_core.language_models import FakeListChatModel
 from langgraph.checkpoint.memory import InMemorySaver
 
-from graph_retry import AnswerRefused, answering, approve, edit, reject, respond
+import graph_retry
+from graph_retry import AnswerRefused, approve, edit, reject, respond
 from graph_retry.data import replay
 from graph_retry.output import SchemaOfParams
 from nodes.image import sniffed
@@ -113,9 +114,9 @@ def test_reviews_lead_to_success(mode, calls, name, text, answers, failures, aut
     graph, config = opened(name), thread()
     state = mode.invoke(graph, said(text), config)
     for answer in answers:
-        assert len(mode.call(answering, "pending_reviews", graph, config)) == 1
+        assert len(mode.call(graph_retry, "pending_reviews", graph, config)) == 1
         with suppress(AnswerRefused):  # what is asked again is a row of its own
-            state = mode.call(answering, "resume", graph, config, answer)
+            state = mode.call(graph_retry, "resume", graph, config, answer)
     assert state["status"] == "succeeded"
     attempts = state["attempts"]
     assert [each["failure"] and each["failure"]["type"] for each in attempts] == [
@@ -141,10 +142,10 @@ def test_a_rejection_is_told_in_the_chat_and_the_next_message_starts_anew(name, 
     graph, config = opened(name), thread()
     graph.invoke(said("first"), config)
     before = len(calls)
-    state = answering.resume(graph, config, reject("not today"))
+    state = graph_retry.resume(graph, config, reject("not today"))
     assert state["messages"][-1].text.endswith("cancelled: not today")
     graph.invoke(said("second"), config)
-    (review,) = answering.pending_reviews(graph, config)
+    (review,) = graph_retry.pending_reviews(graph, config)
     assert "second" in json.dumps(review.params)
     assert (review.attempt, len(calls)) == (before, 2 * before)
 
@@ -168,12 +169,12 @@ def test_another_schema_is_extracted_and_can_be_changed_in_a_review(mode, calls)
 
     def refused(decision):
         with pytest.raises(AnswerRefused) as told:
-            mode.call(answering, "resume", graph, config, decision)
+            mode.call(graph_retry, "resume", graph, config, decision)
         return told.value.message
 
     def answered(decision):
-        state = mode.call(answering, "resume", graph, config, decision)
-        return state, mode.call(answering, "pending_reviews", graph, config)
+        state = mode.call(graph_retry, "resume", graph, config, decision)
+        return state, mode.call(graph_retry, "pending_reviews", graph, config)
 
     assert "/size" in refused(respond({"size": "42 cm"}))
     assert "output_schema" in refused(edit(output_schema={"type": "picture"}))
@@ -234,7 +235,7 @@ def test_a_model_that_cannot_be_had_becomes_a_review(monkeypatch, calls, name):
     monkeypatch.setitem(sys.modules, "langchain.chat_models", None)
     graph, config = opened(name), thread()
     graph.invoke({**said("hello"), "params": {"model": "openai:any"}}, config)
-    (review,) = answering.pending_reviews(graph, config)
+    (review,) = graph_retry.pending_reviews(graph, config)
     assert review.failure["type"] == "NoModelError"
     assert "pip install langchain langchain-openai" in review.error
     assert calls == []

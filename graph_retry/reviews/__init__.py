@@ -18,8 +18,8 @@ from graph_retry._core.ground.functions.twins import async_twin, in_sync
 from graph_retry._core.review.decisions import ROWS, form_of
 from graph_retry._core.review.forms import foreseen as by_schemas
 from graph_retry._core.review.review import Decision, Review
+from graph_retry._core.threads.saved.why_closed import closing_event
 from graph_retry.records import Issue
-from graph_retry.threads._saved.why_closed import closing_event
 
 __all__ = [
     "Decision",

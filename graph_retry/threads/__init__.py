@@ -1,6 +1,7 @@
 """Threads and their reviews, beyond one call: the inbox, the ledgers, deadlines, ways back.
 
-The files have the names of what they offer. All public names come from this package.
+The code is in `_core/threads/`: it reads and writes what the loop saves. All public names come from
+this package.
 """
 
 from typing import TYPE_CHECKING
@@ -8,8 +9,8 @@ from typing import TYPE_CHECKING
 from graph_retry._core.ground.on_demand import on_demand
 
 if TYPE_CHECKING:
-    from graph_retry.threads._expiry import aexpire_reviews, expire_reviews
-    from graph_retry.threads._history import (
+    from graph_retry._core.threads.expiry import aexpire_reviews, expire_reviews
+    from graph_retry._core.threads.history import (
         LedgerSource,
         aattempts_of,
         aevery_ledger,
@@ -18,17 +19,14 @@ if TYPE_CHECKING:
         export_ledgers,
         import_ledgers,
     )
-    from graph_retry.threads._inbox import alist_reviews, assign, defer, list_reviews
-    from graph_retry.threads._resumption import aresumption, resumption
-    from graph_retry.threads._rewind import Change, arewind, rewind
+    from graph_retry._core.threads.inbox import alist_reviews, assign, defer, list_reviews
+    from graph_retry._core.threads.resumption import aresumption, resumption
+    from graph_retry._core.threads.rewind import Change, arewind, rewind
 else:
     __getattr__ = on_demand(
         __name__,
-        "_expiry",
-        "_history",
-        "_inbox",
-        "_resumption",
-        "_rewind",
+        *("expiry", "history", "inbox", "resumption", "rewind"),
+        home="graph_retry._core.threads",
     )
 
 __all__ = [

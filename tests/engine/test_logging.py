@@ -6,7 +6,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from graph_retry import AttemptsExhausted, edit, retry_llm_call
-from graph_retry.threads import _expiry as expiry
+from graph_retry._core.threads import expiry
 from tests.loops import Model, answer, one_call, refused, reviews, thread
 
 TEXT = "what-the-model-wrote"

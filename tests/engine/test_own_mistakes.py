@@ -24,12 +24,8 @@ from graph_retry import (
     retry_llm_call,
 )
 from graph_retry._core.loop.run import first_checks
+from graph_retry._core.threads import expiry, history, inbox, resumption, rewind
 from graph_retry.hooks import Budget
-from graph_retry.threads import _expiry as expiry
-from graph_retry.threads import _history as history
-from graph_retry.threads import _inbox as inbox
-from graph_retry.threads import _resumption as resumption
-from graph_retry.threads import _rewind as rewind
 from tests.loops import Model, one_call, reviews, thread
 
 

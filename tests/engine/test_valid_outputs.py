@@ -16,8 +16,8 @@ from graph_retry import (
     resume,
     retry_llm_call,
 )
+from graph_retry._core.threads import history
 from graph_retry.data import summarize
-from graph_retry.threads import _history as history
 from tests.loops import Model, answer, one_call, refused, reviews, thread
 
 PARAMS = {"prompt": "count", "n": 1}

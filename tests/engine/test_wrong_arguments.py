@@ -16,7 +16,7 @@ from langgraph.graph import StateGraph
 import graph_retry
 from graph_retry._core.ground.functions.arguments import hints_of
 from graph_retry._core.ground.functions.kinds import misfit
-from graph_retry.answering import pending_reviews
+from graph_retry._core.threads.answering import pending_reviews
 from graph_retry.observers import Email, Links, Slack, Teams
 from graph_retry.threads import export_ledgers, resumption, rewind
 

@@ -8,10 +8,10 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from graph_retry import AnswerRefused, create_retry_node, edit, resume
+from graph_retry._core.threads.history import Ledger, attempts_of, export_ledgers, import_ledgers
 from graph_retry.data import replay
 from graph_retry.errors import ReplayMismatch
 from graph_retry.testing import ScriptedLLM, assert_replayable, from_ledger
-from graph_retry.threads._history import Ledger, attempts_of, export_ledgers, import_ledgers
 from tests.loops import one_call, thread
 
 FIXTURES = sorted(Path(__file__).parent.glob("fixtures/v*.jsonl"))

@@ -19,8 +19,8 @@ from graph_retry import (
 )
 from graph_retry._core.loop.run import keeping as rules
 from graph_retry._core.state.attempts import records_in
+from graph_retry._core.threads import history as histories
 from graph_retry.data import replay
-from graph_retry.threads import _history as histories
 from graph_retry.threads import attempts_of, list_reviews, rewind
 from tests.conftest import Mode
 from tests.loops import Model, State, answer, one_call, refused, reviews, thread

@@ -19,8 +19,8 @@ from graph_retry import (
     retry_llm_call,
 )
 from graph_retry._core.state.transitions import why_no_call
+from graph_retry._core.threads import expiry
 from graph_retry.hooks import escalate, model_reviewer
-from graph_retry.threads import _expiry as expiry
 from tests.loops import Model, answer, one_call, reviews, thread
 
 SAME = "the last two attempts failed in the same way"

@@ -6,8 +6,7 @@ from langgraph.types import Command
 from pydantic import BaseModel
 
 from graph_retry import ReplayMismatch, StaleDecision, create_retry_node, edit
-from graph_retry.threads import _history as history
-from graph_retry.threads import _inbox as inbox
+from graph_retry._core.threads import history, inbox
 from tests.loops import Model, State, answer, reviews, thread
 
 

@@ -35,8 +35,7 @@ import graph_retry
 from graph_retry._core.ground.functions.awaiting import run_sync
 from graph_retry._core.langgraph.open_reviews import TABLE, make_table
 from graph_retry._core.loop.asking.person import LEFT_OVER
-from graph_retry.threads import _history as history
-from graph_retry.threads import _inbox as inbox
+from graph_retry._core.threads import history, inbox
 from tests.conftest import Mode
 from tests.loops import thread
 from tests.reliability.forking import end, fork

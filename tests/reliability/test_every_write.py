@@ -7,7 +7,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 from graph_retry import StaleDecision, edit, pending_reviews, resume
-from graph_retry.threads import _inbox as inbox
+from graph_retry._core.threads import inbox
 from tests.loops import Model, one_call, thread
 from tests.reliability.every_write import WAYS, different
 from tests.reliability.forking import counted

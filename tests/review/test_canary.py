@@ -12,12 +12,11 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from graph_retry import AnswerRefused, CallCancelled, edit, reject
+from graph_retry._core.threads import history, inbox
 from graph_retry.data import plot_summary, plot_timeline, replay, summarize
 from graph_retry.desk.cli.screen import Screen
 from graph_retry.desk.cli.show import as_json, inbox_rows, show_ledger, show_review
 from graph_retry.ledger import Ledger
-from graph_retry.threads import _history as history
-from graph_retry.threads import _inbox as inbox
 from graph_retry.threads import export_ledgers, import_ledgers
 from tests.loops import Model, answer, one_call, reviews, thread
 

@@ -7,7 +7,7 @@ from httpx import HTTPStatusError
 from langgraph.pregel.remote import RemoteGraph
 
 from graph_retry import StaleDecision, edit, pending_reviews, reject
-from graph_retry.threads import _inbox as inbox
+from graph_retry._core.threads import inbox
 from graph_retry.threads import attempts_of
 from tests.dev_server import dev_server
 from tests.server.conftest import Served, graphs_in

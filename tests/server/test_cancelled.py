@@ -13,10 +13,10 @@ import pytest
 from langgraph.pregel.remote import RemoteGraph
 
 from graph_retry import AnswerRefused, approve, edit, pending_reviews, reject, resume
+from graph_retry._core.threads import inbox
+from graph_retry._core.threads.server import listing
 from graph_retry.desk.cli.app import app
-from graph_retry.threads import _inbox as inbox
 from graph_retry.threads import list_reviews
-from graph_retry.threads._server import listing
 
 WAIT_S = 60
 

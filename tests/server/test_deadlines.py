@@ -6,8 +6,7 @@ import pytest
 from langgraph.pregel.remote import RemoteException, RemoteGraph
 
 from graph_retry import StaleDecision, edit, pending_reviews
-from graph_retry.threads import _expiry as expiry
-from graph_retry.threads import _inbox as inbox
+from graph_retry._core.threads import expiry, inbox
 from tests.dev_server import dev_server
 from tests.server.conftest import Served, graphs_in
 

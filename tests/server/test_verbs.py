@@ -13,8 +13,8 @@ from langgraph.pregel.remote import RemoteGraph
 
 import graph_retry
 from graph_retry import StaleDecision, edit, pending_reviews, respond, resume
-from graph_retry.threads import _inbox as inbox
-from graph_retry.threads._server import listing
+from graph_retry._core.threads import inbox
+from graph_retry._core.threads.server import listing
 from tests.dev_server import ROOT
 
 

@@ -7,9 +7,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from graph_retry import StaleDecision, edit
 from graph_retry._core.ground.functions.awaiting import run_sync
-from graph_retry.threads import _history as history
-from graph_retry.threads import _inbox as inbox
-from graph_retry.threads._saved import why_closed
+from graph_retry._core.threads import history, inbox
+from graph_retry._core.threads.saved import why_closed
 from tests.loops import Model, answer, one_call, reviews, thread
 
 

@@ -24,9 +24,7 @@ from graph_retry import (
     resume,
     retry_llm_call,
 )
-from graph_retry.threads import _expiry as expiry
-from graph_retry.threads import _inbox as inbox
-from graph_retry.threads import _resumption as resumption
+from graph_retry._core.threads import expiry, inbox, resumption
 from graph_retry.threads import assign, defer
 from tests.loops import Model, State, answer, fan_out, one_call, refused, reviews, thread
 from tests.threads.threads import ends_before_its_run
@@ -45,7 +43,7 @@ def clock(monkeypatch):
     for module in (
         "_core.loop.review",
         "_core.loop.after_attempt",
-        "threads._resuming",
+        "_core.threads.resuming",
         "_core.review.deadline",
     ):
         read = lambda: Clock.now.isoformat(timespec="milliseconds")  # noqa: E731

@@ -5,9 +5,9 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 
 from graph_retry import StaleDecision, edit, respond, resume
-from graph_retry.threads import _history as history
-from graph_retry.threads import _inbox as inbox_module
-from graph_retry.threads._saved import listing
+from graph_retry._core.threads import history
+from graph_retry._core.threads import inbox as inbox_module
+from graph_retry._core.threads.saved import listing
 from tests.loops import Model, State, answer, fan_out, one_call, reviews, thread
 
 

@@ -17,8 +17,8 @@ from graph_retry import aretry_llm_call, create_retry_node, edit, resume, retry_
 from graph_retry._core.ground.functions.awaiting import run_async, run_sync
 from graph_retry._core.langgraph.open_reviews import TABLE
 from graph_retry._core.langgraph.storage import query
-from graph_retry.threads import _inbox as inbox
-from graph_retry.threads._saved import listing
+from graph_retry._core.threads import inbox
+from graph_retry._core.threads.saved import listing
 from tests.loops import Model, answer, fan_out, one_call, thread
 
 

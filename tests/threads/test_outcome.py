@@ -25,7 +25,7 @@ from graph_retry import (
     resume,
     retry_llm_call,
 )
-from graph_retry.threads import _inbox as inbox
+from graph_retry._core.threads import inbox
 from graph_retry.threads import list_reviews
 from tests.loops import (
     Model,

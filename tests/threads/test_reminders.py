@@ -14,7 +14,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from graph_retry import edit
 from graph_retry._core.langgraph import lock as _lock
 from graph_retry._core.langgraph import storage
-from graph_retry.threads import _expiry as expiry
+from graph_retry._core.threads import expiry
 from graph_retry.threads import attempts_of, defer, list_reviews
 from tests.loops import Model, answer, one_call, refused, reviews, thread
 from tests.threads.test_expiry import clock  # noqa: F401

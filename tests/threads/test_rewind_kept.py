@@ -7,7 +7,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 
 from graph_retry import AnswerRefused, edit, resume, retry_llm_call
-from graph_retry.threads import _history as history
+from graph_retry._core.threads import history
 from graph_retry.threads import rewind
 from tests.loops import Model, State, one_call, thread
 

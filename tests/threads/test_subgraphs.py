@@ -9,7 +9,7 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import Send
 
 from graph_retry import InterventionRequired, edit
-from graph_retry.threads import _history as history
+from graph_retry._core.threads import history
 from graph_retry.threads import attempts_of
 from tests.loops import Fanned, Model, State, answer, one_call, reviews, thread
 from tests.threads.test_inbox import inbox

@@ -7,8 +7,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from graph_retry import edit
 from graph_retry._core.ground.functions.awaiting import sync_or_async
-from graph_retry.threads import _expiry as expiry
-from graph_retry.threads import _resumption as resumption
+from graph_retry._core.threads import expiry, resumption
 from tests.loops import Model, answer, one_call, thread
 from tests.threads.threads import ends_before_its_run
 

@@ -13,16 +13,17 @@ from graph_retry.lossless._ground import lazy
 __all__ = ["lazy", "on_demand"]
 
 
-def on_demand(package: str, *modules: str) -> Callable[[str], Any]:
+def on_demand(package: str, *modules: str, home: str = "") -> Callable[[str], Any]:
     """Return the `__getattr__` for a package whose public names are in modules not loaded yet.
 
-    The modules are searched in order for a name of the package's `__all__`.
+    The modules are searched in order for a name of the package's `__all__`. They are in the package
+    itself, or in the package `home`.
     """
 
     def load(name: str) -> Any:
         if name in import_module(package).__all__:
             for module in modules:
-                found = import_module(f"{package}.{module}")
+                found = import_module(f"{home or package}.{module}")
                 if hasattr(found, name):
                     return getattr(found, name)
         raise AttributeError(f"module {package!r} has no attribute {name!r}")

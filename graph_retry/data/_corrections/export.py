@@ -26,6 +26,8 @@ from graph_retry._core.ground.functions.twins import async_twin, in_sync
 from graph_retry._core.ground.json import is_object
 from graph_retry._core.ground.wording import passed_as
 from graph_retry._core.review.deadline import utc
+from graph_retry._core.threads.history import arun_steps, checked_ledger, ledgers_in, run_steps
+from graph_retry._core.threads.saved.graphs import saver_of
 from graph_retry.data._corrections.files import Exported, import_corrections, writing
 from graph_retry.data._corrections.record import (
     Correction,
@@ -37,8 +39,6 @@ from graph_retry.data._corrections.record import (
 from graph_retry.data._corrections.renderings import Format, ToMessages
 from graph_retry.ledger import Ledger
 from graph_retry.threads import LedgerSource
-from graph_retry.threads._history import arun_steps, checked_ledger, ledgers_in, run_steps
-from graph_retry.threads._saved.graphs import saver_of
 
 __all__ = [
     "Correction",

@@ -17,8 +17,8 @@ from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from graph_retry import PendingReview
 from graph_retry._core.ground.wording import counted, in_words
-from graph_retry.answering import PendingReview
 from graph_retry.desk.web.forms.card import typed
 from graph_retry.desk.web.forms.fields import quoted
 from graph_retry.desk.web.forms.reading import visible

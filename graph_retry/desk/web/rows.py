@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
+from graph_retry import PendingReview
 from graph_retry._core.ground.json import is_array, is_object, pointer
 from graph_retry._core.ground.quoting import one_line
-from graph_retry.answering import PendingReview
 from graph_retry.desk.web.forms.schema import role_of
 from graph_retry.observers._notifications import key_of, kind_of
 

@@ -15,19 +15,19 @@ from typing import Any, TypeVar
 
 from langchain_core.runnables import RunnableConfig
 
+from graph_retry import PendingReview
 from graph_retry._core.ground.functions.awaiting import run_async, run_sync
 from graph_retry._core.langgraph.open_reviews import Row as TableRow
-from graph_retry.answering import PendingReview
+from graph_retry._core.threads.history import ledgers_in, thread_ledgers
+from graph_retry._core.threads.inbox import check_source, find_all, noted_reviews, read_noted
+from graph_retry._core.threads.resuming import resuming
+from graph_retry._core.threads.reviews import open_reviews, whole_reviews
+from graph_retry._core.threads.saved.graphs import check_placeless, is_remote, saver_of
+from graph_retry._core.threads.saved.why_closed import answers_to
 from graph_retry.desk.web.rows import Row, question_of, row_of, thread_key
 from graph_retry.desk.web.safety import Access
 from graph_retry.ledger import Ledger
 from graph_retry.observers._notifications import address_key, key_of
-from graph_retry.threads._history import ledgers_in, thread_ledgers
-from graph_retry.threads._inbox import check_source, find_all, noted_reviews, read_noted
-from graph_retry.threads._resuming import resuming
-from graph_retry.threads._reviews import open_reviews, whole_reviews
-from graph_retry.threads._saved.graphs import check_placeless, is_remote, saver_of
-from graph_retry.threads._saved.why_closed import answers_to
 
 PAGE = 100
 """Number of reviews that are read at a time."""

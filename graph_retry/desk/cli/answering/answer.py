@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
+from graph_retry import PendingReview
 from graph_retry._core.ground.wording import counted
 from graph_retry._core.loop.asking.questions import output_read
 from graph_retry._core.review.decisions import ROWS
-from graph_retry.answering import PendingReview
 from graph_retry.desk.cli.answering.decide import Draft, UnreadableError, completed, from_line, ways
 from graph_retry.desk.cli.exits import ExitCode, Stop
 from graph_retry.desk.cli.screen import Screen

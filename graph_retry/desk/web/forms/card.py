@@ -12,13 +12,13 @@ from urllib.parse import unquote
 
 from jsonpointer import JsonPointerException, resolve_pointer
 
+from graph_retry import PendingReview
 from graph_retry._core.ground.issues import excerpt
 from graph_retry._core.ground.json import ABSENT, is_array, is_object, pointer_parts
 from graph_retry._core.loop.asking.questions import attempt_of, output_read
 from graph_retry._core.params.patch import changes
 from graph_retry._core.review.decisions import ROWS
 from graph_retry._core.state.attempts import tokens_of
-from graph_retry.answering import PendingReview
 from graph_retry.desk.changed import edited_fields
 from graph_retry.desk.web.forms.fields import Field, Form
 from graph_retry.desk.web.forms.marks import folded, marked, word_diff

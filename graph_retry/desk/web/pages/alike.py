@@ -18,8 +18,8 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from graph_retry import PendingReview
 from graph_retry._core.ground.json import ABSENT, digest
-from graph_retry.answering import PendingReview
 from graph_retry.desk.web.forms.card import Card, compared, decided, first_value, make_card, typed
 from graph_retry.desk.web.forms.carrying import carried
 from graph_retry.desk.web.forms.ways import NotYetError, Way

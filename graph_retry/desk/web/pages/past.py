@@ -10,6 +10,7 @@ from datetime import UTC, date, datetime, timedelta
 
 from graph_retry._core.params.patch import changes
 from graph_retry._core.state.attempts import tokens_of
+from graph_retry._core.threads.history import ledgers_in
 from graph_retry.data._corrections.record import corrections_in
 from graph_retry.data._metrics import known_sum
 from graph_retry.desk.web.rows import any_item, thread_key
@@ -17,7 +18,6 @@ from graph_retry.desk.web.safety import Access
 from graph_retry.desk.web.waiting import Waiting
 from graph_retry.ledger import Ledger
 from graph_retry.records import PEOPLE, Attempt, author_role
-from graph_retry.threads._history import ledgers_in
 
 DAYS = 30
 """Number of days that a plot shows."""

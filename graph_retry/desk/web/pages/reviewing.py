@@ -10,7 +10,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
-from graph_retry.answering import PendingReview
+from graph_retry import PendingReview
 from graph_retry.desk.web.forms.card import Card, chosen_in, decided, make_card, typed
 from graph_retry.desk.web.forms.reading import visible
 from graph_retry.desk.web.forms.ways import NotYetError

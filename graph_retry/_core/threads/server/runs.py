@@ -17,8 +17,8 @@ from graph_retry._core.ground.functions.calling import call
 from graph_retry._core.ground.json import is_object
 from graph_retry._core.ground.wording import quoted_with_article
 from graph_retry._core.review.deadline import EXPIRE
+from graph_retry._core.threads.saved.graphs import besides_place, client_of, invoke
 from graph_retry.errors import StaleDecision
-from graph_retry.threads._saved.graphs import besides_place, client_of, invoke
 
 _UNFINISHED = ("pending", "running")
 _NEWEST = 20

@@ -20,9 +20,7 @@ from graph_retry._core.review.deadline import EXPIRE
 from graph_retry._core.state.attempts import records_in
 from graph_retry._core.state.namespaces import parts_of
 from graph_retry._core.state.position import ANSWER, is_open, loop_of, review_id_of
-from graph_retry.errors import CallCancelled
-from graph_retry.records import Attempt
-from graph_retry.threads._saved.graphs import (
+from graph_retry._core.threads.saved.graphs import (
     get_state,
     is_remote,
     may_make,
@@ -30,9 +28,11 @@ from graph_retry.threads._saved.graphs import (
     saver_of,
     thread_of,
 )
-from graph_retry.threads._saved.reading import read_newest, read_whole, reader_of
-from graph_retry.threads._saved.view import ThreadView
-from graph_retry.threads._server.runs import RemoteRuns, is_error_of
+from graph_retry._core.threads.saved.reading import read_newest, read_whole, reader_of
+from graph_retry._core.threads.saved.view import ThreadView
+from graph_retry._core.threads.server.runs import RemoteRuns, is_error_of
+from graph_retry.errors import CallCancelled
+from graph_retry.records import Attempt
 
 _ENDED_BY = {
     "input": "a new run began, with another input,",

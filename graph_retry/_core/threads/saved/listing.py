@@ -30,15 +30,15 @@ from graph_retry._core.langgraph.open_reviews import (
 )
 from graph_retry._core.langgraph.shown import namespace_in
 from graph_retry._core.state.position import loop_of
-from graph_retry.threads._reviews import (
+from graph_retry._core.threads.reviews import (
     PendingReview,
     newest_first,
     review_of,
     row_of_review,
 )
-from graph_retry.threads._saved.graphs import may_make, on_thread, shows
-from graph_retry.threads._saved.reading import read_newest
-from graph_retry.threads._saved.view import ThreadView
+from graph_retry._core.threads.saved.graphs import may_make, on_thread, shows
+from graph_retry._core.threads.saved.reading import read_newest
+from graph_retry._core.threads.saved.view import ThreadView
 
 _PAGE = 100
 """Rows of the table that are read at a time."""

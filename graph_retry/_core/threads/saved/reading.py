@@ -18,8 +18,7 @@ from graph_retry._core.langgraph.checkpoints import (
 )
 from graph_retry._core.langgraph.kept import Reader, record_place, saved_at
 from graph_retry._core.langgraph.shown import namespace_in
-from graph_retry.records import KeptIn
-from graph_retry.threads._saved.graphs import (
+from graph_retry._core.threads.saved.graphs import (
     get_state,
     is_remote,
     may_make,
@@ -27,8 +26,9 @@ from graph_retry.threads._saved.graphs import (
     shows,
     thread_of,
 )
-from graph_retry.threads._saved.view import Asked, ThreadView
-from graph_retry.threads._server.reading import read_history, read_shown_there, snapshot_at
+from graph_retry._core.threads.saved.view import Asked, ThreadView
+from graph_retry._core.threads.server.reading import read_history, read_shown_there, snapshot_at
+from graph_retry.records import KeptIn
 
 
 async def open_questions(graph: Any, config: RunnableConfig) -> list[Asked]:

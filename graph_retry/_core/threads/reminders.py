@@ -32,7 +32,7 @@ from graph_retry._core.langgraph.checkpoints import (
 )
 from graph_retry._core.langgraph.lock import ThreadLock
 from graph_retry._core.review.deadline import after, is_expired
-from graph_retry.threads._reviews import PendingReview
+from graph_retry._core.threads.reviews import PendingReview
 
 TOLD = "graph-retry:told"
 """The namespace of the sent stages, and the metadata key that lists them."""

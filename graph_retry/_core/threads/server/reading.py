@@ -18,9 +18,9 @@ from graph_retry._core.langgraph.checkpoints import as_saved, place_of, unread
 from graph_retry._core.langgraph.shown import interventions, namespace_in
 from graph_retry._core.state.namespaces import moved, task_namespace
 from graph_retry._core.state.position import LOOP
-from graph_retry.threads._saved.graphs import get_state, is_remote, thread_of
-from graph_retry.threads._saved.view import ThreadView
-from graph_retry.threads._server.runs import RemoteRuns, http_status
+from graph_retry._core.threads.saved.graphs import get_state, is_remote, thread_of
+from graph_retry._core.threads.saved.view import ThreadView
+from graph_retry._core.threads.server.runs import RemoteRuns, http_status
 
 _MOST_READ = 1_000
 """Checkpoints of a graph that are looked at: as many as a server gives at once."""

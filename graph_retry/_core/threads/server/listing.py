@@ -18,9 +18,9 @@ from langgraph_sdk.client import LangGraphClient, SyncLangGraphClient
 from graph_retry._core.ground.functions.calling import call, is_async
 from graph_retry._core.langgraph.shown import intervention, namespace_in
 from graph_retry._core.review.review import parts_of
-from graph_retry.threads._reviews import PendingReview, newest_first, open_reviews
-from graph_retry.threads._saved.graphs import get_state, on_thread
-from graph_retry.threads._server.runs import http_status, listed_questions
+from graph_retry._core.threads.reviews import PendingReview, newest_first, open_reviews
+from graph_retry._core.threads.saved.graphs import get_state, on_thread
+from graph_retry._core.threads.server.runs import http_status, listed_questions
 
 _PAGE = 100
 """Threads asked for at a time."""

@@ -13,10 +13,10 @@ from graph_retry._core.ground.wording import quoted_with_article
 from graph_retry._core.langgraph.open_reviews import Row, has_table, open_rows
 from graph_retry._core.review.answers import assign, defer
 from graph_retry._core.review.deadline import is_expired
-from graph_retry.threads._reviews import PendingReview, key_of, whole_reviews
-from graph_retry.threads._saved.graphs import check_placeless, is_client, is_local, saver_of
-from graph_retry.threads._saved.listing import Finder, is_table_filled, list_saved_reviews
-from graph_retry.threads._server.listing import list_remote_reviews
+from graph_retry._core.threads.reviews import PendingReview, key_of, whole_reviews
+from graph_retry._core.threads.saved.graphs import check_placeless, is_client, is_local, saver_of
+from graph_retry._core.threads.saved.listing import Finder, is_table_filled, list_saved_reviews
+from graph_retry._core.threads.server.listing import list_remote_reviews
 
 __all__ = ["alist_reviews", "assign", "defer", "list_reviews"]
 

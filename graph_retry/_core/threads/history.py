@@ -20,9 +20,7 @@ from graph_retry._core.ground.functions.twins import async_twin, in_sync
 from graph_retry._core.ground.json import is_array, is_object, json_lines, replacing
 from graph_retry._core.ground.wording import passed_as
 from graph_retry._core.state.attempts import check_version
-from graph_retry.ledger import Ledger
-from graph_retry.records import SCHEMA_VERSION, Attempt
-from graph_retry.threads._saved.graphs import (
+from graph_retry._core.threads.saved.graphs import (
     check_compiled,
     get_state,
     is_client,
@@ -30,8 +28,10 @@ from graph_retry.threads._saved.graphs import (
     saver_of,
     thread_of,
 )
-from graph_retry.threads._saved.ledgers import read_ledgers, whole_ledgers
-from graph_retry.threads._server.listing import places_on
+from graph_retry._core.threads.saved.ledgers import read_ledgers, whole_ledgers
+from graph_retry._core.threads.server.listing import places_on
+from graph_retry.ledger import Ledger
+from graph_retry.records import SCHEMA_VERSION, Attempt
 
 __all__ = [
     "LedgerSource",

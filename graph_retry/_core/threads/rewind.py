@@ -31,11 +31,8 @@ from graph_retry._core.langgraph.fork import (
 )
 from graph_retry._core.state.going_back import REWIND, RewindRefused, reopened
 from graph_retry._core.state.position import ANSWER, LOOP
-from graph_retry.errors import AnswerRefused
-from graph_retry.ledger import Ledger
-from graph_retry.records import Issue
-from graph_retry.threads._resuming import resuming
-from graph_retry.threads._saved.graphs import (
+from graph_retry._core.threads.resuming import resuming
+from graph_retry._core.threads.saved.graphs import (
     at_newest,
     check_compiled,
     get_state,
@@ -45,9 +42,12 @@ from graph_retry.threads._saved.graphs import (
     thread_of,
     update_state,
 )
-from graph_retry.threads._saved.ledgers import read_ledgers
-from graph_retry.threads._saved.reading import open_questions
-from graph_retry.threads._server.runs import RemoteRuns, is_error_of
+from graph_retry._core.threads.saved.ledgers import read_ledgers
+from graph_retry._core.threads.saved.reading import open_questions
+from graph_retry._core.threads.server.runs import RemoteRuns, is_error_of
+from graph_retry.errors import AnswerRefused
+from graph_retry.ledger import Ledger
+from graph_retry.records import Issue
 
 __all__ = ["Change", "arewind", "rewind"]
 

@@ -37,8 +37,7 @@ from graph_retry._core.langgraph.shown import (
 from graph_retry._core.review.deadline import EXPIRE, now
 from graph_retry._core.state.namespaces import are_namesakes
 from graph_retry._core.state.position import ANSWER
-from graph_retry.errors import AnswerRefused, CallCancelled, StaleDecision
-from graph_retry.threads._saved.graphs import (
+from graph_retry._core.threads.saved.graphs import (
     at_newest,
     check_compiled,
     get_state,
@@ -47,10 +46,11 @@ from graph_retry.threads._saved.graphs import (
     saver_of,
     thread_of,
 )
-from graph_retry.threads._saved.reading import read_shown
-from graph_retry.threads._saved.view import Asked, ThreadView
-from graph_retry.threads._saved.why_closed import answers_to, why_closed
-from graph_retry.threads._server.runs import RemoteRuns
+from graph_retry._core.threads.saved.reading import read_shown
+from graph_retry._core.threads.saved.view import Asked, ThreadView
+from graph_retry._core.threads.saved.why_closed import answers_to, why_closed
+from graph_retry._core.threads.server.runs import RemoteRuns
+from graph_retry.errors import AnswerRefused, CallCancelled, StaleDecision
 
 _ANSWER_IS_SAVED = (
     "`resume` is sync, but this graph or its checkpointer is async only. Your answer is saved: go "

@@ -16,11 +16,11 @@ from graph_retry._core.langgraph.shown import namespace_in
 from graph_retry._core.review.answers import Answer
 from graph_retry._core.review.review import IN_JSON, Review, parts_of
 from graph_retry._core.state.attempts import records_in
+from graph_retry._core.threads.resuming import resuming
+from graph_retry._core.threads.saved.graphs import check_compiled, thread_of
+from graph_retry._core.threads.saved.reading import open_questions, reader_of
+from graph_retry._core.threads.saved.view import Asked
 from graph_retry.records import shown_record
-from graph_retry.threads._resuming import resuming
-from graph_retry.threads._saved.graphs import check_compiled, thread_of
-from graph_retry.threads._saved.reading import open_questions, reader_of
-from graph_retry.threads._saved.view import Asked
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,8 +12,8 @@ from langgraph.types import Durability
 
 from graph_retry._core.ground.functions.twins import async_twin, in_sync
 from graph_retry._core.review.answers import Answer, Answers
-from graph_retry.threads._resuming import resuming
-from graph_retry.threads._reviews import PendingReview, open_reviews, whole_reviews
+from graph_retry._core.threads.resuming import resuming
+from graph_retry._core.threads.reviews import PendingReview, open_reviews, whole_reviews
 
 __all__ = [
     "PendingReview",
