@@ -3,14 +3,16 @@
 import json
 from collections import deque
 from datetime import date
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import Field, TypeAdapter, ValidationError
 
 from graph_retry._core.ground.issues import describe, issue, literal
 from graph_retry._core.ground.json import pointer
+from graph_retry._core.ground.pattern_examples import example_of
 from graph_retry._core.output.build import build_validator, format_issues, wrap_error
 
 DEEP: Any = None
@@ -105,3 +107,36 @@ def test_a_json_error_is_an_issue():
 def test_a_long_error_is_cut():
     """An exception that quotes a megabyte does not fill the ledger."""
     assert len(wrap_error(RuntimeError("x" * 10**6))[0]["message"]) == 500
+
+
+@pytest.mark.parametrize(
+    ("pattern", "example"),
+    [
+        (r"^\+\d{8,14}$", "+12345678"),
+        (r"^(INV|CR)-[A-F]{2}\d{4}$", "INV-AB1234"),
+        (r"^[a-z0-9]+(?:-[a-z0-9]+)*$", "abc"),
+        (r"^[\w.+-]+@[\w-]+\.[a-z]{2,}$", "abc@abc.ab"),
+        (r"^[^,]+$", "aaa"),
+        # not understood, of any length, or not a pattern: the message alone tells it
+        (r"^\p{L}+$", None),
+        (r"(a|b)(?!c)", None),
+        ("((((a{50}){50}){50}){50})", None),
+        ("(a+){20}$^", None),
+        ("[", None),
+        ("^$", None),
+    ],
+)
+def test_a_pattern_is_told_by_an_example_that_matches_it(pattern, example):
+    """An example is checked with the pattern, so that a wrong one is never told."""
+    assert example_of(pattern) == example
+
+
+def test_limits_of_texts_are_told_in_words():
+    """A model reads the length that its text has and may have, from both kinds of validators."""
+    typed = TypeAdapter(Annotated[str, Field(max_length=3)])
+    with pytest.raises(ValidationError) as caught:
+        typed.validate_python("Ada Byron")
+    (told,) = wrap_error(caught.value)
+    (same,) = build_validator({"type": "string", "maxLength": 3}).check("Ada Byron").issues
+    words = ("at most 3 characters", '"Ada Byron" (9 characters)')
+    assert (told["expected"], told["received"]) == (same["expected"], same["received"]) == words

@@ -145,7 +145,7 @@ ISSUES = [
             (
                 "/parts/0/id",
                 "pattern",
-                'pattern "^[a-z]+$"',
+                'a text like "abc"',
                 '"A" (str)',
                 "\"A\" does not match '^[a-z]+$'",
             )

@@ -24,7 +24,8 @@ from graph_retry._core.ground.json import (
     pointer,
     pointer_parts,
 )
-from graph_retry._core.ground.wording import expected_by, quoted_with_article
+from graph_retry._core.ground.pattern_examples import example_of
+from graph_retry._core.ground.wording import counted, expected_by, quoted_with_article
 from graph_retry.lossless._ground import lazy
 from graph_retry.records import Issue
 
@@ -33,6 +34,7 @@ MAX_ISSUES = 100
 MESSAGE_CHARS = 500
 VALUE_CHARS = 200
 MAX_DEPTH = 200  # Pydantic's JSON parser and checkpointers fail at a slightly greater depth.
+_LENGTHS = ("string_too_long", "string_too_short")
 REFUSED = "the validator refused the value"
 
 Path = tuple[int | str, ...]
@@ -125,9 +127,11 @@ def text_of(error: BaseException) -> str:
         return f"(its text failed with {type(failed).__name__})"
 
 
-def describe(value: Any) -> str:
+def describe(value: Any, *, with_length: bool = False) -> str:
     """Write `value` with its Python type, as in `"30" (str)`; at most 200 characters."""
     kind = "" if value is None else f" ({type(value).__name__})"
+    if with_length and isinstance(value, str):
+        kind = f" ({counted(len(value), 'character')})"
     return literal(value, VALUE_CHARS - len(kind)) + kind
 
 
@@ -183,8 +187,23 @@ def schema_issue(error: Any) -> Issue:
         return issue(path, text, code, "a value", _came(closest.instance))
     if code == "schema":
         return issue(path, text, code)
-    wanted = f"{code} {literal(closest.validator_value)}"
-    return issue(path, text, code, wanted, describe(closest.instance))
+    wanted = limit_in_words(code, closest.validator_value)
+    wanted = wanted or f"{code} {literal(closest.validator_value)}"
+    return issue(path, text, code, wanted, describe(closest.instance, with_length="Length" in code))
+
+
+def limit_in_words(word: str, limit: Any) -> str | None:
+    r"""Tell a keyword of JSON Schema about texts in words; None for others.
+
+    Example:
+        >>> limit_in_words("maxLength", 30), limit_in_words("pattern", r"^S-\d{3}$")
+        ('at most 30 characters', 'a text like "S-123"')
+    """
+    if word in ("maxLength", "max_length", "minLength", "min_length") and isinstance(limit, int):
+        most = "at most" if word.startswith("max") else "at least"
+        return f"{most} {counted(limit, 'character')}"
+    example = example_of(limit) if word == "pattern" and isinstance(limit, str) else None
+    return None if example is None else f'a text like "{example}"'
 
 
 def _came(instance: Any) -> str | None:
@@ -215,7 +234,11 @@ def pydantic_issues(error: ValidationError, root: Any = ABSENT) -> list[Issue]:
             path = _real_path(path[:end], problem["input"], root) + path[end:]
         wanted = "a value" if missing else expected_by(code)
         wanted = context.get("expected") or context.get("expected_tags") or wanted
-        received = _came(problem["input"]) if missing else describe(problem["input"])
+        if code.startswith("string"):
+            told = (limit_in_words(word, limit) for word, limit in context.items())
+            wanted = wanted or next(filter(None, told), None)
+        came = problem["input"]
+        received = _came(came) if missing else describe(came, with_length=code in _LENGTHS)
         hopeless = context.get("hopeless") is True or is_hopeless(context.get("error"))
         issues.append(issue(path, problem["msg"], code, wanted, received, hopeless=hopeless))
     return issues

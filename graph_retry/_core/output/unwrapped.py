@@ -20,6 +20,7 @@ from graph_retry._core.ground.json import (
     pointer_parts,
     read_digits,
 )
+from graph_retry._core.output.misplaced import has_fields, is_schema_of, retold, under
 from graph_retry._core.output.validator import Checked, Validator
 from graph_retry.lossless._ground import lazy
 from graph_retry.lossless.strict import strict_value
@@ -71,15 +72,42 @@ async def acheck_unwrapped(
     """
     if validator.schema is None:
         return whole
-    fitting: list[tuple[list[str], Any, Checked]] = []
+    fitting, refused = list[_Inner](), list[_Inner]()
     for path, inner in _insides(value, [], _DEPTH):
-        checked = await check(inner)
-        if checked.ok and not checked.ignores:
-            fitting.append((path, inner, checked))
+        found = _Inner(path, inner, await check(inner))
+        if not found.checked.ok:
+            refused.append(found)
+        elif not found.checked.ignores:
+            fitting.append(found)
     if len(fitting) == 1:
         ((path, inner, checked),) = fitting
         return _told(checked, inner, [f"unwrapped {pointer(path)}"])
-    return whole if whole.ok else await _with_texts_read(value, whole, check)
+    if whole.ok:
+        return whole
+    checked = await _with_texts_read(value, whole, check)
+    return checked if checked.ok else _explained(value, validator.schema, whole, refused)
+
+
+class _Inner(NamedTuple):
+    """A value inside of wrappers, and its check."""
+
+    path: list[str]
+    value: Any
+    checked: Checked
+
+
+def _explained(
+    value: Any, schema: dict[str, Any], whole: Checked, refused: list[_Inner]
+) -> Checked:
+    """Name the mistake that a refused answer has as a whole, such as the frame around its value."""
+    if not is_schema_of(value, schema) and not has_fields(value, schema):
+        framed = [inner for inner in refused if has_fields(inner.value, schema)]
+        if len(framed) == 1:
+            ((path, inner, checked),) = framed
+            message = f"the answer is inside a frame: write the value of {pointer(path)} alone"
+            issues = under(path, retold(inner, schema, checked.issues))
+            return replace(whole, issues=[issue(path, message, "framed"), *issues])
+    return replace(whole, issues=retold(value, schema, whole.issues))
 
 
 async def _with_texts_read(value: Any, refused: Checked, check: Check) -> Checked:

@@ -1,0 +1,219 @@
+"""Name what is wrong with a refused answer as a whole: it is the schema, or keys are misplaced.
+
+Such an answer has one mistake, of which validation makes an issue for every field. The facts come
+from the answer and the schema of the output; no value is moved.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, cast
+
+from graph_retry._core.ground.issues import issue, listed
+from graph_retry._core.ground.json import is_array, is_object, pointer, pointer_parts
+from graph_retry._core.ground.schemas import (
+    ANY_KIND,
+    alternatives,
+    element,
+    kind_of,
+    kinds,
+    kinds_of,
+    member,
+)
+from graph_retry.records import Issue
+
+Path = tuple[str | int, ...]
+_COMBINING = ("anyOf", "allOf", "oneOf", "enum", "const")
+_DEPTH = 20
+
+
+class Move(NamedTuple):
+    """Keys of the object at `source` that belong into the object at `target`."""
+
+    keys: tuple[str, ...]
+    source: Path
+    target: Path
+
+
+def retold(value: Any, schema: dict[str, Any] | None, issues: Sequence[Issue]) -> list[Issue]:
+    """Return the issues of a refused value, with one for each mistake that concerns many fields.
+
+    Example:
+        >>> schema = {"type": "object", "required": ["a"], "properties": {"a": {"type": "integer"}}}
+        >>> retold(schema, schema, [issue("/a", "missing", "required")])[0]["code"]
+        'schema_returned'
+    """
+    if schema is None:
+        return [*issues]
+    if is_schema_of(value, schema):
+        message = "the answer is the JSON Schema itself: fill in values for its fields"
+        fields = f"values for {listed(_fields(schema))}"
+        return [issue("", message, "schema_returned", fields, "the JSON Schema")]
+    left = [*issues]
+    told = list[Issue]()
+    for move in moves(value, schema):
+        known = {pointer((*move.source, key)) for key in move.keys}
+        known |= {pointer((*move.target, key)) for key in move.keys}
+        # An object that is missing itself has no issues of its own for its fields.
+        known |= {pointer(move.target)} if _at(value, move.target) is None else set()
+        left = [each for each in left if each["path"] not in known]
+        told.append(_issue_of(move))
+    return [*told, *left]
+
+
+def _issue_of(move: Move) -> Issue:
+    place = pointer(move.target) if move.target else "the outermost object"
+    verb, them = ("belongs", "it") if len(move.keys) == 1 else ("belong", "them")
+    message = f"{listed(move.keys)} {verb} in {place}: move {them} there"
+    source = pointer(move.source) if move.source else "the outermost object"
+    return issue(move.target, message, "misplaced", None, f"{listed(move.keys)} in {source}")
+
+
+def moved(value: Any, schema: dict[str, Any]) -> Any:
+    """Return a copy of a value with its misplaced keys where they belong.
+
+    Example:
+        >>> inner = {"type": "object", "required": ["n"], "properties": {"n": {}}}
+        >>> moved({"n": 1}, {"type": "object", "required": ["at"], "properties": {"at": inner}})
+        {'at': {'n': 1}}
+    """
+    copy = _copied(value)
+    for move in moves(value, schema):
+        for end, part in enumerate(move.target):
+            if _at(copy, move.target[: end + 1]) is None:
+                _at(copy, move.target[:end])[part] = {}
+        source, target = _at(copy, move.source), _at(copy, move.target)
+        for key in move.keys:
+            target[key] = source.pop(key)
+    return copy
+
+
+def _copied(value: Any) -> Any:
+    if is_object(value):
+        return {key: _copied(each) for key, each in value.items()}
+    return [_copied(each) for each in value] if is_array(value) else value
+
+
+def is_schema_of(value: Any, schema: dict[str, Any]) -> bool:
+    """Return whether a value has schemas where the schema of the output wants values."""
+    wanted = _fields(schema)
+    if not is_object(value) or not wanted:
+        return False
+    inner = value.get("properties") if "properties" not in wanted else value
+    found: Any = inner if is_object(inner) else value
+    if not found or not found.keys() <= wanted.keys() or not all(map(_is_schema, found.values())):
+        return False
+    return any("object" not in kinds_of(wanted[key], schema) for key in found)
+
+
+def has_fields(value: Any, schema: dict[str, Any]) -> bool:
+    """Return whether a value is an object with one of the fields of the output."""
+    return is_object(value) and not _fields(schema).keys().isdisjoint(value)
+
+
+def _is_schema(value: Any) -> bool:
+    if not is_object(value):
+        return False
+    named = value.get("type")
+    names = named if is_array(named) else [named]
+    if all(isinstance(name, str) and name in ANY_KIND for name in names):
+        return True
+    return str(value.get("$ref", "")).startswith("#") or any(key in value for key in _COMBINING)
+
+
+def _fields(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of the only object that a schema allows; empty if there are several."""
+    known = _object(schema, schema)
+    return {} if known is None else cast("dict[str, Any]", known["properties"])
+
+
+def _object(node: Any, root: Any) -> dict[str, Any] | None:
+    """Return the only alternative of a schema that is an object with named properties."""
+    found = [each for each in alternatives(node, root) if "object" in kinds(each)]
+    if len(found) != 1 or not is_object(found[0].get("properties")):
+        return None
+    return found[0]
+
+
+def moves(value: Any, schema: dict[str, Any]) -> list[Move]:
+    """Return which keys of a value belong in another of its objects, each in exactly one.
+
+    A key is moved only where the schema has no place for it, to an object that requires a value of
+    this kind, lacks it, and is inside of the key's own object or around it.
+    """
+    unknown, wanted = list[tuple[str, Path, Any]](), defaultdict[str, list[tuple[Path, Any]]](list)
+    for found in _walk(value, schema, schema, (), 0):
+        if found.is_wanted:
+            wanted[found.key].append((found.path, found.node))
+        else:
+            unknown.append((found.key, found.path, found.node))
+    grouped = defaultdict[tuple[Path, Path], list[str]](list)
+    for key, source, held in unknown:
+        fitting = [
+            target
+            for target, node in wanted[key]
+            if (_begins(target, source) or _begins(source, target))
+            and kind_of(held) in kinds_of(node, schema)
+        ]
+        if len(fitting) == 1:
+            grouped[source, fitting[0]].append(key)
+    return [Move(tuple(keys), *between) for between, keys in grouped.items()]
+
+
+def _begins(path: Path, start: Path) -> bool:
+    return path[: len(start)] == start
+
+
+class _Found(NamedTuple):
+    key: str
+    path: Path
+    node: Any
+    """The schema of a wanted key, or the value of an unknown one."""
+    is_wanted: bool
+
+
+def _walk(value: Any, node: Any, root: Any, path: Path, depth: int) -> Iterator[_Found]:
+    """Yield the keys that are missing in the objects of a value, and those without a place."""
+    if depth > _DEPTH:
+        return
+    if is_array(value):
+        for index, each in enumerate(value[:100]):
+            for one in alternatives(node, root):
+                yield from _walk(each, element(one, index, root), root, (*path, index), depth + 1)
+        return
+    known = _object(node, root)
+    if known is None or not (value is None or is_object(value)):
+        return
+    required: Any = known.get("required")
+    present: dict[str, Any] = value or {}
+    for key, inner in known["properties"].items():
+        if key in present:
+            if present[key] is not None:
+                yield from _walk(present[key], inner, root, (*path, key), depth + 1)
+        elif is_array(required) and key in required:
+            yield _Found(key, path, inner, is_wanted=True)
+            yield from _walk(None, inner, root, (*path, key), depth + 1)
+    for key, held in present.items():
+        if key not in known["properties"] and member(known, key) in (None, False):
+            yield _Found(key, path, held, is_wanted=False)
+
+
+def _at(value: Any, path: Path) -> Any:
+    """Return the value at a path, or None if there is none."""
+    for part in path:
+        if is_object(value):
+            value = value.get(cast("str", part))
+        elif is_array(value) and isinstance(part, int) and part < len(value):
+            value = value[part]
+        else:
+            return None
+    return value
+
+
+def under(path: Sequence[str], issues: Sequence[Issue]) -> list[Issue]:
+    """Return issues of an inner value, with their paths from the outermost object."""
+    return [
+        cast("Issue", {**each, "path": pointer([*path, *pointer_parts(each["path"])])})
+        for each in issues
+    ]
