@@ -7,9 +7,13 @@ from itertools import count
 from typing import Any, Self, cast
 
 from langchain_core.exceptions import OutputParserException
-from langchain_core.messages import AIMessage
-from langchain_core.runnables import RunnableConfig
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.checkpoint.memory import InMemorySaver
+from pydantic import PrivateAttr
 
 from graph_retry import Completion, pending_reviews, resume
 from graph_retry._core.ground.functions.arguments import checked
@@ -20,7 +24,7 @@ from graph_retry.ledger import OneCall, attempts_in
 from graph_retry.records import Attempt, Failure
 from graph_retry.threads import attempts_of
 
-__all__ = ["ScriptedLLM", "assert_replayable", "from_ledger"]
+__all__ = ["ScriptedChatModel", "ScriptedLLM", "assert_replayable", "from_ledger"]
 
 _STATUS = {"transient": 503, "permanent": 401, "rejected_input": 400}
 _VOLATILE = (
@@ -79,6 +83,62 @@ class ScriptedLLM:
     def _mismatch(self) -> str:
         times = counted(len(self.calls), "time")
         return f"the model was called {times} and its script has {len(self.steps)}"
+
+
+class ScriptedChatModel(BaseChatModel):
+    """A fake chat model with a script, for `with_structured_output`, agents and chains.
+
+    Each step answers one call: a text, a message, an exception to raise, or a dict, which becomes
+    the arguments of a call of the first bound tool. `script` is the `ScriptedLLM` behind it, with
+    the `calls` and `assert_finished`.
+
+    Example:
+        >>> from pydantic import BaseModel
+        >>> class Person(BaseModel):
+        ...     name: str
+        >>> model = ScriptedChatModel({"name": "Ada"}, "Hello!")
+        >>> model.with_structured_output(Person).invoke("Who is it?")
+        Person(name='Ada')
+        >>> model.invoke("Hi.").text
+        'Hello!'
+    """
+
+    _script: ScriptedLLM = PrivateAttr()
+
+    def __init__(self, *steps: str | BaseMessage | dict[str, Any] | Exception) -> None:
+        super().__init__()
+        self._script = ScriptedLLM(*steps)
+
+    @property
+    def script(self) -> ScriptedLLM:
+        """The script: its `calls` hold the messages of each call."""
+        return self._script
+
+    @property
+    def _llm_type(self) -> str:
+        return "scripted"
+
+    def bind_tools(
+        self, tools: Sequence[Any], *, tool_choice: str | None = None, **kwargs: Any
+    ) -> Runnable[Any, AIMessage]:
+        """Bind tools; a step that is a dict calls the first one."""
+        del tool_choice
+        return self.bind(tools=[convert_to_openai_tool(each) for each in tools], **kwargs)
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: Any = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        del stop, run_manager
+        step = self._script(messages)
+        if isinstance(step, dict):
+            name = kwargs["tools"][0]["function"]["name"]
+            step = AIMessage("", tool_calls=[{"name": name, "args": step, "id": "call_1"}])
+        message = AIMessage(step) if isinstance(step, str) else step
+        return ChatResult(generations=[ChatGeneration(message=message)])
 
 
 @checked

@@ -102,11 +102,15 @@ def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
     run_page(page.read_text(), str(page), vars(module))
 
 
-def test_the_readme_starts_with_code_that_runs():
-    """The first thing a stranger sees needs no key, and fits 15 lines."""
-    first = python_blocks((ROOT / "README.md").read_text())[0]
+def test_the_readme_starts_with_a_graph_that_people_recognise():
+    """The first screen needs no key: install line, a node that calls a chat model, an answer."""
+    text = (ROOT / "README.md").read_text()
+    first = python_blocks(text)[0]
     assert not first.needs
-    assert len([line for line in first.code.splitlines() if line.strip()]) <= 15
+    assert text.index("pip install") < text.index("```python")
+    for known in ("StateGraph", "with_structured_output", "compile(", "resume("):
+        assert known in first.code
+    assert len([line for line in first.code.splitlines() if line.strip()]) <= 25
 
 
 @pytest.mark.parametrize("name", MODULES)
