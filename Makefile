@@ -124,7 +124,10 @@ nginx:
 
 test: lint types postgres chromium nginx ## lint, types, and the short part of the tests (see tests/parts.py)
 	LANGGRAPH_STRICT_MSGPACK=false $(PYTEST) -n 4 --part short $(PERMISSIVE)
-	$(PYTEST) -n 4 --part short --durations 10
+	$(PYTEST) -n 3 --part short --durations 10
+
+slow: install postgres chromium nginx ## the tests that take seconds each: many programs, browsers, servers
+	$(PYTEST) -n 4 --part slow --durations 10
 
 long: install postgres chromium nginx ## the other part of the tests: every combination, and more random draws
 	$(PYTEST) -n 3 --part long --durations 10

@@ -27,7 +27,7 @@ from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-from tests.parts import MARKS, Run, in_part
+from tests.parts import MARKS, PARTS, Run, in_part
 from tests.postgres_server import running_server
 
 # A busy machine is not a bug; the parent profile is Hypothesis' own one for CI where CI is set.
@@ -43,8 +43,8 @@ os.environ["LANGSMITH_TRACING"] = "false"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let a run be one of the two parts; without the option it has every case."""
-    parser.addoption("--part", choices=["short", "long"], help="see tests/parts.py")
+    """Let a run be one of the parts; without the option it has every case."""
+    parser.addoption("--part", choices=PARTS, help="see tests/parts.py")
 
 
 def pytest_configure(config: pytest.Config) -> None:

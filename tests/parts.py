@@ -1,11 +1,12 @@
-"""Two parts of the tests: `make test` runs the short one, `.ci/run` the long one as well.
+"""Three parts of the tests: `make test` runs the short one, `.ci/run` the slow one as well.
 
 Most tests run in two forms, two modes and on three storages. A fault shows in one of them, and
 where two of them must meet for it, another test has them meet. So the short part has, of each test,
 as few cases as hold each row of each of its tables once, and of each file as few as hold each form,
-mode and storage once: which rows meet in a case differs from test to test. The long part has the
-other cases, what is marked `long`, and what is marked `drawn` once more, with more draws. Without
-`--part` everything runs, as in the long part.
+mode and storage once: which rows meet in a case differs from test to test. Of these cases, the slow
+part has those of tests that start many programs, browsers or servers, or read very much (marked
+`slow`). The long part has the other cases, what is marked `long`, and what is marked `drawn` once
+more, with more draws. Without `--part` everything runs, as in the long part.
 """
 
 from collections import Counter
@@ -16,9 +17,12 @@ from zlib import crc32
 
 import pytest
 
+PARTS = ("short", "slow", "long")
+
 MARKS = {
     "drawn": "draws at random: in both parts, with more draws in the long one (see `draws`)",
-    "long": "takes long for what it can show: `.ci/run` runs it, `make test` does not",
+    "slow": "takes seconds: `.ci/run` runs it, `make test` does not",
+    "long": "takes long for what it can show: `make long` runs it",
 }
 
 
@@ -30,23 +34,27 @@ class Run:
 
 def draws(short: int, long: int) -> int:
     """Return how many examples a `drawn` test draws in this run."""
-    return short if Run.part == "short" else long
+    return short if Run.part in ("short", "slow") else long
 
 
 def in_part(part: str, items: Sequence[pytest.Item]) -> set[pytest.Item]:
     """Choose the cases of a part, in the same way in every process."""
-    short = _in_short_part(items)
-    if part == "short":
-        return short
-    return {item for item in items if item not in short or item.get_closest_marker("drawn")}
+    few = _with_each_row_once(items)
+    if part == "long":
+        return {item for item in items if item not in few or item.get_closest_marker("drawn")}
+    return {item for item in few if _is_slow(item) == (part == "slow")}
 
 
-def _in_short_part(items: Sequence[pytest.Item]) -> set[pytest.Item]:
-    files: dict[str, dict[str, list[pytest.Item]]] = {}
+def _is_slow(item: pytest.Item) -> bool:
+    return item.get_closest_marker("slow") is not None
+
+
+def _with_each_row_once(items: Sequence[pytest.Item]) -> set[pytest.Item]:
+    files: dict[tuple[str, bool], dict[str, list[pytest.Item]]] = {}
     for item in items:
         if not item.get_closest_marker("long"):
             file, test = item.nodeid.partition("::")[0], item.nodeid.partition("[")[0]
-            files.setdefault(file, {}).setdefault(test, []).append(item)
+            files.setdefault((file, _is_slow(item)), {}).setdefault(test, []).append(item)
     return {
         tests[test][number]
         for tests in files.values()

@@ -1,5 +1,7 @@
 """A change touches the files that AGENTS.md names, and reaches every place."""
 
+import pytest
+
 from tests.changes import changed_copy, printed
 
 IMPORT = "from graph_retry._core.review import effects\n\n"
@@ -71,6 +73,7 @@ print("plot", [text.get_text() for text in plot_timeline([ledger]).get_legend().
 """
 
 
+@pytest.mark.slow
 def test_a_new_decision_reaches_every_place(tmp_path):
     """A row, its constructor and its word: page, console, data sets, figures and plot have it."""
     told = printed(changed_copy(tmp_path, DECISION), PROGRAM)
@@ -107,6 +110,7 @@ except InterventionRequired as error:
 """
 
 
+@pytest.mark.slow
 def test_a_new_provider_is_one_file(tmp_path):
     """A file in the folder of providers is enough: its words are known at the next call."""
     place = changed_copy(tmp_path, {"_core/output/providers/acme.py": ("", PROVIDER)})
@@ -181,6 +185,7 @@ print("left", [name for name in around if importlib.util.find_spec(f"graph_retry
 """
 
 
+@pytest.mark.slow
 def test_what_stands_around_a_call_can_be_deleted(tmp_path):
     """Calls, questions, answers, forks, the inbox and a node work without four folders."""
     place = changed_copy(tmp_path, {}, without=("agents", "data", "desk", "observers"))

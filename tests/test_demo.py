@@ -108,6 +108,7 @@ def test_a_finished_thread_is_followed_by_a_new_one(tmp_path):
 @pytest.mark.parametrize(
     "attempt", [pytest.param(1, marks=pytest.mark.long), 2, pytest.param(3, marks=pytest.mark.long)]
 )
+@pytest.mark.slow
 def test_killed_during_a_call_it_repeats_that_call_only(tmp_path, attempt):
     """The call in flight runs again with the same key, finished ones and answers are kept."""
     killed = run(tmp_path, [sys.executable, "-c", KILLED_IN_CALL.format(attempt=attempt)])
@@ -141,6 +142,7 @@ def test_killed_at_the_pause_it_repeats_nothing(tmp_path):
     assert calls(tmp_path) == (3, 3)
 
 
+@pytest.mark.slow
 def test_ctrl_c_leaves_the_thread_for_the_next_run(tmp_path):
     """Leaving at the question is no answer to it."""
     terminal = Demo(tmp_path)
@@ -172,6 +174,7 @@ def test_a_person_edits_mistypes_and_approves(tmp_path):
     assert terminal.close() == 0
 
 
+@pytest.mark.slow
 def test_a_person_supplies_the_output(tmp_path):
     """A wrong output is refused by field, a right one ends the call."""
     terminal = Demo(tmp_path)
@@ -182,6 +185,7 @@ def test_a_person_supplies_the_output(tmp_path):
     assert terminal.close() == 0
 
 
+@pytest.mark.slow
 def test_a_person_rejects(tmp_path):
     """A rejection ends the thread; the next run starts another."""
     terminal = Demo(tmp_path)
@@ -191,6 +195,7 @@ def test_a_person_rejects(tmp_path):
     assert "Starting thread 2" in run(tmp_path).stdout
 
 
+@pytest.mark.slow
 def test_a_real_model_is_asked_through_langchain(tmp_path):
     """`--model` runs the same extraction on a chat model, in a file of its own."""
     done = run(tmp_path, [sys.executable, "-c", REAL_MODEL.format(broken=False)])
@@ -207,6 +212,7 @@ def test_a_real_model_is_asked_through_langchain(tmp_path):
         pytest.param([*DEMO, "--model", "any"], "provider:name", marks=pytest.mark.long),
     ],
 )
+@pytest.mark.slow
 def test_a_model_that_cannot_be_had_is_refused_before_anything_starts(tmp_path, command, told):
     """A missing package, a missing key or a wrong name is told with the way out."""
     done = run(tmp_path, command)

@@ -4,7 +4,7 @@ import ast
 from functools import cache
 from pathlib import Path
 
-from tests.test_house_rules import PACKAGE, import_graph
+from tests.test_house_rules import PACKAGE, import_graph, parsed
 
 AROUND = ("agents", "data", "desk", "hooks", "lossless", "observers", "testing", "threads")
 LISTED = Path(__file__).parent / "private_names.txt"
@@ -21,7 +21,7 @@ def file_of(module: str) -> Path:
 @cache
 def exported(module: str) -> frozenset[str]:
     """Return the names in a module's `__all__`; without one nothing is promised."""
-    for node in ast.parse(file_of(module).read_text()).body:
+    for node in parsed(file_of(module)).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
             return frozenset(ast.literal_eval(node.value))
     return frozenset()
@@ -40,7 +40,7 @@ def private_names() -> dict[str, set[str]]:
         room = module.split(".")[1] if "." in module else ""
         if room not in AROUND:
             continue
-        for node in ast.walk(ast.parse(file_of(module).read_text())):
+        for node in ast.walk(parsed(file_of(module))):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("graph_retry"):
                 for alias in node.names:
                     # What a room gives users under its own name, such as a protocol, is a door.

@@ -23,6 +23,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("script", CASES)
+@pytest.mark.slow
 def test_an_example_keeps_its_promise(script, tmp_path, request):
     """A script ends well without input and prints what its comments say."""
     environment = dict(os.environ)

@@ -14,7 +14,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, interrupt
 from typing_extensions import TypedDict
 
-from tests.parts import Rows, covering, in_part
+from tests.parts import PARTS, Rows, covering, in_part
 
 
 class State(TypedDict):
@@ -154,16 +154,18 @@ class Case:
         self.iter_markers = lambda _: ()
 
 
-def test_the_two_parts_have_every_case_and_only_the_drawn_ones_twice():
-    """What `make test` leaves out is in `make long`, and nothing is left out of both."""
+def test_the_parts_have_every_case_and_only_the_drawn_ones_twice():
+    """What `make test` leaves out is in another part, and nothing is left out of all."""
     product = [dict(enumerate(case)) for case in itertools.product("nf", "sa", "123")]
-    items = {mark: {Case(mark, case) for case in product} for mark in ("none", "drawn", "long")}
+    items = {mark: {Case(mark, case) for case in product} for mark in ("none", "drawn", *PARTS[1:])}
     every = [item for cases in items.values() for item in cases]
-    short, long = in_part("short", every), in_part("long", every)
+    short, slow, long = (in_part(part, every) for part in PARTS)
 
-    assert short | long == {*every}
+    assert short | slow | long == {*every}
     assert short & long == short & items["drawn"]
+    assert slow == items["slow"] - long
+    assert slow
     assert items["drawn"] | items["long"] <= long
     shared = {(name, row) for item in short for name, row in item.callspec.params.items()}
     assert shared == {(name, row) for case in product for name, row in case.items()}
-    assert not short & items["long"]
+    assert not short & (items["long"] | items["slow"])

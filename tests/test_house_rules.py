@@ -5,6 +5,7 @@ import graphlib
 import re
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -20,11 +21,17 @@ def sources(*folders: str) -> list[Path]:
     return files
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    """Return the syntax of a file, which many rules read."""
+    return ast.parse(path.read_text())
+
+
 def nodes(*folders: str) -> Iterator[tuple[str, ast.AST]]:
     """Yield every syntax node of some folders with its place, as `file:line`."""
     for path in sources(*folders):
         name = path.relative_to(ROOT)
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(parsed(path)):
             yield f"{name}:{getattr(node, 'lineno', 0)}", node
 
 
@@ -113,6 +120,7 @@ def test_the_package_executes_nothing_it_was_given():
     assert offenders == []
 
 
+@cache
 def import_graph() -> dict[str, set[str]]:
     """Map each module of the package to the package's modules it imports, wherever in the file.
 
@@ -122,7 +130,7 @@ def import_graph() -> dict[str, set[str]]:
         ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
         for path in sources("graph_retry")
     }
-    trees = {module: ast.parse(path.read_text()) for module, path in files.items()}
+    trees = {module: parsed(path) for module, path in files.items()}
     late = {module: loaded_late(tree) for module, tree in trees.items()}
     graph = dict[str, set[str]]()
     for module, tree in trees.items():
@@ -331,7 +339,7 @@ def test_sync_and_async_twins_are_thin():
     """Logic is written once: a pair `x`, `ax` only drives it, in at most 20 lines each."""
     thick = {}
     for path in sources("graph_retry"):
-        for function in twins(ast.parse(path.read_text())):
+        for function in twins(parsed(path)):
             body = function.body[1:] if ast.get_docstring(function) else function.body
             lines = body[-1].end_lineno - body[0].lineno + 1 if body else 0
             if lines > 20:

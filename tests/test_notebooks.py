@@ -17,6 +17,7 @@ RUN = [
 
 
 @pytest.mark.parametrize("path", RUN, ids=lambda path: path.stem)
+@pytest.mark.slow
 def test_a_notebook_runs(path, tmp_path, monkeypatch):
     """A notebook ends without an error and shows at least one plot."""
     monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path / "runtime"))

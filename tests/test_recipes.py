@@ -95,6 +95,7 @@ def run(code, storage, monkeypatch, dies_at=None):
 
 
 @pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.slow
 def test_a_recipe_that_is_killed_and_run_again_does_what_it_says(name, tmp_path, monkeypatch):
     """A program that gives its threads an input begins anew, whatever an earlier run left there."""
     monkeypatch.chdir(tmp_path)

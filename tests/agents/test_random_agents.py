@@ -7,6 +7,7 @@ from tests.parts import draws
 
 
 @pytest.mark.drawn
+@pytest.mark.slow
 async def test_random_agents_are_right_in_every_call() -> None:
     """Each result is at its call, finished calls ran once, and tools see the unwrapped agent."""
     wrong = {}

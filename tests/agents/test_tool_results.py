@@ -193,6 +193,7 @@ def test_a_rejection_is_told_with_its_reason(mode):
     assert "a person stopped it: not this month" in state["messages"][-1].content
 
 
+@pytest.mark.slow
 async def test_an_error_of_a_real_mcp_server_is_asked_about() -> None:
     """The adapter returns the error as a message, and the edit is sent to the server over stdio."""
     server: Any = {

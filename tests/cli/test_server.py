@@ -30,6 +30,7 @@ def begin(url, graph):
         return thread
 
 
+@pytest.mark.slow
 def test_reviews_on_a_server_are_found_and_answered(server, run, calls, tmp_path):
     """Listed, shown, refused, answered to the end, stale, cancelled: over HTTP as locally."""
     assert run("inbox", "--url", server)[:2] == (0, "Nothing waits.\n")
@@ -65,6 +66,7 @@ def test_reviews_on_a_server_are_found_and_answered(server, run, calls, tmp_path
     assert (code, "nothing waits" in err, "human:ada answered it" in err) == (4, True, True)
 
 
+@pytest.mark.slow
 def test_attempts_that_the_server_hides_are_told_of(server, run):
     """One line on the error stream, beside the review, which is shown."""
     thread = begin(server, "hiding")
@@ -74,6 +76,7 @@ def test_attempts_that_the_server_hides_are_told_of(server, run):
     assert "(ask)" in err
 
 
+@pytest.mark.slow
 def test_a_thread_the_server_does_not_have(server, run):
     """An unknown id, one that is no id, and a thread without a run have nothing to answer."""
     with get_sync_client(url=server) as client:

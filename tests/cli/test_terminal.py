@@ -76,6 +76,7 @@ def test_a_person_answers_step_by_step(database, terminal, calls, tmp_path):
 WRONG = EDITOR.replace('"n": 1', '"n": "many"') + "print('opened with', params)"
 
 
+@pytest.mark.slow
 def test_a_refused_edit_is_opened_again(sqlite, terminal, calls, tmp_path):
     """What somebody wrote in their editor is not lost because a field of it was wrong."""
     (tmp_path / "editor.py").write_text(WRONG)
@@ -99,6 +100,7 @@ def test_a_refused_edit_is_opened_again(sqlite, terminal, calls, tmp_path):
         (["show", "1"], ["attempt", "author", "caller", "(first)", "outcome", "ValidationError:"]),
     ],
 )
+@pytest.mark.slow
 def test_a_narrow_terminal_breaks_no_words(sqlite, terminal, words, whole):
     """In 60 columns a table that does not fit is written as a list."""
     sqlite.begin()
@@ -110,6 +112,7 @@ def test_a_narrow_terminal_breaks_no_words(sqlite, terminal, words, whole):
 
 
 @pytest.mark.parametrize("graph", ["function", "asynchronous", "entry"])
+@pytest.mark.slow
 def test_every_kind_of_graph_is_answered(sqlite, terminal, calls, graph):
     """The function form, async nodes and entrypoints run on from the terminal."""
     sqlite.begin(graph)
@@ -127,6 +130,7 @@ def test_every_kind_of_graph_is_answered(sqlite, terminal, calls, graph):
         ('respond {"n": 4}', "Finished with the output you gave."),
     ],
 )
+@pytest.mark.slow
 def test_a_person_ends_it_without_a_call(sqlite, terminal, calls, line, told):
     """A rejection and a supplied output ask no model."""
     sqlite.begin()
@@ -138,6 +142,7 @@ def test_a_person_ends_it_without_a_call(sqlite, terminal, calls, line, told):
 
 
 @pytest.mark.parametrize("key", ["\x03", "\x04"], ids=["Ctrl-C", "Ctrl-D"])
+@pytest.mark.slow
 def test_leaving_is_no_answer(sqlite, terminal, calls, run, key):
     """Who leaves at the question finds it there again."""
     (review,) = sqlite.begin()
@@ -152,6 +157,7 @@ def test_leaving_is_no_answer(sqlite, terminal, calls, run, key):
 @pytest.mark.parametrize(
     ("graph", "told"), [("held", '"n": 2'), ("held_private", "The output is not shown")]
 )
+@pytest.mark.slow
 def test_who_leaves_during_a_run_is_told_that_the_answer_is_saved(
     sqlite, terminal, calls, run, tmp_path, monkeypatch, graph, told
 ):
@@ -174,6 +180,7 @@ def test_who_leaves_during_a_run_is_told_that_the_answer_is_saved(
     assert (code, told in out, '"n": 2' in out, calls()) == (0, True, graph == "held", 3)
 
 
+@pytest.mark.slow
 def test_somebody_else_was_faster(sqlite, terminal, calls, run):
     """Who thinks too long is told who answered; nothing is called for them."""
     sqlite.begin()
@@ -186,6 +193,7 @@ def test_somebody_else_was_faster(sqlite, terminal, calls, run):
     assert (person.close(), calls()) == (4, 2)
 
 
+@pytest.mark.slow
 def test_several_reviews_are_asked_one_after_the_other(sqlite, terminal, calls):
     """A thread that waits for two answers is worked off in one sitting."""
     sqlite.begin("pair")
@@ -197,6 +205,7 @@ def test_several_reviews_are_asked_one_after_the_other(sqlite, terminal, calls):
     assert (person.close(), calls()) == (0, 4)
 
 
+@pytest.mark.slow
 def test_the_inbox_is_walked(sqlite, terminal, calls, run):
     """`answer` alone asks about every thread; `skip` leaves one open, and `?` lists the words."""
     sqlite.begin("node", "a", "b", "c")
@@ -218,6 +227,7 @@ def test_the_inbox_is_walked(sqlite, terminal, calls, run):
     assert json.loads(run("inbox", "--json", "--db", sqlite.place)[1])["thread_id"] == "b"
 
 
+@pytest.mark.slow
 def test_a_person_names_a_thread_by_its_beginning(sqlite, terminal, calls):
     """Whoever sees which thread it is need not type all of its id."""
     sqlite.begin("node", "invoice-7")
@@ -228,6 +238,7 @@ def test_a_person_names_a_thread_by_its_beginning(sqlite, terminal, calls):
     assert (person.close(), calls()) == (0, 2)
 
 
+@pytest.mark.slow
 def test_a_bar_shows_how_far_many_answers_are(sqlite, terminal, tmp_path, run):
     """In a terminal only: a file of answers counts its threads."""
     sqlite.begin("node", "a", "b")
@@ -239,6 +250,7 @@ def test_a_bar_shows_how_far_many_answers_are(sqlite, terminal, tmp_path, run):
     assert person.close() == 0
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_is_no_error_to_tell(sqlite):
     """`graph-retry inbox | true` ends without a word."""
     sqlite.begin()
@@ -258,6 +270,7 @@ def test_a_reader_that_leaves_is_no_error_to_tell(sqlite):
         (["inbox"], "2>&-", 0, ""),
     ],
 )
+@pytest.mark.slow
 def test_a_closed_descriptor_is_like_the_null_device(sqlite, words, closed, code, told):
     """Nobody can be asked there, and what is written there is lost; the rest works."""
     sqlite.begin()
@@ -269,6 +282,7 @@ def test_a_closed_descriptor_is_like_the_null_device(sqlite, words, closed, code
 
 
 @pytest.mark.parametrize("words", [["inbox"], ["show", "1"], ["answer", "1"]])
+@pytest.mark.slow
 def test_what_a_model_wrote_cannot_take_over_the_terminal(sqlite, terminal, words):
     """Nothing but colours reaches the terminal; markup and escapes appear as text."""
     sqlite.begin(n=-1)
@@ -283,6 +297,7 @@ def test_what_a_model_wrote_cannot_take_over_the_terminal(sqlite, terminal, word
     assert "[bold]no[/bold] \\x1b[2J" in plain
 
 
+@pytest.mark.slow
 def test_no_color_is_heard(sqlite, terminal):
     """With NO_COLOR set there are tables and no colours."""
     sqlite.begin()
@@ -292,6 +307,7 @@ def test_no_color_is_heard(sqlite, terminal):
     assert not re.search(r"\x1b\[3\d", person.seen)
 
 
+@pytest.mark.slow
 def test_a_dumb_terminal_gets_plain_lines(sqlite, terminal):
     """Where nothing can be drawn, nothing is."""
     sqlite.begin()

@@ -144,6 +144,7 @@ ROWS = st.lists(st.tuples(OBJECTS, VALUES, VALUES, st.text(), st.none() | OBJECT
 
 @given(drawn=ROWS)
 @settings(deadline=None)
+@pytest.mark.slow
 def test_whatever_a_row_holds_comes_back(drawn):
     """A file has each row once, unchanged; the parts of a split hold all of them together."""
     (plain,) = corrections_of([*padded(1)])

@@ -173,6 +173,7 @@ print(len(done.results))
 """
 
 
+@pytest.mark.slow
 def test_a_crash_repeats_only_the_call_in_flight(recorded, tmp_path):
     """A killed evaluation goes on from its file, a line that was cut off included."""
     export_ledgers(every_ledger(recorded), tmp_path / "ledgers.jsonl")

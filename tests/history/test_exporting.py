@@ -126,6 +126,7 @@ STEPS = [TimeoutError("30 s"), '{"n": "many"}', '{"n": 3}']
 
 
 @pytest.mark.parametrize("form", ["node", "function"])
+@pytest.mark.slow
 def test_a_loop_continues_from_every_checkpoint(form):
     """Stopped anywhere and continued in a fresh graph, nothing is called twice or lost."""
     answers = [edit(n=1), edit(n=2)]

@@ -240,6 +240,7 @@ def decision(planned):
 
 @settings(max_examples=draws(10, 100), suppress_health_check=SLOW)
 @given(plans=st.lists(CALLS, min_size=2, max_size=4), draw=st.randoms(use_true_random=False))
+@pytest.mark.slow
 def test_calls_started_in_random_order_go_as_each_would_alone(plans, draw):
     """Each has the model calls, the ledger and the result that it has as a node's only call."""
     named = dict(zip(CITIES, plans, strict=False))

@@ -132,6 +132,7 @@ with SqliteSaver.from_conn_string(sys.argv[1]) as saver:
 
 
 @pytest.mark.parametrize("killed_when", ["asked", "answered"])
+@pytest.mark.slow
 def test_a_killed_process_is_followed_in_another(spans, tmp_path, killed_when):
     """The process that goes on after a SIGKILL continues the trace, from the ledger alone."""
     place, told = str(tmp_path / "threads.sqlite"), tmp_path / "told.json"

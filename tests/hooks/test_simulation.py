@@ -40,6 +40,7 @@ def test_feedback_brings_in_the_rest_at_one_call_each():
     assert 0 < row.model.resent < 0.2 * row.model.sent
 
 
+@pytest.mark.slow
 def test_tool_calls_cost_no_more_calls_than_text():
     """Broken arguments are repaired like text, and what is wrong is fed back."""
     text, tools = (compete(OURS[f"graph-retry{how}"], TASKS) for how in ("", ", tool calls"))

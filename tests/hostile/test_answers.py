@@ -33,6 +33,7 @@ QUESTIONS = [
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("number", range(4))
+@pytest.mark.slow
 def test_thousands_of_answers_get_a_verdict(number: int) -> None:
     """No answer raises; a problem is short text, and what is accepted can be stored."""
     serde, verdicts, drawn = JsonPlusSerializer(), Counter[type](), draws(250, 2_500)
@@ -171,6 +172,7 @@ def see(mode: Any, graph: Any, here: Any, given: Any) -> dict[str, Any] | None:
 
 
 @pytest.mark.drawn
+@pytest.mark.slow
 def test_a_thousand_answers_to_a_graph(form: str, mode: Any) -> None:
     """A quarter of them each way: none hides the review, and the next good answer ends the call."""
     told, threads, model = Counter[str](), count(), Model()

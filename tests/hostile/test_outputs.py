@@ -34,6 +34,7 @@ KINDS = {"typed": dict[str, int], "schema": SCHEMA, "text": str, "function": lam
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.slow
 def test_thousands_of_outputs_are_read_and_judged(kind: str) -> None:
     """Reading, repairing and judging never raise, and say why in bounded words."""
     validator, verdicts = build_validator(KINDS[kind]), Counter[str]()
@@ -121,6 +122,7 @@ NAMED = {
 }
 
 
+@pytest.mark.slow
 def test_odd_outputs_on_every_storage(form: str, mode: Any, checkpointer: Any) -> None:
     """What cannot be dumped, spelled or stored still ends in a review that can be answered."""
     for name, output in NAMED.items():

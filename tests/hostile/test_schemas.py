@@ -68,6 +68,7 @@ BOMBS = {
 }
 
 
+@pytest.mark.slow
 def test_no_pattern_runs_for_ever() -> None:
     """Each of these takes a backtracking search hours to ages; all of them end within a limit."""
     code = (

@@ -43,6 +43,7 @@ def test_a_schema_of_very_many_params_is_left_out() -> None:
 
 
 @pytest.mark.parametrize("raw", RAWS.values(), ids=RAWS.keys())
+@pytest.mark.slow
 def test_a_large_output_is_shown_in_part_and_kept_once(raw: str, tmp_path: Any) -> None:
     """The review holds an excerpt; a record holds the text once, and once more if it was mended."""
     path = str(tmp_path / "db")

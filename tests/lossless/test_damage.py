@@ -13,6 +13,7 @@ from graph_retry.output import parse_output
 
 @pytest.mark.filterwarnings("ignore::SyntaxWarning")  # Python reads the damaged texts, too
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
+@pytest.mark.slow
 def test_hardly_any_damaged_document_is_read_as_another_one(seed):
     """A smaller draw of `python -m bench.repair_damage` and of `bench.repair_edits`."""
     with warnings.catch_warnings():

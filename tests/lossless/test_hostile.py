@@ -48,6 +48,7 @@ def assert_bounded(unit: str, size: int, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.parametrize("unit", SLOWEST)
+@pytest.mark.slow
 def test_the_slowest_texts_take_bounded_work(unit, monkeypatch):
     """No more than two readers a character, and a constant."""
     assert_bounded(unit, 12_000, monkeypatch)

@@ -55,6 +55,7 @@ def test_strict_json_is_untouched(value, layout):
 @many
 @given(st.text() | crumbs, st.sampled_from([None, True, False]))
 @example('{"a": "\\', None)
+@pytest.mark.slow
 def test_no_text_raises_and_reading_is_idempotent(text, complete):
     """Any text gives a value or a refusal; the JSON text of a value gives that value again."""
     parsed = parse_output(text, complete=complete)

@@ -106,6 +106,7 @@ def test_a_reference_that_leads_back_to_itself_is_an_issue():
     assert issue["code"] == "too_deep"
 
 
+@pytest.mark.slow
 def test_a_large_value_is_judged_whole():
     """The steps that are allowed grow with the value."""
     schema = {

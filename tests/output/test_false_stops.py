@@ -57,6 +57,7 @@ def test_no_document_is_too_strange_to_be_judged():
 @pytest.mark.drawn
 @pytest.mark.usefixtures("at_every_character")
 @pytest.mark.filterwarnings("ignore::SyntaxWarning")  # Python reads the damaged texts, too
+@pytest.mark.slow
 def test_no_damaged_document_that_is_mended_is_stopped():
     """Where the reader of the whole mends a slip, the stream was not stopped because of it."""
     drawn, wrong = false_stops.run_damaged(3, draws(200, 3_000))
@@ -226,6 +227,7 @@ def drawn_type(rng: random.Random, depth: int) -> tuple[Any, list[Any]]:
 @pytest.mark.drawn
 @pytest.mark.usefixtures("at_every_character")
 @pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.slow
 def test_no_value_of_any_type_is_stopped(strict):
     """Whatever the type, lax or strict: what the whole would be accepted as comes to its end."""
     rng, judged = random.Random(1), 0

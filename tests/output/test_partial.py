@@ -292,6 +292,7 @@ def test_the_issues_are_those_of_the_whole():
 
 
 @pytest.mark.parametrize("size", [1_000, 20_000, pytest.param(100_000, marks=pytest.mark.long)])
+@pytest.mark.slow
 def test_a_text_is_read_in_time_linear_in_its_length(size, monkeypatch):
     """All the readings together are less than 18 times as long as the text, for long ones."""
     lengths = []

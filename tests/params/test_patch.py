@@ -29,6 +29,7 @@ def text(value: Any) -> str:
 
 @settings(max_examples=300, deadline=None)
 @given(VIEWS, VIEWS)
+@pytest.mark.slow
 def test_a_patch_rebuilds_the_new_view(old: dict[str, Any], new: dict[str, Any]) -> None:
     """Applying the difference gives the new view, strictly by type, and leaves the old as it is."""
     before = text(old)

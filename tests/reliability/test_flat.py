@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 NUMBER = 120
 """Calls, and answers: one object for each would show."""
 
@@ -17,6 +19,7 @@ print(json.dumps(asyncio.run(measured(int(sys.argv[1]), sys.argv[2]))))
 """
 
 
+@pytest.mark.slow
 def test_nothing_stays_of_calls_and_of_cancelled_answers(tmp_path):
     """Objects, threads, tasks and open files; `python -m bench.flat` counts 2,000 of each."""
     # In a process of its own: pytest keeps records of its own, and other tests their threads.

@@ -65,6 +65,7 @@ def test_a_killed_process_repeats_at_most_the_call_in_flight(
         pytest.param(["", "piece:1", "piece:3"], "0 1 1 2 3 3", marks=pytest.mark.long),
     ],
 )
+@pytest.mark.slow
 def test_a_process_killed_in_mid_stream_repeats_the_stream_in_flight(form, tmp_path, moments, made):
     """Killed between two pieces of an answer: that one is asked for again, and no other."""
     steps = ["stream", *["go-on-streaming"] * len(moments)]
@@ -80,6 +81,7 @@ LONG = [pytest.param(moment, marks=pytest.mark.long) for moment in ("call:1", "c
 
 
 @pytest.mark.parametrize("moment", [*LONG, "call:3"])
+@pytest.mark.slow
 def test_hooks_and_reviewers_run_once_per_attempt_across_a_kill(form, tmp_path, moment):
     """Whatever decided about an attempt is not asked again when the next call is cut off."""
     assert work(form, tmp_path, "climb", moment).returncode == KILLED

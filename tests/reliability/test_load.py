@@ -15,6 +15,7 @@ WIDTH = draws(20, 60)
 
 
 @pytest.mark.drawn
+@pytest.mark.slow
 def test_all_reviews_of_a_wide_send_are_answered_in_one_call(form, mode, checkpointer):
     """All items fail, all answers go back together; two calls each, results in order."""
     model = Model(lambda params: f'{{"n": {params["item"]}}}' if params["n"] else "not yet")

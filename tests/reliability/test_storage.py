@@ -57,18 +57,21 @@ MORE_SIZES = [pytest.param(size, marks=pytest.mark.long) for size in (1_000, 2_0
 
 
 @pytest.mark.parametrize("size", [10, *MORE_SIZES, 100_000])
+@pytest.mark.slow
 def test_four_times_as_many_attempts_take_four_times_as_much_in_sqlite(size):
     """SQLite stores all of state with each checkpoint: an output is in a few of them."""
     assert sqlite_bytes(40, size) / sqlite_bytes(10, size) <= 5
 
 
 @pytest.mark.parametrize("size", [2_000, 20_000])
+@pytest.mark.slow
 def test_four_times_as_many_attempts_take_four_times_as_much_in_postgres(postgres_dsn, size):
     """PostgreSQL stores again what changed, and the ledger changes with each step."""
     few, many = (postgres_bytes(postgres_dsn, attempts, size) for attempts in (10, 40))
     assert many / few <= 5
 
 
+@pytest.mark.slow
 def test_large_params_take_four_times_as_much_for_four_times_as_many_attempts():
     """They are in each checkpoint as they are, and as the call was made with."""
     few, many = (sqlite_bytes(attempts, 10, 100_000) for attempts in (10, 40))

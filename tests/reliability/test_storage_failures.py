@@ -64,6 +64,7 @@ def go_on(mode, graph, durability):
 
 
 @pytest.mark.parametrize("durability", ["sync", "async", "exit"])
+@pytest.mark.slow
 def test_any_write_may_fail(form, mode, durability):
     """Whichever write fails, the thread goes on; at most the call in flight is made once more."""
     for fails_at in range(1, 100):

@@ -175,6 +175,7 @@ assert outputs == [1] * 8
 """
 
 
+@pytest.mark.slow
 def test_the_first_calls_of_a_program_may_be_made_in_several_threads_at_once():
     """What is built at the first use is built by one of them: pydantic 2.11 does not see to it."""
     subprocess.run([sys.executable, "-c", FIRST_CALLS], check=True, timeout=120)

@@ -121,6 +121,7 @@ def check(answer: Any, asked: Question) -> None:
 
 @settings(max_examples=400)
 @given(json_like(SCALARS), st.sampled_from(QUESTIONS))
+@pytest.mark.slow
 def test_any_json_gets_a_verdict(answer: Any, asked: Question) -> None:
     """No JSON-like answer raises, and what is accepted can be stored and decoded."""
     check(answer, asked)

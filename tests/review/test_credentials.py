@@ -323,6 +323,7 @@ def test_hexadecimal_digits_after_a_name_that_says_key_are_masked(place, digits)
     "piece",
     ["sk-", "eyJ-", "password:", "Bearer ", "api_", "://", "cookie:", "'token':", "1:AA", "--"],
 )
+@pytest.mark.slow
 def test_a_long_text_is_read_in_linear_time(piece):
     """Quadratic time would be hours here."""
     assert len(without_keys(piece * (100_000 // len(piece)))) > 1_000

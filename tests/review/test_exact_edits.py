@@ -102,6 +102,7 @@ CODEC = ParamsCodec(Wide)
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("channel", ["json", "text", "chat", "inbox", "reset"])
+@pytest.mark.slow
 def test_what_a_person_wants_is_what_the_model_gets(channel: str) -> None:
     """Of random params, random changes in the shape of each client give exactly those params."""
     chance = random.Random(channel)

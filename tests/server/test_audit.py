@@ -15,6 +15,7 @@ from tests.server.conftest import Served, graphs_in
 SIGN_IN = Path(__file__).with_name("sign_in.py")
 
 
+@pytest.mark.slow
 def test_the_ledger_names_the_authenticated_user(tmp_path):
     """Whoever an answer says it is by, the user is the one the server let in."""
     with dev_server(tmp_path, graphs_in(tmp_path), auth=f"{SIGN_IN}:auth") as url:

@@ -46,6 +46,7 @@ def live_runs(url, graph, *answers):
 
 
 @pytest.mark.parametrize("graph", ["extract", "extract_function"])
+@pytest.mark.slow
 def test_the_sdk_shows_a_call_that_is_answered_live(served, graph):
     """Each state has the chat in it, none is the call's own, and an answer makes one call more."""
     title = "extract failed (attempt 1): RateLimitError"

@@ -47,6 +47,7 @@ async def replayed(served, name):
         return state["attempts"][1]["decision"], state, served.calls(thread_id)
 
 
+@pytest.mark.slow
 async def test_recorded_answers_do_over_http_what_the_person_clicked(served):
     """Texts, rounded numbers and `"null"` of a browser become the fields' own values again."""
     found = await asyncio.gather(*(replayed(served, name) for name in RECORDED))

@@ -190,6 +190,7 @@ def test_an_answer_while_the_thread_runs_is_refused(served, config):
         assert client.runs.join(thread_id, run["run_id"])["output"] == {"n": 3}
 
 
+@pytest.mark.slow
 def test_of_two_processes_one_answers(served, config):
     """Two processes answer at once: one is applied, the other one is told who was first."""
     with served.sync_client() as client:

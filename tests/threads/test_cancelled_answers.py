@@ -97,6 +97,7 @@ async def finished(graph, config):
 @pytest.mark.parametrize("mode", ["async"], indirect=True)
 @pytest.mark.parametrize("offset", range(4))
 @pytest.mark.parametrize("verb", [answering, sweeping, listing, going_back])
+@pytest.mark.slow
 def test_a_cancelled_verb_keeps_no_lock(verb, offset, form, mode, saver_again):
     """Cancelled at each of its suspensions; another connection then finishes the thread."""
     model, kept = Model(goal=2), []

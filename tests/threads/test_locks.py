@@ -72,6 +72,7 @@ def test_two_users_of_a_database_lock_each_other_out():
         assert made_by == (ADA if os.geteuid() == 0 else os.geteuid())
 
 
+@pytest.mark.slow
 def test_another_user_answers_or_is_told_what_to_do():
     """Where that user may not lock, one sentence says why, and the review still waits."""
     with tempfile.TemporaryDirectory() as name:

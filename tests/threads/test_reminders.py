@@ -169,6 +169,7 @@ with SqliteSaver.from_conn_string(sys.argv[1]) as saver:
 """
 
 
+@pytest.mark.slow
 def test_a_sweep_that_dies_repeats_the_message_in_flight_at_most(tmp_path):
     """What was sent before it is not sent again, and what comes after it is not lost."""
     database, log = tmp_path / "threads.sqlite", tmp_path / "log"

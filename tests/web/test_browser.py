@@ -4,6 +4,7 @@ import asyncio
 import json
 import threading
 
+import pytest
 from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException
 from selenium.webdriver import ActionChains, Keys
 from selenium.webdriver.common.by import By
@@ -175,6 +176,7 @@ def test_back_and_a_second_tab_meet_a_review_that_is_over(browser, desk, page):
     assert len(desk.calls) == 2
 
 
+@pytest.mark.slow
 def test_more_tabs_than_a_browser_has_connections_can_be_open(browser, desk, page):
     """A browser opens six connections to a server, so no page may keep one of them."""
     desk.wait()
@@ -221,6 +223,7 @@ def test_keys_alone_answer_a_review(browser, desk, page):
     assert "Count them." in desk.calls[-1].model_dump_json()
 
 
+@pytest.mark.slow
 def test_without_scripts_all_of_it_works(desk, page):
     """A browser that runs no script lists, shows, refuses and takes answers."""
     desk.wait("t1", {"messages": [{"role": "user", "content": "one"}]})
@@ -244,6 +247,7 @@ def test_without_scripts_all_of_it_works(desk, page):
     assert desk.calls[1].temperature == 0.5
 
 
+@pytest.mark.slow
 def test_a_large_text_can_be_edited_and_nothing_leaves_the_machine(browser, desk, page):
     """A megabyte goes through the form and back; every request goes to the page's own address."""
     large = "Schön & gut. " * 80_000

@@ -45,6 +45,7 @@ def running(command, folder):
         started.communicate()
 
 
+@pytest.mark.slow
 def test_one_command_shows_the_demos_reviews(tmp_path):
     """`make web` on an empty folder: an address that lets in, seven reviews, and a clean end."""
     with running([*OFFICE, "--port", "0", "--by", "ada"], tmp_path) as (started, address):
@@ -81,6 +82,7 @@ def test_a_wrong_command_line_says_what_to_do(tmp_path, monkeypatch, capsys, opt
     assert (ended.value.code, told in capsys.readouterr().err) == (2, True)
 
 
+@pytest.mark.slow
 def test_reviews_of_a_server_are_answered(tmp_path):
     """Of `langgraph dev` the page lists, refuses, keeps what was typed, and answers."""
     from langgraph_sdk import get_client, get_sync_client

@@ -41,6 +41,7 @@ def seen(request, browser):
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 
 
+@pytest.mark.slow
 def test_everybody_can_use_the_list_and_a_review(seen, desk):
     """The list, a review with each form, a refusal, many alike, the outcomes, history, a ledger."""
     browser = seen
@@ -129,6 +130,7 @@ def test_everybody_can_use_the_page_while_the_model_is_called(seen, slow, page):
     assert browser.switch_to.active_element.get_attribute("id") == "next"
 
 
+@pytest.mark.slow
 def test_everybody_can_use_the_page_while_several_answers_are_applied(seen, slow, page):
     """It counts them by itself, and the link that has the focus keeps it."""
     browser = approving(seen, page)
@@ -158,6 +160,7 @@ def test_many_are_answered_by_keys_alone(browser, desk, page):
     assert len(list_reviews(desk.graph)) == 1
 
 
+@pytest.mark.slow
 def test_without_scripts_many_are_answered_and_the_history_is_shown(desk, page):
     """Forms and links are enough for it."""
     for number in range(2):

@@ -61,6 +61,7 @@ def hostile_desk(desk):
 
 
 @pytest.mark.parametrize("width", [320, 1400])
+@pytest.mark.slow
 def test_hostile_content_does_nothing_on_any_page(browser, hostile_desk, width):
     """Lists, reviews, a refusal, previews, outcomes of one and of many, history, ledger, link."""
     desk = hostile_desk

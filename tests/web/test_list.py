@@ -144,6 +144,7 @@ def costs(desk, monkeypatch, number):
     return pages
 
 
+@pytest.mark.slow
 def test_a_page_costs_what_it_shows(tmp_path, fresh, monkeypatch):
     """Where twice as many reviews wait, it reads as much, and sorts none of them again."""
     monkeypatch.setattr(waiting, "LISTED", 2)

@@ -136,6 +136,7 @@ def together(desk, client):
 
 
 @pytest.mark.parametrize("closed", [0, 1, 2])
+@pytest.mark.slow
 def test_of_several_answers_the_late_one_is_told_and_the_others_are_applied(desk, closed):
     """It does not matter which review of the page a colleague has answered."""
     with desk.client() as client:
@@ -179,6 +180,7 @@ def test_of_several_answers_only_late_ones_are_told(desk):
 
 
 @pytest.mark.parametrize("again", [0, 1])
+@pytest.mark.slow
 def test_of_several_questions_one_that_was_asked_again_keeps_all_input(desk, again):
     """Nothing is sent until the person has seen the question as it is asked now."""
     with desk.client() as client:

@@ -105,6 +105,7 @@ def test_issues_tell_nothing_that_is_redacted():
 
 @pytest.mark.parametrize("text", NASTY)
 @pytest.mark.parametrize("way", ["edit", "respond"])
+@pytest.mark.slow
 def test_each_issue_stands_beside_its_field(way, text):
     """The page looks only at pointers: names of other fields in a message mislead nobody."""
     needs = {"edit": "params", "respond": "output"}[way]

@@ -65,6 +65,7 @@ def test_a_session_counts_where_it_was_given(desk, monkeypatch, change, status):
     assert page.status_code == status
 
 
+@pytest.mark.slow
 def test_a_restart_of_the_command_keeps_logins(tmp_path, monkeypatch):
     """The secret is readable by its owner only; the page's path is known only to who logged in."""
     import http.cookiejar
