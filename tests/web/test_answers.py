@@ -15,9 +15,9 @@ from graph_retry.threads import attempts_of, list_reviews
 from tests.web.forms import Form
 
 
-def opened(client, number=0):
+def opened(client, number=0, **view):
     """Open a review of the inbox; return its address and its page."""
-    links = re.findall(r'href="(/r/[0-9a-f]{24})"', client.get("/").text)
+    links = re.findall(r'href="(/r/[0-9a-f]{24})"', client.get("/", params=view).text)
     return links[number], client.get(links[number]).text
 
 

@@ -4,7 +4,9 @@ import asyncio
 import itertools
 import re
 from collections import Counter
+from html import unescape
 from types import SimpleNamespace
+from urllib.parse import parse_qsl
 
 import pytest
 from langgraph.checkpoint.sqlite import SqliteSaver
@@ -15,16 +17,13 @@ from graph_retry.desk.web import listing, waiting
 from graph_retry.threads import list_reviews
 from tests.web.conftest import Desk
 from tests.web.forms import Form
-from tests.web.test_answers import opened
+from tests.web.test_answers import opened, sent
 
 
 def titles(client, **view):
     """Choose what is listed, and return the threads that are."""
-    form = Form(client.get("/").text, "filter")
-    for name, text in view.items():
-        form.fill(name, text)
-    page = client.post(form.action, files=form.posted()).text
-    return re.findall(r'<span class="quiet">([\w-]+)</span></span>', page)
+    page = client.get("/", params=view).text
+    return re.findall(r'<span class="quiet">([\w ·-]+)</span></span>', page)
 
 
 def test_the_list_is_searched_filtered_and_sorted(desk):
@@ -36,10 +35,56 @@ def test_the_list_is_searched_filtered_and_sorted(desk):
         assert titles(client) == ["three", "two", "one"]
         assert titles(client, order="oldest") == ["one", "two", "three"]
         assert titles(client, label="team: red", order="newest") == ["three", "one"]
-        assert titles(client, label="", kind="valid, to approve") == ["two"]
-        assert titles(client, kind="", text="VALID integer") == ["three", "one"]
+        assert titles(client, label=["team: red", "team: blue"]) == []
+        assert titles(client, kind="valid, to approve") == titles(client, model="large") == ["two"]
+        assert titles(client, text="VALID integer") == ["three", "one"]
+        assert titles(client, text='"many"') == ["three", "one"]  # in what the model wrote
         assert titles(client, text="nowhere") == []
-        assert "No review matches" in client.get("/").text
+        assert "No review matches" in client.get("/?text=nowhere").text
+
+
+def test_the_list_is_grouped(desk):
+    """What ends soon is first, of many alike a few are shown, and the others are not buried."""
+    desk.options["review"] = "always"
+    for number in range(6):
+        desk.wait(f"letter-{number}", {"model": "large"})
+    desk.wait("odd")
+    desk.options["expires_after"] = 3600.0
+    desk.wait("due")
+    with desk.client() as client:
+        letters = [f"letter-{number}" for number in (5, 4, 3, 2, 1, 0)]
+        assert titles(client) == ["due", *letters[:3], "odd"]
+        page = client.get("/").text
+        heads = re.findall(r'group-head"><b>(.*?)</b> <span class="quiet">(\d+)<', page)
+        assert heads == [
+            ("Due within a day", "1"),
+            ("count: valid, to approve", "6"),
+            ("Others", "1"),
+        ]
+        (whole,) = re.findall(r'href="/\?([^"]*)">Show all 6', page)
+        assert titles(client, **dict(parse_qsl(unescape(whole)))) == letters
+
+
+def test_decisions_are_listed_with_what_came_of_them(desk):
+    """Who decided what, and whether it worked; what was answered here is there at once."""
+    desk.options["labels"] = {"team": "red"}
+    for number in (1, 2, 3):
+        desk.wait(f"t{number}")
+    given = respond({"name": "Bob", "count": 1})
+    resume(desk.graph, {"configurable": {"thread_id": "t1"}}, {**given, "by": "bob"})
+    with desk.client() as client:
+        assert titles(client, tab="decided") == ["attempt 1 · t1"]
+        form = Form(opened(client)[1])
+        form.choose("approve")
+        sent(client, form)
+        page = client.get("/?tab=decided").text
+        told = re.findall(r'quiet">(\w+ by \w+)</span>.*?said">(.*?)<', page, re.DOTALL)
+        assert told == [
+            ("approved by ada", "Attempt 2 failed, too."),
+            ("corrected by bob", "The output that they wrote is used."),
+        ]
+        assert titles(client, tab="decided", text="bob") == ["attempt 1 · t1"]
+        assert titles(client, tab="decided", label="team: blue") == []
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -124,9 +169,9 @@ def costs(desk, monkeypatch, number):
         read.update(checkpoints=1)
         return get_tuple(config)
 
-    def counted_listing(rows, view):
+    def counted_listing(rows, view, user):
         read.update(listings=1)
-        return make_listing(rows, view)
+        return make_listing(rows, view, user)
 
     query, get_tuple = open_reviews.query, desk.graph.checkpointer.get_tuple
     make_listing = listing.make_listing

@@ -64,11 +64,9 @@ def test_a_review_is_put_off_and_comes_back_when_it_is_asked_for(desk):
         form.choose("defer")
         assert "You will be asked later." in sent(client, form).text
         assert "No review waits" in client.get("/").text
-        view = Form(client.get("/").text, "filter")
-        view.fill("order", "off")
-        page = client.post(view.action, files=view.posted()).text
+        page = client.get("/?tab=later").text
         assert "back in 59 minutes" in page
-        form = Form(opened(client)[1])
+        form = Form(opened(client, tab="later")[1])
         form.choose("approve")
         assert "attempt 2 failed, too" in sent(client, form).text
     assert len(desk.calls) == 2

@@ -14,7 +14,7 @@ from graph_retry._core.ground.functions.arguments import Name, Secret, checked
 from graph_retry.desk.web.page import HERE, Site
 from graph_retry.desk.web.pages.alike import answer_alike, outcomes
 from graph_retry.desk.web.pages.history import find_thread, history, thread
-from graph_retry.desk.web.pages.inbox import alive, change_view, inbox
+from graph_retry.desk.web.pages.inbox import alive, inbox
 from graph_retry.desk.web.pages.reviewing import outcome, review, whole_text
 from graph_retry.desk.web.posted import BODY, NotAllowedError
 from graph_retry.desk.web.runs import Runs
@@ -82,7 +82,6 @@ def create_app(
         routes=[
             Route("/", site.answers(inbox)),
             Route("/alive", site.answers(alive)),
-            Route("/view", site.answers(change_view), methods=["POST"]),
             Route("/history", site.answers(history), methods=["GET", "POST"]),
             Route("/t", site.answers(find_thread), methods=["POST"]),
             Route("/t/{key}", site.answers(thread)),

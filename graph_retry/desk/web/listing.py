@@ -1,17 +1,22 @@
-"""Filter and sort the open reviews for the inbox, and divide them into pages."""
+"""Filter, group and sort the open reviews for the list, and divide them into pages."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field, fields, replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import urlencode
 
+from starlette.datastructures import QueryParams
+from starlette.requests import Request
+
+from graph_retry._core.ground.json import digest
 from graph_retry._core.review.deadline import is_expired
-from graph_retry.desk.web.posted import NotAllowedError, check_json
+from graph_retry.desk.web.posted import NotAllowedError
 from graph_retry.desk.web.rows import Row, subject_of
-from graph_retry.desk.web.safety import Access
+from graph_retry.desk.web.safety import Access, cookie_of
 from graph_retry.desk.web.waiting import Waiting
 from graph_retry.observers._notifications import kind_of
 
@@ -19,42 +24,97 @@ PER_PAGE = 50
 MOST_VIEWS = 50
 """Number of views whose listings are kept."""
 
+FEW = 3
+"""Number of reviews of one kind that the grouped list shows of many alike."""
+
+SOON = timedelta(days=1)
+"""What ends within this time is listed first."""
+
+MOST_LABELS, LONGEST = 10, 200
+
+VIEW_COOKIE = "graph-retry-view"
+
+TABS = {
+    "waiting": "Waiting",
+    "mine": "Mine",
+    "running": "Running",
+    "later": "Later",
+    "decided": "Decided",
+}
+
 ORDERS = {
+    "grouped": "grouped",
     "newest": "newest first",
     "oldest": "oldest first",
     "due": "due first",
     "alike": "one of each kind",
-    "off": "deferred",
 }
 
 
 @dataclass(frozen=True)
 class View:
-    """A person's filters of the inbox. A cookie keeps them, so that addresses reveal nothing."""
+    """What a person looks at: a tab of the list, its order, and filters. The address has it.
 
-    order: str = "newest"
+    `like` is the `Row.group` of the reviews that are alike.
+    """
+
+    tab: str = "waiting"
+    order: str = "grouped"
     call: str = ""
     kind: str = ""
-    label: str = ""
+    model: str = ""
+    label: tuple[str, ...] = ()
+    like: str = ""
     text: str = ""
 
-    def as_cookie(self) -> str:
-        """Write the filters in characters that a cookie may contain."""
-        return json.dumps(asdict(self), ensure_ascii=False).encode().hex()
+    @property
+    def is_set(self) -> bool:
+        """Whether there is a filter beside the tab and the order."""
+        return self != View(self.tab, self.order)
+
+    @property
+    def query(self) -> str:
+        """The view as the query of an address."""
+        parts = [(each.name, getattr(self, each.name), each.default) for each in fields(self)]
+        return urlencode([(n, given) for n, given, plain in parts if given != plain], doseq=True)
+
+    def but(self, **changed: Any) -> str:
+        """Return the query of the same view with some changes."""
+        return replace(self, **changed).query
 
 
-def view_of(cookie: str) -> View:
-    """Read the filters from a cookie; an unreadable cookie means no filters."""
+def view_of(query: str | QueryParams) -> View:
+    """Read a view from the query of an address; unknown values mean those of the first visit.
+
+    Example:
+        >>> view_of("tab=later&label=a&label=b&order=sideways")
+        View(tab='later', order='grouped', ..., label=('a', 'b'), like='', text='')
+    """
+    given = QueryParams(query)
+    known = {n: given[n][:LONGEST] for n in View.__dataclass_fields__ if n in given}
+    for name, choices in (("tab", TABS), ("order", ORDERS)):
+        if known.get(name) not in choices:
+            known.pop(name, None)
+    labels = [text[:LONGEST] for text in given.getlist("label") if text]
+    known.pop("label", None)
+    return View(**known, label=tuple(dict.fromkeys(labels))[:MOST_LABELS])
+
+
+def view_in(request: Request) -> View:
+    """Return the view of the list that this person has seen last, from a cookie."""
     try:
-        written = bytes.fromhex(cookie).decode()
-        check_json(written)
-        known = json.loads(written)
-        given = {
-            name: str(known[name])[:200] for name in View.__dataclass_fields__ if name in known
-        }
-    except (ValueError, TypeError, NotAllowedError):
+        return view_of(bytes.fromhex(cookie_of(request, VIEW_COOKIE)).decode())
+    except (ValueError, NotAllowedError):
         return View()
-    return View(**given) if given.get("order", "newest") in ORDERS else View()
+
+
+@dataclass(frozen=True)
+class Head:
+    """The heading of a group: its words, the number of its reviews, and the view with all."""
+
+    title: str
+    count: int
+    all: str = ""
 
 
 @dataclass
@@ -64,7 +124,7 @@ class Listing:
     `found` is the number of reviews that fit the filters. `total` is the number of all reviews that
     are not deferred. `alike` maps each `Row.alike` to the number of reviews with this value.
     `choices` has the values of each filter. `until` is the time at which the next deferred review
-    comes back, and the listing is outdated.
+    comes back, and the listing is outdated. `heads` has the heading above a row, by its key.
     """
 
     rows: list[Row]
@@ -74,6 +134,7 @@ class Listing:
     alike: Mapping[Any, int]
     choices: dict[str, list[str]]
     until: str | None
+    heads: dict[str, Head] = field(default_factory=dict[str, Head])
 
     @property
     def pages(self) -> int:
@@ -105,21 +166,30 @@ class Listings:
         """Return the listing of a view, with the reviews that a user may see."""
         if self._version != self._waiting.version or len(self._made) > MOST_VIEWS:
             self._version, self._made = self._waiting.version, {}
-        which = (view, *sorted(access.labels.items()))
+        which = (view, access.user, *sorted(access.labels.items()))
         made = self._made.get(which)
         if made is None or (made.until is not None and is_expired(made.until)):
             seen = access.seen(self._waiting.rows.values())
-            made = self._made[which] = make_listing(seen, view)
+            made = self._made[which] = make_listing(seen, view, access.user)
         return made
 
 
-def make_listing(rows: Iterable[Row], view: View) -> Listing:
+def make_listing(rows: Iterable[Row], view: View, user: str | None = None) -> Listing:
     """Filter and sort the rows."""
     known = list(rows)
     put_off = [row for row in known if is_put_off(row)]
-    chosen = [row for row in known if _is_wanted(row, view)]
+    mine = view.label if view.tab != "mine" else (*view.label, f"assignee: {user}")
+    wanted = replace(view, label=mine)
+    chosen = [row for row in known if _is_wanted(row, wanted)]
     alike = Counter(row.alike for row in chosen)
+    if view.like:
+        group = {kind: digest(*kind)[:12] for kind in alike}
+        chosen = [row for row in chosen if group[row.alike] == view.like]
+        alike = Counter(row.alike for row in chosen)
     chosen.sort(key=_when_asked, reverse=view.order != "oldest")
+    heads = dict[str, Head]()
+    if view.order == "grouped":
+        chosen, heads = _grouped(chosen, view, alike)
     if view.order == "due":
         chosen.sort(key=lambda row: row.review.expires_at or "~")
     if view.order == "alike":
@@ -128,11 +198,40 @@ def make_listing(rows: Iterable[Row], view: View) -> Listing:
     choices = {
         "call": sorted({row.review.function_name for row in known}),
         "kind": sorted({kind_of(row.review) for row in known}),
-        "label": sorted(frozenset[str]().union(*(row.labels for row in known)))[:200],
+        "model": sorted({row.model for row in known} - {""})[:LONGEST],
+        "label": sorted(frozenset[str]().union(*(row.labels for row in known)))[:LONGEST],
     }
     until = min((str(row.review.deferred_until) for row in put_off), default=None)
     total = len(known) - len(put_off)
-    return Listing(chosen, view, alike.total(), total, alike, choices, until)
+    return Listing(chosen, view, alike.total(), total, alike, choices, until, heads)
+
+
+def _grouped(
+    rows: list[Row], view: View, alike: Mapping[Any, int]
+) -> tuple[list[Row], dict[str, Head]]:
+    """Put what ends soon first, then a few of each large kind, then the others."""
+    soon = (datetime.now(UTC) + SOON).isoformat()
+    due = [row for row in rows if (row.review.expires_at or "~") < soon]
+    due.sort(key=lambda row: str(row.review.expires_at))
+    ends_soon = {row.key for row in due}
+    kinds: dict[Any, list[Row]] = {}
+    for row in rows:
+        if row.key not in ends_soon:
+            kinds.setdefault(row.alike if alike[row.alike] > FEW + 1 else None, []).append(row)
+    others = kinds.pop(None, [])
+    made, heads = due, dict[str, Head]()
+    if due and (kinds or others):
+        heads[due[0].key] = Head("Due within a day", len(due))
+    for kind, own in kinds.items():
+        what = f"{own[0].review.function_name}: {kind_of(own[0].review)}"
+        whole = view.but(order="newest", like=digest(*kind)[:12])
+        is_one_of_some = len(kinds) > 1 or others or due
+        if is_one_of_some:
+            heads[own[0].key] = Head(what, len(own), whole)
+        made = made + (own[:FEW] if is_one_of_some else own)
+    if others and heads:
+        heads[others[0].key] = Head("Others", len(others))
+    return made + others, heads
 
 
 def _when_asked(row: Row) -> tuple[str, str]:
@@ -141,10 +240,11 @@ def _when_asked(row: Row) -> tuple[str, str]:
 
 def _is_wanted(row: Row, view: View) -> bool:
     return (
-        is_put_off(row) == (view.order == "off")
+        is_put_off(row) == (view.tab == "later")
         and view.call in ("", row.review.function_name)
         and view.kind in ("", kind_of(row.review))
-        and (not view.label or view.label in row.labels)
+        and view.model in ("", row.model)
+        and row.labels.issuperset(view.label)
         and all(word in row.searched for word in view.text.casefold().split())
     )
 

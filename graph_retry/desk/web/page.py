@@ -22,10 +22,10 @@ from graph_retry._core.ground.wording import counted, in_words
 from graph_retry.desk.web.forms.card import typed
 from graph_retry.desk.web.forms.fields import quoted
 from graph_retry.desk.web.forms.reading import visible
-from graph_retry.desk.web.listing import Listings
+from graph_retry.desk.web.listing import Listings, view_in
 from graph_retry.desk.web.pages.past import Past
 from graph_retry.desk.web.posted import NotAllowedError, Posted, read_posted
-from graph_retry.desk.web.rows import thread_key
+from graph_retry.desk.web.rows import subject_of, thread_key
 from graph_retry.desk.web.runs import Missed, Runs
 from graph_retry.desk.web.safety import HEADERS, Access, Guard, check_origin, review_of
 from graph_retry.desk.web.waiting import Waiting
@@ -196,6 +196,7 @@ class Site:
             NotAllowedError: If it would show a review that the user may not see.
         """
         about = {
+            "home": view_in(request).query,
             **shown,
             "root": root_of(request),
             "here": request.url.path,
@@ -238,7 +239,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
         finalize=_shown,
     )
-    functions = ago, counted, in_words, said, thread_key
+    functions = ago, counted, in_words, said, subject_of, thread_key
     of_reviews = key_of, kind_of, sentence_of
     known: Any = {function.__name__: function for function in functions}
     known |= {function.__name__: _of_seen(function) for function in of_reviews}

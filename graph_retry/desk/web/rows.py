@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any
+from typing import Any, Protocol
 
 from graph_retry import PendingReview
 from graph_retry._core.ground.json import is_array, is_object, pointer
@@ -15,9 +15,10 @@ from graph_retry._core.ground.quoting import one_line
 from graph_retry.desk.web.forms.schema import role_of
 from graph_retry.observers._notifications import key_of, kind_of
 
-TEXTS, SEARCHED, SUBJECT, LEVELS, LONGEST = 6, 200, 90, 6, 20
-"""Of each review: the number of texts that are kept, and the characters that are searched of each
-text and shown of the subject. Texts in deeper levels, or further in lists, are not kept."""
+TEXTS, SEARCHED, SUBJECT, LEVELS, LONGEST = 6, 2_000, 90, 6, 20
+"""Of each review: the number of texts that may name it, the characters that are searched of its
+params and of its output, and those that are shown of the subject. Texts in deeper levels, or
+further in lists, are not kept."""
 
 _NUMBERS = re.compile(r"/\d+(?=/|$)")
 
@@ -29,9 +30,9 @@ class Row:
     `key` names the review in addresses, and `thread` names its thread in addresses. `question` is
     equal for reviews that ask the same question again. `labels` are texts such as `tenant: acme`.
     `searched` is the text in which a search looks. `texts` are the beginnings of the first texts in
-    the params, by their JSON Pointers. `output` is the beginning of the model's text. `alike` is
-    equal for reviews of calls with one name, whose attempts failed in the same way, and which offer
-    the same decisions.
+    the params, by their JSON Pointers. `output` is the beginning of the model's text. `model` is
+    the param of this name, if it is a text. `alike` is equal for reviews of calls with one name,
+    whose attempts failed in the same way, and which offer the same decisions.
     """
 
     key: str
@@ -43,6 +44,26 @@ class Row:
     alike: tuple[Any, ...]
     texts: tuple[tuple[str, str], ...] = ()
     output: str = ""
+    model: str = ""
+
+    @property
+    def subject(self) -> str:
+        """What the call says that it is about, or ""."""
+        return self.review.subject or ""
+
+
+class Named(Protocol):
+    """Something that its subject or its texts name: the row of a review, or a past call."""
+
+    @property
+    def subject(self) -> str:
+        """What the call says that it is about, or ""."""
+        ...
+
+    @property
+    def texts(self) -> tuple[tuple[str, str], ...]:
+        """The beginnings of the first texts in the params, by their JSON Pointers."""
+        ...
 
 
 def thread_key(thread_id: str | None) -> str:
@@ -70,10 +91,10 @@ def row_of(review: PendingReview) -> Row:
     long: dict[str, Any] = {"params": {}, "suggested_params": None, "value": {}, "history": []}
     short = replace(review, **long, diff=[], raw_output=None, output=None, problem=None)
     labels = [f"{name}: {text}" for name, text in review.labels.items()]
-    known = tuple(islice(_texts_in(review.params), TEXTS))
+    found = list(islice(texts_in(review.params), SEARCHED))
     texts = (review.function_name, review.thread_id or "", review.error, kind_of(review), *labels)
-    texts += (review.subject or "",)
-    texts += (*(text for _, text in known), (review.raw_output or "")[:SEARCHED])
+    said = "\n".join(text for _, text in found)
+    texts += (review.subject or "", said[:SEARCHED], (review.raw_output or "")[:SEARCHED])
     return Row(
         key=key_of(review),
         thread=thread_key(review.thread_id),
@@ -83,11 +104,23 @@ def row_of(review: PendingReview) -> Row:
         searched="\n".join(texts).casefold(),
         alike=_alike(review),
         output=one_line(review.raw_output or "", 2 * SUBJECT),
-        texts=tuple((place, one_line(text, SUBJECT)) for place, text in known),
+        texts=named_by(found),
+        model=model_of(review.params),
     )
 
 
-def _texts_in(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
+def named_by(found: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Return the beginnings of the first texts, each in one line, by their JSON Pointers."""
+    return tuple((place, one_line(text, SUBJECT)) for place, text in islice(found, TEXTS))
+
+
+def model_of(params: Any) -> str:
+    """Return the name of the model in params, or ""."""
+    model = params.get("model") if is_object(params) else None
+    return model[:SUBJECT] if isinstance(model, str) else ""
+
+
+def texts_in(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
     """Yield the beginnings of the texts in a JSON value, by their JSON Pointers."""
     if isinstance(value, str) and value.strip() and not value.startswith("data:"):
         yield pointer(path), value[:SEARCHED].strip()
@@ -103,16 +136,16 @@ def _texts_in(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, str
             # The newest message of a chat says what it is about.
             parts = [(f"-{back}", part) for back, part in enumerate(reversed(value[-LONGEST:]))]
         for name, part in parts:
-            yield from _texts_in(part, (*path, str(name)))
+            yield from texts_in(part, (*path, str(name)))
 
 
-def subject_of(row: Row, others: Iterable[Row]) -> str:
+def subject_of(row: Named, others: Iterable[Named]) -> str:
     """Return what a call says that it is about, or an excerpt of its params.
 
     This is the first text that differs from another row's, or else the longest one.
     """
-    if row.review.subject:
-        return row.review.subject
+    if row.subject:
+        return row.subject
     known = dict(row.texts)
     for other in others:
         texts = dict(other.texts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from langgraph.errors import GraphBubbleUp
@@ -69,6 +70,7 @@ class Run:
     decisions: dict[str, Any]
     told: Outcome | None = None
     asked: dict[str, str] = field(default_factory=dict[str, str])
+    began: str = field(default_factory=lambda: datetime.now(UTC).isoformat())
 
     def __post_init__(self) -> None:
         """Remember the reviews by their calls."""
@@ -155,6 +157,8 @@ class Runs:
         async def in_turn(run: Run) -> None:
             async with gate:
                 run.told = await self._apply(run)
+                self._waiting.touched.add(str(run.reviews[0].thread_id))
+                self._waiting.version += 1
 
         async def all_of_them() -> None:
             await asyncio.gather(*map(in_turn, sent.runs))

@@ -56,7 +56,8 @@ T = TypeVar("T")
 class Waiting:
     """The open reviews of a source. `rows` has them by key, and those read longest ago come first.
 
-    `version` grows whenever a row comes or goes. `is_whole` means that every review was read once.
+    `touched` has the threads that were answered here. `version` grows whenever a row comes or goes.
+    `is_whole` means that every review was read once.
 
     The first look reads all reviews, the newest first. A later look at a database costs the same,
     however many reviews wait. This look lists the newest rows in the table of open reviews, and the
@@ -74,6 +75,7 @@ class Waiting:
         self.source, self._base = source, check_placeless(config)
         self.rows: dict[str, Row] = {}
         self.version, self.is_whole = 0, False
+        self.touched: set[str] = set()
         self._noted: dict[str, TableRow] = {}
         self._listed_to: str | None = None
         self._over: dict[str, Row] = {}

@@ -1,29 +1,67 @@
-"""The inbox page: the list of open reviews and its filters."""
+"""The list of reviews: those that wait, and those that run, are put off, or are decided."""
 
 from __future__ import annotations
 
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
-from graph_retry.desk.web.listing import ORDERS, Listing, View, view_of
-from graph_retry.desk.web.page import Site, root_of
-from graph_retry.desk.web.posted import text_of
-from graph_retry.desk.web.safety import Access, cookie_of
-
-VIEW_COOKIE = "graph-retry-view"
+from graph_retry.desk.web.listing import (
+    ORDERS,
+    PER_PAGE,
+    TABS,
+    VIEW_COOKIE,
+    Listing,
+    View,
+    view_in,
+    view_of,
+)
+from graph_retry.desk.web.page import Site
+from graph_retry.desk.web.pages.past import Decided
+from graph_retry.desk.web.runs import Run
+from graph_retry.desk.web.safety import Access
 
 
 async def inbox(site: Site, request: Request, access: Access) -> Response:
-    """Show a page of the list of open reviews."""
+    """Show a page of a tab of the list."""
     await site.waiting.refresh()
-    asked, listing = request.query_params.get("page", "1"), listed(site, request, access)
-    number = min(max(1, int(asked[:9]) if asked.isdecimal() else 1), listing.pages)
+    asked, view = request.query_params.get("page", "1"), view_of(request.query_params)
+    listing = site.listings.of(view, access)
+    decided = await _decided(site, view, access) if view.tab == "decided" else []
+    pages = max(1, -(-len(decided) // PER_PAGE)) if decided else listing.pages
+    number = min(max(1, int(asked[:9]) if asked.isdecimal() else 1), pages)
     rows = listing.page(number)
-    return await site.page(
+    page = await site.page(
         request, access, "inbox.html",
-        listing=listing, rows=rows, subjects=listing.subjects(rows), number=number, orders=ORDERS,
-        is_whole=site.waiting.is_whole, running=site.runs.running,
+        listing=listing, rows=rows, subjects=listing.subjects(rows), number=number, pages=pages,
+        orders=ORDERS, tabs=TABS, is_whole=site.waiting.is_whole, running=site.runs.running,
+        runs=_running(site, access), past=site.past, home="",
+        decided=decided[(number - 1) * PER_PAGE : number * PER_PAGE],
     )  # fmt: skip
+    if "hx-request" not in request.headers:
+        # The list beside a review, and the way back to it, are those of this view.
+        site.guard.set_cookie(request, page, VIEW_COOKIE, view.query.encode().hex())
+    return page
+
+
+def _running(site: Site, access: Access) -> list[Run]:
+    """List the answers that are being applied, the newest first."""
+    runs = {id(run): run for run in site.runs.running.values()}
+    return [run for run in reversed(runs.values()) if access.seen(run.reviews)]
+
+
+async def _decided(site: Site, view: View, access: Access) -> list[Decided]:
+    """List the decisions of people, the newest first, as far as they fit the filters."""
+    await site.past.started()
+    known = [
+        one
+        for call in site.past.calls(access)
+        if view.call in ("", call.name)
+        and view.model in ("", call.model)
+        and {f"{name}: {text}" for name, text in call.labels.items()}.issuperset(view.label)
+        for one in call.decided
+        if all(word in one.searched for word in view.text.casefold().split())
+    ]
+    return sorted(known, key=lambda one: one.at, reverse=True)
 
 
 async def alive(site: Site, request: Request, access: Access) -> Response:
@@ -33,16 +71,5 @@ async def alive(site: Site, request: Request, access: Access) -> Response:
 
 
 def listed(site: Site, request: Request, access: Access) -> Listing:
-    """Return the list of open reviews, by the user's rights and filters."""
-    view = view_of(cookie_of(request, VIEW_COOKIE))
-    return site.listings.of(view, access)
-
-
-async def change_view(site: Site, request: Request, access: Access) -> Response:
-    """Save the posted filters of the inbox in a cookie."""
-    form = await site.form(request, access)
-    given = {name: text_of(form, name)[:200] for name in View.__dataclass_fields__}
-    view = View() if text_of(form, "all") else View(**given)
-    home = RedirectResponse(f"{root_of(request)}/", 303)
-    site.guard.set_cookie(request, home, VIEW_COOKIE, view.as_cookie())
-    return home
+    """Return the list of open reviews that this person has seen last."""
+    return site.listings.of(view_in(request), access)

@@ -7,13 +7,14 @@ from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from typing import Any
 
 from graph_retry._core.params.patch import changes
 from graph_retry._core.state.attempts import tokens_of
 from graph_retry._core.threads.history import ledgers_in
 from graph_retry.data._corrections.record import corrections_in
 from graph_retry.data._metrics import known_sum
-from graph_retry.desk.web.rows import any_item, thread_key
+from graph_retry.desk.web.rows import any_item, model_of, named_by, texts_in, thread_key
 from graph_retry.desk.web.safety import Access
 from graph_retry.desk.web.waiting import Waiting
 from graph_retry.ledger import Ledger
@@ -24,6 +25,28 @@ DAYS = 30
 
 MOST = 50_000
 """Maximum number of calls in memory. The figures then cover only the calls that were read first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """One decision about an attempt: who decided what, when, and what came of it.
+
+    `who` is "" if the review expired. `worked` is None as long as this is not known. `was_valid`
+    means that the decision was about a valid output.
+    """
+
+    at: str
+    who: str
+    word: str
+    attempt: int
+    told: str
+    worked: bool | None
+    was_valid: bool
+    name: str
+    thread: str
+    subject: str
+    texts: tuple[tuple[str, str], ...]
+    searched: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +63,8 @@ class PastCall:
     tokens: int | None
     waited: tuple[float, ...]
     changed: tuple[str, ...]
+    decided: tuple[Decided, ...]
+    model: str
 
 
 def past_call(ledger: Ledger) -> PastCall | None:
@@ -58,7 +83,53 @@ def past_call(ledger: Ledger) -> PastCall | None:
         tokens=known_sum(tokens_of(each)["total_tokens"] for each in known),
         waited=tuple(_waited(each) for each in known if _is_by_person(each)),
         changed=tuple(_changed(ledger)),
+        decided=tuple(_decided(ledger)),
+        model=model_of(_params(ledger, known[-1]["number"])),
     )
+
+
+def _params(ledger: Ledger, number: int) -> dict[str, Any]:
+    try:
+        return ledger.params_at(number)
+    except ValueError:  # The checkpoint that has them was deleted.
+        return {}
+
+
+_ENDED = {
+    "succeeded": "The output is used.",
+    "responded": "The output that they wrote is used.",
+    "overruled": "The output is used although it is invalid.",
+    "cancelled": "The call is stopped.",
+}
+
+
+def _decided(ledger: Ledger) -> Iterator[Decided]:
+    """Yield the decisions of people about a call, and those of an expiry."""
+    texts: tuple[tuple[str, str], ...] | None = None
+    following = [*ledger.attempts[1:], None]
+    for attempt, after in zip(ledger.attempts, following, strict=True):
+        decision = attempt["decision"]
+        if decision is None or author_role(decision["author"]) not in ("human", "system"):
+            continue
+        if texts is None:
+            texts = named_by(texts_in(_params(ledger, attempt["number"])))
+        if after is None:
+            told, worked = _ENDED.get(ledger.outcome, ""), ledger.outcome in _ENDED or None
+        elif after["status"] == "running":
+            told, worked = f"Attempt {after['number']} is running.", None
+        else:
+            worked = after["failure"] is None
+            told = f"Attempt {after['number']} " + ("is valid." if worked else "failed, too.")
+        name, subject = ledger.title, attempt.get("subject", "")
+        role, _, who = decision["author"].partition(":")
+        who = "" if role == "system" else who or "somebody"
+        labels = (f"{key}: {text}" for key, text in (attempt.get("labels") or {}).items())
+        said = (name, ledger.thread, subject, who, decision["type"], *labels)
+        yield Decided(
+            decision["at"], who, decision["type"], attempt["number"], told, worked,
+            attempt["failure"] is None, name, ledger.thread, subject, texts,
+            "\n".join((*said, *(text for _, text in texts))).casefold(),
+        )  # fmt: skip
 
 
 def _is_by_person(attempt: Attempt) -> bool:
@@ -139,6 +210,17 @@ class Past:
             self.read()
         if self._reading is not None:
             await asyncio.wait({self._reading}, timeout=1.0)
+        if not self.is_reading:
+            await self._read_again()
+
+    async def _read_again(self) -> None:
+        """Read the threads again that this page has answered since they were read."""
+        touched, self._waiting.touched = self._waiting.touched, set()
+        for thread in touched:
+            fresh = [past_call(each) for each in await self._waiting.ledgers(thread)]
+            others = [call for call in self._calls if call.thread != thread]
+            self._calls = [*others, *(call for call in fresh if call is not None)]
+            self.know(thread)
 
     def calls(self, access: Access) -> list[PastCall]:
         """List the calls that the user may see."""

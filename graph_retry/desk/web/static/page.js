@@ -127,6 +127,15 @@
     event.preventDefault();
     if (!event.target.dataset.sent) send(event.target, event.submitter);
   });
+  /* The address of a view has only what is chosen. */
+  document.addEventListener("formdata", (event) => {
+    if (event.target.id !== "filter") return;
+    for (const name of new Set(event.formData.keys())) {
+      const chosen = event.formData.getAll(name).filter((text) => text && !(name === "order" && text === "grouped"));
+      event.formData.delete(name);
+      for (const text of chosen) event.formData.append(name, text);
+    }
+  });
   const restore = async () => {
     const key = keyOf(), draft = key && stored(key);
     if (!draft || (answer() && answer().dataset.posted) || location.pathname.includes("/a/")) return;
