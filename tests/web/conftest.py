@@ -23,7 +23,7 @@ from selenium.webdriver.chrome.service import Service
 from starlette.testclient import TestClient
 
 from graph_retry import retry_llm_call
-from graph_retry.desk.web import create_app
+from graph_retry.desk.web import create_app, runs
 
 READY_WITHIN_S = 20
 
@@ -100,6 +100,18 @@ class Desk:
         """Return a client of the page, in this process."""
         options = {"authorize": lambda _: "ada", **options}
         return TestClient(create_app(self.graph, **options), headers=SAME_SITE)
+
+
+@pytest.fixture(autouse=True)
+def at_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let answers go without the ten seconds in which they can be taken back."""
+    if "held" not in request.fixturenames:
+        monkeypatch.setattr(runs, "HELD_S", 0.0)
+
+
+@pytest.fixture
+def held() -> None:
+    """Let this test have the ten seconds."""
 
 
 @pytest.fixture

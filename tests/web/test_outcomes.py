@@ -25,6 +25,9 @@ class Late:
     def drop(self, key: str) -> None:
         """Forget a review."""
 
+    def answered_here(self, thread_id: str) -> None:
+        """Remember a thread."""
+
 
 def test_an_answer_that_came_too_late_is_told_with_the_reason_alone() -> None:
     """Nobody was faster than an answer whose review had expired."""

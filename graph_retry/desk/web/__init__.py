@@ -15,7 +15,7 @@ from graph_retry.desk.web.page import HERE, Site
 from graph_retry.desk.web.pages.alike import answer_alike, outcomes
 from graph_retry.desk.web.pages.history import find_thread, history, thread
 from graph_retry.desk.web.pages.inbox import alive, inbox
-from graph_retry.desk.web.pages.reviewing import outcome, review, whole_text
+from graph_retry.desk.web.pages.reviewing import outcome, review, undo, whole_text
 from graph_retry.desk.web.posted import BODY, NotAllowedError
 from graph_retry.desk.web.runs import Runs
 from graph_retry.desk.web.safety import Access, Authorize, Guard, Headers
@@ -91,6 +91,8 @@ def create_app(
             Route("/r/{key}/text", site.answers(whole_text)),
             Route("/r/{key}/alike", site.answers(answer_alike), methods=["POST"]),
             Route("/r/{key}/alike/{name}", site.answers(outcomes)),
+            Route("/r/{key}/a/{name}", site.answers(undo), methods=["POST"]),
+            Route("/r/{key}/alike/{name}", site.answers(undo), methods=["POST"]),
             Mount("/static", StaticFiles(directory=HERE / "static")),
         ],
         middleware=[Middleware(Headers)],

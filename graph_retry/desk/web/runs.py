@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -11,6 +13,7 @@ from typing import Any
 from langgraph.errors import GraphBubbleUp
 
 from graph_retry import PendingReview
+from graph_retry._core.ground.json import is_object
 from graph_retry._core.review.decisions import ROWS
 from graph_retry._core.threads.saved.why_closed import is_rejection
 from graph_retry.desk.web.rows import row_of
@@ -28,6 +31,9 @@ KEPT_CHARACTERS = 20_000_000
 
 SOON_S = 1.5
 """Seconds that a page waits for outcomes, before the page shows that the run takes longer."""
+
+HELD_S = 10.0
+"""Seconds for which a person can take an answer back. Only this process holds it until then."""
 
 PUTS_OFF = {"defer", "assign"}
 """The decisions after which a review stays open for later, or for somebody else."""
@@ -59,11 +65,28 @@ class Outcome:
 
 
 @dataclass
+class Live:
+    """An attempt that is being made: its number, and the text that has come so far."""
+
+    name: str
+    attempt: int
+    began: float = field(default_factory=time.monotonic)
+    text: str = ""
+    status: str = ""
+
+    @property
+    def seconds(self) -> int:
+        """The seconds since the attempt began."""
+        return int(time.monotonic() - self.began)
+
+
+@dataclass
 class Run:
     """The answers to the reviews of one thread.
 
     `decisions` maps review ids to decisions. `told` is the outcome, which is None while the thread
-    runs. `asked` maps the namespaces of the calls to the keys of their reviews.
+    runs. `by` is the name of the sender. `live` has the latest attempt of each call that runs, by
+    its place. `asked` maps the namespaces of the calls to the keys of their reviews.
     """
 
     reviews: list[PendingReview]
@@ -71,10 +94,23 @@ class Run:
     told: Outcome | None = None
     asked: dict[str, str] = field(default_factory=dict[str, str])
     began: str = field(default_factory=lambda: datetime.now(UTC).isoformat())
+    by: str = ""
+    live: dict[tuple[str, ...], Live] = field(default_factory=dict[tuple[str, ...], Live])
 
     def __post_init__(self) -> None:
         """Remember the reviews by their calls."""
         self.asked |= {review.namespace: key_of(review) for review in self.reviews}
+
+    def hear(self, place: tuple[str, ...], event: Any) -> None:
+        """Take in what a call streams; other events of the graph are not for this page."""
+        if not (is_object(event) and event.get("type") == "graph_retry"):
+            return
+        where, number = (*place, str(event["name"])), int(event["attempt"])
+        if event["event"] == "attempt_started":
+            self.live[where] = Live(where[-1], number)
+        elif (live := self.live.get(where)) is not None:
+            live.text = said(event["value"]) if "value" in event else live.text
+            live.status = str(event.get("status", live.status))
 
 
 @dataclass(frozen=True)
@@ -95,13 +131,21 @@ class Missed:
 class Sent:
     """A posted form, with one run for each thread. `posted` has its fields.
 
-    `missed` lists the reviews whose answers are in no run.
+    `missed` lists the reviews whose answers are in no run. The runs begin at `goes_at`, or when
+    `go` is set.
     """
 
     runs: list[Run]
     posted: Sequence[tuple[str, str]] = ()
     missed: Sequence[Missed] = ()
     task: asyncio.Future[Any] | None = None
+    goes_at: float = field(default_factory=lambda: time.monotonic() + HELD_S)
+    go: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def held_s(self) -> float:
+        """The seconds for which the answers can still be taken back."""
+        return 0.0 if self.go.is_set() else max(0.0, self.goes_at - time.monotonic())
 
     @property
     def size(self) -> int:
@@ -157,15 +201,34 @@ class Runs:
         async def in_turn(run: Run) -> None:
             async with gate:
                 run.told = await self._apply(run)
-                self._waiting.touched.add(str(run.reviews[0].thread_id))
-                self._waiting.version += 1
+                self._waiting.answered_here(run.reviews[0].thread_id)
 
         async def all_of_them() -> None:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(sent.go.wait(), sent.held_s)
+            sent.go.set()
             await asyncio.gather(*map(in_turn, sent.runs))
             sent.shorten()
             self._forget()
 
         sent.task = asyncio.ensure_future(all_of_them())
+
+    def take_back(self, name: str) -> Sent | None:
+        """Take back a form whose answers are still held; None if they are on their way."""
+        sent = self._sent.get(name)
+        if sent is None or sent.task is None or sent.go.is_set():
+            return None
+        sent.task.cancel()
+        return self._sent.pop(name)
+
+    def refused(self, user: str | None) -> list[tuple[str, Run]]:
+        """List a user's answers that were refused or too late, with the names of their forms."""
+        return [
+            (name, run)
+            for name, sent in reversed(self._sent.items())
+            for run in sent.runs
+            if run.told and run.told.not_applied and run.by == (user or "")
+        ]
 
     def _forget(self) -> None:
         done = [name for name, sent in self._sent.items() if all(run.told for run in sent.runs)]
@@ -178,7 +241,7 @@ class Runs:
     async def _apply(self, run: Run) -> Outcome:
         """Resume the thread with the answers, and return the outcome, which may be an error."""
         try:
-            await self._waiting.answer(run.reviews[0], run.decisions, self._context)
+            await self._waiting.answer(run.reviews[0], run.decisions, self._context, run.hear)
         except AnswerRefused as refused:
             outcome = Outcome("", tone="bad", problem=refused.message)
             outcome.not_applied = len(refused.reasons)

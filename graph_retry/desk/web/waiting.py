@@ -28,6 +28,7 @@ from graph_retry.desk.web.rows import Row, question_of, row_of, thread_key
 from graph_retry.desk.web.safety import Access
 from graph_retry.ledger import Ledger
 from graph_retry.observers._notifications import address_key, key_of
+from graph_retry.threads import aresumption, resumption
 
 PAGE = 100
 """Number of reviews that are read at a time."""
@@ -51,6 +52,8 @@ OVER = 1_000
 """Number of closed reviews that are remembered, for people who still have them on their screen."""
 
 T = TypeVar("T")
+Hear = Callable[[tuple[str, ...], Any], None]
+"""A function that is told the custom events of a run, with the namespace of each."""
 
 
 class Waiting:
@@ -163,10 +166,28 @@ class Waiting:
             found = [review for review in listed if key_of(review) == key]
         return await self.drive(whole_reviews, self.source, found)
 
-    async def answer(self, row: PendingReview, answers: Mapping[str, Any], context: Any) -> Any:
-        """Resume a thread with answers by review id."""
-        run = partial(resuming, context=context)
-        return await self.drive(run, row.graph, row.config, None, answers)
+    async def answer(
+        self, review: PendingReview, answers: Mapping[str, Any], context: Any, hear: Hear
+    ) -> None:
+        """Resume a thread with answers by review id; `hear` is told what its calls stream."""
+        graph, config = review.graph, review.config
+        if is_remote(graph):
+            await self.drive(partial(resuming, context=context), graph, config, None, answers)
+            return
+        options: dict[str, Any] = {"stream_mode": "custom", "subgraphs": True}
+        options |= {"durability": "sync", "context": context}
+
+        def in_thread() -> None:
+            with resumption(graph, config, answers=dict(answers)) as given:
+                for place, event in graph.stream(given, config, **options):
+                    hear(place, event)
+
+        if await self._only_sync():
+            await asyncio.to_thread(in_thread)
+            return
+        async with aresumption(graph, config, answers=dict(answers)) as given:
+            async for place, event in graph.astream(given, config, **options):
+                hear(place, event)
 
     async def ledgers(self, thread_id: str | None) -> list[Ledger]:
         """Read the ledgers of a thread."""
@@ -174,6 +195,11 @@ class Waiting:
         if rows and is_remote(rows[0].review.graph):
             return await self.drive(thread_ledgers, rows[0].review.graph, rows[0].review.config)
         return await self.drive(_ledgers_of, self.source, str(thread_id))
+
+    def answered_here(self, thread_id: str | None) -> None:
+        """Remember that a thread was answered by this page, and tell open pages."""
+        self.touched.add(str(thread_id))
+        self.version += 1
 
     def drop(self, key: str) -> None:
         """Move a review from the open ones to the closed ones."""
@@ -263,11 +289,14 @@ class Waiting:
     async def _all(self, limit: int | None = None) -> list[PendingReview]:
         return await self.drive(find_all, self.source, limit, None, self._base)
 
-    async def drive(self, flow: Callable[..., Coroutine[Any, Any, T]], *args: Any) -> T:
-        """Run a coroutine of this package, in a thread if the source has only sync methods."""
+    async def _only_sync(self) -> bool:
         if self._is_sync is None:
             self._is_sync = await _is_sync_only(self.source)
-        if self._is_sync:
+        return self._is_sync
+
+    async def drive(self, flow: Callable[..., Coroutine[Any, Any, T]], *args: Any) -> T:
+        """Run a coroutine of this package, in a thread if the source has only sync methods."""
+        if await self._only_sync():
             return await asyncio.to_thread(lambda: run_sync(flow(*args)))
         return await run_async(flow(*args))
 

@@ -122,7 +122,7 @@ async def _answered(site: Site, request: Request, access: Access, form: Posted) 
         if each is None:
             left.append(await site.missed(request, mark.partition(":")[0], access, []))
             continue
-        run = runs.setdefault(each.review.thread_id, Run([], {}))
+        run = runs.setdefault(each.review.thread_id, Run([], {}, by=access.user or ""))
         run.reviews.append(each.review)
         run.decisions[each.review.review_id] = {**(each.decision or {}), **access.signed}
     site.runs.start(name, Sent(list(runs.values()), asked, left))
@@ -137,7 +137,8 @@ async def outcomes(site: Site, request: Request, access: Access) -> Response:
             request, 404, "These answers are unknown.",
             "The server was restarted. The list shows the open reviews.", access,
         )  # fmt: skip
-    await sent.wait(SOON_S)
+    if not sent.held_s:
+        await sent.wait(SOON_S)
     runs = [run for run in sent.runs if len(access.seen(run.reviews)) == len(run.reviews)]
     lost = sum(run.told.not_applied for run in runs if run.told)
     return await site.page(
@@ -145,7 +146,8 @@ async def outcomes(site: Site, request: Request, access: Access) -> Response:
         runs=runs, missed=access.seen(sent.missed),
         typed=typed(sent.posted, request.path_params["key"]) if sent.missed or lost else [],
         given=sum(len(run.decisions) for run in runs) - lost,
-        open=sum(len(run.decisions) for run in runs if not run.told),
+        open=sum(len(run.decisions) for run in runs if not run.told), held=sent.held_s,
+        taken=[key for run in runs for key in run.asked.values()],
     )  # fmt: skip
 
 

@@ -34,7 +34,7 @@ async def inbox(site: Site, request: Request, access: Access) -> Response:
         request, access, "inbox.html",
         listing=listing, rows=rows, subjects=listing.subjects(rows), number=number, pages=pages,
         orders=ORDERS, tabs=TABS, is_whole=site.waiting.is_whole, running=site.runs.running,
-        runs=_running(site, access), past=site.past, home="",
+        runs=_running(site, access), refused=_refused(site, access), past=site.past, home="",
         decided=decided[(number - 1) * PER_PAGE : number * PER_PAGE],
     )  # fmt: skip
     if "hx-request" not in request.headers:
@@ -47,6 +47,12 @@ def _running(site: Site, access: Access) -> list[Run]:
     """List the answers that are being applied, the newest first."""
     runs = {id(run): run for run in site.runs.running.values()}
     return [run for run in reversed(runs.values()) if access.seen(run.reviews)]
+
+
+def _refused(site: Site, access: Access) -> list[tuple[str, Run]]:
+    """List this person's answers that were not applied, with the names of their forms."""
+    found = site.runs.refused(access.user)
+    return [(name, run) for name, run in found if access.seen(run.reviews)]
 
 
 async def _decided(site: Site, view: View, access: Access) -> list[Decided]:

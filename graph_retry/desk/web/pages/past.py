@@ -113,6 +113,7 @@ def _decided(ledger: Ledger) -> Iterator[Decided]:
             continue
         if texts is None:
             texts = named_by(texts_in(_params(ledger, attempt["number"])))
+        worked: bool | None
         if after is None:
             told, worked = _ENDED.get(ledger.outcome, ""), ledger.outcome in _ENDED or None
         elif after["status"] == "running":

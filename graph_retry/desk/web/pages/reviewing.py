@@ -30,10 +30,9 @@ async def review(site: Site, request: Request, access: Access) -> Response:
     key = request.path_params["key"]
     run = site.runs.running.get(key)
     if run is not None and access.seen(run.reviews):
-        senders = [str(decision.get("by") or "") for decision in run.decisions.values()]
         return await site.page(
-            request, access, "running.html", review=access.seen(run.reviews)[0],
-            by=next(iter(senders), ""),
+            request, access, "running.html", review=access.seen(run.reviews)[0], run=run, held=0.0,
+            by=run.by, after=None,
         )  # fmt: skip
     found = await site.waiting.find(key, access)
     again = None if found else await site.waiting.asked_again(key, access)
@@ -145,7 +144,7 @@ async def _taken(site: Site, request: Request, access: Access, form: Posted) -> 
     if text_of(form, "alike") and access.key is None:
         return await preview(site, request, access, meant.reviews[0], form)
     taken = [each for each in meant.reviews if each.review_id in judged.decisions]
-    run = Run(taken, judged.decisions)
+    run = Run(taken, judged.decisions, by=access.user or "")
     site.runs.start(name, Sent([run], form, meant.missed))
     return _to_outcome(request, name, run)
 
@@ -185,17 +184,26 @@ def _why_again(review: PendingReview) -> str:
 
 async def outcome(site: Site, request: Request, access: Access) -> Response:
     """Show the outcome of an answer. For a refused answer, show its form with the typed values."""
-    sent, key = site.runs.get(request.path_params["name"]), request.path_params["key"]
+    name, key = request.path_params["name"], request.path_params["key"]
+    sent = site.runs.get(name)
     runs = [run for run in sent.runs if key in map(key_of, run.reviews)] if sent else []
     if sent is None or not runs or not access.seen(runs[0].reviews):
         return await site.message(
             request, 404, "This answer is unknown.",
             "The server was restarted. The list shows the open reviews.", access,
         )  # fmt: skip
-    run, running = runs[0], site.runs.running
+    run = runs[0]
+    if held := sent.held_s:
+        return await site.page(
+            request, access, "running.html", review=run.reviews[0], run=run, held=held, by=None,
+            after=_next(site, request, access, run),
+        )  # fmt: skip
     await sent.wait(SOON_S)
     if (told := run.told) is None:
-        return await site.page(request, access, "running.html", review=run.reviews[0])
+        return await site.page(
+            request, access, "running.html", review=run.reviews[0], run=run, held=0.0, by=None,
+            after=_next(site, request, access, run),
+        )  # fmt: skip
     if "hx-request" in request.headers:  # The waiting page sent this request and must reload.
         return Response(headers={"HX-Refresh": "true"})
     if told.problem:
@@ -214,23 +222,51 @@ async def outcome(site: Site, request: Request, access: Access) -> Response:
         # A link gives access to one review, but now a new review asks the same question.
         site.guard.follow(request, page, access, [card.key for card in cards])
         return page
-    others = (
-        []
-        if access.key
-        else [
-            row
-            for row in listed(site, request, access).rows
-            if not (told.is_put_off and row.question[0] in run.asked) and row.key not in running
-        ]
-    )
     following = [] if access.key else access.seen(told.following)
-    after = following[0] if following else (others[0].review if others else None)
+    after = following[0] if following else _next(site, request, access, run)
     return await site.page(
         request, access, "outcome.html",
         told=told, review=run.reviews[0], after=after, is_same_thread=bool(following),
         typed=typed(sent.posted, *map(key_of, run.reviews)) if told.tone == "plain" else [],
-        missed=access.seen(sent.missed),
+        missed=access.seen(sent.missed), taken=run.asked.values(),
     )  # fmt: skip
+
+
+def _next(site: Site, request: Request, access: Access, run: Run) -> PendingReview | None:
+    """Return the next review of the list, unless it is the one that this answer is about."""
+    if access.key:
+        return None
+    running, is_put_off = site.runs.running, run.told is not None and run.told.is_put_off
+    for row in listed(site, request, access).rows:
+        is_own = row.key in run.asked.values() or (is_put_off and row.question[0] in run.asked)
+        if row.key not in running and not (is_own and (is_put_off or run.told is None)):
+            return row.review
+    return None
+
+
+async def undo(site: Site, request: Request, access: Access) -> Response:
+    """Take back the held answers of a form and show it again, or send them now."""
+    form = await site.form(request, access, answers=True)
+    key, sent = request.path_params["key"], site.runs.get(request.path_params["name"])
+    if sent is None or not access.seen(sent.runs[0].reviews):
+        return RedirectResponse(request.url.path, 303)
+    if sent.runs[0].by != (access.user or ""):
+        raise NotAllowedError(403, "Only who sent an answer can take it back.")
+    taken = None
+    if text_of(form, "undo"):
+        taken = site.runs.take_back(request.path_params["name"])
+    else:
+        sent.go.set()
+    found = await site.waiting.find(key, access) if taken else []
+    if not found:  # It is on its way, or somebody else has answered it.
+        return RedirectResponse(
+            request.url.path if not taken else f"{root_of(request)}/r/{key}", 303
+        )
+    asked = {text for part, text in sent.posted if part == "review"}
+    own = [review for review in found if key_of(review) in asked] or found[:1]
+    cards = await site.work(request, lambda: [make_card(each, sent.posted) for each in own])
+    cards[0].heading, cards[0].problem = "Taken back.", "Nothing was sent."
+    return await review_page(site, request, access, cards, found)
 
 
 async def review_page(

@@ -100,8 +100,7 @@
       if (!form.dataset.preview) keep();
       const response = await fetch(form.action, { method: "POST", body: data });
       if (response.redirected && response.ok) {
-        forget(key);
-        typed = false;
+        typed = false;  // The draft stays until the outcome says that the answer was taken.
         location.assign(response.url);
         return;
       }
@@ -176,6 +175,7 @@
     }
   });
   document.addEventListener("htmx:afterSettle", () => {
+    finish();
     for (const row of all(".side .row")) row.toggleAttribute("aria-current", row.pathname === location.pathname);
     const standing = one("#standing");
     if (!answer() || !standing || !standing.textContent.trim()) return;
@@ -228,12 +228,19 @@
     if (mark) place(mark);
   });
 
+  /* The outcome of an answer is the end of its drafts. */
+  const finish = () => {
+    const root = location.pathname.match(/^(.*)\/r\//), taken = one("[data-taken]");
+    if (!root || !taken) return;
+    for (const key of taken.dataset.taken.split(" ")) for (const kind of ["", ":together"]) forget(`${DRAFT}${root[1]}:${key}${kind}`);
+  };
   const start = () => {
+    finish();
     for (const button of all(".jump")) button.hidden = false;
     const mark = one("mark[data-place]");
     if (mark) place(mark);
     mistake = -1;
-    const focus = one(".refused") || one("#next");
+    const focus = one(".refused") || one("#next") || one("#now");
     if (focus) focus.focus();
     for (const select of all(".filter select")) select.addEventListener("change", () => select.form.requestSubmit());
   };
@@ -274,6 +281,7 @@
     else if (event.key === "k") step(-1);
     else if (event.key === "/" && one("#search")) one("#search").focus();
     else if (event.key === "?") help.click();
+    else if (event.key === "u" && one("#undo")) one("#undo").click();
     else if ("gh".includes(event.key) && one(`a[data-key=${event.key}]`)) one(`a[data-key=${event.key}]`).click();
     else if (!choose(event.key)) return;
     event.preventDefault();
