@@ -32,6 +32,9 @@ STRUCTURED_RESPONSE = "structured_response"
 APPROVAL = "ApprovalNeeded"
 """The `type` of the failure of a tool call that has not run, because a person must approve it."""
 
+OWN_TYPES = frozenset({APPROVAL, "BudgetExceededError", "NothingReturned", "Refusal", "ToolError"})
+"""The `type` of failures that graph-retry itself writes, and knows again by it."""
+
 PEOPLE = frozenset({"human", "rewind", "state edit"})
 """The roles of people. A person answers a review (`human`), goes back to an earlier attempt
 (`rewind`), or edits the params in state at a review (`state edit`)."""
@@ -87,6 +90,9 @@ class Failure(TypedDict):
 
     message: str
     """The error's text, in which keys of providers are masked."""
+
+    is_unknown: NotRequired[bool]
+    """Whether the error is of no known kind, so that `rejected_input` is only the default."""
 
 
 class KeptIn(TypedDict):

@@ -25,11 +25,9 @@ from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
-from graph_retry import AttemptContext
 from graph_retry._core.ground.functions.arguments import Size, checked
 from graph_retry._core.ground.functions.signatures import OnRetry
 from graph_retry._core.ground.json import is_array
-from graph_retry._core.ground.wording import did_you_mean
 from graph_retry.agents._answer import AnswerValidator, carrying_answer, message_of_response
 from graph_retry.agents._history import answered, mended_update, repair_history
 from graph_retry.agents._order import check_order, misplaced
@@ -42,23 +40,10 @@ from graph_retry.agents._request import (
     params_of,
     requested,
 )
-from graph_retry.agents._tool_call import (
-    Args,
-    ToolArgs,
-    When,
-    check_approved,
-    of_attempt,
-    tool_options,
-)
-from graph_retry.agents._tool_result import (
-    Result,
-    checked_result,
-    ledger_of,
-    rejection,
-    reported,
-    told_result,
-)
-from graph_retry.errors import AttemptsExhausted, CallCancelled
+from graph_retry.agents._tool_call import When, tool_options
+from graph_retry.agents._tool_result import ledger_of
+from graph_retry.agents._tools import ToolCalls, Wrapped
+from graph_retry.errors import CallCancelled
 from graph_retry.function import Call
 from graph_retry.options import RetryOptions, settle
 from graph_retry.records import Attempt, RepairLevel
@@ -187,20 +172,18 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
         self._hooks: list[Any] = [*(on_retry if is_array(on_retry) else [on_retry])]
         self._hooks = [hook for hook in self._hooks if hook is not None]
         self._last, self._one_at_a_time = messages, one_at_a_time
-        self._rejected_model, self._rejected_tools = rejected_model, rejected_tools
-        self._approve = dict(approve or {})
-        if self._approve and not options.get("review", True):
+        self._rejected_model = rejected_model
+        approve = dict(approve or {})
+        if approve and not options.get("review", True):
             raise ValueError("`approve` asks a person before a tool runs, and `review` is False.")
         named: Sequence[str] = () if isinstance(tools, bool) else tools
-        self._wrapped = True if tools is True else frozenset((*named, *self._approve))
-        if repeatable is None and "transient" in options and self._wrapped:
+        self._wraps: Wrapped = True if tools is True else frozenset((*named, *approve))
+        if repeatable is None and "transient" in options and self._wraps:
             raise ValueError(
                 "`transient` repeats requests without asking anybody, and `tools` may have effects "
                 "that must not be repeated, such as payments: name those that are safe to repeat "
                 "in `repeatable=[…]`, or give `repeatable=[]` to repeat only the model's requests."
             )
-        self._tells_model, self._repeatable = tell_model, frozenset(repeatable or ())
-        self._has_told = False
         self._models = dict(models or {})
         settings = settle("model", "function", options)
         by_default = settings.auto_retries and not on_retry
@@ -209,13 +192,22 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
         if (asking := getattr(told, "asking", None)) is not None:
             self._options["feedback"] = asking(_ASK)
         self._repair: RepairLevel = settings.repair[0]
-        self._tool_options = tool_options(options)
+        self._tool_calls = ToolCalls(
+            owner=super().name,
+            wrapped=self._wraps,
+            approve=approve,
+            repeatable=frozenset(repeatable or ()),
+            transient={"transient": options["transient"]} if "transient" in options else {},
+            rejected=rejected_tools,
+            tells=tell_model,
+            options=tool_options(options),
+        )
 
     @property
     def name(self) -> str:
         """The name of the middleware. `create_agent` reads it, so the order is checked here."""
         name = super().name
-        check_order(self, name, wraps_tools=bool(self._wrapped))
+        check_order(self, name, wraps_tools=bool(self._wraps))
         return name
 
     def wrap_model_call(
@@ -270,21 +262,7 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
         handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]],
     ) -> ToolMessage | Command[Any]:
         """Make a tool call; if it fails, retry and review it."""
-        if not self._wraps(request):
-            return handler(request)
-
-        def use(args: dict[str, Any], context: AttemptContext) -> ToolMessage | Command[Any]:
-            self._check_approved(request, context)
-            return checked_result(request, handler(of_attempt(request, args)))
-
-        try:
-            return self._told(request, *self._tool_call(use, request).invoke())
-        except CallCancelled as error:
-            return self._rejection(request, error)
-        except AttemptsExhausted as error:
-            return reported(request, error)
-        except RequestChangedError as error:
-            raise misplaced(super().name, error.field) from None
+        return self._tool_calls.invoke(request, handler)
 
     async def awrap_tool_call(
         self,
@@ -292,24 +270,10 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
         handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
     ) -> ToolMessage | Command[Any]:
         """Do what `wrap_tool_call` does, from async code."""
-        if not self._wraps(request):
-            return await handler(request)
-
-        async def use(args: dict[str, Any], context: AttemptContext) -> ToolMessage | Command[Any]:
-            self._check_approved(request, context)
-            return checked_result(request, await handler(of_attempt(request, args)))
-
-        try:
-            return self._told(request, *await self._tool_call(use, request).ainvoke())
-        except CallCancelled as error:
-            return self._rejection(request, error)
-        except AttemptsExhausted as error:
-            return reported(request, error)
-        except RequestChangedError as error:
-            raise misplaced(super().name, error.field) from None
+        return await self._tool_calls.ainvoke(request, handler)
 
     def _model_call(self, ask: Callable[..., Any], request: ModelRequest[Any]) -> Call:
-        self._tell_unknown_tools(request)
+        self._tool_calls.tell_unknown(request)
         params = params_of(request, self._models, self._last)
         validator = AnswerValidator(request, self._repair, one_at_a_time=self._one_at_a_time)
         options: RetryOptions = {**self._options, "key": key_of(request, params)}
@@ -336,54 +300,6 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
         why = f": {error.reason}" if error.reason else "."
         message = AIMessage(f"A person stopped this run{why}", id=str(uuid4()))
         return _response(ModelResponse(result=[message]), error.attempts)
-
-    def _wraps(self, request: ToolCallRequest) -> bool:
-        if isinstance(self._wrapped, bool):
-            return self._wrapped
-        return request.tool_call["name"] in self._wrapped
-
-    def _tell_unknown_tools(self, request: ModelRequest[Any]) -> None:
-        """Warn at the first model call if `tools` names a tool that the model is not offered."""
-        if isinstance(self._wrapped, bool) or self._has_told:
-            return
-        self._has_told = True
-        offered = {
-            str(tool.get("name") if isinstance(tool, dict) else tool.name) for tool in request.tools
-        }
-        for name in sorted(self._wrapped - offered):
-            meant = did_you_mean(name, tuple(sorted(offered)))
-            known = ", ".join(f"`{tool}`" for tool in sorted(offered)) or "none"
-            what = "`tools` of `RetryMiddleware` names `%s`, which the model is not offered (%s).%s"
-            _LOG.warning(what, name, known, meant)
-
-    def _tool_call(self, use: Callable[..., Any], request: ToolCallRequest) -> Call:
-        call = request.tool_call
-        cast("Any", use).__name__ = call["name"]  # Error messages use the function's name.
-        options: RetryOptions = {**self._tool_options, "name": call["name"]}
-        if call["name"] in self._repeatable and "transient" in self._options:
-            options["transient"] = self._options["transient"]
-        if self._approve.get(call["name"]):
-            options.pop("reviewer", None)
-            options["max_attempts"] = options.get("max_attempts", 10) + 1
-        if call["id"]:
-            options["key"] = call["id"]
-        args = dict(call["args"])
-        codec = ToolArgs(request.tool, args) if request.tool else Args()
-        return Call(use, args, None, None, options, codec)
-
-    def _rejection(
-        self, request: ToolCallRequest, error: CallCancelled
-    ) -> ToolMessage | Command[Any]:
-        if self._rejected_tools == "raise":
-            raise error
-        return rejection(request, error.reason, error.attempts)
-
-    def _check_approved(self, request: ToolCallRequest, context: AttemptContext) -> None:
-        when = self._approve.get(request.tool_call["name"], False)
-        check_approved(request, when, context.attempt)
-
-    def _told(self, request: ToolCallRequest, output: Any, attempts: list[Attempt]) -> Result:
-        return told_result(request, output, attempts, tells=self._tells_model)
 
 
 def _response(

@@ -156,17 +156,18 @@ def mended_update(
 ) -> dict[str, Any]:
     """Return the update of the agent's messages after a call that mended them; else empty.
 
-    A change of the messages stays if the provider had refused the request before, and a person made
+    A change of the messages stays if the provider had refused the conversation, and a person made
     it, or a hook of the authors `mending`. Any other change is one of the attempt only.
     """
     known: list[AnyMessage] = [*request.state["messages"]]
     mended = answered(known)
     for before, after in pairwise(attempts):
-        failure, author = before["failure"], after["author"]
-        is_mend = author_role(author) == "human" or any(
-            part in mending for part in author.split(" and ")
-        )
-        if failure is not None and failure["kind"] in _REFUSED and is_mend:
+        author = after["author"]
+        by_hook = any(part in mending for part in author.split(" and "))
+        if _kind_of(before) in _REFUSED and (
+            by_hook
+            or (author_role(author) == "human" and _is_about_messages(attempts, before, after))
+        ):
             lists = [_conversation(request, attempts, each) for each in (before, after)]
             if lists[0] != lists[1]:
                 mended = _applied(mended, *lists)
@@ -175,6 +176,28 @@ def mended_update(
     for message in (*mended, *result):
         message.id = message.id or str(uuid4())
     return {"messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES), *mended, *result]}
+
+
+def _kind_of(attempt: Attempt) -> str | None:
+    return attempt["failure"] and attempt["failure"]["kind"]
+
+
+def _is_about_messages(attempts: Sequence[Attempt], before: Attempt, after: Attempt) -> bool:
+    """Return whether a provider refused an attempt for its messages, which a person then changed.
+
+    A context overflow says so. Another refusal shows it if nothing but the messages was changed
+    after it. An unknown exception may have any cause.
+    """
+    if _kind_of(before) == "context_overflow":
+        return True
+    sent = [params_at(attempts, each["number"]) for each in (before, after)]
+    others = [
+        {key: value for key, value in each.view.items() if key not in ("messages", EARLIER)}
+        for each in sent
+        if each is not None
+    ]
+    is_known = before["failure"] is not None and not before["failure"].get("is_unknown")
+    return is_known and others[:1] == others[1:]
 
 
 def _conversation(

@@ -107,13 +107,21 @@ def _note(request: ToolCallRequest, attempts: list[Attempt]) -> str | None:
 
 def _recorded(request: ToolCallRequest) -> dict[str, Any]:
     """Return the arguments of the call in the model's message."""
+    message, known_as = message_calling(request), request.tool_call["id"]
+    calls = () if message is None else message.tool_calls
+    found = (call["args"] for call in calls if call["id"] == known_as)
+    return next(found, request.tool_call["args"])
+
+
+def message_calling(request: ToolCallRequest) -> AIMessage | None:
+    """Return the message in the state that has the tool call; None if there is none."""
     state: Any = request.state
-    messages = state.get("messages") if is_object(state) else getattr(state, "messages", None)
-    for message in reversed(messages or []):
-        for call in message.tool_calls if isinstance(message, AIMessage) else ():
-            if call["id"] == request.tool_call["id"]:
-                return call["args"]
-    return request.tool_call["args"]
+    known = state.get("messages") if is_object(state) else getattr(state, "messages", state)
+    for message in reversed(known if is_array(known) else ()):
+        said = message if isinstance(message, AIMessage) else None
+        if any(call["id"] == request.tool_call["id"] for call in (said.tool_calls if said else ())):
+            return said
+    return None
 
 
 def _with_note(request: ToolCallRequest, message: ToolMessage, note: str) -> ToolMessage:

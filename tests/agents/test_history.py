@@ -204,3 +204,26 @@ def test_the_hook_changes_nothing_where_nothing_is_wrong():
         assert review.suggested_params is None
         resume(agent, thread(), "cancel")
     assert seen == ["rejected_input", "transient"]
+
+
+@pytest.mark.parametrize(
+    ("error", "other", "stays"),
+    [
+        (RefusedError("messages.0: the text is empty"), {}, True),
+        (RefusedError("temperature: out of range"), {"settings": {"temperature": 0}}, False),
+        (RefusedError("maximum context length is exceeded"), {"settings": {"n": 1}}, True),
+        (ValueError("it went wrong"), {}, False),
+        (KeyError("choices"), {}, False),
+    ],
+    ids=["messages", "settings too", "overflow", "unknown", "unknown key"],
+)
+def test_an_edit_stays_in_the_state_only_if_the_conversation_was_refused(error, other, stays):
+    """An unknown exception, or a refusal of something else, changes one attempt."""
+    answers = iter([error, "fine"])
+    agent = saved(ScriptedChat(answer=lambda _: next(answers)), [], RetryMiddleware())
+    agent.invoke({"messages": [HumanMessage("long", id="1")]}, thread())
+    (review,) = pending_reviews(agent, thread())
+    shorter = [{**review.params["messages"][0], "content": "short"}]
+    state = resume(agent, thread(), edit(messages=shorter, **other))
+    kept = "short" if stays else "long"
+    assert [message.content for message in state["messages"]] == [kept, "fine"]

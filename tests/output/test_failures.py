@@ -17,6 +17,7 @@ from graph_retry._core.output.failures import (
     finish_kind,
     is_complete,
 )
+from graph_retry.records import APPROVAL, OWN_TYPES
 from tests.loops import Model, answer, one_call, reviews, thread
 
 REQUEST = httpx.Request("POST", "http://127.0.0.1/v1")
@@ -250,3 +251,28 @@ def test_a_mistake_in_classify_loses_no_request(form, mode, classify, told, capl
     assert told in review.failure["message"]
     assert told in caplog.text
     assert len(model.calls) == 1
+
+
+@pytest.mark.parametrize("name", sorted(OWN_TYPES))
+def test_a_class_of_the_user_is_not_taken_for_one_of_ours(name):
+    """What the package writes into `type` is a fact; a namesake has its module before it."""
+    theirs = type(name, (Exception,), {"__module__": "app.errors"})
+    assert failure_of(theirs("no"))["type"] == f"app.errors.{name}"
+
+
+def test_an_error_of_the_users_own_class_awaits_no_approval(form, mode):
+    """The headline of a question tells what happened, and not how a class is named."""
+    theirs = type(APPROVAL, (Exception,), {})
+    graph = one_call(form, mode, Model(raising(theirs("no"))), InMemorySaver())
+    mode.invoke(graph, {"params": {"n": 0}}, thread())
+    (review,) = reviews(mode, graph, thread())
+    assert "awaits approval" not in review.title
+
+
+@pytest.mark.parametrize(
+    ("error", "is_unknown"), [(KeyError("choices"), True), (ConnectionError("lost"), False)]
+)
+def test_a_default_kind_is_no_known_kind(error, is_unknown):
+    """An unknown exception is `rejected_input` by default, and the failure says so."""
+    assert failure_of(error).get("is_unknown", False) is is_unknown
+    assert "is_unknown" not in failure_of(error, "rejected_input")

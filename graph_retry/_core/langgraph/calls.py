@@ -34,6 +34,7 @@ from graph_retry._core.langgraph.checkpoints import (
 )
 from graph_retry._core.langgraph.fork import past_calls, tell_unused
 from graph_retry._core.langgraph.run_config import (
+    is_sent,
     may_be_resumed,
     node_attempt,
     saves_later,
@@ -70,6 +71,7 @@ def execution_in(configurable: Mapping[str, Any]) -> Execution | None:
         attempts = _executions.setdefault(scratchpad.get_null_resume, {})
         if (execution := attempts.get(number)) is None:
             execution = Execution(task, str(configurable["thread_id"]))
+            execution.is_sent = is_sent(configurable)
             # The answers of a run reach each attempt of a node that is tried again.
             execution.settled = next((each.settled for each in attempts.values()), set[str]())
             attempts[number] = execution

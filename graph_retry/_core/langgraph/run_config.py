@@ -133,6 +133,12 @@ def reader_in(configurable: Mapping[str, Any]) -> Reader | None:
     return None
 
 
+def is_sent(configurable: Mapping[str, Any]) -> bool:
+    """Return whether a `Send` made the running task, or a call of a `@task`."""
+    found = reader_in(configurable)
+    return found is not None and "push" in str(found.task.path[0])
+
+
 def _are_channels(given: object) -> TypeIs[Mapping[str, Any]]:
     if not isinstance(given, Mapping) or not given:
         return False

@@ -20,7 +20,7 @@ from graph_retry._core.output.providers.errors import provider_kind
 from graph_retry._core.output.providers.objects import meaning_of
 from graph_retry.lossless import ParsedOutput
 from graph_retry.lossless._ground import EscapedText
-from graph_retry.records import Failure, FailureKind, Issue
+from graph_retry.records import OWN_TYPES, Failure, FailureKind, Issue
 
 MAX_MESSAGE = 4_000
 """Characters of an error message kept in the ledger."""
@@ -73,12 +73,20 @@ def failure_of(error: Exception, kind: FailureKind | None = None) -> Failure:
     """
     text = without_keys(text_of(error)) or type(error).__name__
     # A client may compute the attributes of its exceptions, and reading them may raise.
-    known, failed = (kind, []) if kind else attempt(_kind, error)
-    return {
-        "kind": "rejected_input" if failed else known,
-        "type": type(error).__name__,
-        "message": text[:MAX_MESSAGE],
-    }
+    known, _ = (kind, []) if kind else attempt(_kind, error)
+    failure = Failure(
+        kind=known or "rejected_input", type=_type_of(type(error)), message=text[:MAX_MESSAGE]
+    )
+    if known is None:
+        failure["is_unknown"] = True
+    return failure
+
+
+def _type_of(error: type[Exception]) -> str:
+    """Return the name of a class. Another's class with a name of ours has its module before it."""
+    name, module = error.__name__, error.__module__
+    is_ours = module.partition(".")[0] == __name__.partition(".")[0]
+    return name if is_ours or name not in OWN_TYPES else f"{module}.{name}"
 
 
 def syntax_issue(parsed: ParsedOutput, name: str = "json") -> Issue:
@@ -135,7 +143,7 @@ def is_complete(finish_reason: str | None) -> bool | None:
     return False if meaning in ("truncated", "context_overflow") else None
 
 
-def _kind(error: Exception) -> FailureKind:
+def _kind(error: Exception) -> FailureKind | None:
     if isinstance(error, OutputParserException | JSONDecodeError):
         return "invalid_syntax"
     if unparsed_arguments(error) is not None:
@@ -144,4 +152,4 @@ def _kind(error: Exception) -> FailureKind:
         return "invalid_schema"
     if isinstance(error, BudgetExceededError):
         return "permanent"
-    return provider_kind(error) or "rejected_input"
+    return provider_kind(error)

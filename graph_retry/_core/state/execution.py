@@ -106,6 +106,7 @@ class Execution:
     settled: The ids of reviews whose answers this run of the node has applied or refused.
     running: The runs of calls that have not paused or ended.
     pauses: The calls that have paused.
+    is_sent: Whether a `Send` made the task.
     order: The place of this execution among all of this process.
     """
 
@@ -119,6 +120,7 @@ class Execution:
     settled: set[str] = field(default_factory=set[str])
     running: Running = field(default_factory=Running)
     pauses: Pauses = field(default_factory=Pauses)
+    is_sent: bool = False
     order: int = field(default_factory=count().__next__)
 
     def first_namespace(self, made: Made) -> str | None:

@@ -1,0 +1,203 @@
+"""Make the tool calls of an agent: the tools that are wrapped, and the ends of their calls."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast
+
+from langchain.agents.middleware import ModelRequest
+from langchain_core.messages import AIMessage
+from langgraph.config import get_config
+from langgraph.errors import GraphBubbleUp
+from langgraph.prebuilt.tool_node import ToolCallRequest
+
+from graph_retry import AttemptContext
+from graph_retry._core.ground.wording import did_you_mean
+from graph_retry._core.langgraph.calls import execution_in
+from graph_retry.agents._order import misplaced
+from graph_retry.agents._request import RequestChangedError
+from graph_retry.agents._tool_call import Args, ToolArgs, When, check_approved, of_attempt
+from graph_retry.agents._tool_result import (
+    Result,
+    checked_result,
+    message_calling,
+    rejection,
+    reported,
+    told_result,
+)
+from graph_retry.errors import AttemptsExhausted, CallCancelled
+from graph_retry.function import Call
+from graph_retry.options import RetryOptions
+
+_LOG = logging.getLogger("graph_retry")
+
+
+Wrapped = Literal[True] | frozenset[str]
+"""The names of the tools whose failures are reviewed; True for all tools."""
+
+
+class _RaisedError(GraphBubbleUp):
+    """A tool that is not wrapped raised. Nothing is saved, so that the next run calls it again."""
+
+
+@dataclass
+class ToolCalls:
+    """The tool calls of an agent.
+
+    owner: The name of the middleware.
+    wrapped: The names of the tools whose failures are reviewed; True for all tools.
+    approve: The tools that need an approval, and when.
+    repeatable: The names of the tools that `transient` may repeat.
+    transient: The option `transient`, in a dict; empty if it is not given.
+    rejected: What a rejection does.
+    tells: Whether the model is told about a call that was changed.
+    options: The options of each call.
+    """
+
+    owner: str
+    wrapped: Wrapped
+    approve: Mapping[str, When]
+    repeatable: frozenset[str]
+    transient: RetryOptions
+    rejected: Literal["tell", "raise"]
+    tells: bool
+    options: RetryOptions
+    _has_told: bool = field(default=False, init=False)
+
+    def invoke(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Result]
+    ) -> Result:
+        """Make a tool call; if it fails, retry and review it."""
+        if not self._wraps(request):
+            return self._kept(request, handler) if _shares_its_task(request) else handler(request)
+
+        def use(args: dict[str, Any], context: AttemptContext) -> Result:
+            self._check_approved(request, context)
+            return checked_result(request, handler(of_attempt(request, args)))
+
+        try:
+            output, attempts = self._call(use, request).invoke()
+        except (AttemptsExhausted, CallCancelled, RequestChangedError) as error:
+            return self._ended(request, error)
+        return told_result(request, output, attempts, tells=self.tells)
+
+    async def ainvoke(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Result]]
+    ) -> Result:
+        """Do what `invoke` does, from async code."""
+        if not self._wraps(request):
+            is_kept = _shares_its_task(request)
+            return await (self._akept(request, handler) if is_kept else handler(request))
+
+        async def use(args: dict[str, Any], context: AttemptContext) -> Result:
+            self._check_approved(request, context)
+            return checked_result(request, await handler(of_attempt(request, args)))
+
+        try:
+            output, attempts = await self._call(use, request).ainvoke()
+        except (AttemptsExhausted, CallCancelled, RequestChangedError) as error:
+            return self._ended(request, error)
+        return told_result(request, output, attempts, tells=self.tells)
+
+    def tell_unknown(self, request: ModelRequest[Any]) -> None:
+        """Warn at the first model call if `tools` names a tool that the model is not offered."""
+        if self.wrapped is True or self._has_told:
+            return
+        self._has_told = True
+        offered = {
+            str(tool.get("name") if isinstance(tool, dict) else tool.name) for tool in request.tools
+        }
+        for name in sorted(self.wrapped - offered):
+            meant = did_you_mean(name, tuple(sorted(offered)))
+            known = ", ".join(f"`{tool}`" for tool in sorted(offered)) or "none"
+            what = "`tools` of `RetryMiddleware` names `%s`, which the model is not offered (%s).%s"
+            _LOG.warning(what, name, known, meant)
+
+    def _wraps(self, request: ToolCallRequest) -> bool:
+        return self.wrapped is True or request.tool_call["name"] in self.wrapped
+
+    def _kept(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Result]
+    ) -> Result:
+        """Call a tool that is not wrapped, and keep its result while another one waits."""
+
+        def use(args: dict[str, Any]) -> Result:
+            try:
+                return handler(of_attempt(request, args))
+            except Exception as error:
+                raise error if isinstance(error, GraphBubbleUp) else _RaisedError from error
+
+        try:
+            return cast("Result", _plain_call(use, request).invoke()[0])
+        except _RaisedError as error:
+            raise cast("Exception", error.__cause__) from None
+
+    async def _akept(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Result]]
+    ) -> Result:
+        """Do what `_kept` does, from async code."""
+
+        async def use(args: dict[str, Any]) -> Result:
+            try:
+                return await handler(of_attempt(request, args))
+            except Exception as error:
+                raise error if isinstance(error, GraphBubbleUp) else _RaisedError from error
+
+        try:
+            return cast("Result", (await _plain_call(use, request).ainvoke())[0])
+        except _RaisedError as error:
+            raise cast("Exception", error.__cause__) from None
+
+    def _call(self, use: Callable[..., Any], request: ToolCallRequest) -> Call:
+        name = request.tool_call["name"]
+        options: RetryOptions = {**self.options}
+        if name in self.repeatable:
+            options |= self.transient
+        if self.approve.get(name):
+            options.pop("reviewer", None)
+            options["max_attempts"] = options.get("max_attempts", 10) + 1
+        return _call_of(use, request, options)
+
+    def _check_approved(self, request: ToolCallRequest, context: AttemptContext) -> None:
+        when = self.approve.get(request.tool_call["name"], False)
+        check_approved(request, when, context.attempt)
+
+    def _ended(self, request: ToolCallRequest, error: Exception) -> Result:
+        """Return the result of a call that ended with an error, or raise the error."""
+        if isinstance(error, RequestChangedError):
+            raise misplaced(self.owner, error.field) from None
+        if isinstance(error, AttemptsExhausted):
+            return reported(request, error)
+        if not isinstance(error, CallCancelled) or self.rejected == "raise":
+            raise error
+        return rejection(request, error.reason, error.attempts)
+
+
+def _plain_call(use: Callable[..., Any], request: ToolCallRequest) -> Call:
+    return _call_of(use, request, {"review": False, "auto_retries": 0})
+
+
+def _call_of(use: Callable[..., Any], request: ToolCallRequest, options: RetryOptions) -> Call:
+    call = request.tool_call
+    cast("Any", use).__name__ = call["name"]  # Error messages use the function's name.
+    options = {**options, "name": call["name"]}
+    if call["id"]:
+        options["key"] = call["id"]
+    args = dict(call["args"])
+    codec = ToolArgs(request.tool, args) if request.tool else Args()
+    return Call(use, args, None, None, options, codec)
+
+
+def _shares_its_task(request: ToolCallRequest) -> bool:
+    """Return whether one task runs all tools of a message, and begins anew after a pause.
+
+    An agent gives each tool call a task of its own. If middleware jumps to the tools, or the graph
+    has a `ToolNode` of its own, one task runs them all.
+    """
+    message: AIMessage | None = message_calling(request)
+    if message is None or len(message.tool_calls) < 2:
+        return False
+    execution = execution_in(get_config().get("configurable", {}))
+    return execution is not None and not execution.is_sent
