@@ -11,6 +11,7 @@ __all__ = [
     "SCHEMA_VERSION",
     "Addition",
     "Attempt",
+    "Doubt",
     "Failure",
     "FailureKind",
     "GateVerdict",
@@ -105,6 +106,16 @@ class KeptIn(TypedDict):
     """Its namespace, if it differs from the call's namespace."""
 
 
+class Doubt(TypedDict):
+    """A field of a valid output at which a person looks first."""
+
+    path: str
+    """A JSON Pointer."""
+
+    why: str
+    """The reason, such as `not in the input`."""
+
+
 class GateVerdict(TypedDict):
     """The verdict of a `graph_retry.hooks.Gate` about a valid output."""
 
@@ -119,6 +130,9 @@ class GateVerdict(TypedDict):
 
     needed: float
     """The confidence below which a person is asked."""
+
+    doubts: NotRequired[list[Doubt]]
+    """The fields of which a signal doubts the value; at most 20."""
 
 
 class Addition(TypedDict):
@@ -228,6 +242,12 @@ class Attempt(TypedDict):
 
     gate: NotRequired[GateVerdict]
     """The verdict of a `graph_retry.hooks.Gate` about a valid output."""
+
+    params: NotRequired[Any]
+    """The params, only in the record that a function for `review=` is given."""
+
+    output_schema: NotRequired[dict[str, Any] | None]
+    """The JSON Schema of the output, only in the record that a function for `review=` is given."""
 
     sent: NotRequired[dict[str, Any]]
     """What middleware of an agent sent in place of the params, such as another `model`. A review

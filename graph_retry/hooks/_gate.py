@@ -1,10 +1,10 @@
-"""Choose the valid outputs that a person reviews: uncertain ones, and a sample of the others."""
+"""Choose the valid outputs that a person reviews: unsure ones, and a sample of the others."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+import threading
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.runnables import Runnable
@@ -12,12 +12,18 @@ from langchain_core.runnables import Runnable
 from graph_retry._core.ground.functions.arguments import Share, checked
 from graph_retry._core.ground.functions.awaiting import is_sync, run_sync
 from graph_retry._core.ground.functions.calling import call
-from graph_retry._core.ground.json import is_number
+from graph_retry._core.ground.json import digest, is_number
 from graph_retry._core.loop.asking.gate import stated_confidence, verdict
-from graph_retry.records import Attempt, GateVerdict
+from graph_retry.hooks._doubts import SIGNALS, Seen, as_value, input_of, names, output_of
+from graph_retry.records import Attempt, Doubt, GateVerdict
 
 Judge = Callable[[Attempt], Any] | Runnable[Any, Any]
 """A function or runnable of an attempt's record that returns a confidence from 0 to 1."""
+
+_REMEMBERED = 1_000
+"""Number of confidences of earlier outputs with which a gate by `share` compares."""
+
+_MOST_DOUBTS = 20
 
 
 @checked
@@ -25,15 +31,26 @@ Judge = Callable[[Attempt], Any] | Runnable[Any, Any]
 class Gate:
     """A value of the option `review`: a person sees only valid outputs with a low confidence.
 
-    A person is asked if the confidence is below `confidence` or unknown. A person also sees a
-    sample of the other outputs, because only this sample reveals errors in confident outputs. The
-    ledger records the verdict as `gate`, and `graph_retry.data.summarize` counts the verdicts.
+    Give `confidence`, a fixed limit, or `share`, the part of all outputs that people can look at.
+    A person also sees a sample of the other outputs, because only this sample reveals errors in
+    confident outputs. The ledger records the verdict as `gate`, and
+    `graph_retry.data.summarize` counts the verdicts. The question names the doubtful fields.
 
-    confidence: The least confidence with which an output passes, from 0 to 1.
-    of: The source of the confidence: a field of the output (default `confidence`), `judge`, or
-        `logprob`. The last is the mean probability of the answer's tokens, if the provider gave it.
+    confidence: The least confidence with which an output passes, from 0 to 1. Unknown asks.
+    share: The share of outputs that a person is asked about: the least sure ones among the last
+        1,000 that this object has seen. Among equally sure outputs, the idempotency key decides.
+    of: The source of the confidence: a field of the output (default `confidence`), `judge`, or a
+        signal; several are multiplied. `input` doubts values that do not occur in the input;
+        `edge`, values exactly at a limit of the schema; `second`, fields that differ in a second
+        answer. `logprob` is the mean probability of the answer's tokens, if the provider gave it.
     judge: A function `attempt -> number from 0 to 1`, sync or async, or a runnable, for
         `of="judge"`.
+    second: A function `attempt -> another answer to the same request`, sync or async, for
+        `of="second"`. The attempt's record has the `params`.
+    input: The params field with the text that is read, or a function of the params that returns
+        this text. The default is the prompt without its schema and examples.
+    computed: Names of fields whose values need not occur in the input, such as a sum.
+    known: Confidences of earlier outputs, for `share`, for example from the ledger.
     sample: Share of passing outputs that a person sees (default 0), chosen by the idempotency key.
 
     Example:
@@ -50,33 +67,92 @@ class Gate:
         0.5
     """
 
-    confidence: Share
-    of: str = "confidence"
+    confidence: Share | None = None
+    share: Share | None = None
+    of: str | Sequence[str] = "confidence"
     judge: Judge | None = None
+    second: Judge | None = None
+    input: str | Callable[[Any], str] | None = None
+    computed: Sequence[str] = ()
+    known: Sequence[float] = ()
     sample: Share = 0.0
+    _seen: list[float] = field(default_factory=list[float], init=False, repr=False, compare=False)
+    _lock: Any = field(default_factory=threading.Lock, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Refuse `judge` without `of="judge"`, and `of="judge"` without `judge`."""
-        if (self.of == "judge") != (self.judge is not None):
-            raise ValueError("`judge` and `of='judge'` go together: give both, or neither.")
+        """Refuse sources without their function, and functions without their source."""
+        if (self.confidence is None) == (self.share is None):
+            raise ValueError("give `confidence`, a limit, or `share`, a share to ask; not both.")
+        for name in ("judge", "second"):
+            if (name in names(self.of)) != (getattr(self, name) is not None):
+                raise ValueError(f"`{name}` and `of='{name}'` go together: give both, or neither.")
+        self._seen.extend(self.known)
 
     def __call__(self, attempt: Attempt) -> GateVerdict | Awaitable[GateVerdict]:
         """Decide whether a person is asked about a valid output, with the confidence.
 
-        With a `judge`, which may be async, the verdict of an async run must be awaited.
+        With a `judge` or `second`, which may be async, the verdict of an async run must be awaited.
         """
         steps = self._verdict(attempt)
-        return run_sync(steps) if self.judge is None or is_sync() else steps
+        is_plain = self.judge is None and self.second is None
+        return run_sync(steps) if is_plain or is_sync() else steps
 
     async def _verdict(self, attempt: Attempt) -> GateVerdict:
-        given: Any = None
-        if self.judge is not None:
-            given = await call(self.judge, attempt)
-            if not (is_number(given) and 0 <= given <= 1):
-                raise ValueError(f"`judge` returned {given!r:.80}: return a number from 0 to 1.")
-        elif self.of == "logprob":
-            mean = attempt.get("logprob")
-            given = None if mean is None else math.exp(mean)
+        given, doubts = await self._confidence(attempt)
+        if self.share is None:
+            made = verdict(attempt, self.confidence or 0.0, given, self.sample)
         else:
-            given = stated_confidence(attempt, self.of)
-        return verdict(attempt, self.confidence, given, self.sample)
+            needed, rank = self._rank(attempt, 0.0 if given is None else given)
+            made = verdict(attempt, 0.0, given, self.sample)
+            is_unsure = rank < self.share
+            made["ask"], made["needed"] = is_unsure or made["sampled"], needed
+            made["sampled"] = made["sampled"] and not is_unsure
+        if doubts:
+            made["doubts"] = doubts[:_MOST_DOUBTS]
+        return made
+
+    async def _confidence(self, attempt: Attempt) -> tuple[float | None, list[Doubt]]:
+        """Multiply what the sources say. Only a source that stands alone may be unknown."""
+        told, doubts = list[Any](), list[Doubt]()
+        second = None if self.second is None else await call(self.second, attempt)
+        for name in names(self.of):
+            if name == "judge" and self.judge is not None:
+                said = await call(self.judge, attempt)
+                if not (is_number(said) and 0 <= said <= 1):
+                    raise ValueError(f"`judge` returned {said!r:.80}: return a number from 0 to 1.")
+                told.append(said)
+            elif name in SIGNALS:
+                confidence, found = SIGNALS[name](self._seen_of(attempt, second))
+                told.append(confidence)
+                doubts += found
+            else:
+                told.append(stated_confidence(attempt, name))
+        known = [each for each in told if is_number(each) and 0 <= each <= 1]
+        if not known:
+            return None, doubts
+        product = 1.0
+        for each in known:
+            product *= each
+        return product, doubts
+
+    def _seen_of(self, attempt: Attempt, second: Any) -> Seen:
+        value = output_of(attempt)
+        return Seen(
+            value=value,
+            input=input_of(attempt.get("params"), self.input, value),
+            schema=attempt.get("output_schema"),
+            attempt=attempt,
+            computed=frozenset(self.computed),
+            second=as_value(second, value),
+        )
+
+    def _rank(self, attempt: Attempt, sure: float) -> tuple[float, float]:
+        """Return the confidence at the share, and the share of outputs that are less sure."""
+        drawn = int(digest(attempt["idempotency_key"], "rank"), 16) / 16**24
+        with self._lock:
+            others = sorted(self._seen)
+            self._seen.append(sure)
+            del self._seen[:-_REMEMBERED]
+        less, equal = sum(each < sure for each in others), others.count(sure)
+        at = others[min(int(len(others) * (self.share or 0)), len(others) - 1)] if others else sure
+        return at, (less + drawn * (equal + 1)) / (len(others) + 1)

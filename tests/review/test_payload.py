@@ -36,6 +36,7 @@ KEYS = {
     "issues",
     "alternatives",
     "raw_output",
+    "doubts",
     "reasoning",
     "sent",
     "output",

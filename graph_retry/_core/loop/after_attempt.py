@@ -53,9 +53,9 @@ async def open_review(
 
 async def succeeded(given: StepInput, record: Attempt, output: Any) -> dict[str, Any]:
     """Return the update after a valid output: the call ends, or a review of the output opens."""
-    settings, keys = given.plan.settings, given.plan.settings.keys
+    keys = given.plan.settings.keys
     learned = await finished(given, record)
-    if await _is_reviewed(settings, record, output):
+    if await _is_reviewed(given, record, output):
         asked: Loop = {**given.loop, "next": "review", "review": await open_review(given)}
         return learned | {LOOP: asked, REVIEWED: {"value": output}}
     ended: Loop = {**given.loop, "next": "end"}
@@ -90,17 +90,23 @@ async def reviewed_later(given: StepInput) -> dict[str, Any]:
     }
 
 
-async def _is_reviewed(settings: Settings, record: Attempt, output: Any) -> bool:
+async def _is_reviewed(given: StepInput, record: Attempt, output: Any) -> bool:
     """Return whether the option `review` asks a person about this valid output.
 
     If the option is a function, a task calls it once. It sees the whole output, such as a tool's
     message, of which the record has only the text. The verdict of a `Gate` is saved in the record.
     """
+    settings, validator = given.plan.settings, given.plan.validator
     rule = settings.review
     if not callable(rule):
         return rule == "always"
 
-    shown: Any = {**record, "raw": {"value": output, **(record["raw"] or {})}}
+    shown: Any = {
+        **record,
+        "raw": {"value": output, **(record["raw"] or {})},
+        "params": given.plan.codec.decode(*given.params),
+        "output_schema": None if validator is None else validator.schema,
+    }
 
     async def ask() -> bool | GateVerdict:
         with passed_as("review"):

@@ -59,6 +59,7 @@ SHOWN = {
     "reasoning": Shown(most=2_000, heading="The model's reasoning"),
     "sent": Shown(heading="Sent by middleware in place of the params", private="params"),
     "output": Shown(private="output"),
+    "doubts": Shown(most=1_000, heading="Look here first"),
     "params": Shown(private="params"),
     "suggested_params": Shown(private="params"),
     "alternatives": Shown(private="params"),
@@ -75,7 +76,8 @@ class Review:
     """One open question: a failure or a valid output, its params, and the suggested change.
 
     A valid output has no `failure`, and an empty `error`. `output` is the output that a person
-    may take: a valid one by `approve`, an invalid one by `accept`. `alternatives` are params to
+    may take: a valid one by `approve`, an invalid one by `accept`. `doubts` names the fields of a
+    valid output that a gate doubts, a line for each. `alternatives` are params to
     choose from, the suggested ones first; usually the list is empty. `reasoning` has the
     model's thoughts before its answer. `sent` has what an agent's middleware sent in place of
     the params. `note` has the reason why automation stopped. `problem` has the reason why the
@@ -99,6 +101,7 @@ class Review:
     reasoning: str | None = None
     sent: dict[str, Any] | None = None
     output: Any = None
+    doubts: str | None = None
     params: dict[str, Any]
     suggested_params: dict[str, Any] | None = None
     suggested_by: str | None = None

@@ -86,6 +86,7 @@ def question_of(
         repairs=record["repairs"],
         lossless=record["lossless"],
         output=output and _in_json(output["value"]),
+        doubts=_doubts(record),
         takes_output=output is not None,
         read=_as_read(plan, record, output),
         part_to_change=(plan.validator or Validator()).part_to_change,
@@ -157,6 +158,14 @@ def _used_up(plan: Plan[Any], loop: Loop, attempts: list[Attempt]) -> str | None
             return used_up
     is_last = last["number"] >= plan.settings.max_attempts
     return f"the limit of {counted(last['number'], 'attempt')} is reached" if is_last else None
+
+
+def _doubts(record: Attempt) -> str | None:
+    """Return the fields that a gate doubts, a line for each, in the order of the output."""
+    lines = dict[str, list[str]]()
+    for doubt in record.get("gate", {}).get("doubts", []):
+        lines.setdefault(doubt["path"] or "the whole output", []).append(doubt["why"])
+    return "\n".join(f"{path}: {', '.join(whys)}" for path, whys in lines.items()) or None
 
 
 def _note(loop: Loop, review: OpenReview, used_up: str | None) -> str | None:
