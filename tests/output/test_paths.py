@@ -94,7 +94,7 @@ ISSUES = [
     pytest.param(
         Annotated[str, Field(min_length=2)],
         "a",
-        [("", "string_too_short", None, '"a" (str)')],
+        [("", "string_too_short", "at least 2 characters", '"a" (1 character)')],
         id="length",
     ),
     pytest.param(

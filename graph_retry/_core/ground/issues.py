@@ -24,7 +24,6 @@ from graph_retry._core.ground.json import (
     pointer,
     pointer_parts,
 )
-from graph_retry._core.ground.pattern_examples import example_of
 from graph_retry._core.ground.wording import counted, expected_by, quoted_with_article
 from graph_retry.lossless._ground import lazy
 from graph_retry.records import Issue
@@ -202,7 +201,11 @@ def limit_in_words(word: str, limit: Any) -> str | None:
     if word in ("maxLength", "max_length", "minLength", "min_length") and isinstance(limit, int):
         most = "at most" if word.startswith("max") else "at least"
         return f"{most} {counted(limit, 'character')}"
-    example = example_of(limit) if word == "pattern" and isinstance(limit, str) else None
+    if word != "pattern" or not isinstance(limit, str):
+        return None
+    from graph_retry._core.ground.pattern_examples import example_of  # noqa: PLC0415 - most need none
+
+    example = example_of(limit)
     return None if example is None else f'a text like "{example}"'
 
 
