@@ -122,7 +122,7 @@ def test_people_answer_behind_a_proxy(desk, proxied):
         done = client.post(f"{origin}{form.action}", files=form.posted(), follow_redirects=True)
         assert "The call is stopped." in done.text
         assert done.url.path.startswith("/reviews/r/")
-        cookie = client.get("/").headers["set-cookie"]
+        cookie = client.get("/?tab=later").headers["set-cookie"]
         for word in ("Secure", "HttpOnly", "SameSite=strict", "Path=/reviews"):
             assert word in cookie
     assert last_decision(desk)["by"] == "ada"

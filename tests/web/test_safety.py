@@ -265,7 +265,7 @@ def test_a_broken_cookie_of_a_view_shows_everything(desk, cookie):
     """The list beside a review is then that of a first visit."""
     desk.wait()
     with desk.client() as client:
-        address, _ = opened(client)
+        address, _ = opened(client, order="oldest")
         name = next(iter(client.cookies))
         client.cookies.clear()
         client.cookies.set(name, cookie)

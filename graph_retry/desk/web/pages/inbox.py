@@ -37,7 +37,7 @@ async def inbox(site: Site, request: Request, access: Access) -> Response:
         runs=_running(site, access), refused=_refused(site, access), past=site.past, home="",
         decided=decided[(number - 1) * PER_PAGE : number * PER_PAGE],
     )  # fmt: skip
-    if "hx-request" not in request.headers:
+    if "hx-request" not in request.headers and view != view_in(request):
         # The list beside a review, and the way back to it, are those of this view.
         site.guard.set_cookie(request, page, VIEW_COOKIE, view.query.encode().hex())
     return page
