@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Awaitable, Generator
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import replace
-from types import UnionType
 from typing import Annotated, Any, Self, TypeVar, Unpack, overload
 
 from langchain_core.runnables import RunnableConfig
@@ -17,7 +16,13 @@ from pydantic import JsonValue
 
 from graph_retry._core.ground.functions.arguments import checked
 from graph_retry._core.ground.functions.awaiting import naming_twin
-from graph_retry._core.ground.functions.signatures import LLMCall, OnRetry, ParamsT, name_of
+from graph_retry._core.ground.functions.signatures import (
+    LLMCall,
+    OnRetry,
+    OutputForm,
+    ParamsT,
+    name_of,
+)
 from graph_retry._core.langgraph.run_config import thread_in_logs
 from graph_retry._core.loop.after_attempt import ended_error
 from graph_retry._core.loop.graph import function_graph, steps_allowed
@@ -80,7 +85,7 @@ def retry_llm_call(
     params: ParamsT,
     on_retry: OnRetry[ParamsT] = None,
     *,
-    output: Mapping[str, Any] | Callable[[Any], Any] | UnionType,
+    output: OutputForm,
     **options: Unpack[RetryOptions],
 ) -> Any: ...
 def retry_llm_call(
@@ -174,7 +179,7 @@ async def aretry_llm_call(
     params: ParamsT,
     on_retry: OnRetry[ParamsT] = None,
     *,
-    output: Mapping[str, Any] | Callable[[Any], Any] | UnionType,
+    output: OutputForm,
     **options: Unpack[RetryOptions],
 ) -> Any: ...
 async def aretry_llm_call(
@@ -269,7 +274,13 @@ def watched_pause(name: str) -> Generator[None, None, None]:
         # If `llm_call` itself calls `interrupt`, LangGraph reports its question in the pauses of
         # two steps. Without this, clients would show it twice.
         asked = {question.id: question for question in pause.args[0]}
-        raise GraphInterrupt(tuple(asked.values())) from None
+        passing = GraphInterrupt(tuple(asked.values()))
+        # A traceback shows this, also inside the `ExceptionGroup` of a task group.
+        passing.add_note(
+            f"`{name}` waits for a person. This exception pauses the run, so let it pass. An "
+            "`asyncio.TaskGroup` hides it from LangGraph: await calls with `gather_calls`."
+        )
+        raise passing from None
 
 
 class Call:

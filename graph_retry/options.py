@@ -79,7 +79,10 @@ class _OtherOptions(TypedDict, total=False):
 
 
 class OptionsWithoutAccept(_OtherOptions, total=False):
-    """The options of a call whose result is always of the type `output`. See `RetryOptions`."""
+    """The options of a call whose result is always of the type `output`. See `RetryOptions`.
+
+    allowed_decisions: The decisions that a reviewer may take, without `accept`.
+    """
 
     allowed_decisions: Annotated[Sequence[ValidDecisionType], Within(1)]
 

@@ -59,96 +59,91 @@ FailureKind = Literal[
 
 
 class Issue(TypedDict):
-    """One error in a value that a model returned."""
+    """One error in a value that a model returned.
+
+    path: A JSON Pointer; `""` is the whole value.
+    message: The error in the validator's words.
+    code: The kind of issue, e.g. pydantic's `missing` or JSON Schema's `required`.
+    expected: The expected value, in short, or None.
+    received: The received value, in short, or None.
+    hopeless: True if the validator says that no other call can help.
+    """
 
     path: str
-    """A JSON Pointer; `""` is the whole value."""
-
     message: str
-    """The error in the validator's words."""
-
     code: str
-    """The kind of issue, e.g. pydantic's `missing` or JSON Schema's `required`."""
-
     expected: str | None
-    """The expected value, in short, or None."""
-
     received: str | None
-    """The received value, in short, or None."""
-
     hopeless: NotRequired[bool]
-    """True if the validator says that no other call can help."""
 
 
 class Failure(TypedDict):
-    """The failure of an attempt."""
+    """The failure of an attempt.
+
+    kind: The kind of failure. It decides which automation may act on it.
+    type: Class name of the error.
+    message: The error's text, in which keys of providers are masked.
+    is_unknown: Whether the error is of no known kind, so that `rejected_input` is only the
+        default.
+    """
 
     kind: FailureKind
-    """The kind of failure. It decides which automation may act on it."""
-
     type: str
-    """Class name of the error."""
-
     message: str
-    """The error's text, in which keys of providers are masked."""
-
     is_unknown: NotRequired[bool]
-    """Whether the error is of no known kind, so that `rejected_input` is only the default."""
 
 
 class KeptIn(TypedDict):
-    """A checkpoint of the same thread that holds a record."""
+    """A checkpoint of the same thread that holds a record.
+
+    The namespace is given if it differs from the call's namespace.
+    """
 
     checkpoint_id: str
-    """The checkpoint."""
-
     checkpoint_ns: NotRequired[str]
-    """Its namespace, if it differs from the call's namespace."""
 
 
 class Doubt(TypedDict):
-    """A field of a valid output at which a person looks first."""
+    """A field of a valid output at which a person looks first.
+
+    path: A JSON Pointer.
+    why: The reason, such as `not in the input`.
+    """
 
     path: str
-    """A JSON Pointer."""
-
     why: str
-    """The reason, such as `not in the input`."""
 
 
 class GateVerdict(TypedDict):
-    """The verdict of a `graph_retry.hooks.Gate` about a valid output."""
+    """The verdict of a `graph_retry.hooks.Gate` about a valid output.
+
+    ask: Whether a person is asked.
+    sampled: Whether the output would pass, and a person sees it only as a sample.
+    confidence: From 0 to 1; None if it is unknown.
+    needed: The confidence below which a person is asked.
+    doubts: The fields of which a signal doubts the value; at most 20.
+    """
 
     ask: bool
-    """Whether a person is asked."""
-
     sampled: bool
-    """Whether the output would pass, and a person sees it only as a sample."""
-
     confidence: float | None
-    """From 0 to 1; None if it is unknown."""
-
     needed: float
-    """The confidence below which a person is asked."""
-
     doubts: NotRequired[list[Doubt]]
-    """The fields of which a signal doubts the value; at most 20."""
 
 
 class Addition(TypedDict):
-    """A part of the params that automation or a comment added, and that its author may replace."""
+    """A part of the params that automation or a comment added, and that its author may replace.
+
+    by: The kind of text. Feedback and comments replace each other.
+    field: The field of the params; `value` if the params are one text.
+    start: The first character in a text, or the first message in a list.
+    end: The character or message after the last one.
+    """
 
     by: Literal["feedback", "comment", "lessons", "corrections"]
-    """The kind of text. Feedback and comments replace each other."""
-
     field: str
-    """The field of the params; `value` if the params are one text."""
-
     start: int
-    """The first character in a text, or the first message in a list."""
-
     end: int
-    """The character or message after the last one."""
 
 
 class Attempt(TypedDict):
@@ -161,130 +156,106 @@ class Attempt(TypedDict):
 
     If that checkpoint is deleted, or a server hides it, users get a record whose `kept_in` is set
     and whose `failure` has the type `NotKept`. The rest of such a record is unknown.
+
+    number: 1 for the first attempt of a call.
+    name: The call's name, as in its reviews.
+    status: `running` until the attempt has ended.
+    params_patch: RFC 6902 patch of the previous attempt's params; the first patch sets the
+        whole params.
+    params_types: The Python types of params that neither their JSON nor the params type shows,
+        by path.
+    author: The author of this attempt's params: `caller`, `hook:NAME`, `human`, `human:NAME`,
+        ….
+    added: The parts of these params that the caller did not give, such as feedback. All other
+        text is the caller's, a hook's or a reviewer's, and is never removed, whatever it looks
+        like.
+    reason: The reason for the change of the params; None for the caller's params.
+    raw: The call's result: `{"text": …}`, `{"value": …}` for a structured result, or `{"type":
+        …}` for a result without a JSON form. If the call raised, it is None, or `{"received":
+        …}` for the text of a stream that broke off. `reasoning` is the model's reasoning text,
+        if the provider gave it, of at most 20,000 characters.
+    repaired: `{"text": …}`: the JSON text after repair, if it differs from the raw text.
+    repairs: The changes made to read the text and to fit the value.
+    lossless: Whether the text was read without guessing and without rounding a number; None if
+        the output was not JSON text.
+    parsed: The JSON value that was read, under the key `value`. None if `raw` already has a
+        value, if nothing could be read, or if the text has more than 4,000 characters.
+    issues: The errors of the value.
+    failure: The failure of the attempt; None if it did not fail.
+    decision: The reviewer's decision after this attempt, with its author, time and channel,
+        and the `output` that was supplied or taken. `suggested_by` is the author of the
+        suggested params.
+    kept_in: The checkpoint that holds this record; None if the record is whole.
+    usage: Tokens, as the provider reported them: `input_tokens`, `output_tokens`,
+        `total_tokens`.
+    finish_reason: The provider's word for the reason why the model stopped.
+    started_at: ISO 8601 in UTC.
+    duration_s: Seconds the call took.
+    stopped_early: True if the answer was a stream that was closed before its end. `raw` has
+        the part that had arrived, and `issues` has the errors because of which it could not
+        become valid.
+    traceparent: The OpenTelemetry span of the attempt's run (W3C), if tracing is set up.
+    gate: The verdict of a `graph_retry.hooks.Gate` about a valid output.
+    params: The params, only in the record that a function for `review=` is given.
+    output_schema: The JSON Schema of the output, only in the record that a function for
+        `review=` is given.
+    sent: What middleware of an agent sent in place of the params, such as another `model`. A
+        review shows it beside the params.
+    logprob: Mean log-probability of the answer's tokens, if the provider gave them.
+    labels: The caller's `labels`, if there are any.
+    subject: What the attempt's call is about, by the option `subject`.
+    is_message: True if the output is the message of an agent's model, as an object with
+        `content`, `tool_calls` and so on. The output that a person supplied may have
+        `structured_response`.
+    to_review: True in the last record of a retry node's input, if the node must open a review
+        of that attempt instead of making another attempt; see `review_later`.
+    redacted: True if the option `redact` is set, and the texts here are redacted.
+    params_shown: The redacted params, in state only. In state, `params_patch` holds the
+        original params. In a record for users, `params_patch` holds the redacted params, and
+        this field is None.
+    tries: The number of requests, if `transient` retries are on; otherwise 1.
+    idempotency_key: A key that stays the same if a crash repeats this attempt. Every other
+        attempt differs.
+    schema_version: Version of this record: see `SCHEMA_VERSION`.
     """
 
     number: int
-    """1 for the first attempt of a call."""
-
     name: str
-    """The call's name, as in its reviews."""
-
     status: Literal["running", "succeeded", "failed"]
-    """`running` until the attempt has ended."""
-
     params_patch: list[dict[str, Any]] | None
-    """RFC 6902 patch of the previous attempt's params; the first patch sets the whole params."""
-
     params_types: dict[str, str]
-    """The Python types of params that neither their JSON nor the params type shows, by path."""
-
     author: str
-    """The author of this attempt's params: `caller`, `hook:NAME`, `human`, `human:NAME`, …."""
-
     added: NotRequired[list[Addition]]
-    """The parts of these params that the caller did not give, such as feedback. All other text is
-    the caller's, a hook's or a reviewer's, and is never removed, whatever it looks like."""
-
     reason: str | None
-    """The reason for the change of the params; None for the caller's params."""
-
     raw: dict[str, Any] | None
-    """The call's result: `{"text": …}`, `{"value": …}` for a structured result, or `{"type": …}`
-    for a result without a JSON form. If the call raised, it is None, or `{"received": …}` for the
-    text of a stream that broke off. `reasoning` is the model's reasoning
-    text, if the provider gave it, of at most 20,000 characters."""
-
     repaired: dict[str, Any] | None
-    """`{"text": …}`: the JSON text after repair, if it differs from the raw text."""
-
     repairs: list[Repair]
-    """The changes made to read the text and to fit the value."""
-
     lossless: bool | None
-    """Whether the text was read without guessing and without rounding a number; None if the output
-    was not JSON text."""
-
     parsed: dict[str, Any] | None
-    """The JSON value that was read, under the key `value`. None if `raw` already has a value, if
-    nothing could be read, or if the text has more than 4,000 characters."""
-
     issues: list[Issue]
-    """The errors of the value."""
-
     failure: Failure | None
-    """The failure of the attempt; None if it did not fail."""
-
     decision: dict[str, Any] | None
-    """The reviewer's decision after this attempt, with its author, time and channel, and the
-    `output` that was supplied or taken. `suggested_by` is the author of the suggested params."""
-
     kept_in: KeptIn | None
-    """The checkpoint that holds this record; None if the record is whole."""
-
     usage: dict[str, Any] | None
-    """Tokens, as the provider reported them: `input_tokens`, `output_tokens`, `total_tokens`."""
-
     finish_reason: str | None
-    """The provider's word for the reason why the model stopped."""
-
     started_at: str
-    """ISO 8601 in UTC."""
-
     duration_s: float
-    """Seconds the call took."""
-
     stopped_early: NotRequired[bool]
-    """True if the answer was a stream that was closed before its end. `raw` has the part that had
-    arrived, and `issues` has the errors because of which it could not become valid."""
-
     traceparent: NotRequired[str]
-    """The OpenTelemetry span of the attempt's run (W3C), if tracing is set up."""
-
     gate: NotRequired[GateVerdict]
-    """The verdict of a `graph_retry.hooks.Gate` about a valid output."""
-
     params: NotRequired[Any]
-    """The params, only in the record that a function for `review=` is given."""
-
     output_schema: NotRequired[dict[str, Any] | None]
-    """The JSON Schema of the output, only in the record that a function for `review=` is given."""
-
     sent: NotRequired[dict[str, Any]]
-    """What middleware of an agent sent in place of the params, such as another `model`. A review
-    shows it beside the params."""
-
     logprob: NotRequired[float]
-    """Mean log-probability of the answer's tokens, if the provider gave them."""
-
     labels: NotRequired[dict[str, str]]
-    """The caller's `labels`, if there are any."""
-
     subject: NotRequired[str]
-    """What the attempt's call is about, by the option `subject`."""
-
     is_message: NotRequired[bool]
-    """True if the output is the message of an agent's model, as an object with `content`,
-    `tool_calls` and so on. The output that a person supplied may have `structured_response`."""
-
     to_review: NotRequired[bool]
-    """True in the last record of a retry node's input, if the node must open a review of that
-    attempt instead of making another attempt; see `review_later`."""
-
     redacted: NotRequired[bool]
-    """True if the option `redact` is set, and the texts here are redacted."""
-
     params_shown: NotRequired[dict[str, Any] | None]
-    """The redacted params, in state only. In state, `params_patch` holds the original params. In a
-    record for users, `params_patch` holds the redacted params, and this field is None."""
-
     tries: int
-    """The number of requests, if `transient` retries are on; otherwise 1."""
-
     idempotency_key: str
-    """A key that stays the same if a crash repeats this attempt. Every other attempt differs."""
-
     schema_version: int
-    """Version of this record: see `SCHEMA_VERSION`."""
 
 
 class Sealed(TypedDict):

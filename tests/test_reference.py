@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from typing_extensions import TypedDict, is_typeddict
+
 import graph_retry
 from tests.test_house_rules import PUBLIC
 
@@ -80,3 +82,26 @@ def test_what_is_public_says_so():
     inside = {"function", "node"}  # come from `graph_retry`
     modules = [importlib.import_module(f"graph_retry.{name}") for name in sorted(MODULES - inside)]
     assert [module.__name__ for module in modules if not hasattr(module, "__all__")] == []
+
+
+def test_help_describes_every_field_of_a_record():
+    """`help(Attempt)` shows the docstrings of classes, so these name each field."""
+    silent, records = [], 0
+    for path, value in public().items():
+        if not is_typeddict(value):
+            continue
+        records += 1
+        told = inspect.getdoc(value) or ""
+        bases = getattr(value, "__orig_bases__", ())
+        own = set(value.__annotations__).difference(
+            *(
+                getattr(base, "__origin__", base).__annotations__
+                for base in bases
+                if base is not TypedDict
+            )
+        )
+        described = {name for name in own if re.search(rf"^{name}: |`{name}`", told, re.MULTILINE)}
+        described |= {"checkpoint_id", "checkpoint_ns"}  # LangGraph's own names
+        silent += [f"{path}.{name}" for name in sorted(own - described)]
+    assert records > 10
+    assert silent == []

@@ -80,14 +80,17 @@ class RetryState(AgentState[Any]):
     The key of a model call's ledger is the id of its message. The key of a tool call's ledger is
     the id of the tool call. A call that succeeded at once without a review has no ledger here, but
     `graph_retry.threads.attempts_of` reads the ledgers of all calls.
+
+    attempts: Never written. A server shows the state of function calls only if the graph has it.
     """
 
     ledgers: NotRequired[Annotated[Ledgers, OmitFromInput, merge_ledgers]]
     attempts: NotRequired[Annotated[list[Attempt], PrivateStateAttr]]
-    """Never written. A server shows the state of function calls only if the graph has this key."""
 
 
-class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
+# `AgentMiddleware` is invariant: with `RetryState` here, a list of this middleware and another one
+# would have no type that `create_agent` takes.
+class RetryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     """Review the failed model calls of an agent and, with `tools`, its failed tool calls.
 
     A model call fails if it raises, if its tool calls do not fit the tools, or if the structured

@@ -26,41 +26,43 @@ from 0 to 1."""
 
 
 class Judged(TypedDict):
-    """The result of one recorded call, in plain JSON."""
+    """The result of one recorded call, in plain JSON.
+
+    id: A hash of the recorded call and of the params of the new one.
+    thread: The thread of the recorded call.
+    call: The call's name.
+    labels: Its labels.
+    asked_before: Whether a person was asked about the recorded call.
+    ended: The outcome of the new call.
+    attempts: Number of attempts.
+    output: The new output as JSON; None if a person would have been asked.
+    failure: The failure about which a person would have been asked; None if the output was
+        valid.
+    expected: The output that a person had supplied, accepted or approved.
+    agreement: The agreement of `output` with `expected`, from 0 to 1; None if one of the two
+        is missing.
+    tokens: Tokens by kind; None if unknown.
+    cost: The cost by the `price` of `limit`; None if unknown.
+    seconds: The time spent in all attempts.
+    redacted: Whether the recorded params were redacted. The recorded call may have had other
+        params.
+    """
 
     id: str
-    """A hash of the recorded call and of the params of the new one."""
-
     thread: str
     call: str
     labels: dict[str, str]
-
     asked_before: bool
-    """Whether a person was asked about the recorded call."""
-
     ended: Ended
-    """The outcome of the new call."""
-
     attempts: int
     output: Any
-    """The new output as JSON; None if a person would have been asked."""
-
     failure: Failure | None
-    """The failure about which a person would have been asked; None if the output was valid."""
-
     expected: Any
-    """The output that a person had supplied, accepted or approved."""
-
     agreement: float | None
-    """The agreement of `output` with `expected`, from 0 to 1; None if one of the two is missing."""
-
     tokens: dict[str, int | None]
     cost: float | None
     seconds: float
-    """The time spent in all attempts."""
-
     redacted: bool
-    """Whether the recorded params were redacted. The recorded call may have had other params."""
 
 
 @dataclass

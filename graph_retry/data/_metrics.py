@@ -33,64 +33,50 @@ class Summary(TypedDict):
     """Figures of some calls. An unknown figure is None, not zero.
 
     An attempt whose record was deleted counts only as one attempt and one request.
+
+    calls: The number of calls; a call and its forks count as one.
+    succeeded: The number of calls that ended with an output, including a person's (`respond`).
+    success_rate: `succeeded` divided by `calls`.
+    attempts: The number of attempts, each counted once.
+    mean_attempts: `attempts` divided by `calls`.
+    retried: The share of calls that needed more than one attempt. Above 0.3, improve the
+        prompt.
+    retries_per_success: The mean number of further attempts of the succeeded calls.
+    requests: The number of requests; with `transient` retries an attempt makes several.
+    success_by_attempt: Succeeded calls by the number of their last attempt.
+    latency_s: Quantiles of the attempts' durations, in seconds.
+    mean_latency_s: The mean of the attempts' durations, in seconds.
+    total_s: The sum of the attempts' durations, in seconds. Waiting for a person is no part of
+        it.
+    tokens: Sums of the reported tokens; a missing total is the sum of its parts.
+    attempts_without_tokens: The number of attempts whose tokens are unknown.
+    repairs: Repairs by kind.
+    failures: Failed attempts by kind of failure.
+    decisions: Reviewers' decisions by type.
+    gate: Numbers of outputs by the verdict of a `Gate`: `passed`, `asked` (a person was asked)
+        and `sampled` (a person saw a passing output). Of the sampled outputs, people decided
+        `audited`, and did not approve `audited_wrong`. `wrong_passed` estimates the errors
+        among `passed`; None if none was audited.
     """
 
     calls: int
-    """The number of calls; a call and its forks count as one."""
-
     succeeded: int
-    """The number of calls that ended with an output, including a person's (`respond`)."""
-
     success_rate: float | None
-    """`succeeded` divided by `calls`."""
-
     attempts: int
-    """The number of attempts, each counted once."""
-
     mean_attempts: float | None
-    """`attempts` divided by `calls`."""
-
     retried: float | None
-    """The share of calls that needed more than one attempt. Above 0.3, improve the prompt."""
-
     retries_per_success: float | None
-    """The mean number of further attempts of the succeeded calls."""
-
     requests: int
-    """The number of requests; with `transient` retries an attempt makes several."""
-
     success_by_attempt: Counter[int]
-    """Succeeded calls by the number of their last attempt."""
-
     latency_s: dict[str, float | None]
-    """Quantiles of the attempts' durations, in seconds."""
-
     mean_latency_s: float | None
-    """The mean of the attempts' durations, in seconds."""
-
     total_s: float
-    """The sum of the attempts' durations, in seconds. Waiting for a person is no part of it."""
-
     tokens: dict[str, int | None]
-    """Sums of the reported tokens; a missing total is the sum of its parts."""
-
     attempts_without_tokens: int
-    """The number of attempts whose tokens are unknown."""
-
     repairs: Counter[str]
-    """Repairs by kind."""
-
     failures: Counter[str]
-    """Failed attempts by kind of failure."""
-
     decisions: Counter[str]
-    """Reviewers' decisions by type."""
-
     gate: dict[str, float | None]
-    """Numbers of outputs by the verdict of a `Gate`: `passed`, `asked` (a person was asked) and
-    `sampled` (a person saw a passing output). Of the sampled outputs, people decided `audited`, and
-    did not approve `audited_wrong`. `wrong_passed` estimates the errors among `passed`; None if
-    none was audited."""
 
 
 @checked

@@ -36,28 +36,24 @@ _KINDS = ("invalid_syntax", "invalid_schema")
 
 
 class Lesson(TypedDict):
-    """The errors of one attempt of a step."""
+    """The errors of one attempt of a step.
+
+    id: A hash of the attempt, so that a repeated write adds nothing.
+    step: The name of the call that made the attempt.
+    text: The errors. Windows of older versions also hold successes, whose text is None.
+    at: The attempt's start, in ISO 8601.
+    attempt: The attempt's number. Lessons of older versions have none.
+    mended: The start of the later attempt by which the same call succeeded, in ISO 8601.
+    said: The beginning of the model's answer, for people. It is never put into a prompt.
+    """
 
     id: str
-    """A hash of the attempt, so that a repeated write adds nothing."""
-
     step: str
-    """The name of the call that made the attempt."""
-
     text: str
-    """The errors. Windows of older versions also hold successes, whose text is None."""
-
     at: str
-    """The attempt's start, in ISO 8601."""
-
     attempt: NotRequired[int]
-    """The attempt's number. Lessons of older versions have none."""
-
     mended: NotRequired[str]
-    """The start of the later attempt by which the same call succeeded, in ISO 8601."""
-
     said: NotRequired[str]
-    """The beginning of the model's answer, for people. It is never put into a prompt."""
 
 
 @checked

@@ -78,18 +78,17 @@ RepairLevel = Literal["none", "minimal", "standard", "aggressive"]
 
 
 class Repair(TypedDict):
-    """One change that was made to read a text as JSON, or to make a value fit its type."""
+    """One change that was made to read a text as JSON, or to make a value fit its type.
+
+    kind: The kind of change, such as `trailing_comma`.
+    position: Character offset in the raw text; None if the change has no position there.
+    grade: `format`: only the syntax changed. `assumed`: a missing piece was supplied, on
+        evidence. `guessed`: a piece was guessed, as only the level `aggressive` does.
+        `coerced`: a value was converted to its type.
+    detail: The change in words.
+    """
 
     kind: str
-    """The kind of change, such as `trailing_comma`."""
-
     position: int | None
-    """Character offset in the raw text; None if the change has no position there."""
-
     grade: Literal["format", "assumed", "guessed", "coerced"]
-    """`format`: only the syntax changed. `assumed`: a missing piece was supplied, on evidence.
-    `guessed`: a piece was guessed, as only the level `aggressive` does. `coerced`: a value was
-    converted to its type."""
-
     detail: str
-    """The change in words."""

@@ -13,7 +13,13 @@ Grade = Literal["format", "assumed", "coerced", "guessed"]
 
 
 class Refusal(TypedDict):
-    """The reason why a text was not read; `excerpt` is the text around the offset `position`."""
+    """The reason why a text was not read.
+
+    kind: The kind of reason.
+    position: The offset of the place in the text.
+    message: The reason, in a sentence.
+    excerpt: The text around this place.
+    """
 
     kind: RefusalKind
     position: int

@@ -1,20 +1,26 @@
 """What people get wrong on their first day: each is told by name, before a model is paid for."""
 
+import asyncio
+import copy
 import functools
 import logging
 import re
+import traceback
 from typing import Any
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.func import entrypoint
 from langgraph.graph import StateGraph
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
 import graph_retry
 from graph_retry import (
+    AnswerRefused,
     InterventionRequired,
     approve,
+    aretry_llm_call,
     create_retry_node,
     edit,
     pending_reviews,
@@ -265,3 +271,48 @@ def test_a_decision_that_was_not_called_is_named():
 def test_completion_shows_every_public_name():
     """What is loaded late, such as `resume`, is offered at the prompt, too."""
     assert set(dir(graph_retry)) == set(graph_retry.__all__)
+
+
+@pytest.mark.parametrize(("known", "new"), [("k", "ok"), ("n", "no"), ("id", "aid"), ("x", "xy")])
+def test_a_new_field_beside_a_short_name_is_no_misspelling(known, new):
+    """Half of the letters of `ok` are those of `k`, so that only another case looks like `k`."""
+    sent = []
+    call = lambda params: sent.append(params) or ("[]" if new in params else "?")  # noqa: E731
+
+    @entrypoint(checkpointer=InMemorySaver())
+    def read(_):
+        return retry_llm_call(call, {known: 1}, output=list[int])
+
+    read.invoke(0, CONFIG)
+    with pytest.raises(AnswerRefused, match=f"Did you mean `{known}`"):
+        resume(read, CONFIG, edit(**{known.upper(): 2}))
+    assert resume(read, CONFIG, edit(**{new: True})) == []
+    assert sent == [{known: 1}, {known: 1, new: True}]
+
+
+def test_the_printed_result_of_a_paused_graph_fits_a_terminal():
+    """`print(graph.invoke(…))` shows what waits, without what only clients need."""
+    graph = waiting(lambda params: "no " * 5_000)
+    result = graph.invoke({"params": {"prompt": "?" * 5_000}}, CONFIG)
+    assert len(repr(result["__interrupt__"])) < 600
+    assert "InvalidJSON" in repr(result["__interrupt__"])
+    (saved,) = graph.get_state(CONFIG).interrupts
+    assert type(saved.value) is dict
+    assert saved.value == result["__interrupt__"][0].value
+    assert type(copy.deepcopy(result)["__interrupt__"][0].value) is dict
+
+
+async def test_a_task_group_says_how_to_pause():
+    """The pauses in an `ExceptionGroup` name the call and `gather_calls`."""
+
+    @entrypoint(checkpointer=InMemorySaver())
+    async def read(pages):
+        async with asyncio.TaskGroup() as group:
+            for page in pages:
+                group.create_task(aretry_llm_call(lambda _: "?", page, output=int, name="count"))
+
+    with pytest.raises(ExceptionGroup) as raised:
+        await read.ainvoke(["a", "b"], CONFIG)
+    told = "".join(traceback.format_exception(raised.value))
+    assert "`count` waits for a person" in told
+    assert "gather_calls" in told

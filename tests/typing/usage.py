@@ -2,8 +2,11 @@
 
 import functools
 from collections.abc import Awaitable
-from typing import Any, assert_type
+from typing import Any, Literal, assert_type
 
+from langchain.agents import create_agent  # pyright: ignore[reportUnknownVariableType]
+from langchain.agents.middleware import HumanInTheLoopMiddleware, ToolRetryMiddleware
+from langchain_core.language_models import BaseChatModel
 from pydantic import BaseModel, JsonValue
 
 from graph_retry import (
@@ -20,6 +23,7 @@ from graph_retry import (
     retry_llm_call,
 )
 from graph_retry._core.review.review import DecisionType
+from graph_retry.agents import RetryMiddleware
 from graph_retry.hooks import escalate, feedback
 
 
@@ -139,6 +143,14 @@ async def async_usages() -> None:
     assert_type(await gather_calls(*calls), list[Person])
     either = await aretry_llm_call(aask, P(prompt=""), output=Person, allowed_decisions=["accept"])
     assert_type(either, Person | JsonValue)
+
+
+def forms_of_output_and_lists_of_middleware(model: BaseChatModel) -> None:
+    """Check that a special form is an output, and that our middleware stands beside LangChain's."""
+    word: Literal["yes", "no"] = retry_llm_call(ask, P(prompt=""), output=Literal["yes", "no"])
+    _ = word
+    create_agent(model, middleware=[HumanInTheLoopMiddleware({}), RetryMiddleware()])  # pyright: ignore[reportUnknownMemberType]
+    create_agent(model, middleware=[RetryMiddleware(tools=True), ToolRetryMiddleware()])  # pyright: ignore[reportUnknownMemberType]
 
 
 def answers(graph: Any) -> None:

@@ -125,12 +125,21 @@ def closest(name: str, known: tuple[str, ...]) -> str | None:
 def near_miss(name: str, known: Collection[str], sent: Collection[str]) -> str | None:
     """Return the known name that a new name probably misspells; None if both names are sent.
 
+    A known name of one or two letters is misspelt only in its case, because others share half of
+    its letters by chance.
+
     Example:
         >>> near_miss("modle", ["model"], sent=["modle"])
         'model'
         >>> near_miss("modle", ["model"], sent=["modle", "model"])
+        >>> near_miss("K", ["k"], sent=["K"]), near_miss("ok", ["k"], sent=["ok"])
+        ('k', None)
     """
-    near = None if name in known else closest(name, tuple(known))
+    alike = [each for each in known if len(each) > 2 or each.lower() == name.lower()]
+    near = None
+    if name not in known:
+        folded = (each for each in alike if each.lower() == name.lower())
+        near = next(folded, None) or closest(name, tuple(alike))
     return None if near in sent else near
 
 

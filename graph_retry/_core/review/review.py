@@ -292,10 +292,11 @@ NotifyFunction = Annotated[
 class Decision(TypedDict):
     """The decision of a person or an agent about one review.
 
-    For an edit, `params` has the changed fields, which are merged onto the shown params. To
-    respond, `output` is a whole output, which is validated like the model's; `changes` and
-    `replace` change a part of the output that was read. For an approval, `choice` is the number of
-    an alternative. `message` is the reason of a decision, or the text of a comment for the model.
+    `type` is the word of the decision. For an edit, `params` has the changed fields, which are
+    merged onto the shown params. To respond, `output` is a whole output, which is validated like
+    the model's; `changes` and `replace` change a part of the output that was read. For an
+    approval, `choice` is the number of an alternative. `message` is the reason of a decision, or
+    the text of a comment for the model.
     `until` (defer) is a time in ISO 8601. `to` (assign) is a person's name. `attempt` and
     `review_id` bind the decision to one question. A second delivery of the decision has the same
     `decision_id`. `by` is the author. `channel` is the client. If no channel is given, the form of

@@ -35,96 +35,74 @@ user's own, and comes from no review.
 
 
 class Correction(TypedDict):
-    """One decision about one attempt, in plain JSON. Unknown fields are None."""
+    """One decision about one attempt, in plain JSON. Unknown fields are None.
+
+    id: A hash of the decision, which is equal in every fork of the thread and in every export.
+    thread: The thread's id, by which rows are split; empty if it is unknown.
+    call: The call's name.
+    node: The graph node that made the call; empty if it is unknown.
+    labels: The call's `labels`.
+    attempt: Number of the reviewed attempt.
+    how: The kind of decision; see `How`. Any other kind has its own word.
+    role: The kind of author: `human`, `rewind` (a person who called `rewind`), `agent` or
+        `system`.
+    by: The author's name, if it is known.
+    at: The time of the decision, in ISO 8601.
+    channel: The client that sent the decision.
+    message: The author's message.
+    suggested_by: The hook or feedback that made the suggested params, if the ledger names it.
+    params: The params of the reviewed attempt.
+    added: The parts of `params` that feedback, comments, lessons and corrections had added.
+    revised: The params of the next attempt, if the model was called again.
+    raw: The model's output: `{"text": …}` or `{"value": …}`; None if the call raised.
+    output: The value that was read from `raw`, or the text if no value could be read.
+    issues: The problems of the output.
+    failure: The failure of the attempt; None for a valid output.
+    value: The call's final output, from this decision or from a later attempt. A model's
+        output is the JSON that was read, before its conversion to the output type.
+    value_from: The author of `value`. None means that there is no value, or that the ledger
+        lacks it.
+    vouched: Whether a person has supplied, taken or approved this `value`.
+    pair: Whether `output` and `value` are a preference pair, because a person replaced the
+        model's `output` by another `value` for the same params. An edit of the params makes no
+        pair.
+    outcome: The end of the call, as in `Ledger.outcome`.
+    redacted: Whether the call's option `redact` has changed the texts.
+    is_message: Whether the outputs are messages of an agent's model; see `Attempt.is_message`.
+    provenance: The origin of the row: `namespace`, `idempotency_key`, `started_at`,
+        `attempts`, `usage`.
+    split: The part of the data set to which the row was exported, if the export was split.
+    """
 
     id: str
-    """A hash of the decision, which is equal in every fork of the thread and in every export."""
-
     thread: str
-    """The thread's id, by which rows are split; empty if it is unknown."""
-
     call: str
-    """The call's name."""
-
     node: str
-    """The graph node that made the call; empty if it is unknown."""
-
     labels: dict[str, str]
-    """The call's `labels`."""
-
     attempt: int
-    """Number of the reviewed attempt."""
-
     how: How | str
-    """The kind of decision; see `How`. Any other kind has its own word."""
-
     role: str
-    """The kind of author: `human`, `rewind` (a person who called `rewind`), `agent` or `system`."""
-
     by: str | None
-    """The author's name, if it is known."""
-
     at: str | None
-    """The time of the decision, in ISO 8601."""
-
     channel: str | None
-    """The client that sent the decision."""
-
     message: str | None
-    """The author's message."""
-
     suggested_by: str | None
-    """The hook or feedback that made the suggested params, if the ledger names it."""
-
     params: dict[str, Any] | None
-    """The params of the reviewed attempt."""
-
     added: NotRequired[list[Addition]]
-    """The parts of `params` that feedback, comments, lessons and corrections had added."""
-
     revised: dict[str, Any] | None
-    """The params of the next attempt, if the model was called again."""
-
     raw: dict[str, Any] | None
-    """The model's output: `{"text": …}` or `{"value": …}`; None if the call raised."""
-
     output: Any
-    """The value that was read from `raw`, or the text if no value could be read."""
-
     issues: list[Issue]
-    """The problems of the output."""
-
     failure: Failure | None
-    """The failure of the attempt; None for a valid output."""
-
     value: Any
-    """The call's final output, from this decision or from a later attempt. A model's output is the
-    JSON that was read, before its conversion to the output type."""
-
     value_from: Literal["person", "model"] | None
-    """The author of `value`. None means that there is no value, or that the ledger lacks it."""
-
     vouched: bool
-    """Whether a person has supplied, taken or approved this `value`."""
-
     pair: bool
-    """Whether `output` and `value` are a preference pair, because a person replaced the model's
-    `output` by another `value` for the same params. An edit of the params makes no pair."""
-
     outcome: str
-    """The end of the call, as in `Ledger.outcome`."""
-
     redacted: bool
-    """Whether the call's option `redact` has changed the texts."""
-
     is_message: bool
-    """Whether the outputs are messages of an agent's model; see `Attempt.is_message`."""
-
     provenance: dict[str, Any]
-    """The origin of the row: `namespace`, `idempotency_key`, `started_at`, `attempts`, `usage`."""
-
     split: NotRequired[str]
-    """The part of the data set to which the row was exported, if the export was split."""
 
 
 def corrections_in(ledger: Ledger) -> Iterator[Correction]:

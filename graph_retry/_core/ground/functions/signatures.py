@@ -7,7 +7,18 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any, Generic, Literal, Protocol, TypeVar, cast, get_type_hints
+from types import UnionType
+from typing import (
+    Annotated,
+    Any,
+    Generic,
+    Literal,
+    Protocol,
+    TypeVar,
+    _SpecialForm,  # pyright: ignore[reportPrivateUsage]
+    cast,
+    get_type_hints,
+)
 
 from langchain_core.runnables import Runnable
 from pydantic import BaseModel
@@ -128,6 +139,9 @@ class HookTraits(Protocol):
 
 
 OnRetry = Hook[ParamsT] | Sequence[Hook[ParamsT]] | None
+
+# mypy has no other name for the type of the expressions `Literal["a"]` and `Annotated[int, …]`.
+OutputForm = Mapping[str, Any] | Callable[[Any], Any] | UnionType | _SpecialForm
 """One hook, or several that are asked in order until one proposes changed params."""
 
 

@@ -47,7 +47,7 @@ from graph_retry._core.loop.run.first_checks import NO_CHECKPOINTER
 from graph_retry._core.loop.run.keeping import whole_here
 from graph_retry._core.loop.run.plan import Plan
 from graph_retry._core.loop.run.step import StepInput
-from graph_retry._core.review.clients.payload import build_payload
+from graph_retry._core.review.clients.payload import Brief, build_payload
 from graph_retry._core.review.clients.table import channel_of
 from graph_retry._core.review.review import Question
 from graph_retry._core.state.going_back import Fork, fork_of, forked, goes_back
@@ -156,8 +156,8 @@ async def _ask_person(given: StepInput, question: Question) -> tuple[Any, bool]:
     saver = _require_checkpointer(given, attempts)
     begun = get_runtime().execution_info
     place = {"checkpoint_ns": call_namespace(), "checkpoint_id": begun and begun.checkpoint_id}
-    payload: dict[str, Any] = {**build_payload(question), **place}
-    shown_schema: dict[str, Any] = payload["response_schema"]
+    payload = Brief(build_payload(question), **place)
+    shown_schema = Brief(payload["response_schema"])
     # A resumed run repeats all code before `interrupt`. This is safe, because `notify` runs as a
     # task, and a row that is written again replaces the same row.
     if not _was_left_open(given.loop):

@@ -21,7 +21,14 @@ _UNANSWERED = reject("nobody answered in time")
 
 
 class StateKeys(TypedDict, total=False):
-    """Other names for the state keys of a retry node."""
+    """Other names for the state keys of a retry node.
+
+    params: The params of the call, which the node reads.
+    output: The output, or None.
+    status: How the call ended.
+    attempts: The ledger.
+    lessons: The errors of other steps, with the option `lessons`.
+    """
 
     params: str
     output: str

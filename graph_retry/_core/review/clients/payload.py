@@ -17,6 +17,7 @@ from graph_retry._core.ground.issues import SHOWN_ISSUES, cut, excerpt, issue
 from graph_retry._core.ground.quoting import one_line
 from graph_retry._core.ground.redact import property_names, redacted, redacted_issue
 from graph_retry._core.ground.schemas import storable
+from graph_retry._core.ground.wording import counted
 from graph_retry._core.review.clients.description import describe, shown_output, shown_title
 from graph_retry._core.review.clients.table import CLIENTS, Form
 from graph_retry._core.review.decisions import ROWS, offered
@@ -29,6 +30,30 @@ MAX_SCHEMA = 100_000
 
 _REASON = {"type": ["string", "null"]}
 MAX_ERROR = 1_000
+SHOWN_FACT = 300
+"""Maximum characters of a fact in the printed value."""
+
+
+class Brief(dict[str, Any]):
+    """A dict of an interrupt, of which a printed result of `invoke` shows the beginning.
+
+    It is saved, copied and pickled as a plain dict.
+
+    Example:
+        >>> Brief(type="llm_intervention", error="TimeoutError: no answer", params={"n": 1})
+        {'type': 'llm_intervention', 'error': 'TimeoutError: no answer', … 1 more key}
+    """
+
+    def __repr__(self) -> str:
+        """Show the first facts, up to the error, and count the others."""
+        names = list(self)
+        shown = names[: names.index("error") + 1] if "error" in self else []
+        facts = [f"{name!r}: {cut(repr(self[name]), SHOWN_FACT)}, " for name in shown]
+        return f"{{{''.join(facts)}… {counted(len(names) - len(shown), 'more key')}}}"
+
+    def __reduce__(self) -> tuple[type, tuple[dict[str, Any]]]:
+        """Give a copy or another process a plain dict."""
+        return dict, (dict(self),)
 
 
 def build_payload(question: Question) -> dict[str, Any]:
