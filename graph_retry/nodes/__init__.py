@@ -22,16 +22,18 @@ from langchain_core.runnables.config import var_child_runnable_config
 from langgraph.func import task
 from langgraph.graph import StateGraph
 from langgraph.pregel import Pregel
-from langgraph.types import RetryPolicy
+from langgraph.types import TimeoutPolicy
 from pydantic import BaseModel, BeforeValidator, TypeAdapter
 
 from graph_retry._core.ground.functions.arguments import WrongArgumentError, checked
 from graph_retry._core.ground.functions.signatures import OnRetry
+from graph_retry._core.langgraph.builders import with_defaults
 from graph_retry._core.output.build import build_validator
 from graph_retry._core.params.codec import ParamsCodec
 from graph_retry._core.params.fields import fields_of, with_fields
 from graph_retry._core.params.made_types import part_of, plain_type, type_for, typed_dict, types_in
 from graph_retry.function import Call
+from graph_retry.nodes._limits import limits_of
 from graph_retry.options import RetryOptions, settle
 from graph_retry.output import parse_output
 
@@ -107,8 +109,9 @@ def review_nodes(
 ) -> BuilderT:
     """Let the nodes of an existing graph ask a person when they fail; call it before `compile`.
 
-    A node's `timeout` and `retry_policy` become the `timeout` and `transient` of its call. Around
-    the call they would never see a failure.
+    A node's `timeout` and `retry_policy`, and those of `set_node_defaults`, become the `timeout`
+    and `transient` of its call. Around the call they would never see a failure. Defaults that are
+    set later do not apply to these nodes.
 
     Args:
         builder: The `StateGraph`, not compiled yet.
@@ -147,9 +150,10 @@ def review_nodes(
     for name in specs if nodes is None else nodes:
         spec = specs[name]
         given = cast("NodeOptions", nodes[name] if isinstance(nodes, Mapping) else {})
-        limits = _limits(name, spec, {**common, **given})
+        limits = limits_of(name, with_defaults(spec, builder), {**common, **given})
         own: NodeOptions = {**common, "params": _of_node(params, states[name]), **limits, **given}
-        spec.retry_policy, spec.timeout = None, None
+        # LangGraph puts the defaults of a graph around a node that has none of its own.
+        spec.retry_policy, spec.timeout = (), TimeoutPolicy()
         runnable = cast("Any", spec.runnable)
         spec.runnable = _Reviewed(runnable, _kind_of(name, states[name], own))
     return builder
@@ -319,38 +323,6 @@ def _state_of(builder: StateGraph[Any, Any, Any, Any], spec: Any) -> dict[str, A
     return {key: kind for key, kind in types.items() if key not in builder.managed}
 
 
-def _limits(name: str, spec: Any, given: NodeOptions) -> NodeOptions:
-    """Return a node's timeout and retry policy as options of its call."""
-    own: NodeOptions = {}
-    if spec.timeout is not None:
-        own["timeout"] = spec.timeout
-    policies: Any = spec.retry_policy
-    policies = [policies] if isinstance(policies, RetryPolicy) else [*(policies or ())]
-    if len(policies) > 1 and "transient" not in given:
-        raise WrongArgumentError(
-            f"node `{name}` has {len(policies)} retry policies, and a call has one: give "
-            "`transient=` (and `classify=`, which says what is transient)."
-        )
-    if policies:
-        policy: RetryPolicy = policies[0]
-        own["transient"] = policy._replace(retry_on=RetryPolicy().retry_on)
-        own["classify"] = _transient_by(policy.retry_on)
-    return own
-
-
-def _transient_by(retry_on: Any) -> Callable[[Exception], Any]:
-    def classify(error: Exception) -> Any:
-        if isinstance(retry_on, type):
-            is_it = isinstance(error, retry_on)
-        elif isinstance(retry_on, Sequence):
-            is_it = isinstance(error, tuple(cast("Sequence[type[Exception]]", retry_on)))
-        else:
-            is_it = retry_on(error)
-        return "transient" if is_it else None
-
-    return classify
-
-
 def _reviewed_task(found: Any, own: NodeOptions) -> Any:
     """Return a `@task` like the given one, whose function asks a person when it fails."""
     function: Callable[..., Any] = found.func
@@ -358,7 +330,7 @@ def _reviewed_task(found: Any, own: NodeOptions) -> Any:
     hints = get_type_hints(function, include_extras=True)
     types = {key: hints.get(key, Any) for key in signature.parameters}
     name = own.get("name") or function.__name__
-    kind = _kind_of(name, types, {**_limits(name, found, own), **own})
+    kind = _kind_of(name, types, {**limits_of(name, found, own), **own})
 
     def call_of(args: Any, kwargs: Any) -> Call:
         bound = signature.bind(*args, **kwargs)

@@ -16,7 +16,7 @@ from typing_extensions import TypedDict
 import graph_retry
 from graph_retry import AnswerRefused, aretry_llm_call, edit, respond, retry_llm_call
 from graph_retry.nodes import review_nodes, reviewed
-from tests.loops import thread
+from tests.loops import reviews, thread
 from tests.reviewed.nodes import State, waiting
 
 
@@ -260,3 +260,26 @@ def test_a_dict_where_the_state_declares_a_model_stays_a_dict(mode):
     mode.call(graph_retry, "resume", graph, thread(), edit(person={"name": "Bo"}))
 
     assert seen == [{"name": "Ada"}, {"name": "Bo"}]
+
+
+def test_the_defaults_of_a_graph_become_those_of_each_call(mode):
+    """`set_node_defaults` gives its policy and its timeout to the call, and not to the wrapper."""
+    calls = []
+
+    def ask(state):
+        calls.append(state["prompt"])
+        raise ConnectionError("lost")
+
+    builder = StateGraph(State).add_node("ask", mode.colour(ask)).add_edge(START, "ask")
+    builder.set_node_defaults(
+        retry_policy=RetryPolicy(max_attempts=3, initial_interval=0, jitter=False),
+        timeout=30 if mode.is_async else None,
+    )
+    graph = review_nodes(builder, ["prompt"]).compile(checkpointer=InMemorySaver())
+    mode.invoke(graph, {"prompt": "a"}, thread())
+    (review,) = reviews(mode, graph, thread())
+    assert review.error == "ConnectionError: lost"
+    assert calls == ["a"] * 3
+    node = graph.nodes["ask"]
+    assert not node.retry_policy
+    assert node.timeout is None

@@ -1,0 +1,43 @@
+"""The limits that LangGraph puts around a node become options of the node's call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+from langgraph.types import RetryPolicy
+
+from graph_retry._core.ground.functions.arguments import WrongArgumentError
+from graph_retry.options import RetryOptions
+
+
+def limits_of(name: str, spec: Any, given: Mapping[str, Any]) -> RetryOptions:
+    """Return a node's timeout and retry policy as options of its call."""
+    own: RetryOptions = {}
+    if spec.timeout is not None:
+        own["timeout"] = spec.timeout
+    policies: Any = spec.retry_policy
+    policies = [policies] if isinstance(policies, RetryPolicy) else [*(policies or ())]
+    if len(policies) > 1 and "transient" not in given:
+        raise WrongArgumentError(
+            f"node `{name}` has {len(policies)} retry policies, and a call has one: give "
+            "`transient=` (and `classify=`, which says what is transient)."
+        )
+    if policies:
+        policy: RetryPolicy = policies[0]
+        own["transient"] = policy._replace(retry_on=RetryPolicy().retry_on)
+        own["classify"] = _transient_by(policy.retry_on)
+    return own
+
+
+def _transient_by(retry_on: Any) -> Callable[[Exception], Any]:
+    def classify(error: Exception) -> Any:
+        if isinstance(retry_on, type):
+            is_it = isinstance(error, retry_on)
+        elif isinstance(retry_on, Sequence):
+            is_it = isinstance(error, tuple(cast("Sequence[type[Exception]]", retry_on)))
+        else:
+            is_it = retry_on(error)
+        return "transient" if is_it else None
+
+    return classify
