@@ -16,11 +16,9 @@ from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import PrivateAttr
 
 from graph_retry import Completion, pending_reviews, resume
-from graph_retry._core.ground.functions.arguments import checked
-from graph_retry._core.ground.json import is_array, is_object
-from graph_retry._core.ground.wording import counted
 from graph_retry._core.state.attempts import is_returned
 from graph_retry.ledger import OneCall, attempts_in
+from graph_retry.plugins import checked, counted, is_array, is_object
 from graph_retry.records import Attempt, Failure
 from graph_retry.threads import attempts_of
 

@@ -222,6 +222,7 @@ PUBLIC = {
         "observers",
         "options",
         "output",
+        "plugins",
         "records",
         "reviews",
         "testing",

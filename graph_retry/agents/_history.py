@@ -19,11 +19,10 @@ from langchain_core.messages import (
 )
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-from graph_retry._core.ground.functions.arguments import Size, checked
-from graph_retry._core.ground.json import is_array, is_object
 from graph_retry._core.state.attempts import params_at
 from graph_retry.agents._request import EARLIER, ModelParams, as_params, orphans_in, sent_dicts
 from graph_retry.errors import AttemptFailed
+from graph_retry.plugins import Size, checked, is_array, is_object
 from graph_retry.records import Attempt, author_role
 
 _REFUSED = ("rejected_input", "context_overflow")

@@ -22,9 +22,9 @@ from langgraph.config import get_config
 from langgraph.errors import GraphBubbleUp
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from graph_retry._core.ground.json import digest
 from graph_retry._core.langgraph.calls import execution_in
 from graph_retry._core.loop.run.heard import heard_now
+from graph_retry.plugins import digest
 
 EARLIER = "earlier_messages"
 """The field of params that counts the messages before `messages`, if there are any."""

@@ -16,13 +16,13 @@ from langgraph.prebuilt.tool_node import ToolCallRequest, ToolRuntime
 from pydantic import BaseModel, ValidationError
 
 from graph_retry._core.ground.issues import pydantic_issues
-from graph_retry._core.ground.json import is_object
 from graph_retry._core.output.build import build_validator
 from graph_retry._core.params.codec import ParamsCodec, ParamsInvalid
 from graph_retry._core.params.patch import Encoded
 from graph_retry.agents._request import RequestChangedError
 from graph_retry.agents._tool_result import ApprovalNeeded
 from graph_retry.options import RetryOptions
+from graph_retry.plugins import is_object
 from graph_retry.records import Issue
 
 When = bool | Callable[[ToolCallRequest], bool]

@@ -12,9 +12,9 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 from typing_extensions import TypeIs
 
-from graph_retry._core.ground.json import is_array, is_object
 from graph_retry._core.state.attempts import params_at
 from graph_retry.errors import AttemptsExhausted
+from graph_retry.plugins import is_array, is_object
 from graph_retry.records import Attempt, author_role
 
 Result = ToolMessage | Command[Any]

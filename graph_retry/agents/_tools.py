@@ -14,7 +14,6 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from graph_retry import AttemptContext
-from graph_retry._core.ground.wording import did_you_mean
 from graph_retry._core.langgraph.calls import execution_in
 from graph_retry.agents._order import misplaced
 from graph_retry.agents._request import RequestChangedError
@@ -30,6 +29,7 @@ from graph_retry.agents._tool_result import (
 from graph_retry.errors import AttemptsExhausted, CallCancelled
 from graph_retry.function import Call
 from graph_retry.options import RetryOptions
+from graph_retry.plugins import did_you_mean
 
 _LOG = logging.getLogger("graph_retry")
 

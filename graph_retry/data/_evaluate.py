@@ -17,13 +17,8 @@ from typing import Any, NamedTuple, Unpack, cast
 
 from pydantic_core import to_jsonable_python
 
-from graph_retry._core.ground.functions.arguments import Count
-from graph_retry._core.ground.functions.awaiting import is_sync
 from graph_retry._core.ground.functions.signatures import LLMCall, OnRetry, name_of
-from graph_retry._core.ground.functions.twins import async_twin, in_sync
-from graph_retry._core.ground.json import digest, is_object
 from graph_retry._core.ground.redact import redacted
-from graph_retry._core.ground.wording import passed_as
 from graph_retry._core.loop.run.plan import make_plan
 from graph_retry._core.params.codec import ParamsCodec
 from graph_retry._core.state.attempts import params_at
@@ -42,6 +37,7 @@ from graph_retry.hooks import Budget
 from graph_retry.ledger import Ledger
 from graph_retry.options import RetryOptions, settle
 from graph_retry.output import Validator
+from graph_retry.plugins import Count, async_twin, digest, in_sync, is_object, is_sync, passed_as
 from graph_retry.records import author_role
 from graph_retry.threads import LedgerSource, aevery_ledger, every_ledger
 

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from graph_retry._core.ground.json import is_object, pointer
-from graph_retry.lossless._ground import identical
+from graph_retry.plugins import identical, is_object, pointer
 
 
 def edited_fields(shown: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:

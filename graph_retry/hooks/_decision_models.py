@@ -11,11 +11,10 @@ from typing import Annotated, Any, Literal, cast
 
 from langchain_core.runnables import Runnable, RunnableLambda
 
-from graph_retry._core.ground.functions.arguments import Share, checked
-from graph_retry._core.ground.functions.kinds import Within
 from graph_retry._core.review.answers import reject
 from graph_retry._core.review.review import Decision, Review
 from graph_retry.hooks._gate import Gate
+from graph_retry.plugins import Share, Within, checked
 from graph_retry.records import Attempt
 
 DecisionModel = Annotated[

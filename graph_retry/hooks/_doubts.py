@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from graph_retry._core.ground.json import is_array, is_number, is_object
 from graph_retry._core.params.fields import fields_of
 from graph_retry.hooks._prompt import plain_text, prompt_field
 from graph_retry.output import parse_output
+from graph_retry.plugins import is_array, is_number, is_object
 from graph_retry.records import Attempt, Doubt
 
 _NUMBER = re.compile(r"-?\d+(?:[.,'\u2019 \u00a0\u202f]\d+)*")

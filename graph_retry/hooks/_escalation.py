@@ -11,12 +11,10 @@ import math
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Annotated, Any
 
-from graph_retry._core.ground.functions.arguments import Count, checked
-from graph_retry._core.ground.functions.kinds import Within
-from graph_retry._core.ground.json import is_number
 from graph_retry._core.params.fields import fields_of
 from graph_retry.errors import AttemptFailed
 from graph_retry.hooks._prompt import require_fields, with_fields
+from graph_retry.plugins import Count, Within, checked, is_number
 from graph_retry.records import FailureKind
 
 Changes = Mapping[str, Any]

@@ -12,13 +12,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from graph_retry._core.ground.functions.arguments import Count, checked
-from graph_retry._core.ground.issues import cut
 from graph_retry._core.ground.quoting import COMMENT, FEEDBACK, fenced, framed, issue_line, tame
 from graph_retry._core.params.additions import Added
 from graph_retry._core.params.fields import fields_of
 from graph_retry.errors import AttemptFailed
 from graph_retry.hooks._prompt import Prompt, plain_text, prompt_field, turns
+from graph_retry.plugins import Count, checked, cut
 from graph_retry.records import Attempt, Issue
 
 FeedbackStrategy = Literal["errors_only", "full", "truncated"]

@@ -9,12 +9,9 @@ from typing import Any
 
 from langchain_core.runnables import Runnable
 
-from graph_retry._core.ground.functions.arguments import Share, checked
-from graph_retry._core.ground.functions.awaiting import is_sync, run_sync
-from graph_retry._core.ground.functions.calling import call
-from graph_retry._core.ground.json import digest, is_number
-from graph_retry._core.loop.asking.gate import stated_confidence, verdict
+from graph_retry._core.state.attempts import stated_confidence, verdict
 from graph_retry.hooks._doubts import SIGNALS, Seen, as_value, input_of, names, output_of
+from graph_retry.plugins import Share, call, checked, digest, is_number, is_sync, run_sync
 from graph_retry.records import Attempt, Doubt, GateVerdict
 
 Judge = Callable[[Attempt], Any] | Runnable[Any, Any]

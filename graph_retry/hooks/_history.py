@@ -10,11 +10,10 @@ from langchain_core import messages as langchain_messages
 from langchain_core.messages import convert_to_messages
 from langchain_core.messages.utils import count_tokens_approximately
 
-from graph_retry._core.ground.functions.arguments import Count, checked
-from graph_retry._core.ground.json import is_array
 from graph_retry.errors import AttemptFailed
 from graph_retry.hooks._escalation import Changes, ChangingHook
 from graph_retry.hooks._prompt import is_system, with_turn
+from graph_retry.plugins import Count, checked, is_array
 
 _trim = cast("Any", langchain_messages).trim_messages  # LangChain leaves some of its types open.
 Summary = Callable[[list[Any]], str | Awaitable[str]]

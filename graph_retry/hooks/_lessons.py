@@ -15,12 +15,10 @@ from typing import Annotated, Any, NotRequired
 
 from typing_extensions import TypedDict
 
-from graph_retry._core.ground.functions.arguments import Count, checked
 from graph_retry._core.ground.functions.steering import LessonsRule, Taught
-from graph_retry._core.ground.issues import cut
-from graph_retry._core.ground.json import digest
 from graph_retry._core.ground.quoting import LESSONS, framed, issue_line, tame
 from graph_retry.hooks._prompt import Prompt, after_system, turns
+from graph_retry.plugins import Count, checked, cut, digest
 from graph_retry.records import Attempt
 
 _WINDOW = 10

@@ -9,16 +9,13 @@ from typing import Annotated, Any
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import Runnable, RunnableLambda
 
-from graph_retry._core.ground.functions.arguments import checked
-from graph_retry._core.ground.functions.kinds import Within
-from graph_retry._core.ground.issues import excerpt, literal
-from graph_retry._core.ground.json import is_object
 from graph_retry._core.ground.quoting import fenced
 from graph_retry._core.output.completion import read_result
 from graph_retry._core.output.failures import is_complete
 from graph_retry._core.review.decisions import ROWS
 from graph_retry._core.review.review import Decision, DecisionType, Review
 from graph_retry.lossless import read
+from graph_retry.plugins import Within, checked, excerpt, is_object, literal
 
 _SHOWN = (
     *("response_schema", "message", "error", "note", "issues"),

@@ -9,9 +9,9 @@ from typing import Any, Self, cast
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from pydantic import BaseModel
 
-from graph_retry._core.ground.json import is_array
 from graph_retry._core.params.additions import BARE, Added, moved, named_fields, removed, without
 from graph_retry._core.params.fields import fields_of
+from graph_retry.plugins import is_array
 from graph_retry.records import Addition
 
 _MESSAGES = {"assistant": AIMessage, "user": HumanMessage, "system": SystemMessage}

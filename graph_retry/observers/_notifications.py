@@ -25,9 +25,8 @@ from typing import Any, Literal
 from urllib.error import HTTPError
 from urllib.parse import SplitResult, urlsplit
 
-from graph_retry._core.ground.functions.arguments import Seconds, Secret, checked
-from graph_retry._core.ground.quoting import one_line
 from graph_retry._core.review.review import AnyReview, Review
+from graph_retry.plugins import Seconds, Secret, checked, one_line
 
 __all__ = ["Email", "Links", "Slack", "Teams"]
 

@@ -13,8 +13,7 @@ from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 
-from graph_retry._core.ground.functions.arguments import checked
-from graph_retry._core.ground.functions.twins import async_twin, in_sync
+from graph_retry._core.ground.functions.arguments import async_twin, checked, in_sync
 from graph_retry._core.review.decisions import ROWS, form_of
 from graph_retry._core.review.forms import foreseen as by_schemas
 from graph_retry._core.review.review import Decision, Review

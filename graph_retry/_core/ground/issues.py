@@ -75,7 +75,12 @@ def top_of(one: Issue) -> str:
 
 
 def cut(text: str, limit: int) -> str:
-    """Cut `text` to at most `limit` characters, and escape lone surrogates."""
+    """Cut `text` to at most `limit` characters, and escape lone surrogates.
+
+    Example:
+        >>> cut("abcdef", 4)
+        'abc…'
+    """
     text = text if len(text) <= limit else text[: limit - 1] + "…"
     return text.encode("utf-8", "backslashreplace").decode()[:limit]
 
@@ -106,6 +111,10 @@ def literal(value: Any, limit: int = VALUE_CHARS) -> str:
     """Write `value` as JSON, cut to `limit` characters. Only the needed part is encoded.
 
     Characters that would break the line or reverse its direction are escaped.
+
+    Example:
+        >>> literal({"a": "x"}), literal("abcdef", 5)
+        ('{"a": "x"}', '"abc…')
     """
     value = value[:limit] if isinstance(value, str) else value
     try:

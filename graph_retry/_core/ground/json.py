@@ -18,17 +18,32 @@ ABSENT: Any = object()
 
 
 def is_object(value: object) -> TypeIs[dict[str, Any]]:
-    """Return whether a value is a JSON object."""
+    """Return whether a value is a JSON object.
+
+    Example:
+        >>> is_object({}), is_object([])
+        (True, False)
+    """
     return isinstance(value, dict)
 
 
 def is_array(value: object) -> TypeIs[list[Any]]:
-    """Return whether a value is a JSON array."""
+    """Return whether a value is a JSON array.
+
+    Example:
+        >>> is_array([1]), is_array((1,))
+        (True, False)
+    """
     return isinstance(value, list)
 
 
 def is_number(value: object) -> TypeIs[int | float]:
-    """Return whether a value is a JSON number; `True` and `False` are not."""
+    """Return whether a value is a JSON number; `True` and `False` are not.
+
+    Example:
+        >>> is_number(1.5), is_number(True)
+        (True, False)
+    """
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -151,6 +166,13 @@ def json_lines(path: str | Path, of: str) -> Iterator[tuple[str, Any]]:
     Raises:
         ValueError: If a line is not JSON, or the file is not text. The message names the content of
             such a file (`of`).
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp(), "rows.jsonl")
+        >>> _ = path.write_text('{"a": 1}')
+        >>> [(place[:6], value) for place, value in json_lines(path, "rows")]
+        [('line 1', {'a': 1})]
     """
     try:
         # The encoding is `utf-8-sig`, because some editors begin a file with a byte order mark.
@@ -170,7 +192,16 @@ def json_lines(path: str | Path, of: str) -> Iterator[tuple[str, Any]]:
 
 @contextmanager
 def replacing(path: str | Path) -> Generator[IO[str], None, None]:
-    """Open a text file that replaces `path` only when the block has ended without an error."""
+    """Open a text file that replaces `path` only when the block has ended without an error.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp(), "rows.jsonl")
+        >>> with replacing(path) as file:
+        ...     _ = file.write("[1]")
+        >>> path.read_text()
+        '[1]'
+    """
     path = Path(path)
     if path.exists() and not path.is_file():  # A pipe or device, such as `/dev/stdout`.
         with path.open("w", encoding="utf-8", newline="\n") as file:
@@ -206,7 +237,12 @@ def _with_leaves(value: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def pointer(parts: Iterable[Any]) -> str:
-    """Join path parts into a JSON Pointer (RFC 6901)."""
+    """Join path parts into a JSON Pointer (RFC 6901).
+
+    Example:
+        >>> pointer(["rows", 0, "a/b"])
+        '/rows/0/a~1b'
+    """
     return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
 
 
@@ -221,6 +257,11 @@ def pointer_parts(path: str) -> list[str]:
 
 
 def digest(*parts: Any) -> str:
-    """Return a short stable hash of JSON values, for keys and ids."""
+    """Return a short stable hash of JSON values, for keys and ids.
+
+    Example:
+        >>> digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})
+        True
+    """
     text = _HASHED.encode(parts)
     return hashlib.blake2s(text.encode(), digest_size=12).hexdigest()

@@ -177,7 +177,16 @@ def _article(noun: str) -> str:
 
 @contextmanager
 def passed_as(option: str) -> Generator[None, None, None]:
-    """Add a note to an exception of a user's function: the option as which it was passed."""
+    """Add a note to an exception of a user's function: the option as which it was passed.
+
+    Example:
+        >>> try:
+        ...     with passed_as("price"):
+        ...         1 / 0
+        ... except ZeroDivisionError as error:
+        ...     error.__notes__
+        ['A function that was passed as `price` raised this exception.']
+    """
     try:
         yield
     except GraphBubbleUp:

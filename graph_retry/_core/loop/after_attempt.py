@@ -1,4 +1,4 @@
-"""Handle a finished attempt: report it, open a review of it, or end the call."""
+"""Handle a finished attempt: report it, ask the gate, open a review of it, or end the call."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from langgraph.types import Overwrite
 from graph_retry._core.ground.functions.calling import call
 from graph_retry._core.ground.functions.informing import informing
 from graph_retry._core.ground.functions.signatures import name_of
+from graph_retry._core.ground.json import is_number, is_object
 from graph_retry._core.ground.wording import counted, passed_as
-from graph_retry._core.loop.asking.gate import verdict_of
 from graph_retry._core.loop.asking.questions import read_value
 from graph_retry._core.loop.run.keeping import whole_here
 from graph_retry._core.loop.run.plan import Plan
 from graph_retry._core.loop.run.settings import Settings
 from graph_retry._core.loop.run.step import StepInput, as_task
 from graph_retry._core.review.deadline import after, now
+from graph_retry._core.state.attempts import stated_confidence, verdict
 from graph_retry._core.state.position import (
     ANSWER,
     LOOP,
@@ -200,3 +201,11 @@ def ended_error(
 async def give_up_step(given: StepInput) -> dict[str, Any]:
     """Raise the error of a call that ended without an output."""
     raise ended_error(given.plan.settings, given.state, given.loop["stopped"])
+
+
+async def verdict_of(rule: Any, attempt: Attempt) -> bool | GateVerdict:
+    """Call the function; a number that it returns is the confidence that the output must state."""
+    said = await call(rule, attempt)
+    if is_number(said):
+        return verdict(attempt, said, stated_confidence(attempt, "confidence"))
+    return cast("GateVerdict", said) if is_object(said) and "ask" in said else bool(said)

@@ -130,7 +130,12 @@ def _shown(value: Any, start: int, most: int) -> Any:
 
 
 def changes(old: Any, new: Any, at: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """Yield each change as (path, old value, new value), in an order for applying a patch."""
+    """Yield each change as (path, old value, new value), in an order for applying a patch.
+
+    Example:
+        >>> list(changes({"a": 1, "b": [1]}, {"a": 2, "b": [1]}))
+        [('/a', 1, 2)]
+    """
     if is_object(old) and is_object(new):
         for key in {**old, **new}:
             before, after = old.get(key, ABSENT), new.get(key, ABSENT)

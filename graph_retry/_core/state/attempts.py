@@ -11,12 +11,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
-from graph_retry._core.ground.json import is_array, is_number, is_object, read_digits
+from graph_retry._core.ground.json import digest, is_array, is_number, is_object, read_digits
 from graph_retry._core.ground.redact import Redact, redacted, redacted_issue
 from graph_retry._core.params.additions import Added
 from graph_retry._core.params.patch import Encoded, apply_patch, diff_views, initial_patch
 from graph_retry.errors import ReplayMismatch
-from graph_retry.records import SCHEMA_VERSION, Addition, Attempt, Repair
+from graph_retry.records import SCHEMA_VERSION, Addition, Attempt, GateVerdict, Repair
 
 _NOT_KEPT = {
     "status": "failed",
@@ -360,3 +360,23 @@ def located(values: Mapping[str, Any], namespace: str) -> dict[str, Any]:
         for key, records in ledgers_in(values)
     }
     return {**values, **moved}
+
+
+def stated_confidence(attempt: Attempt, field: str) -> Any:
+    """Return the value of a field of the output, None if it has no such field."""
+    value = parsed_value(attempt, as_text=attempt.get("lossless") is None)
+    return value.get(field) if is_object(value) else None
+
+
+def verdict(attempt: Attempt, needed: float, given: Any, sample: float = 0.0) -> GateVerdict:
+    """Compare a confidence with the one that is needed, and draw the sample of those that pass."""
+    known = float(given) if is_number(given) and 0 <= given <= 1 else None
+    is_unsure = needed > 0 and (known is None or known < needed)
+    drawn = int(digest(attempt["idempotency_key"], "sample"), 16) / 16**24
+    is_sample = not is_unsure and drawn < sample
+    return {
+        "ask": is_unsure or is_sample,
+        "sampled": is_sample,
+        "confidence": known,
+        "needed": float(needed),
+    }

@@ -10,8 +10,7 @@ from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 
-from graph_retry._core.ground.functions.arguments import Seconds
-from graph_retry._core.ground.functions.twins import async_twin, in_sync
+from graph_retry._core.ground.functions.arguments import Seconds, async_twin, in_sync
 from graph_retry._core.ground.json import is_object
 from graph_retry._core.ground.wording import counted
 from graph_retry._core.langgraph.lock import ThreadLock

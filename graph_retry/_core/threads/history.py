@@ -14,9 +14,8 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from pydantic_core import to_jsonable_python
 
-from graph_retry._core.ground.functions.arguments import checked
+from graph_retry._core.ground.functions.arguments import async_twin, checked, in_sync
 from graph_retry._core.ground.functions.awaiting import is_sync, run_async, run_sync
-from graph_retry._core.ground.functions.twins import async_twin, in_sync
 from graph_retry._core.ground.json import is_array, is_object, json_lines, replacing
 from graph_retry._core.ground.wording import passed_as
 from graph_retry._core.state.attempts import check_version

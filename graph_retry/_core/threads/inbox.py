@@ -7,8 +7,7 @@ from typing import Annotated, Any
 
 from langchain_core.runnables import RunnableConfig
 
-from graph_retry._core.ground.functions.arguments import Size
-from graph_retry._core.ground.functions.twins import async_twin, in_sync
+from graph_retry._core.ground.functions.arguments import Size, async_twin, in_sync
 from graph_retry._core.ground.wording import quoted_with_article
 from graph_retry._core.langgraph.open_reviews import Row, has_table, open_rows
 from graph_retry._core.review.answers import assign, defer

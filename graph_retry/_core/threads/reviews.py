@@ -8,7 +8,7 @@ from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 
-from graph_retry._core.ground.functions.twins import async_twin, in_sync
+from graph_retry._core.ground.functions.arguments import async_twin, in_sync
 from graph_retry._core.langgraph.checkpoints import values_of
 from graph_retry._core.langgraph.kept import whole
 from graph_retry._core.langgraph.open_reviews import Row, row_of

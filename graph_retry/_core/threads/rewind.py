@@ -18,7 +18,7 @@ from langgraph.types import StateSnapshot
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 from typing_extensions import TypedDict
 
-from graph_retry._core.ground.functions.twins import async_twin, in_sync
+from graph_retry._core.ground.functions.arguments import async_twin, in_sync
 from graph_retry._core.ground.issues import issue, json_problem, literal
 from graph_retry._core.ground.json import is_object
 from graph_retry._core.langgraph.checkpoints import list_checkpoints, namespace_of, place_of

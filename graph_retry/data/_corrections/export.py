@@ -21,10 +21,6 @@ from typing import Any, Literal, Unpack, cast
 
 from typing_extensions import TypedDict
 
-from graph_retry._core.ground.functions.arguments import checked
-from graph_retry._core.ground.functions.twins import async_twin, in_sync
-from graph_retry._core.ground.json import is_object
-from graph_retry._core.ground.wording import passed_as
 from graph_retry._core.review.deadline import utc
 from graph_retry._core.threads.history import arun_steps, checked_ledger, ledgers_in, run_steps
 from graph_retry._core.threads.saved.graphs import saver_of
@@ -38,6 +34,7 @@ from graph_retry.data._corrections.record import (
 )
 from graph_retry.data._corrections.renderings import Format, ToMessages
 from graph_retry.ledger import Ledger
+from graph_retry.plugins import async_twin, checked, in_sync, is_object, passed_as
 from graph_retry.threads import LedgerSource
 
 __all__ = [

@@ -16,11 +16,17 @@ from typing import Any, cast
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
 
-from graph_retry._core.ground.functions.arguments import checked
-from graph_retry._core.ground.json import digest, is_number, is_object, json_lines, replacing
-from graph_retry._core.ground.wording import did_you_mean
 from graph_retry.data._corrections.record import Correction, redacted_row
 from graph_retry.data._corrections.renderings import FORMATS, Format, LeftOut, ToMessages
+from graph_retry.plugins import (
+    checked,
+    did_you_mean,
+    digest,
+    is_number,
+    is_object,
+    json_lines,
+    replacing,
+)
 
 _NEEDED = ("params", "value")
 _MAY_LACK = ("split", "added")

@@ -8,12 +8,11 @@ from typing import Any, Literal, NotRequired, cast
 
 from typing_extensions import TypedDict
 
-from graph_retry._core.ground.json import digest, is_object
 from graph_retry._core.ground.redact import Redact, redacted
-from graph_retry._core.ground.wording import did_you_mean
 from graph_retry._core.review.decisions import ROWS
 from graph_retry._core.state.attempts import redacted_fields
 from graph_retry.ledger import Ledger, output_of
+from graph_retry.plugins import did_you_mean, digest, is_object
 from graph_retry.records import (
     STRUCTURED_RESPONSE,
     Addition,

@@ -8,8 +8,8 @@ from uuid import NAMESPACE_URL, uuid5
 
 from langchain_core.messages import convert_to_openai_messages
 
-from graph_retry._core.ground.json import is_array, is_object
 from graph_retry.data._corrections.record import Correction, answer_text
+from graph_retry.plugins import is_array, is_object
 from graph_retry.records import STRUCTURED_RESPONSE
 
 Format = Literal["rows", "openai", "preference", "pydantic-evals", "langsmith"]

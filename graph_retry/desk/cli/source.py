@@ -26,7 +26,6 @@ from langgraph_sdk.client import LangGraphClient
 from langgraph_sdk.errors import APIStatusError
 
 from graph_retry import PendingReview, apending_reviews, aresume
-from graph_retry._core.ground.functions.awaiting import run_async
 from graph_retry._core.ground.wording import with_article
 from graph_retry._core.threads.inbox import find_all
 from graph_retry._core.threads.saved.graphs import get_state, is_local, saver_of
@@ -38,6 +37,7 @@ from graph_retry._core.threads.saved.why_closed import (
 )
 from graph_retry.desk.cli.exits import ExitCode, Stop
 from graph_retry.ledger import Ledger
+from graph_retry.plugins import run_async
 from graph_retry.reviews import Decision
 from graph_retry.threads import aattempts_of, alist_reviews
 

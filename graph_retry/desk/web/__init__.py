@@ -10,7 +10,6 @@ from starlette.middleware import Middleware
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from graph_retry._core.ground.functions.arguments import Name, Secret, checked
 from graph_retry.desk.web.page import HERE, Site
 from graph_retry.desk.web.pages.alike import answer_alike, outcomes
 from graph_retry.desk.web.pages.history import find_thread, history, thread
@@ -20,6 +19,7 @@ from graph_retry.desk.web.posted import BODY, NotAllowedError
 from graph_retry.desk.web.runs import Runs
 from graph_retry.desk.web.safety import Access, Authorize, Guard, Headers
 from graph_retry.desk.web.waiting import Waiting
+from graph_retry.plugins import Name, Secret, checked
 
 __all__ = ["Access", "create_app"]
 

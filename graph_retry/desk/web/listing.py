@@ -12,13 +12,13 @@ from urllib.parse import urlencode
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
 
-from graph_retry._core.ground.json import digest
 from graph_retry._core.review.deadline import is_expired
 from graph_retry.desk.web.posted import NotAllowedError
 from graph_retry.desk.web.rows import Row, subject_of
 from graph_retry.desk.web.safety import Access, cookie_of
 from graph_retry.desk.web.waiting import Waiting
 from graph_retry.observers._notifications import kind_of
+from graph_retry.plugins import digest
 
 PER_PAGE = 50
 MOST_VIEWS = 50

@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from graph_retry import PendingReview
-from graph_retry._core.ground.wording import counted, in_words
+from graph_retry._core.ground.wording import in_words
 from graph_retry.desk.web.forms.card import typed
 from graph_retry.desk.web.forms.fields import quoted
 from graph_retry.desk.web.forms.reading import visible
@@ -31,6 +31,7 @@ from graph_retry.desk.web.safety import HEADERS, Access, Guard, check_origin, re
 from graph_retry.desk.web.waiting import Waiting
 from graph_retry.desk.web.words import ago, answered, said, said_role, spoken, without_type
 from graph_retry.observers._notifications import key_of, kind_of, sentence_of
+from graph_retry.plugins import counted
 
 HERE = Path(__file__).parent
 

@@ -10,10 +10,9 @@ from itertools import islice
 from typing import Any, Protocol
 
 from graph_retry import PendingReview
-from graph_retry._core.ground.json import is_array, is_object, pointer
-from graph_retry._core.ground.quoting import one_line
 from graph_retry.desk.web.forms.schema import role_of
 from graph_retry.observers._notifications import key_of, kind_of
+from graph_retry.plugins import is_array, is_object, one_line, pointer
 
 TEXTS, SEARCHED, SUBJECT, LEVELS, LONGEST = 6, 2_000, 90, 6, 20
 """Of each review: the number of texts that may name it, the characters that are searched of its

@@ -13,7 +13,6 @@ from typing import Any
 from langgraph.errors import GraphBubbleUp
 
 from graph_retry import PendingReview
-from graph_retry._core.ground.json import is_object
 from graph_retry._core.review.decisions import ROWS
 from graph_retry._core.threads.saved.why_closed import is_rejection
 from graph_retry.desk.web.rows import row_of
@@ -21,6 +20,7 @@ from graph_retry.desk.web.waiting import Waiting
 from graph_retry.desk.web.words import said
 from graph_retry.errors import AnswerRefused, StaleDecision
 from graph_retry.observers._notifications import key_of
+from graph_retry.plugins import is_object
 from graph_retry.records import Issue
 
 KEPT = 1_000

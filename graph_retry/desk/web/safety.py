@@ -17,9 +17,9 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from graph_retry._core.ground.functions.arguments import checked
 from graph_retry.desk.web.posted import COOKIE, NotAllowedError
 from graph_retry.observers._notifications import Link, key_of, read_link, sign
+from graph_retry.plugins import checked
 from graph_retry.reviews import Review
 
 T = TypeVar("T")

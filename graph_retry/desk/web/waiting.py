@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 from langchain_core.runnables import RunnableConfig
 
 from graph_retry import PendingReview
-from graph_retry._core.ground.functions.awaiting import run_async, run_sync
 from graph_retry._core.langgraph.open_reviews import Row as TableRow
 from graph_retry._core.threads.history import ledgers_in, thread_ledgers
 from graph_retry._core.threads.inbox import check_source, find_all, noted_reviews, read_noted
@@ -28,6 +27,7 @@ from graph_retry.desk.web.rows import Row, question_of, row_of, thread_key
 from graph_retry.desk.web.safety import Access
 from graph_retry.ledger import Ledger
 from graph_retry.observers._notifications import address_key, key_of
+from graph_retry.plugins import run_async, run_sync
 from graph_retry.threads import aresumption, resumption
 
 PAGE = 100

@@ -1,8 +1,11 @@
-"""Check the arguments of public functions and classes by their declared types.
+"""Check the arguments of public functions by their declared types; offer one flow in two forms.
 
 The annotations are the only rule. `checked` applies them to each call of a function, and
 `check_options` to the options of a `TypedDict`. Names, kinds and values are checked before the
 function runs. The error tells the allowed values and the given value.
+
+`in_sync` and `async_twin` make the form for sync code, and the form with the prefix `a` for async
+code. Both run the same coroutine function, and share its signature and its docstring.
 """
 
 from __future__ import annotations
@@ -11,13 +14,14 @@ import functools
 import inspect
 import itertools
 import reprlib
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from dataclasses import is_dataclass
 from functools import cache
 from typing import (
     Annotated,
     Any,
     NotRequired,
+    ParamSpec,
     TypeVar,
     Unpack,
     cast,
@@ -29,10 +33,13 @@ from typing import (
 from typing_extensions import is_typeddict
 
 from graph_retry._core.ground.credentials import says_secret
+from graph_retry._core.ground.functions.awaiting import naming_twin, run_async, run_sync
 from graph_retry._core.ground.functions.kinds import Misfit, Within, functions_in, is_ours, misfit
 from graph_retry._core.ground.wording import counted, did_you_mean, quoted_with_article
 from graph_retry.lossless._ground import EscapedText
 
+P = ParamSpec("P")
+R = TypeVar("R")
 T = TypeVar("T", bound=Callable[..., Any])
 
 Count = Annotated[int, Within(1)]
@@ -251,3 +258,48 @@ def _shown(value: Any) -> str:
     if callable(value) and hasattr(value, "__name__"):
         return f"`{value.__name__}`"
     return _REPR.repr(value)
+
+
+def in_sync(flow: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, R]:
+    """Decorate a coroutine function, so that sync code can call it; its arguments are checked.
+
+    The coroutine waits only by the functions of `awaiting`. The error for a graph that is async
+    only names the async form.
+
+    Example:
+        >>> @in_sync
+        ... async def doubled(n: int) -> int:
+        ...     return 2 * n
+        >>> doubled(3), async_twin(doubled).__name__
+        (6, 'adoubled')
+    """
+
+    @functools.wraps(flow)
+    def sync(*args: P.args, **kwargs: P.kwargs) -> R:
+        with naming_twin(f"a{flow.__name__}"):
+            return run_sync(flow(*args, **kwargs))
+
+    return checked(sync)
+
+
+def async_twin(function: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
+    """Return the async form of a function that `in_sync` has decorated.
+
+    Example:
+        >>> import asyncio
+        >>> @in_sync
+        ... async def doubled(n: int) -> int:
+        ...     return 2 * n
+        >>> asyncio.run(async_twin(doubled)(3))
+        6
+    """
+    flow = cast("Callable[P, Coroutine[Any, Any, R]]", inspect.unwrap(function))
+    owner, _, name = flow.__qualname__.rpartition(".")
+
+    @functools.wraps(flow)
+    async def twin(*args: P.args, **kwargs: P.kwargs) -> R:
+        return await run_async(flow(*args, **kwargs))
+
+    twin.__name__, twin.__qualname__ = f"a{name}", f"{owner}.a{name}".lstrip(".")
+    twin.__doc__ = f"Do what `{name}` does, from async code.\n\n    {flow.__doc__}"
+    return checked(twin)

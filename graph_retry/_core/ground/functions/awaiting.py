@@ -45,6 +45,12 @@ def run_sync(steps: Coroutine[Any, Any, T]) -> T:
     Raises:
         AsyncUnderSyncError: If a user's function turns out to be async.
         RuntimeError: If the coroutine awaits something that needs an event loop.
+
+    Example:
+        >>> async def work():
+        ...     return 1
+        >>> run_sync(work())
+        1
     """
     with SyncRun(steps) as run:
         steps.send(None)
@@ -130,13 +136,27 @@ def naming_twin(twin: str) -> Generator[None, None, None]:
 
 
 async def run_async(steps: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end on the event loop; sync functions run in a worker thread."""
+    """Run a coroutine to its end on the event loop; sync functions run in a worker thread.
+
+    Example:
+        >>> async def work():
+        ...     return is_sync()
+        >>> asyncio.run(run_async(work()))
+        False
+    """
     _sync.set(False)  # Code under `run_sync` may have started this asyncio task.
     return await steps
 
 
 def is_sync() -> bool:
-    """Return whether the running coroutine is driven by `run_sync`."""
+    """Return whether the running coroutine is driven by `run_sync`.
+
+    Example:
+        >>> async def work():
+        ...     return is_sync()
+        >>> run_sync(work())
+        True
+    """
     return _sync.get()
 
 

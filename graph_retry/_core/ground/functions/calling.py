@@ -53,6 +53,11 @@ async def call(
             dropped.
         config: The config that LangChain and LangGraph see while the function runs.
         receiver: Takes the pieces of a returned stream, in the function's thread and context.
+
+    Example:
+        >>> from graph_retry.plugins import run_sync
+        >>> run_sync(call(str.upper, "yes"))
+        'YES'
     """
     limits = limits or Limits(None)
     config = limits.watched(config)

@@ -8,7 +8,6 @@ from itertools import chain
 from typing import Any
 
 from graph_retry import PendingReview
-from graph_retry._core.ground.wording import counted
 from graph_retry._core.loop.asking.questions import output_read
 from graph_retry._core.review.decisions import ROWS
 from graph_retry.desk.cli.answering.decide import Draft, UnreadableError, completed, from_line, ways
@@ -17,6 +16,7 @@ from graph_retry.desk.cli.screen import Screen
 from graph_retry.desk.cli.show import show_review
 from graph_retry.desk.cli.source import Source
 from graph_retry.errors import AnswerRefused, StaleDecision
+from graph_retry.plugins import counted
 from graph_retry.reviews import Decision
 
 _ENDED = {

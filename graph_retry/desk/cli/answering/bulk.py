@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from graph_retry import PendingReview
-from graph_retry._core.ground.json import NotJsonError, is_object, read_json
-from graph_retry._core.ground.wording import counted
 from graph_retry._core.review.decisions import ROWS
 from graph_retry._core.review.judge import interpret
 from graph_retry._core.review.review import Refused
@@ -18,6 +16,7 @@ from graph_retry.desk.cli.exits import ExitCode, Stop
 from graph_retry.desk.cli.screen import Screen
 from graph_retry.desk.cli.source import Source
 from graph_retry.errors import AnswerRefused, StaleDecision
+from graph_retry.plugins import NotJsonError, counted, is_object, read_json
 from graph_retry.reviews import Decision, foreseen
 
 

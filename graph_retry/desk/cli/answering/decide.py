@@ -17,12 +17,18 @@ from typing import Any, cast
 
 from jsonpointer import EndOfList, JsonPointerException, resolve_pointer
 
-from graph_retry._core.ground.json import NotJsonError, is_object, pointer, pointer_parts, read_json
-from graph_retry._core.ground.wording import did_you_mean
-from graph_retry._core.params.patch import apply_patch
 from graph_retry._core.review.decisions import ROWS, WORDS, spelled
 from graph_retry.desk.changed import edited_fields, removed_field
 from graph_retry.desk.cli.exits import ExitCode, Stop
+from graph_retry.plugins import (
+    NotJsonError,
+    apply_patch,
+    did_you_mean,
+    is_object,
+    pointer,
+    pointer_parts,
+    read_json,
+)
 from graph_retry.reviews import Decision, Review
 
 

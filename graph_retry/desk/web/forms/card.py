@@ -13,10 +13,7 @@ from urllib.parse import unquote
 from jsonpointer import JsonPointerException, resolve_pointer
 
 from graph_retry import PendingReview
-from graph_retry._core.ground.issues import excerpt
-from graph_retry._core.ground.json import ABSENT, is_array, is_object, pointer_parts
 from graph_retry._core.loop.asking.questions import attempt_of, output_read
-from graph_retry._core.params.patch import changes
 from graph_retry._core.review.decisions import ROWS
 from graph_retry._core.state.attempts import tokens_of
 from graph_retry.desk.changed import edited_fields
@@ -27,8 +24,16 @@ from graph_retry.desk.web.forms.ways import NotYetError, Way, ways_of
 from graph_retry.desk.web.posted import DEPTH
 from graph_retry.desk.web.words import is_deeper, said
 from graph_retry.ledger import Ledger
-from graph_retry.lossless._ground import identical
 from graph_retry.observers._notifications import key_of
+from graph_retry.plugins import (
+    ABSENT,
+    changes,
+    excerpt,
+    identical,
+    is_array,
+    is_object,
+    pointer_parts,
+)
 from graph_retry.records import Issue
 from graph_retry.reviews import Review
 

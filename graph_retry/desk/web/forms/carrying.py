@@ -12,12 +12,11 @@ from typing import Any
 
 from jsonpointer import resolve_pointer
 
-from graph_retry._core.ground.json import ABSENT, is_number, is_object
-from graph_retry._core.params.patch import apply_patch, changes
 from graph_retry.desk.changed import edited_fields
 from graph_retry.desk.web.forms.card import first_value, is_same
 from graph_retry.desk.web.forms.ways import NotYetError, Way
 from graph_retry.desk.web.words import spoken
+from graph_retry.plugins import ABSENT, apply_patch, changes, is_number, is_object
 from graph_retry.reviews import Review
 
 

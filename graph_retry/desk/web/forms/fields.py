@@ -14,12 +14,6 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
-from graph_retry._core.ground.json import (
-    ABSENT,
-    is_array,
-    is_object,
-    pointer,
-)
 from graph_retry._core.ground.schemas import alternatives, element, kind_of
 from graph_retry.desk.web.forms.reading import (
     ALTERED,
@@ -31,7 +25,7 @@ from graph_retry.desk.web.forms.reading import (
 )
 from graph_retry.desk.web.forms.schema import ROLES, blank, branch_of, role_of, tags_of
 from graph_retry.desk.web.words import said
-from graph_retry.lossless._ground import identical
+from graph_retry.plugins import ABSENT, identical, is_array, is_object, pointer
 
 LONG = 60
 """Number of items of a list above which a form has fields only for wrong items."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Any
 
-from graph_retry._core.ground.json import pointer_parts
+from graph_retry.plugins import pointer_parts
 
 MAX_WORDS = 4_000
 """Maximum number of words of a text that are compared. Longer texts are shown whole."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
-from graph_retry._core.ground.json import (
+from graph_retry.plugins import (
     ABSENT,
     NotJsonError,
     is_array,

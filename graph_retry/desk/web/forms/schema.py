@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from graph_retry._core.ground.json import is_object
 from graph_retry._core.ground.schemas import alternatives, kind_of, kinds
 from graph_retry._core.review.forms.restore import branches_followed
+from graph_retry.plugins import is_object
 
 ROLES = {
     "role": ("user", "assistant", "system", "developer", "tool"),

@@ -19,7 +19,6 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from graph_retry import PendingReview
-from graph_retry._core.ground.json import ABSENT, digest
 from graph_retry.desk.web.forms.card import Card, compared, decided, first_value, make_card, typed
 from graph_retry.desk.web.forms.carrying import carried
 from graph_retry.desk.web.forms.ways import NotYetError, Way
@@ -35,6 +34,7 @@ from graph_retry.desk.web.runs import SOON_S, Missed, Run, Sent
 from graph_retry.desk.web.safety import Access
 from graph_retry.desk.web.words import said
 from graph_retry.observers._notifications import key_of
+from graph_retry.plugins import ABSENT, digest
 from graph_retry.reviews import foreseen
 
 MOST = 25

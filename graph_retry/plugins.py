@@ -1,0 +1,93 @@
+"""What a plug-in is written with: your own hook, budget, observer, messenger, page or data set.
+
+The ready ones of `graph_retry.hooks`, `observers`, `data` and `desk` use these names, too. So a
+plug-in refuses wrong arguments in the same words, cuts and quotes texts in the same way, and is
+written once for sync and async code.
+
+Example:
+    A messenger that takes only a real number of seconds, and never posts more than one line:
+
+    >>> @checked
+    ... class Pager:
+    ...     def __init__(self, number: Name, wait: Seconds = 5.0) -> None:
+    ...         self.number, self.wait = number, wait
+    ...     def __call__(self, review) -> str:
+    ...         return one_line(f"{self.number}: {review.error}", 80)
+    >>> Pager("112", wait=-1)
+    Traceback (most recent call last):
+    ...
+    graph_retry._core.ground.functions.arguments.WrongArgumentError: `wait`: give a number ...
+"""
+
+from graph_retry._core.ground.functions.arguments import (
+    Amount,
+    Count,
+    Name,
+    Seconds,
+    Secret,
+    Share,
+    Size,
+    async_twin,
+    checked,
+    in_sync,
+)
+from graph_retry._core.ground.functions.awaiting import is_sync, run_async, run_sync
+from graph_retry._core.ground.functions.calling import call
+from graph_retry._core.ground.functions.kinds import Within
+from graph_retry._core.ground.issues import cut, excerpt, literal
+from graph_retry._core.ground.json import (
+    ABSENT,
+    NotJsonError,
+    digest,
+    is_array,
+    is_number,
+    is_object,
+    json_lines,
+    pointer,
+    pointer_parts,
+    read_json,
+    replacing,
+)
+from graph_retry._core.ground.quoting import one_line
+from graph_retry._core.ground.wording import counted, did_you_mean, passed_as
+from graph_retry._core.params.patch import apply_patch, changes
+from graph_retry.lossless._ground import identical
+
+__all__ = [
+    "ABSENT",
+    "Amount",
+    "Count",
+    "Name",
+    "NotJsonError",
+    "Seconds",
+    "Secret",
+    "Share",
+    "Size",
+    "Within",
+    "apply_patch",
+    "async_twin",
+    "call",
+    "changes",
+    "checked",
+    "counted",
+    "cut",
+    "did_you_mean",
+    "digest",
+    "excerpt",
+    "identical",
+    "in_sync",
+    "is_array",
+    "is_number",
+    "is_object",
+    "is_sync",
+    "json_lines",
+    "literal",
+    "one_line",
+    "passed_as",
+    "pointer",
+    "pointer_parts",
+    "read_json",
+    "replacing",
+    "run_async",
+    "run_sync",
+]
