@@ -8,6 +8,7 @@ import pytest
 from graph_retry import respond, resume
 from graph_retry.desk.web import Access
 from graph_retry.desk.web.forms.carrying import carry
+from graph_retry.desk.web.forms.odd import odd_ones
 from graph_retry.desk.web.forms.ways import NotYetError
 from graph_retry.desk.web.runs import Runs
 from graph_retry.observers._notifications import key_of
@@ -176,7 +177,7 @@ def test_other_failures_and_other_peoples_reviews_are_not_alike(desk):
     desk.wait("t3")
     with desk.client(authorize=lambda _: Access("ada", labels={"tenant": "acme"})) as client:
         page = previewed(client, "reject", {}, number=1)
-        assert re.findall(r"<b>(t\d)</b>", page) == ["t1", "t0"]
+        assert re.findall(r'<b dir="auto">(t\d)</b>', page) == ["t1", "t0"]
 
 
 def test_a_double_click_answers_each_once(desk):
@@ -231,3 +232,44 @@ def test_a_change_is_carried_over_exactly_or_not_at_all(before, after, there, ma
             carry(before, after, there)
     else:
         assert carry(before, after, there) == made
+
+
+def test_what_is_unlike_the_others_is_marked_and_not_ticked(desk):
+    """Of sixty alike all but the odd one are answered in one go; the tick can be set."""
+    desk.options |= {"review": "always", "output": str}
+    desk.says = lambda params: (
+        f"dear {params.prompt}!!! ur parcel is LOST"
+        if params.prompt == "n7"
+        else f"Dear {params.prompt}, your parcel arrives on Tuesday."
+    )
+    for number in range(60):
+        desk.wait(f"t{number}", {"prompt": f"n{number}"})
+    with desk.client() as client:
+        page = previewed(client, "approve", {})
+        assert re.findall("unlike the others: (.*?)<", page) == ["output: other words"]
+        assert "59 answers are applied." in ended(client, page)
+    assert [review.thread_id for review in list_reviews(desk.graph)] == ["t7"]
+
+
+ODD = {
+    "few": ([{"a": 1}] * 4 + [{"a": "x"}], []),
+    "a missing field": ([{"a": 1}] * 9 + [{}], ["a: missing"]),
+    "another kind": ([{"a": 1}] * 9 + [{"a": "1"}], ["a: another kind"]),
+    "a far number": ([{"a": n} for n in range(9)] + [{"a": 900}], ["a: far from the usual 4.5"]),
+    "equal numbers": ([{"a": 1}] * 9 + [{"a": 2}], []),
+    "a longer list": ([{"a": [1] * n} for n in (1, 2, 3) * 3] + [{"a": [1] * 99}], ["a: far"]),
+    "all texts differ": ([{"a": text} for text in "qwertzuiop"], []),
+    "a flag": ([{"a": True}] * 9 + [{"a": False}], ["a: another kind"]),
+    "mixed flags": ([{"a": True}, {"a": False}] * 5, []),
+    "null": ([{"a": "x"}] * 9 + [{"a": None}], ["a: missing"]),
+    "no objects": (["x", 1, None, [], {}, True, 2.5], []),
+}
+
+
+@pytest.mark.parametrize("case", ODD)
+def test_only_what_most_share_makes_one_odd(case):
+    """A field that is missing, of another kind, or far away; never where all differ."""
+    values, told = ODD[case]
+    found = odd_ones(values)
+    assert not any(found[:-1])
+    assert [text[: len(want)] for text, want in zip(found[-1], told, strict=True)] == told

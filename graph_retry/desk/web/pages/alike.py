@@ -21,6 +21,7 @@ from starlette.responses import RedirectResponse, Response
 from graph_retry import PendingReview
 from graph_retry.desk.web.forms.card import Card, compared, decided, first_value, make_card, typed
 from graph_retry.desk.web.forms.carrying import carried
+from graph_retry.desk.web.forms.odd import odd_ones
 from graph_retry.desk.web.forms.ways import NotYetError, Way
 from graph_retry.desk.web.page import Site, root_of
 from graph_retry.desk.web.posted import (
@@ -37,8 +38,8 @@ from graph_retry.observers._notifications import key_of
 from graph_retry.plugins import ABSENT, digest
 from graph_retry.reviews import foreseen
 
-MOST = 25
-"""Maximum number of reviews on one page of previews, because a person must look at each."""
+MOST = 100
+"""Maximum number of reviews on one page of previews, and of answers in one form."""
 
 
 @dataclass
@@ -48,7 +49,8 @@ class Preview:
     `decision` is the adapted answer. If no such answer is possible, `decision` is None, and `why`
     is the reason. If the call is made again, `asked` compares the old params with the new ones.
     Otherwise `output` is the call's new output, and `changed` compares it with the model's output.
-    `doubts` lists the errors that the question's schemas find in the decision.
+    `doubts` lists the errors that the question's schemas find in the decision. `odd` tells what in
+    its params, or in the output that would be used, is unlike those of the others.
     """
 
     review: PendingReview
@@ -58,6 +60,12 @@ class Preview:
     output: str | None = None
     changed: list[tuple[str, list[tuple[str, str]]]] = field(default_factory=list[Any])
     doubts: list[str] = field(default_factory=list[str])
+    odd: list[str] = field(default_factory=list[str])
+
+    @property
+    def subject(self) -> str:
+        """What the review is about, or its thread."""
+        return self.review.subject or self.review.thread_id or ""
 
     @property
     def key(self) -> str:
@@ -79,11 +87,23 @@ async def preview(
     keys = [row.key for row in rows[:MOST]]
     make = partial(_preview, way, decision, first)
     shown = await _previews(site, request, access, first, keys, make)
+    await site.work(request, _mark_odd, shown)
     return await site.page(
         request, access, "alike.html",
         way=way, first=first, words=card.words.get(way.word, ""), previews=shown,
         more=max(0, len(rows) - MOST), answer=secrets.token_urlsafe(16), asked=_packed(form),
     )  # fmt: skip
+
+
+def _mark_odd(previews: list[Preview]) -> None:
+    """Tell of each preview what is unlike the others, in its params and in its output."""
+    outputs = [first_value(each.review, "output") for each in previews]
+    seen = [
+        {"params": each.review.params} | ({} if output is ABSENT else {"output": output})
+        for each, output in zip(previews, outputs, strict=True)
+    ]
+    for each, told in zip(previews, odd_ones(seen), strict=True):
+        each.odd = told
 
 
 def _asked(first: PendingReview, form: Posted) -> tuple[Card, Way, dict[str, Any]]:

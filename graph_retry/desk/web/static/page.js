@@ -234,8 +234,19 @@
     if (!root || !taken) return;
     for (const key of taken.dataset.taken.split(" ")) for (const kind of ["", ":together"]) forget(`${DRAFT}${root[1]}:${key}${kind}`);
   };
+  /* Ticks of a preview stay as they were left, over pages and rounds of this tab. */
+  document.addEventListener("change", (event) => {
+    if (event.target.name === "tick") sessionStorage.setItem(event.target.value, event.target.checked ? "1" : "");
+  });
+  const ticks = () => {
+    for (const box of all("[name=tick]:not(:disabled)")) {
+      const left = sessionStorage.getItem(box.value);
+      if (left !== null) box.checked = left === "1";
+    }
+  };
   const start = () => {
     finish();
+    ticks();
     for (const button of all(".jump")) button.hidden = false;
     const mark = one("mark[data-place]");
     if (mark) place(mark);

@@ -1,0 +1,90 @@
+"""Find what is unlike the others in many values that should be alike: the fields, and why.
+
+Only what a large part of the others share makes a value odd. A few values are never compared.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from statistics import median
+from typing import Any
+
+from graph_retry._core.ground.json import is_array, is_number, is_object
+from graph_retry.desk.web.words import spoken
+
+FEWEST = 6
+"""Number of values below which none is odd."""
+
+SHARED, COMMON = 0.8, 0.6
+"""The share of all values that must have one kind, and of texts that must have a common word."""
+
+FAR = 8
+"""How often a number must be farther from the median than the numbers usually are."""
+
+
+def odd_ones(values: Sequence[Any]) -> list[list[str]]:
+    """Return for each value the fields that are unlike those of the others, in words.
+
+    Example:
+        >>> letters = [{"text": f"Dear {name}, your parcel is here."} for name in "ABCDEFG"]
+        >>> [each for each in odd_ones([*letters, {"text": "ur parcel is LOST lol"}]) if each]
+        [['text: other words']]
+    """
+    told: list[list[str]] = [[] for _ in values]
+    if len(values) < FEWEST:
+        return told
+    leaves = [dict(_leaves(value, "")) for value in values]
+    for place in dict.fromkeys(place for each in leaves for place in each):
+        own = [each.get(place) for each in leaves]
+        for number, why in _odd(own).items():
+            told[number].append(f"{spoken(place)}: {why}")
+    return told
+
+
+def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """Yield the values without parts, by pointer. Of a list only the length counts."""
+    if is_object(value):
+        for name, part in value.items():
+            yield from _leaves(part, f"{path}/{name.replace('~', '~0').replace('/', '~1')}")
+    else:
+        yield path, len(value) if is_array(value) else value
+
+
+def _odd(values: Sequence[Any]) -> dict[int, str]:
+    kinds = [_kind(value) for value in values]
+    kind, count = Counter(kinds).most_common(1)[0]
+    if count < SHARED * len(values):
+        return {}
+    odd = {
+        number: "missing" if values[number] is None else "another kind"
+        for number, own in enumerate(kinds)
+        if own != kind
+    }
+    like = {number: values[number] for number, own in enumerate(kinds) if own == kind}
+    unlike = {"text": _odd_texts, "number": _odd_numbers}.get(kind)
+    return odd | unlike(like) if unlike else odd
+
+
+def _kind(value: Any) -> str:
+    return "text" if isinstance(value, str) else "number" if is_number(value) else repr(value)
+
+
+def _odd_texts(texts: dict[int, str]) -> dict[int, str]:
+    words = {number: set(re.findall(r"\w+", text)) for number, text in texts.items()}
+    counts = Counter(word for own in words.values() for word in own)
+    common = {word for word, count in counts.items() if count >= COMMON * len(texts)}
+    if len(common) < 3:
+        return {}
+    return {n: "other words" for n, own in words.items() if len(common & own) < len(common) / 2}
+
+
+def _odd_numbers(numbers: dict[int, float]) -> dict[int, str]:
+    middle = median(numbers.values())
+    usual = median(abs(number - middle) for number in numbers.values())
+    return {
+        n: f"far from the usual {middle:g}"
+        for n, number in numbers.items()
+        if usual and abs(number - middle) > FAR * usual
+    }
