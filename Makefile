@@ -28,7 +28,7 @@ PERMISSIVE := tests/engine/test_answering.py tests/engine/test_plain_state.py \
   tests/history/test_exporting.py tests/reliability/test_storage_failures.py \
   tests/reliability/test_surroundings.py tests/threads/test_first_answer.py
 
-.PHONY: help install format lint types mypy pyright postgres chromium nginx test long compat demo web studio bench crash \
+.PHONY: help install format lint types mypy pyright postgres chromium nginx test long compat demo web studio bench real crash \
   races load docs site notebooks pictures
 
 help: ## list the commands
@@ -163,6 +163,16 @@ bench: install ## measure, beside other libraries: print all tables and write do
 	$(PIP) '.[bench]'
 	$(BIN)/python -m bench.report | tee docs/comparison.tmp
 	@mv docs/comparison.tmp docs/comparison.md
+
+real: install ## ask a real model (OPENAI_BASE_URL=…; else a small one is started, 470 MB at the first time), print tables
+	@if [ -z "$${OPENAI_BASE_URL:-}" ]; then \
+	  $(PIP) xllamacpp; \
+	  $(BIN)/python -m bench.real.serve & server=$$!; \
+	  trap "kill $$server" EXIT; \
+	  export OPENAI_BASE_URL=http://127.0.0.1:8095/v1; \
+	  until curl -fs $$OPENAI_BASE_URL/models >/dev/null; do kill -0 $$server; sleep 1; done; \
+	fi; \
+	$(BIN)/python -m bench.real
 
 crash: install postgres ## end a process at every write of every scene, and compare what goes on
 	$(BIN)/python -m bench.crash
