@@ -71,6 +71,9 @@ def test_everybody_can_use_the_list_and_a_review(seen, desk):
         for tab in ("mine", "running", "later", "decided"):
             browser.get(f"{page}/?tab={tab}&text=x&label=a%3A+b")
             checked(browser)
+        browser.get(f"{page}/team")
+        wait_for(browser, "The oldest")
+        checked(browser)
         browser.get(f"{page}/history")
         wait_for(browser, "The last calls")
         checked(browser)

@@ -8,8 +8,8 @@ from graph_retry.desk.web import Access
 from graph_retry.desk.web.pages import past
 from graph_retry.desk.web.pages.past import figures_of, past_call
 from graph_retry.threads import attempts_of
-from tests.web.forms import fields
-from tests.web.test_answers import opened
+from tests.web.forms import Form, fields
+from tests.web.test_answers import opened, sent
 
 
 def at(thread):
@@ -117,3 +117,35 @@ def test_figures_are_of_their_day(desk):
     (one,) = figures_of(calls, today + timedelta(days=past.DAYS))
     assert (one.total.attempts, sum(day.attempts for day in one.days)) == (3, 0)
     assert all(call.waited[0] >= 0 for call in calls)
+
+
+def test_a_team_sees_how_long_and_whether_it_is_asked_too_much(desk):
+    """How many wait, by call, label and model, and the share of valid outputs left as they were."""
+    desk.options |= {"review": "always", "labels": {"team": "red"}}
+    for number in range(4):
+        desk.wait(f"t{number}", {"model": "large"})
+    desk.options["labels"] = {"team": "blue"}
+    desk.wait("t4")
+    with desk.client() as client:
+        for decision in ("approve", "approve", "respond"):
+            form = Form(opened(client, 1)[1])
+            form.choose(decision)
+            sent(client, form)
+        page = client.get("/team").text
+        told = {
+            name: re.findall(r"</svg> (\d+)|<td[^>]*>([^<]*)</td>", row)
+            for name, row in re.findall(
+                r'<th scope="row" dir="auto">(.*?)</th>(.*?)</tr>', page, re.DOTALL
+            )
+        }
+        figures = {name: (cells[0][0], cells[3][1], cells[4][1]) for name, cells in told.items()}
+        assert figures == {
+            "count": ("2", "3", "67 %"),
+            "team: red": ("1", "3", "67 %"),
+            "team: blue": ("1", "0", "–"),
+            "large": ("1", "3", "67 %"),
+            "small": ("1", "0", "–"),
+        }
+        seen = Access("bob", labels={"team": "blue"})
+    with desk.client(authorize=lambda _: seen) as client:
+        assert "team: red" not in client.get("/team").text

@@ -83,6 +83,7 @@ def test_decisions_are_listed_with_what_came_of_them(desk):
             ("approved by ada", "Attempt 2 failed, too."),
             ("corrected by bob", "The output that they wrote is used."),
         ]
+        assert len(titles(client, tab="decided", call="count")) == 2
         assert titles(client, tab="decided", text="bob") == ["attempt 1 · t1"]
         assert titles(client, tab="decided", label="team: blue") == []
 

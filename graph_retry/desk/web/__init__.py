@@ -15,6 +15,7 @@ from graph_retry.desk.web.pages.alike import answer_alike, outcomes
 from graph_retry.desk.web.pages.history import find_thread, history, thread
 from graph_retry.desk.web.pages.inbox import alive, inbox
 from graph_retry.desk.web.pages.reviewing import outcome, review, undo, whole_text
+from graph_retry.desk.web.pages.team import team
 from graph_retry.desk.web.posted import BODY, NotAllowedError
 from graph_retry.desk.web.runs import Runs
 from graph_retry.desk.web.safety import Access, Authorize, Guard, Headers
@@ -83,6 +84,7 @@ def create_app(
             Route("/", site.answers(inbox)),
             Route("/alive", site.answers(alive)),
             Route("/history", site.answers(history), methods=["GET", "POST"]),
+            Route("/team", site.answers(team)),
             Route("/t", site.answers(find_thread), methods=["POST"]),
             Route("/t/{key}", site.answers(thread)),
             Route("/l/{token}", site.guard.by_link),

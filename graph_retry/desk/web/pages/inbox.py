@@ -61,7 +61,7 @@ async def _decided(site: Site, view: View, access: Access) -> list[Decided]:
     known = [
         one
         for call in site.past.calls(access)
-        if view.call in ("", call.name)
+        if view.call in ("", call.call)
         and view.model in ("", call.model)
         and {f"{name}: {text}" for name, text in call.labels.items()}.issuperset(view.label)
         for one in call.decided

@@ -51,7 +51,10 @@ class Decided:
 
 @dataclass(frozen=True, slots=True)
 class PastCall:
-    """One call. `waited` has people's response times in seconds, and `changed` their changes."""
+    """One call. `call` is its name in reviews.
+
+    `waited` has people's response times in seconds, and `changed` their changes.
+    """
 
     name: str
     thread: str
@@ -65,6 +68,7 @@ class PastCall:
     changed: tuple[str, ...]
     decided: tuple[Decided, ...]
     model: str
+    call: str
 
 
 def past_call(ledger: Ledger) -> PastCall | None:
@@ -85,6 +89,7 @@ def past_call(ledger: Ledger) -> PastCall | None:
         changed=tuple(_changed(ledger)),
         decided=tuple(_decided(ledger)),
         model=model_of(_params(ledger, known[-1]["number"])),
+        call=ledger.name,
     )
 
 
@@ -121,7 +126,7 @@ def _decided(ledger: Ledger) -> Iterator[Decided]:
         else:
             worked = after["failure"] is None
             told = f"Attempt {after['number']} " + ("is valid." if worked else "failed, too.")
-        name, subject = ledger.title, attempt.get("subject", "")
+        name, subject = ledger.name, attempt.get("subject", "")
         role, _, who = decision["author"].partition(":")
         who = "" if role == "system" else who or "somebody"
         labels = (f"{key}: {text}" for key, text in (attempt.get("labels") or {}).items())
