@@ -1,0 +1,75 @@
+"""A figure that is told twice is the same on both pages, and the reading path stays short."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+MEASURED = (ROOT / "docs/comparison.md").read_text()
+PATH = ("tutorial", "guide", "options", "concepts", "guarantees")
+
+
+def cells(row: str) -> list[float]:
+    """Return the numbers of the first row of the measured tables that begins so."""
+    (line,) = re.findall(rf"^\| {re.escape(row)}[^|]*\|(.*)\|$", MEASURED, re.MULTILINE)
+    return [float(each) for each in re.findall(r"\d+(?:\.\d+)?", line.replace(",", ""))]
+
+
+def told(page: str, words: str) -> list[float]:
+    """Return the numbers that a page tells in the given words; `#` stands for a number."""
+    text = " ".join((ROOT / page).read_text().split())
+    pattern = re.escape(words).replace(r"\#", r"(\d+(?:\.\d+)?)").replace("\\ ", " ")
+    found = re.search(pattern, text)
+    assert found, f"{page} no longer says {words!r}"
+    return [float(each) for each in found.groups()]
+
+
+LOOP, AI = "LangGraph: a task in a loop", "pydantic-ai, ToolOutput"
+OURS = "graph-retry, text (langchain-openai"
+AGENTS = ("create_agent, ProviderStrategy", "create_agent, ToolStrategy")
+PARSERS = ("LangChain RetryOutputParser", "LangChain RetryWithErrorOutputParser")
+STORES = ("SQLite", "PostgreSQL")
+SMALL = [cells(f"output 2 kB, {store}, graph-retry")[-1] for store in STORES]
+BY_HAND = [cells(f"output 100 kB, {store}, a list in state")[-1] for store in STORES]
+LARGE = [
+    cells(f"{what} 100 kB, {store}, graph-retry")[-1]
+    for what in ("params", "output")
+    for store in STORES
+]
+HOME, MIGRATE, TRAPS = "docs/index.md", "docs/howto/migrate.md", "docs/guarantees.md"
+
+
+@pytest.mark.parametrize(
+    ("page", "words", "expected"),
+    [
+        ("README.md", "calls for 3 edits | 4 | 4 | # | # |", [cells(LOOP)[2], 4]),
+        (HOME, "Three edits cost **# model calls**", [4]),
+        (HOME, "the same edits cost **# model calls**", [cells(LOOP)[2]]),
+        (MIGRATE, "3 edits cost # calls, and 10 edits cost #.", cells(LOOP)[2:5:2]),
+        (MIGRATE, "(# to # % recovered)", [round(cells(each)[0]) for each in AGENTS]),
+        (MIGRATE, "begins from zero (# %)", [round(cells("instructor, JSON (")[0])]),
+        (MIGRATE, "not JSON (# %)", [round(cells("trustcall (")[0])]),
+        (MIGRATE, "well (# %), with # calls", [cells(AI)[0], round(cells(AI)[4], 2)]),
+        (MIGRATE, "per success instead of #.", [round(cells(OURS)[4], 2)]),
+        (MIGRATE, "were wrong (# to # %)", [round(cells(each)[0]) for each in PARSERS]),
+        (TRAPS, "take # times the space of 10 in SQLite and # times", [round(n, 1) for n in SMALL]),
+        (TRAPS, "100 kB take # to # times", sorted(round(n) for n in BY_HAND)),
+        (
+            TRAPS,
+            "of 100 kB, 40 attempts take # to # times",
+            [round(min(LARGE), 1), round(max(LARGE), 1)],
+        ),
+    ],
+)
+def test_a_figure_told_twice_is_the_same(page, words, expected):
+    """What other pages round from the measured tables equals them."""
+    assert told(page, words) == expected
+
+
+def test_the_reading_before_production_is_short():
+    """The pages that the home page names as the path have at most 8,000 words."""
+    home = (ROOT / "docs/index.md").read_text()
+    assert tuple(re.findall(r"^\d\. \[[^]]+\]\((\w+)\.md\)", home, re.MULTILINE)) == PATH
+    words = {name: len((ROOT / f"docs/{name}.md").read_text().split()) for name in PATH}
+    assert sum(words.values()) <= 8_000, words
