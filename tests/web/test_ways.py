@@ -9,7 +9,7 @@ from graph_retry._core.review.review import SHOWN, Shown
 from graph_retry.desk.web.forms.ways import ways_of
 from graph_retry.desk.web.page import environment
 from graph_retry.hooks import Alternatives
-from graph_retry.threads import list_reviews
+from graph_retry.threads import attempts_of, list_reviews
 from tests.web.forms import Form
 from tests.web.test_answers import opened, sent
 
@@ -70,6 +70,33 @@ def test_a_review_is_put_off_and_comes_back_when_it_is_asked_for(desk):
         form.choose("approve")
         assert "attempt 2 failed, too" in sent(client, form).text
     assert len(desk.calls) == 2
+
+
+def test_a_question_to_a_colleague_stays_with_the_review(desk):
+    """Its label is shown until somebody answers, redacted, and the ledger keeps it."""
+    desk.options |= {"allowed_decisions": ["approve", "assign"], "labels": {"team": "red"}}
+    desk.options["redact"] = lambda text: text.replace("Hopper", "***")
+    desk.wait()
+    with desk.client() as client:
+        form = Form(opened(client)[1])
+        form.choose("assign")
+        form.fill("text:", "bo")
+        form.fill("words.assign", "Is Mrs Hopper\na customer?")
+        assert "The review is assigned." in sent(client, form).text
+        page = opened(client)[1]
+        assert 'dir="auto">ada: Is Mrs *** a customer?</p>' in page
+        (review,) = list_reviews(desk.graph)
+        assert review.labels == {
+            "team": "red",
+            "assignee": "bo",
+            "remark": "ada: Is Mrs *** a customer?",
+        }
+        form = Form(page)
+        form.choose("approve")
+        sent(client, form)
+    (ledger,) = attempts_of(desk.graph, {"configurable": {"thread_id": "t1"}})
+    (before,) = ledger.attempts[0]["decision"]["before"]
+    assert (before["type"], before["message"]) == ("assign", "Is Mrs ***\na customer?")
 
 
 def test_a_review_is_given_to_somebody(desk):

@@ -14,6 +14,7 @@ from typing import Any, cast
 from langgraph.runtime import get_runtime
 from langgraph.types import Overwrite
 
+from graph_retry._core.ground.issues import cut
 from graph_retry._core.ground.redact import redacted
 from graph_retry._core.langgraph.run_config import thread_in_logs
 from graph_retry._core.loop.after_attempt import without_output
@@ -43,6 +44,10 @@ from graph_retry._core.state.position import (
 from graph_retry.records import Attempt, Issue
 
 _LOG = logging.getLogger("graph_retry.reviews")
+
+
+REMARK, MOST_OF_REMARK = "remark", 190
+"""The label with the message of a decision that left the review open, and its length."""
 
 
 async def review_step(given: StepInput) -> dict[str, Any]:
@@ -81,6 +86,11 @@ def _left_open(given: StepInput, taken: Taken, decision: Decision, effect: Wait)
     again = _ask_again(loop, record, None)
     note = _note(_redacted(plan, decision), taken)
     again["noted"] = {**again["noted"], **effect.fields}
+    if message := note.get("message"):
+        # What somebody says to whoever answers stays in sight until the review is answered.
+        labels = again["noted"].get("labels", taken.question.labels)
+        said = f"{note['author'].partition(':')[2] or 'somebody'}: {message}"
+        again["noted"]["labels"] = {**labels, REMARK: cut(" ".join(said.split()), MOST_OF_REMARK)}
     again["before"] = [*again["before"], note]
     about: Any = {
         "review_id": note["review_id"],

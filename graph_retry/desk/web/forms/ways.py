@@ -101,6 +101,7 @@ def _way(word: str, review: Review) -> Way:
         name = "approve the suggestion"
     ends = row.outcome is not None and row.data is None
     reason = "What the model should know" if row.message == "needed" else "Why" if ends else ""
+    reason = "A remark or question that stays with the review" if row.waits else reason
     return Way(
         word,
         name,
