@@ -8,11 +8,11 @@ from typing import Annotated, Any, Literal
 
 from graph_retry._core.params.patch import readable_diff
 from graph_retry._core.review.decisions import ROWS
-from graph_retry._core.state.attempts import params_at, parsed_value, readable
+from graph_retry._core.state.attempts import params_at, parsed_value, readable, tokens_of
 from graph_retry._core.state.namespaces import parts_of
 from graph_retry.records import Attempt, shown_record
 
-__all__ = ["Ledger", "Outcome"]
+__all__ = ["Ledger", "OneCall", "Outcome", "attempts_in", "output_of", "tokens_of"]
 
 Outcome = Literal[
     "succeeded", "responded", "overruled", "cancelled", "exhausted", "waiting", "open"
@@ -161,12 +161,22 @@ OneCall = Annotated[
 
 
 def attempts_in(call: OneCall) -> Sequence[Attempt]:
-    """Return the attempts of one call, which is given as a ledger or as a list of attempts."""
+    """Return the attempts of one call, which is given as a ledger or as a list of attempts.
+
+    Example:
+        >>> attempts_in(Ledger([]))
+        []
+    """
     return call.attempts if isinstance(call, Ledger) else call
 
 
 def output_of(attempt: Attempt) -> Any:
-    """Return the value that was read from an attempt's output, or its text if it is not JSON."""
+    """Return the value that was read from an attempt's output, or its text if it is not JSON.
+
+    Example:
+        >>> output_of({"raw": {"value": [1]}, "parsed": None})
+        [1]
+    """
     raw = attempt["raw"] or {}
     if attempt["parsed"] is None and "text" in raw:
         if attempt["lossless"] is None:  # The model's text itself is the output.

@@ -13,6 +13,7 @@ from typing import Any
 
 from graph_retry._core.ground import issues
 from graph_retry._core.ground.functions.arguments import checked
+from graph_retry._core.ground.issues import issue
 from graph_retry._core.ground.on_demand import lazy
 from graph_retry._core.ground.quoting import fenced
 from graph_retry._core.output import build
@@ -37,6 +38,7 @@ __all__ = [
     "extract_json_block",
     "format_issues",
     "heuristic",
+    "issue",
     "parse_output",
     "remove_trailing_commas",
     "repair_output",

@@ -8,7 +8,9 @@ from typing_extensions import TypedDict
 from graph_retry.lossless._ground import Repair, RepairLevel
 
 __all__ = [
+    "PEOPLE",
     "SCHEMA_VERSION",
+    "STRUCTURED_RESPONSE",
     "Addition",
     "Attempt",
     "Doubt",
@@ -19,6 +21,7 @@ __all__ = [
     "KeptIn",
     "Repair",
     "RepairLevel",
+    "author_role",
 ]
 
 SCHEMA_VERSION = 1
@@ -42,7 +45,12 @@ PEOPLE = frozenset({"human", "rewind", "state edit"})
 
 
 def author_role(author: str) -> str:
-    """Return the kind of an author: `human` for `human:ada`, `hook` for `hook:shorten`."""
+    """Return the kind of an author, such as `hook` for `hook:shorten`.
+
+    Example:
+        >>> author_role("human:ada"), author_role("human:ada") in PEOPLE
+        ('human', True)
+    """
     return author.partition(":")[0]
 
 

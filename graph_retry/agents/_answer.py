@@ -23,12 +23,12 @@ from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import BaseTool
 from pydantic import ValidationError
 
-from graph_retry._core.ground.issues import issue, pydantic_issues
+from graph_retry._core.ground.issues import pydantic_issues
 from graph_retry._core.output.build import build_validator
 from graph_retry._core.output.failures import syntax_issue
 from graph_retry.agents._tool_call import tool_issues
 from graph_retry.lossless import ParsedOutput, read
-from graph_retry.output import Validator
+from graph_retry.output import Validator, issue
 from graph_retry.plugins import is_array, is_object
 from graph_retry.records import STRUCTURED_RESPONSE as _RESPONSE
 from graph_retry.records import Issue, Repair, RepairLevel

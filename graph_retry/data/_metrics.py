@@ -9,10 +9,8 @@ from typing import Annotated, Any
 
 from typing_extensions import TypedDict
 
-from graph_retry._core.ground.functions.arguments import WrongArgumentError
-from graph_retry._core.state.attempts import tokens_of
-from graph_retry.ledger import Ledger, attempts_in
-from graph_retry.plugins import checked, literal
+from graph_retry.ledger import Ledger, attempts_in, tokens_of
+from graph_retry.plugins import WrongArgumentError, checked, literal
 from graph_retry.records import Attempt
 
 __all__ = ["Attempts", "Summary", "summarize"]

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from graph_retry._core.state.attempts import tokens_of
 from graph_retry.data._evaluation import Evaluation
 from graph_retry.data._metrics import Attempts, Summary, distinct, ledgers_of, summarize
-from graph_retry.ledger import Ledger
+from graph_retry.ledger import Ledger, tokens_of
 from graph_retry.plugins import checked, counted
 from graph_retry.records import Attempt
 

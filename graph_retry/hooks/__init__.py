@@ -9,6 +9,17 @@ from typing import TYPE_CHECKING
 from graph_retry._core.ground.functions.signatures import Alternatives, HookTraits
 from graph_retry._core.ground.functions.steering import BudgetRule, LessonsRule, Taught
 from graph_retry._core.ground.on_demand import on_demand
+from graph_retry._core.ground.quoting import (
+    COMMENT,
+    CORRECTIONS,
+    FEEDBACK,
+    LESSONS,
+    Frame,
+    fenced,
+    framed,
+    issue_line,
+    tame,
+)
 from graph_retry._core.review.answers import Reviewer, ReviewFunction
 from graph_retry._core.review.review import Review
 from graph_retry.hooks._feedback import FeedbackStrategy, feedback, feedback_text
@@ -34,10 +45,15 @@ else:
     )
 
 __all__ = [
+    "COMMENT",
+    "CORRECTIONS",
+    "FEEDBACK",
+    "LESSONS",
     "Alternatives",
     "Budget",
     "BudgetRule",
     "FeedbackStrategy",
+    "Frame",
     "Gate",
     "HookTraits",
     "Lessons",
@@ -53,10 +69,14 @@ __all__ = [
     "fall_back",
     "feedback",
     "feedback_text",
+    "fenced",
+    "framed",
+    "issue_line",
     "lessons_of",
     "merge_lessons",
     "merging_lessons",
     "model_reviewer",
     "raise_limit",
     "shorten_history",
+    "tame",
 ]

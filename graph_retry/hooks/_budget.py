@@ -21,7 +21,7 @@ from typing_extensions import TypedDict
 
 from graph_retry._core.ground.functions.steering import BudgetRule
 from graph_retry._core.output.failures import BudgetExceededError
-from graph_retry._core.state.attempts import tokens_of
+from graph_retry.ledger import tokens_of
 from graph_retry.plugins import Amount, Count, Size, checked, counted, passed_as
 from graph_retry.records import Attempt
 

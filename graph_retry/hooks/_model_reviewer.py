@@ -9,11 +9,12 @@ from typing import Annotated, Any
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import Runnable, RunnableLambda
 
+from graph_retry import Decision
 from graph_retry._core.ground.quoting import fenced
 from graph_retry._core.output.completion import read_result
 from graph_retry._core.output.failures import is_complete
 from graph_retry._core.review.decisions import ROWS
-from graph_retry._core.review.review import Decision, DecisionType, Review
+from graph_retry._core.review.review import DecisionType, Review
 from graph_retry.lossless import read
 from graph_retry.plugins import Within, checked, excerpt, is_object, literal
 

@@ -48,7 +48,12 @@ def issue(
     *,
     hopeless: bool = False,
 ) -> Issue:
-    """Create an issue whose texts have limited length. `path` is a JSON Pointer or its parts."""
+    """Create an issue whose texts have limited length. `path` is a JSON Pointer or its parts.
+
+    Example:
+        >>> issue(["rows", 0], "is too long", "row_length")["path"]
+        '/rows/0'
+    """
     made: Issue = {
         "path": cut(path if isinstance(path, str) else pointer(path), MESSAGE_CHARS),
         "message": cut(message, MESSAGE_CHARS),

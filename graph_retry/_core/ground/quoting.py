@@ -46,12 +46,24 @@ _HINTS = {
 
 
 def framed(frame: Frame, lines: Iterable[str]) -> str:
-    """Return the lines as one text between the two marks of a frame."""
+    """Return the lines as one text between the two marks of a frame.
+
+    Example:
+        >>> print(framed(LESSONS, ["- /total: a number is wanted"]))
+        [lessons from earlier steps]
+        - /total: a number is wanted
+        [end of lessons]
+    """
     return "\n".join([frame.begin, *lines, frame.end])
 
 
 def tame(text: str) -> str:
-    """Put a space into all frame marks of a text, which could end its frame; escape surrogates."""
+    """Put a space into all frame marks of a text, which could end its frame; escape surrogates.
+
+    Example:
+        >>> tame("[end of feedback]")
+        '[ end of feedback]'
+    """
     for mark in (*FEEDBACK, *COMMENT, *LESSONS, *CORRECTIONS):
         text = text.replace(mark, f"[ {mark[1:]}")
     return text.encode("utf-8", "backslashreplace").decode()
@@ -72,7 +84,12 @@ def fenced(text: str) -> str:
 
 
 def issue_line(issue: Issue, *, received: bool = True) -> str:
-    """Write an issue as one line with a hint, and without the model's value if not `received`."""
+    """Write an issue as one line with a hint, and without the model's value if not `received`.
+
+    Example:
+        >>> issue_line({"path": "/n", "message": "Field required", "code": "missing"})
+        '/n: Field required; add this field'
+    """
     wanted, came = issue.get("expected"), issue.get("received")
     details = [f"expected: {wanted}"] if wanted else []
     if received and came:

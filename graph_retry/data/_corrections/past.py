@@ -12,10 +12,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from graph_retry._core.ground.quoting import CORRECTIONS, fenced, framed
 from graph_retry._core.params.additions import BARE, without
 from graph_retry.data._corrections.record import Correction, answer_text, as_text
-from graph_retry.hooks import Lessons
+from graph_retry.hooks import CORRECTIONS, Lessons, fenced, framed
 from graph_retry.hooks._lessons import Lesson, placed
 from graph_retry.hooks._prompt import Prompt, plain_text, prompt_field
 from graph_retry.plugins import Count, Share, checked, cut, is_array, passed_as

@@ -15,7 +15,6 @@ from jsonpointer import JsonPointerException, resolve_pointer
 from graph_retry import PendingReview
 from graph_retry._core.loop.asking.questions import attempt_of, output_read
 from graph_retry._core.review.decisions import ROWS
-from graph_retry._core.state.attempts import tokens_of
 from graph_retry.desk.changed import edited_fields
 from graph_retry.desk.web.forms.fields import Field, Form
 from graph_retry.desk.web.forms.marks import folded, marked, word_diff
@@ -23,7 +22,7 @@ from graph_retry.desk.web.forms.reading import filled, has_unread, read_form
 from graph_retry.desk.web.forms.ways import NotYetError, Way, ways_of
 from graph_retry.desk.web.posted import DEPTH
 from graph_retry.desk.web.words import is_deeper, said
-from graph_retry.ledger import Ledger
+from graph_retry.ledger import Ledger, tokens_of
 from graph_retry.observers._notifications import key_of
 from graph_retry.plugins import (
     ABSENT,

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from graph_retry._core.ground.issues import issue
 from graph_retry._core.review.decisions import ROWS
 from graph_retry._core.review.forms.foreseen import schema_of
 from graph_retry.desk.changed import edited_fields, removed_field
 from graph_retry.desk.web.forms.reading import has_unread
+from graph_retry.output import issue
 from graph_retry.plugins import ABSENT
 from graph_retry.reviews import Review, after_edit
 

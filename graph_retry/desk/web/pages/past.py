@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from graph_retry._core.state.attempts import tokens_of
 from graph_retry._core.threads.history import ledgers_in
 from graph_retry.data._corrections.record import corrections_in
 from graph_retry.data._metrics import known_sum
 from graph_retry.desk.web.rows import any_item, model_of, named_by, texts_in, thread_key
 from graph_retry.desk.web.safety import Access
 from graph_retry.desk.web.waiting import Waiting
-from graph_retry.ledger import Ledger
+from graph_retry.ledger import Ledger, tokens_of
 from graph_retry.plugins import changes
 from graph_retry.records import PEOPLE, Attempt, author_role
 
