@@ -79,6 +79,8 @@ def test_changes_inside_the_same_field_are_sent_together():
         ("  edit n=2 zip='two words' ", edit(n=2, zip="two words")),
         ('edit opt={"top": 3}', edit(opt={"top": 3})),
         ('edit zip={"a": 1}', edit(zip='{"a": 1}')),
+        ('edit {"n": 2, "zip": "a=b"}', edit(n=2, zip="a=b")),
+        ("""edit '{"opt": {"deep": null}}'""", edit(opt={"deep": None})),
         ("reject too dear", reject("too dear")),
         ("reject", reject()),
         ("comment be brief", comment("be brief")),
@@ -109,6 +111,9 @@ def test_a_typed_line_is_read(tmp_path, line, decision):
             "number of an alternative, not 'model=large'. To change params: edit model=large",
         ),
         ("edit large", "An edit is written as: edit model=large"),
+        ("edit [1]", "An edit is written as: edit model=large"),
+        ("""edit '{"n": 2}' zip=1""", "An edit is written as: edit model=large"),
+        ("edit {}", "An edit is written as: edit model=large"),
         ("edit n='b", "An edit is written as: edit model=large"),
         ("output x", "none of approve"),
         ("aprove", "Did you mean `approve`?"),
@@ -136,6 +141,7 @@ def test_a_typed_line_that_decides_nothing_is_explained(line, told):
         (["accept", "it is so"], accept("it is so")),
         (["accept", ""], accept()),
         (["edit", "n=2", "zip=two words"], edit(n=2, zip="two words")),
+        (["edit", '{"n": 2, "zip": "it\'s"}'], edit(n=2, zip="it's")),
     ],
 )
 def test_words_of_the_command_decide(words, decision):

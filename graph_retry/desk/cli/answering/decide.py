@@ -58,7 +58,8 @@ def from_words(words: Sequence[str], shown: dict[str, Any], output: Any = None) 
     is_edit = row is not None and row.data == "params"
     text = shlex.join(rest) if is_edit else " ".join(rest)
     try:
-        if is_edit and "=" not in text and not sys.stdin.isatty():
+        is_complete = "=" in text or _object(text) is not None
+        if is_edit and not is_complete and not sys.stdin.isatty():
             came = f", not {text:.80}" if text else ""
             raise UnreadableError(f"An edit is written as: edit field=value …{came}")
         return from_line(f"{words[0]} {text}", shown, output=output)
@@ -170,6 +171,8 @@ def _edit(rest: str, shown: dict[str, Any], draft: Draft) -> dict[str, Any]:
     If `rest` names a text, the editor opens this text. Otherwise the editor opens all params as
     JSON. An earlier draft of the same content is opened instead. The saved text becomes the draft.
     """
+    if given := _object(rest):
+        return given
     name = rest or (next(iter(shown)) if len(shown) == 1 else "")
     path = name if name.startswith("/") else pointer((name,))
     text = None if "=" in name else _text_at(shown, path)
@@ -199,6 +202,16 @@ def _written(how: str) -> Generator[None]:
         yield
     except ValueError as error:
         raise UnreadableError(f"{how} ({error})") from None
+
+
+def _object(text: str) -> dict[str, Any] | None:
+    """Return the changes that are written as one JSON object, with or without a shell's quotes."""
+    with suppress(ValueError):
+        words = shlex.split(text)
+        for each in (text, *words) if len(words) == 1 else (text,):
+            with suppress(NotJsonError):
+                return given if is_object(given := read_json(each)) else None
+    return None
 
 
 def _changes(text: str) -> list[str]:
