@@ -91,13 +91,12 @@ def test_finished_threads_are_not_read_and_a_limit_reads_no_more_than_it_needs(s
     assert threads_read(saver, saver) == {"2": 2, "4": 2}
 
 
-def test_a_limit_reads_no_more_threads_than_a_page(saver, monkeypatch):
+def test_a_limit_reads_no_more_threads_than_it_lists(saver):
     """The newest are read, and nothing of the older ones."""
-    monkeypatch.setattr(listing, "_PAGE", 2)
     graph = one_call("node", None, Model(), saver)
     for number in range(6):
         graph.invoke({"params": {"n": 0}}, thread(str(number)))
-    assert threads_read(saver, graph, limit=1) == {"5": 2, "4": 2}
+    assert threads_read(saver, graph, limit=1) == {"5": 2}
 
 
 def test_what_waits_is_listed_page_by_page(mode, checkpointer):

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from functools import lru_cache, partial
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 from langchain_core.runnables import RunnableConfig
@@ -45,6 +45,8 @@ from graph_retry._core.langgraph.shown import namespace_in, questions_of, shown_
 from graph_retry._core.state.going_back import ForkNote, PastCalls, RewindRefused
 from graph_retry._core.state.position import LOOP, loop_of
 
+T = TypeVar("T")
+
 COPY = "__copy__"
 """The node name with which LangGraph's `update_state` copies a checkpoint to its thread's end."""
 
@@ -64,7 +66,7 @@ _WHY_ENDED = {
 _LOG = logging.getLogger("graph_retry")
 
 _reads: WeakKeyDictionary[Any, SharedReads] = WeakKeyDictionary()
-"""The calls before a fork, by the run of the outermost graph and the checkpoint of its step."""
+"""What the calls of one step of the outermost graph read of its thread, by the graph's run."""
 
 
 def fork_note(root: str, call: str = "", answer: dict[str, Any] | None = None) -> str:
@@ -103,8 +105,19 @@ async def past_calls(
     if loop is None or not (loop.is_replaying or loop.checkpoint_metadata.get("source") == "fork"):
         return None
     here = str(configurable.get("checkpoint_map", {}).get("", ""))
-    reads = _reads.setdefault(loop, SharedReads())
-    return await reads.get(here, partial(_read_past_calls, configurable, saver, loop, here))
+    read = partial(_read_past_calls, configurable, saver, loop, here)
+    return await read_once_a_step(configurable, "past", read)
+
+
+async def read_once_a_step(
+    configurable: Mapping[str, Any], name: str, read: Callable[[], Coroutine[Any, Any, T]]
+) -> T:
+    """Read something that is the same for all tasks of a step, such as the branches of a `Send`."""
+    loop = outermost_loop(configurable)
+    if loop is None:
+        return await read()
+    here = str(configurable.get("checkpoint_map", {}).get("", ""))
+    return await _reads.setdefault(loop, SharedReads()).get(f"{name} {here}", read)
 
 
 async def _read_past_calls(

@@ -126,10 +126,10 @@ async def open_rows(
     return [Row(*row) for row in await query(saver, f"{_SELECT}{_PAGE}{limit}", *given)]
 
 
-async def waiting_in(saver: BaseCheckpointSaver[Any], thread_id: str) -> list[str]:
-    """Return the namespaces of a thread's calls that may wait, without reading state."""
+async def waiting_in(saver: BaseCheckpointSaver[Any], thread_id: str) -> set[Row]:
+    """Return the rows of a thread's calls that may wait, without reading state."""
     await make_table(saver)
-    return [row[1] for row in await query(saver, _SELECT + "WHERE thread_id = %s", thread_id)]
+    return {Row(*row) for row in await query(saver, _SELECT + "WHERE thread_id = %s", thread_id)}
 
 
 def is_over(row: Row, root: CheckpointTuple | None, call: CheckpointTuple | None) -> bool:

@@ -125,15 +125,26 @@ knows 1: upgrade graph-retry to continue this thread.
 
 def ledgers_in(values: Any) -> Iterator[tuple[str, list[Attempt]]]:
     """Yield each state key whose value is a ledger, with the ledger. Users may rename the key."""
-    for key, value in cast("dict[str, Any]", values if isinstance(values, dict) else {}).items():
-        records = value if is_array(value) else []
-        if records and isinstance(records[-1], dict) and "params_patch" in records[-1]:
-            yield key, listed(records)
+    return ((key, listed(records)) for key, records in _stored_in(values))
 
 
 def records_in(values: Any) -> list[Attempt]:
     """Return the first ledger in state values; empty if there is none."""
     return next(ledgers_in(values), ("", list[Attempt]()))[1]
+
+
+def stored_records(values: Any) -> list[Attempt]:
+    """Return the first ledger in state values with the records that `listed` did not restore."""
+    records = next(_stored_in(values), ("", list[Attempt]()))[1]
+    _check_readable(records)
+    return list(map(filled, records))
+
+
+def _stored_in(values: Any) -> Iterator[tuple[str, list[Attempt]]]:
+    for key, value in cast("dict[str, Any]", values if isinstance(values, dict) else {}).items():
+        records = value if is_array(value) else []
+        if records and isinstance(records[-1], dict) and "params_patch" in records[-1]:
+            yield key, records
 
 
 def readable(attempts: Sequence[Attempt]) -> list[Attempt]:
@@ -142,6 +153,11 @@ def readable(attempts: Sequence[Attempt]) -> list[Attempt]:
     Raises:
         ReplayMismatch: If a newer version of this library wrote the list, or it is not a ledger.
     """
+    _check_readable(attempts)
+    return list(map(filled, listed(attempts)))
+
+
+def _check_readable(attempts: Sequence[Attempt]) -> None:
     check_version(attempts)
     for position, attempt in enumerate(attempts, start=1):
         kept_elsewhere = attempt.get("kept_in") and "number" in attempt
@@ -151,7 +167,6 @@ def readable(attempts: Sequence[Attempt]) -> list[Attempt]:
                     f"record {position} of the ledger has no `{key}`: graph-retry did not write it."
                 )
                 raise ReplayMismatch(msg, list(attempts))
-    return [filled(attempt) for attempt in listed(attempts)]
 
 
 def filled(attempt: Attempt) -> Attempt:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -46,7 +46,7 @@ from graph_retry._core.threads.saved.graphs import (
     saver_of,
     thread_of,
 )
-from graph_retry._core.threads.saved.reading import read_shown
+from graph_retry._core.threads.saved.reading import open_named
 from graph_retry._core.threads.saved.view import Asked, ThreadView
 from graph_retry._core.threads.saved.why_closed import answers_to, why_closed
 from graph_retry._core.threads.server.runs import RemoteRuns
@@ -65,15 +65,15 @@ _ANSWER_KEPT: dict[str, Any] = {}
 class HeldThread:
     """A locked thread that is ready to run, after its answers were saved.
 
-    `chosen` holds the answered questions. `open_before` holds the ids of all reviews that were
-    open. `by_id` holds the answers that could not be saved, by interrupt id.
+    `chosen` holds the answered questions. `shown_before` holds the ids of all reviews that were
+    shown. `by_id` holds the answers that could not be saved, by interrupt id.
     """
 
     graph: Any
     config: RunnableConfig
     lock: ThreadLock
     chosen: list[tuple[Asked, Any]]
-    open_before: frozenset[str]
+    shown_before: frozenset[str]
     by_id: dict[str, Any]
     remote: RemoteRuns | None
 
@@ -123,7 +123,7 @@ class HeldThread:
 
     async def _check_applied(self, shown: Sequence[Any]) -> None:
         open_now = [value for value in map(intervention, shown) if value is not None]
-        asked_now = [each for each in open_now if each["review_id"] not in self.open_before]
+        asked_now = [each for each in open_now if each["review_id"] not in self.shown_before]
         new = {namespace_in(each): each for each in asked_now}
         problems, told = list[str](), {"review_ids": list[Any](), "issues": list[Any]()}
         reasons, applied = dict[str, str](), list[str]()
@@ -227,9 +227,9 @@ async def take_thread(
                 await remote.look()
             # The questions are read even while another process holds the lock, so that an answer to
             # a closed review fails at once and does not wait.
-            asks = decision is not None or answers is not None
-            view = await read_shown(graph, config) if asks else ThreadView()
-            questions = [asked for asked in view.asked() if asked.is_open]
+            view, questions = ThreadView(), list[Asked]()
+            if decision is not None or answers is not None:
+                view, questions = await open_named(graph, config, _named_in(decision, answers))
             closed = partial(why_closed, graph, config, None if is_held else lock)
             # The decision is for the review that is open now. Another may open during the wait.
             if decision is not None:
@@ -249,8 +249,8 @@ async def take_thread(
             waited += pause
         by_id = await _write_down(saver_of(graph), view.root, chosen)
         on_failure.pop_all()  # The caller holds the lock from now on.
-    open_before = frozenset(asked.review_id for asked in questions)
-    return HeldThread(graph, config, lock, chosen, open_before, by_id, remote)
+    shown_before = frozenset(question.value["review_id"] for question in view.questions)
+    return HeldThread(graph, config, lock, chosen, shown_before, by_id, remote)
 
 
 def _checked(
@@ -272,6 +272,13 @@ def _checked(
             "leave it out to continue the thread without an answer."
         )
     return thread_id
+
+
+def _named_in(decision: Any, answers: Mapping[str, Any] | None) -> Collection[str] | None:
+    """Return the ids of the answered reviews; None if the decision is for the only open review."""
+    if isinstance(decision, Mapping) and "review_id" in decision:
+        return [str(cast("Any", decision)["review_id"])]
+    return answers
 
 
 async def _write_down(
@@ -303,8 +310,8 @@ async def _meant_by(
     closed: Callable[[str | None], Awaitable[str]],
 ) -> str:
     """Return the review id in a decision. Without one, return the id of the only open review."""
-    if isinstance(decision, Mapping) and "review_id" in decision:
-        return str(cast("Any", decision)["review_id"])
+    if named := _named_in(decision, None):
+        return next(iter(named))
     if len(questions) > 1:
         ids = ", ".join(f"{asked.review_id} ({asked.name})" for asked in questions)
         raise ValueError(

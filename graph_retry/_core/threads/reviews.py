@@ -10,12 +10,12 @@ from langchain_core.runnables import RunnableConfig
 
 from graph_retry._core.ground.functions.arguments import async_twin, in_sync
 from graph_retry._core.langgraph.checkpoints import values_of
-from graph_retry._core.langgraph.kept import whole
 from graph_retry._core.langgraph.open_reviews import Row, row_of
 from graph_retry._core.langgraph.shown import namespace_in
 from graph_retry._core.review.answers import Answer
 from graph_retry._core.review.review import IN_JSON, Review, parts_of
 from graph_retry._core.state.attempts import records_in
+from graph_retry._core.state.kept import whole
 from graph_retry._core.threads.resuming import resuming
 from graph_retry._core.threads.saved.graphs import check_compiled, thread_of
 from graph_retry._core.threads.saved.reading import open_questions, reader_of

@@ -8,6 +8,7 @@ belong to a call that the person has not seen.
 from __future__ import annotations
 
 import threading
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -22,8 +23,9 @@ from graph_retry._core.ground.functions.informing import informing
 from graph_retry._core.ground.wording import counted
 from graph_retry._core.langgraph.checkpoints import newest_checkpoint, waits_for
 from graph_retry._core.langgraph.ends.run_end import at_run_end, idleness, node_without_saver
+from graph_retry._core.langgraph.fork import read_once_a_step
 from graph_retry._core.langgraph.lock import hold_while_asking
-from graph_retry._core.langgraph.open_reviews import insert, row_of
+from graph_retry._core.langgraph.open_reviews import Row, has_table, insert, row_of, waiting_in
 from graph_retry._core.langgraph.run_config import (
     answers_by_id,
     call_namespace,
@@ -162,11 +164,12 @@ async def _ask_person(given: StepInput, question: Question) -> tuple[Any, bool]:
     # task, and a row that is written again replaces the same row.
     if not _was_left_open(given.loop):
         await notify(plan, payload, attempts)
-    here = (current_thread(), call_namespace(), question.review_id, question.asked_at)
+    row = row_of(current_thread(), call_namespace(), question.review_id, question.asked_at)
     with informing("the lock of the thread until this run has ended"):
         await _hold_thread(given, saver)
     with informing(f"the entry of review {question.review_id} in the table of open reviews"):
-        await insert(saver, row_of(*here))
+        if row not in await _rows_before(given, saver):
+            await insert(saver, row)
     execution = given.run.slot.execution
     shown = await _look_at_shown(question.review_id, execution.reads, execution.settled)
     # LangGraph would give the waiting answer to this question, although it is for another one.
@@ -179,6 +182,19 @@ async def _ask_person(given: StepInput, question: Question) -> tuple[Any, bool]:
     value = interrupt(payload, response_schema=shown_schema)
     await shown.end_plain_answer()
     return value, shown.is_ours and not was_sent_before(question.asked_at)
+
+
+async def _rows_before(given: StepInput, saver: BaseCheckpointSaver[Any]) -> Collection[Row]:
+    """Return the rows of the thread's questions that this run asks again.
+
+    LangGraph runs each branch again that waits, if one of them is answered: their rows are read at
+    once, and not written again.
+    """
+    run = given.run
+    if run.caller is None or not run.slot.is_saved or run.answered or not has_table(saver):
+        return ()
+    around, thread_id = run.caller.get("configurable", {}), current_thread() or ""
+    return await read_once_a_step(around, "rows", partial(waiting_in, saver, thread_id))
 
 
 async def _hold_thread(given: StepInput, saver: BaseCheckpointSaver[Any]) -> None:

@@ -17,7 +17,7 @@ from langgraph.types import Overwrite
 
 from graph_retry._core.ground.wording import passed_as
 from graph_retry._core.langgraph.checkpoints import read_checkpoint
-from graph_retry._core.langgraph.kept import record_place, saved_at, whole
+from graph_retry._core.langgraph.kept import record_place, saved_at
 from graph_retry._core.langgraph.run_config import call_namespace, current_saver, current_thread
 from graph_retry._core.loop.run.settings import Settings
 from graph_retry._core.params.patch import diff_views
@@ -27,6 +27,7 @@ from graph_retry._core.state.attempts import (
     params_at,
     without_implied,
 )
+from graph_retry._core.state.kept import whole
 from graph_retry._core.state.position import LOOP, Loop
 from graph_retry.records import Attempt, KeptIn
 

@@ -15,7 +15,7 @@ from langgraph.types import Command, Overwrite, StreamWriter
 from graph_retry._core.ground.functions.awaiting import SyncRun, is_sync, run_async, run_sync
 from graph_retry._core.ground.functions.informing import informing
 from graph_retry._core.ground.functions.signatures import name_of
-from graph_retry._core.langgraph.fork import tell_ended_reviews
+from graph_retry._core.langgraph.fork import read_once_a_step, tell_ended_reviews
 from graph_retry._core.langgraph.open_reviews import Row, row_of
 from graph_retry._core.langgraph.run_config import (
     current_saver,
@@ -78,14 +78,15 @@ class LoopRun:
     async def ended_reviews(self, when: str = "at the end") -> str:
         """Warn of open reviews that a new input or a fork of the thread ended; return a note.
 
-        The first new call of a node looks for them, when it asks and at its end: LangGraph may save
+        The first new call of a step looks for them, when it asks and at its end: LangGraph may save
         the input while the call runs.
         """
         if self.ended or self.saver is None or not self.slot.namespace or self.slot.is_saved:
             return self.ended
         tell = partial(tell_ended_reviews, self.saver, self.thread)
         with informing("the warning of reviews that a new input ended"):
-            return await self.slot.execution.reads.get(f"ended, {when}", tell)
+            around = (self.caller or {}).get("configurable", {})
+            return await read_once_a_step(around, f"ended, {when}", tell)
         return ""
 
     def emit(

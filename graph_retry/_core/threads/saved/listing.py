@@ -41,7 +41,7 @@ from graph_retry._core.threads.saved.reading import read_newest
 from graph_retry._core.threads.saved.view import ThreadView
 
 _PAGE = 100
-"""Rows of the table that are read at a time."""
+"""The most rows of the table that are read at a time."""
 
 _SCANNED = 500
 """Checkpoints that a full scan reads at a time."""
@@ -65,12 +65,14 @@ async def list_saved_reviews(
     if not await is_table_filled(saver):
         return newest_first(await finder.read_all(), before, limit)
     reviews: list[PendingReview] = []
+    # A short list reads a few threads. Rows of other graphs, and of closed reviews, need more.
+    size = _PAGE if limit is None else min(limit, _PAGE)
     while limit is None or len(reviews) < limit:
-        rows = await open_rows(saver, before, _PAGE) or []
+        rows = await open_rows(saver, before, size) or []
         reviews += await finder.read_noted(rows)
-        if len(rows) < _PAGE:
+        if len(rows) < size:
             break
-        before = rows[-1].place
+        before, size = rows[-1].place, min(2 * size, _PAGE)
     return newest_first(reviews, None, limit)
 
 

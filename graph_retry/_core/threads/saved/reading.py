@@ -16,8 +16,9 @@ from graph_retry._core.langgraph.checkpoints import (
     place_of,
     unread,
 )
-from graph_retry._core.langgraph.kept import Reader, record_place, saved_at
+from graph_retry._core.langgraph.kept import record_place, saved_at
 from graph_retry._core.langgraph.shown import namespace_in
+from graph_retry._core.state.kept import Reader
 from graph_retry._core.threads.saved.graphs import (
     get_state,
     is_remote,
@@ -41,15 +42,39 @@ async def open_questions(graph: Any, config: RunnableConfig) -> list[Asked]:
     return [asked for asked in view.asked() if asked.is_open]
 
 
+async def open_named(
+    graph: Any, config: RunnableConfig, named: Collection[str] | None
+) -> tuple[ThreadView, list[Asked]]:
+    """Read the open questions with these ids; all of a thread's if one of the ids is not open.
+
+    A thread may have a thousand open questions: one for each branch of a `Send`.
+    """
+    view = await read_shown(graph, config, named=named)
+    questions = [asked for asked in view.asked() if asked.is_open]
+    known = {name for asked in questions for name in (asked.review_id, asked.interrupt_id)}
+    if named is not None and not known.issuperset(named):
+        return await open_named(graph, config, None)
+    return view, questions
+
+
 async def read_shown(
-    graph: Any, config: RunnableConfig, shown: Sequence[Interrupt] | None = None
+    graph: Any,
+    config: RunnableConfig,
+    shown: Sequence[Interrupt] | None = None,
+    *,
+    named: Collection[str] | None = None,
 ) -> ThreadView:
-    """Read a thread's shown questions, and the newest checkpoint of each call that asks one."""
+    """Read a thread's shown questions, and the newest checkpoint of each call that asks one.
+
+    With `named`, only the calls are read whose interrupts or reviews have these ids.
+    """
     saver, thread_id = saver_of(graph), thread_of(config)
     if saver is None:
         return await read_shown_there(graph, config)
     view = await read_newest(saver, thread_id, [""]) if shown is None else ThreadView(shown)
     for interrupt, value, _ in view.questions:
+        if named is not None and not {interrupt.id, value["review_id"]}.intersection(named):
+            continue
         namespace = namespace_in(value)
         call = await newest_checkpoint(saver, thread_id, namespace)
         if call is not None and may_make(graph, namespace):

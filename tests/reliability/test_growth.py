@@ -1,0 +1,119 @@
+"""What is read and written grows with what is done, and not with its square or with what waits."""
+
+import asyncio
+import sqlite3
+import sys
+from collections import Counter
+from contextlib import closing, contextmanager
+
+import pytest
+from langgraph.checkpoint.sqlite import SqliteSaver
+
+from graph_retry import edit, pending_reviews, resume
+from graph_retry.threads import list_reviews
+from tests.conftest import Mode
+from tests.loops import Model, fan_out, one_call, thread
+
+OURS = "/graph_retry/"
+SYNC = Mode("sync", asyncio.Runner())
+
+
+@pytest.fixture
+def saver():
+    with closing(sqlite3.connect(":memory:", check_same_thread=False)) as connection:
+        yield SqliteSaver(connection)
+
+
+@contextmanager
+def counted(saver):
+    """Count the SQL statements, the calls of our functions, and the bytes that are read back."""
+    counts, loads = Counter(), saver.serde.loads_typed
+
+    def profile(frame, event, _):
+        counts["calls"] += event == "call" and OURS in frame.f_code.co_filename
+
+    def loaded(given):
+        counts["bytes"] += len(given[1])
+        return loads(given)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(saver.serde, "loads_typed", loaded, raising=False)
+        saver.conn.set_trace_callback(lambda _: counts.update(statements=1))
+        sys.setprofile(profile)
+        try:
+            yield counts
+        finally:
+            sys.setprofile(None)
+            saver.conn.set_trace_callback(None)
+
+
+def wrong(form, saver, times):
+    """Make a call that waits after so many attempts."""
+    graph = one_call(form, None, Model(lambda params: "no"), saver, max_attempts=99)
+    graph.invoke({"params": {"n": 1}}, thread())
+    for n in range(2, times + 1):
+        resume(graph, thread(), edit(n=n))
+    return graph
+
+
+def test_the_history_of_a_review_is_read_in_time_that_its_attempts_take(form, saver):
+    """Four times as many attempts: at most 4 ** 1.1 times as many calls."""
+    calls = {}
+    for times in (10, 40):
+        saver.delete_thread("1")
+        graph = wrong(form, saver, times)
+        with counted(saver) as counts:
+            (review,) = pending_reviews(graph, thread())
+        assert [record["number"] for record in review.history] == [*range(1, times + 1)]
+        calls[times] = counts["calls"]
+    assert calls[40] / calls[10] <= 4**1.1
+
+
+def branches(form, saver, width):
+    """Make a graph of `Send` branches that all wait, and count what that took."""
+    graph = fan_out(form, SYNC, Model(goal=1), saver, width=width)
+    with counted(saver) as counts:
+        graph.invoke({}, {**thread(), "max_concurrency": 1})
+    return graph, counts
+
+
+def test_many_branches_ask_in_time_that_they_take(form, saver):
+    """Whether a new input has ended reviews is looked up once for all branches of a `Send`."""
+    counts = {}
+    for width in (10, 40):
+        saver.delete_thread("1")
+        _, counts[width] = branches(form, saver, width)
+    for each in counts[10]:
+        assert counts[40][each] / counts[10][each] <= 4**1.1, each
+
+
+PER_BRANCH = {"function": 13, "node": 15}
+"""Statements for each branch that waits, when one of them is answered: LangGraph itself runs each
+again, and reads and writes in it, 8 and 13 of these. We read the call's own state once or twice."""
+
+
+def test_one_answer_reads_nothing_of_other_branches_but_what_langgraph_runs_again(form, saver):
+    """The reviews of the others are not read, and their rows in the table not written again."""
+    counts = {}
+    for width in (10, 20):
+        saver.delete_thread("1")
+        graph, _ = branches(form, saver, width)
+        review = pending_reviews(graph, thread())[0]
+        with counted(saver) as counts[width]:
+            resume(graph, thread(), answers={review.review_id: edit(n=1)})
+        assert len(pending_reviews(graph, thread())) == len(list_reviews(graph)) == width - 1
+    grown = counts[20]["statements"] - counts[10]["statements"]
+    assert grown / 10 <= PER_BRANCH[form]
+    assert counts[20]["calls"] / counts[10]["calls"] <= 2**1.1
+
+
+def test_a_short_list_of_many_threads_reads_few(saver):
+    """A list with a limit reads as many threads as it needs."""
+    graph = one_call("node", None, Model(goal=1), saver)
+    for number in range(30):
+        graph.invoke({"params": {"n": 0}}, thread(str(number)))
+    list_reviews(graph)  # The first list reads all threads, which may be older than the table.
+    with counted(saver) as counts:
+        (review,) = list_reviews(graph, limit=1)
+    assert review.thread_id == "29"
+    assert counts["statements"] <= 8
