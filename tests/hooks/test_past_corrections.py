@@ -76,7 +76,7 @@ def test_an_embedding_of_ones_own_decides_likeness():
 
 def test_what_is_shown_is_bounded():
     """The nearest are kept where not all fit; a single one that is too long is not shown."""
-    many = [row(n, f"Total of Nordlicht: EUR {n}", {"n": n}, raw="x" * 900) for n in range(50)]
+    many = [row(n, f"Total of Nordlicht: EUR {n}", {"n": "x" * 900}) for n in range(50)]
     prompt = {"prompt": "Total of Nordlicht: EUR 51"}
     params, why, _ = PastCorrections(rows=many).add_to(prompt, [])
     assert why.count("id") == 3
@@ -93,7 +93,15 @@ def test_what_was_written_stays_data():
     block = params["prompt"].partition("\n\nTotal: ")[0]
     assert block.count("[end of corrections]") == 1
     assert block.endswith("[end of corrections]")
-    assert block.count("````") == 6
+    assert block.count("````") == 4
+
+
+def test_a_wrong_answer_is_never_shown():
+    """A model repeats what it reads, so that only the right answer stands in the prompt."""
+    rows = [row(1, "How many apples?", {"n": 1}, raw="a dozen or so")]
+    params, *_ = PastCorrections(rows=rows).add_to({"prompt": "How many apples?"}, [])
+    assert '{"n": 1}' in params["prompt"]
+    assert "a dozen or so" not in params["prompt"]
 
 
 def test_messages_get_a_turn_of_their_own_and_recorded_blocks_are_left_out():

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from graph_retry._core.params.additions import BARE, without
-from graph_retry.data._corrections.record import Correction, answer_text, as_text
+from graph_retry.data._corrections.record import Correction, as_text
 from graph_retry.hooks import CORRECTIONS, Lessons, fenced, framed
 from graph_retry.hooks._lessons import Lesson, placed
 from graph_retry.hooks._prompt import Prompt, plain_text, prompt_field
@@ -156,12 +156,10 @@ def _pairs(text: str) -> Counter[str]:
 
 
 def _quoted(row: Correction) -> list[str]:
-    wrong = answer_text(row["raw"])
     right = as_text(row["value"])
-    lines = ["A request:", fenced(cut(_text_of(row), _QUOTED))]
-    if wrong is not None and wrong != right:
-        lines += ["An answer that was wrong:", fenced(cut(wrong, _QUOTED))]
-    return [*lines, "The right answer:", fenced(cut(right, _QUOTED))]
+    # The wrong answer is left out, because models repeat wrong answers that they read.
+    request = ["A request:", fenced(cut(_text_of(row), _QUOTED))]
+    return [*request, "The right answer:", fenced(cut(right, _QUOTED))]
 
 
 def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
