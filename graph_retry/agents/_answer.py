@@ -24,11 +24,11 @@ from langchain_core.tools import BaseTool
 from pydantic import ValidationError
 
 from graph_retry._core.ground.issues import pydantic_issues
-from graph_retry._core.output.build import build_validator
 from graph_retry._core.output.failures import syntax_issue
-from graph_retry.agents._tool_call import tool_issues
+from graph_retry._core.output.unwrapped import check_inside
+from graph_retry.agents._tool_call import args_inside, tool_issues, unwrapped_in
 from graph_retry.lossless import ParsedOutput, read
-from graph_retry.output import Validator, issue
+from graph_retry.output import Validator, build_validator, issue
 from graph_retry.plugins import is_array, is_object
 from graph_retry.records import STRUCTURED_RESPONSE as _RESPONSE
 from graph_retry.records import Issue, Repair, RepairLevel
@@ -218,6 +218,9 @@ class AnswerValidator(Validator):
                 what = "two tool calls have one `id`, so their results could not be told apart"
                 reading.issues.append(issue(f"/tool_calls/{at}/id", what, "id_twice"))
             known_as = known_as or f"call_{uuid4()}"
+            args, repairs, unknown = args_inside(self._tools.get(str(name)), args)
+            reading.repairs += repairs
+            reading.issues += _below(f"/tool_calls/{at}/args", unknown)
             calls.append({"id": known_as, "name": name, "args": args, "type": "tool_call"})
         return calls
 
@@ -254,13 +257,14 @@ class AnswerValidator(Validator):
             value = read.value
         reading.response = value
         places = range(len(self._formats)) if place is None else [place]
-        all_checked = {at: self._formats[at].validator.check(value) for at in places}
+        all_checked = {at: check_inside(self._formats[at].validator, value) for at in places}
         fitting = [at for at, checked in all_checked.items() if checked.ok]
         if len(fitting) > 1:
             names = ", ".join(f"`{self._formats[at].name}`" for at in fitting)
             return [issue("", f"it could be any of {names}: call that tool", "several_formats")]
         for at in fitting:
             reading.accepted.update({_RESPONSE: all_checked[at].jsonable, _FORMAT: at})
+            reading.repairs += unwrapped_in(all_checked[at])
         return [] if fitting else all_checked[places[0]].issues
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any, cast
@@ -16,14 +17,15 @@ from langgraph.prebuilt.tool_node import ToolCallRequest, ToolRuntime
 from pydantic import BaseModel, ValidationError
 
 from graph_retry._core.ground.issues import pydantic_issues
-from graph_retry._core.output.build import build_validator
+from graph_retry._core.output.unwrapped import check_inside
 from graph_retry._core.params.codec import ParamsCodec, ParamsInvalid
 from graph_retry._core.params.patch import Encoded
 from graph_retry.agents._request import RequestChangedError
 from graph_retry.agents._tool_result import ApprovalNeeded
 from graph_retry.options import RetryOptions
+from graph_retry.output import Checked, build_validator
 from graph_retry.plugins import is_object
-from graph_retry.records import Issue
+from graph_retry.records import Issue, Repair
 
 When = bool | Callable[[ToolCallRequest], bool]
 """Whether a person must approve a tool call before it runs, or a function of the call."""
@@ -53,6 +55,28 @@ def tool_issues(tool: BaseTool, args: Mapping[str, Any]) -> list[Issue]:
     except ValidationError as error:
         return pydantic_issues(error, args)
     return []
+
+
+def args_inside(
+    tool: BaseTool | None, args: dict[str, Any]
+) -> tuple[dict[str, Any], list[Repair], list[Issue]]:
+    """Return arguments without a wrapper such as `{"arguments": {…}}`, with the repairs.
+
+    The issues tell that the tool reads none of the keys. Otherwise it would run by its defaults.
+    """
+    checked = Checked()
+    if tool is not None:
+        with suppress(TypeError):  # An argument of the tool may have no JSON form.
+            checked = check_inside(build_validator(tool.tool_call_schema), args)
+    if checked.ok and checked.is_unwrapped and is_object(checked.judged):
+        return checked.judged, unwrapped_in(checked), []
+    unknown = [each for each in checked.issues if each["code"] == "unknown_keys"]
+    return args, [], [each for each in unknown if not each["path"]]
+
+
+def unwrapped_in(checked: Checked) -> list[Repair]:
+    """Return the repairs that tell the wrapper of a value."""
+    return [repair for repair in checked.repairs if repair["kind"] == "unwrapped"]
 
 
 def check_approved(request: ToolCallRequest, when: When, attempt: int) -> None:

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from graph_retry._core.ground.functions.awaiting import run_sync
 from graph_retry._core.ground.issues import child_of, describe, issue
 from graph_retry._core.ground.json import (
     ABSENT,
@@ -86,6 +87,22 @@ async def acheck_unwrapped(
         return whole
     checked = await _with_texts_read(value, whole, check)
     return checked if checked.ok else _explained(value, validator.schema, whole, refused)
+
+
+def check_inside(validator: Validator, value: Any) -> Checked:
+    """Check a value, or the only valid value in its wrappers, with a validator that is not async.
+
+    Raises:
+        TypeError: As `Validator.check` does.
+    """
+    whole = validator.check(value)
+    if whole.ok and not whole.ignores:
+        return whole
+
+    async def check(inner: Any) -> Checked:
+        return validator.check(inner)
+
+    return run_sync(acheck_unwrapped(validator, value, whole, check))
 
 
 class _Inner(NamedTuple):
