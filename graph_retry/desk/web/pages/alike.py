@@ -31,6 +31,7 @@ from graph_retry.desk.web.posted import (
     check_json,
     text_of,
 )
+from graph_retry.desk.web.rows import subject_of
 from graph_retry.desk.web.runs import SOON_S, Missed, Run, Sent
 from graph_retry.desk.web.safety import Access
 from graph_retry.desk.web.words import said
@@ -50,7 +51,8 @@ class Preview:
     is the reason. If the call is made again, `asked` compares the old params with the new ones.
     Otherwise `output` is the call's new output, and `changed` compares it with the model's output.
     `doubts` lists the errors that the question's schemas find in the decision. `odd` tells what in
-    its params, or in the output that would be used, is unlike those of the others.
+    its params, or in the output that would be used, is unlike those of the others. `subject` is
+    what the list calls the review.
     """
 
     review: PendingReview
@@ -61,11 +63,7 @@ class Preview:
     changed: list[tuple[str, list[tuple[str, str]]]] = field(default_factory=list[Any])
     doubts: list[str] = field(default_factory=list[str])
     odd: list[str] = field(default_factory=list[str])
-
-    @property
-    def subject(self) -> str:
-        """What the review is about, or its thread."""
-        return self.review.subject or self.review.thread_id or ""
+    subject: str = ""
 
     @property
     def key(self) -> str:
@@ -88,6 +86,9 @@ async def preview(
     make = partial(_preview, way, decision, first)
     shown = await _previews(site, request, access, first, keys, make)
     await site.work(request, _mark_odd, shown)
+    subjects = {row.key: subject_of(row, rows[:MOST]) for row in rows[:MOST]}
+    for each in shown:
+        each.subject = subjects.get(each.key, "")
     return await site.page(
         request, access, "alike.html",
         way=way, first=first, words=card.words.get(way.word, ""), previews=shown,
