@@ -108,6 +108,8 @@ def moving(browser: webdriver.Chrome) -> None:
         take(2_500, top)
         buttons = browser.find_elements(By.CSS_SELECTOR, "button.send")
         next(each for each in buttons if each.is_displayed()).click()
+        browser.implicitly_wait(20)
+        browser.find_element(By.CSS_SELECTOR, "[data-taken]")
         take(3_000)
     first, *others = [image for image, _ in frames]
     times = [time for _, time in frames]
