@@ -17,7 +17,7 @@ from graph_retry._core.ground.functions.arguments import (
 )
 from graph_retry._core.ground.functions.calling import is_async
 from graph_retry._core.ground.functions.kinds import Within
-from graph_retry._core.ground.functions.signatures import Hook, name_of
+from graph_retry._core.ground.functions.signatures import Hook, LLMCall, OnRetry, name_of
 from graph_retry._core.ground.functions.steering import BudgetRule, LessonsRule
 from graph_retry._core.loop.run.events import Observer
 from graph_retry._core.loop.run.settings import DEFAULT_KEYS, Settings, StateKeys
@@ -34,7 +34,14 @@ from graph_retry.hooks import FeedbackStrategy, feedback
 from graph_retry.lossless._ground import lazy
 from graph_retry.records import Attempt, FailureKind, RepairLevel
 
-__all__ = ["OptionsWithoutAccept", "RepairOption", "RetryOptions", "StateKeys"]
+__all__ = [
+    "LLMCall",
+    "OnRetry",
+    "OptionsWithoutAccept",
+    "RepairOption",
+    "RetryOptions",
+    "StateKeys",
+]
 
 RepairOption = RepairLevel | Callable[[str], str] | tuple[RepairLevel, Callable[[str], str]]
 

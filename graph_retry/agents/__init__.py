@@ -25,7 +25,6 @@ from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
-from graph_retry._core.ground.functions.signatures import OnRetry
 from graph_retry.agents._answer import AnswerValidator, carrying_answer, message_of_response
 from graph_retry.agents._history import answered, mended_update, repair_history
 from graph_retry.agents._order import check_order, misplaced
@@ -43,7 +42,7 @@ from graph_retry.agents._tool_result import ledger_of
 from graph_retry.agents._tools import ToolCalls, Wrapped
 from graph_retry.errors import CallCancelled
 from graph_retry.function import Call
-from graph_retry.options import RetryOptions, settle
+from graph_retry.options import OnRetry, RetryOptions, settle
 from graph_retry.plugins import Size, checked, is_array
 from graph_retry.records import Attempt, RepairLevel
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Unpack, cast
 
 from pydantic_core import to_jsonable_python
 
-from graph_retry._core.ground.functions.signatures import LLMCall, OnRetry, name_of
+from graph_retry._core.ground.functions.signatures import name_of
 from graph_retry._core.ground.redact import redacted
 from graph_retry._core.loop.run.plan import make_plan
 from graph_retry._core.params.codec import ParamsCodec
@@ -35,7 +35,7 @@ from graph_retry.errors import AttemptsExhausted, InterventionRequired
 from graph_retry.function import Call
 from graph_retry.hooks import Budget
 from graph_retry.ledger import Ledger
-from graph_retry.options import RetryOptions, settle
+from graph_retry.options import LLMCall, OnRetry, RetryOptions, settle
 from graph_retry.output import Validator
 from graph_retry.plugins import Count, async_twin, digest, in_sync, is_object, is_sync, passed_as
 from graph_retry.records import author_role

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NoReturn, Unpack, cast
 
-from graph_retry._core.ground.functions.signatures import OnRetry
 from graph_retry._core.loop.asking.hooks import propose
 from graph_retry._core.loop.check import read_raw, validate_attempt
 from graph_retry._core.loop.revise import hooks_may_help
@@ -18,7 +17,7 @@ from graph_retry._core.params.patch import Encoded
 from graph_retry._core.state.attempts import is_returned, params_at, readable
 from graph_retry.errors import ReplayMismatch
 from graph_retry.ledger import OneCall, attempts_in
-from graph_retry.options import RetryOptions, settle
+from graph_retry.options import OnRetry, RetryOptions, settle
 from graph_retry.plugins import async_twin, identical, in_sync
 from graph_retry.records import Attempt, Failure, author_role
 

@@ -30,8 +30,15 @@ if TYPE_CHECKING:
     from graph_retry.hooks._escalation import escalate, fall_back, raise_limit
     from graph_retry.hooks._gate import Gate
     from graph_retry.hooks._history import shorten_history
-    from graph_retry.hooks._lessons import Lessons, lessons_of, merge_lessons, merging_lessons
+    from graph_retry.hooks._lessons import (
+        Lesson,
+        Lessons,
+        lessons_of,
+        merge_lessons,
+        merging_lessons,
+    )
     from graph_retry.hooks._model_reviewer import model_reviewer
+    from graph_retry.hooks._prompt import Prompt
 else:
     __getattr__ = on_demand(
         __name__,
@@ -42,6 +49,7 @@ else:
         "_history",
         "_lessons",
         "_model_reviewer",
+        "_prompt",
     )
 
 __all__ = [
@@ -56,8 +64,10 @@ __all__ = [
     "Frame",
     "Gate",
     "HookTraits",
+    "Lesson",
     "Lessons",
     "LessonsRule",
+    "Prompt",
     "Review",
     "ReviewFunction",
     "Reviewer",
