@@ -9,7 +9,7 @@ exists. After a crash in between, only the writes show that a task finished. Wri
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, cast
 from uuid import UUID
@@ -29,6 +29,7 @@ from graph_retry._core.ground.json import is_object
 from graph_retry._core.langgraph.storage import query, storage_of
 from graph_retry._core.state.position import ANSWER, LOOP, is_open
 from graph_retry.errors import ReplayMismatch
+from graph_retry.records import KeptIn
 
 _WAITED = 1.0
 """The most seconds by which a clock may be behind. `check_clock` waits out such a difference."""
@@ -292,3 +293,20 @@ async def put_checkpoint(
 ) -> None:
     """Save a checkpoint that has no new versions of channels."""
     await to_its_end(sync_or_async(saver.put, saver.aput, config, checkpoint, metadata, {}))
+
+
+def saved_at(
+    saver: BaseCheckpointSaver[Any], thread_id: str | None, namespace: str
+) -> Callable[[KeptIn], Awaitable[Mapping[str, Any] | None]]:
+    """Return a function that reads the checkpoints of one call from a saver."""
+
+    async def read(place: KeptIn) -> Mapping[str, Any] | None:
+        saved = await read_checkpoint(saver, record_place(thread_id, namespace, place))
+        return saved and saved.checkpoint["channel_values"]
+
+    return read
+
+
+def record_place(thread_id: str | None, namespace: str, place: KeptIn) -> RunnableConfig:
+    """Return the config of a checkpoint; `place` may name a namespace other than the call's."""
+    return {"configurable": {"thread_id": thread_id, "checkpoint_ns": namespace, **place}}

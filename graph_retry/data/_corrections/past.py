@@ -14,11 +14,9 @@ from typing import Any
 
 from graph_retry._core.params.additions import BARE, without
 from graph_retry.data._corrections.record import Correction, as_text
-from graph_retry.hooks import CORRECTIONS, Lessons, fenced, framed
+from graph_retry.hooks import CORRECTIONS, Lesson, Lessons, Prompt, fenced, framed
 from graph_retry.hooks._lessons import placed
-from graph_retry.hooks import Lesson
 from graph_retry.hooks._prompt import plain_text, prompt_field
-from graph_retry.hooks import Prompt
 from graph_retry.plugins import Count, Share, checked, cut, is_array, passed_as
 
 _OWNER = "PastCorrections"

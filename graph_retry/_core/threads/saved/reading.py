@@ -14,9 +14,10 @@ from graph_retry._core.langgraph.checkpoints import (
     list_checkpoints,
     newest_checkpoint,
     place_of,
+    record_place,
+    saved_at,
     unread,
 )
-from graph_retry._core.langgraph.kept import record_place, saved_at
 from graph_retry._core.langgraph.shown import namespace_in
 from graph_retry._core.state.kept import Reader
 from graph_retry._core.threads.saved.graphs import (
