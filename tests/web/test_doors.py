@@ -1,6 +1,7 @@
 """Hostile bodies at each door of the page: nobody else waits, and each refusal names its limit."""
 
 import asyncio
+import base64
 import json
 import re
 import time
@@ -269,3 +270,61 @@ def test_no_page_shows_another_tenants_calls_of_the_same_thread(desk):
         assert all(re.search("umbrella|bob", text) for text in pages)
         assert not [text for text in pages if "acme" in text]
         assert address
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "status"),
+    [
+        ("params.do", "remove:/extra/z/" + "9" * 5_000, 413),
+        ("params.do", "remove:/%FF", 400),
+        ("params.do", "old:/%FF", 400),
+        ("params.text:/%FF", "a", 400),
+        ("params.number:/temperature", "1e-99999999999999999999999", 422),
+        ("params.json:/extra", '{"a": -0.0e-99999999999999999999999}', 422),
+        ("params.json:/extra", '{"\\ud800": "\\udfff"}', 422),
+    ],
+)
+def test_a_forged_field_is_no_error_of_the_server(desk, name, text, status):
+    """Places that no page writes, and numbers that no float holds, are refused."""
+    desk.wait("t1", {"extra": {"z": [1, 2]}})
+    key = key_of(list_reviews(desk.graph)[0])
+    given = [
+        ("review", key),
+        ("answer", "n"),
+        (f"{key}.way", "edit"),
+        (f"{key}.params.object:", ""),
+    ]
+    posted = [(part, (None, value)) for part, value in [*given, (f"{key}.{name}", text)]]
+    with desk.client() as client:
+        assert client.post(f"/r/{key}", files=posted, follow_redirects=False).status_code == status
+        asked = base64.b64encode(json.dumps([[a, b[1]] for a, b in posted]).encode()).decode()
+        alike = client.post(f"/r/{key}/alike", files=fields(answer="m", asked=asked))
+        assert alike.status_code < 500
+
+
+def test_many_ticks_read_no_more_reviews_than_one_page_shows(desk):
+    """The same tick counts once, and a form with more is refused before a thread is read."""
+    desk.wait()
+    key = key_of(list_reviews(desk.graph)[0])
+    asked = base64.b64encode(json.dumps([["review", key], [f"{key}.way", "reject"]]).encode())
+    with desk.client() as client:
+        for ticks, status in (([f"{key}:x"] * 3_000, 303), (map(str, range(101)), 413)):
+            posted = [("answer", (None, f"n{status}")), ("asked", (None, asked.decode()))]
+            posted += [("tick", (None, tick)) for tick in ticks]
+            done = client.post(f"/r/{key}/alike", files=posted, follow_redirects=False)
+            assert done.status_code == status
+
+
+def test_a_long_answer_is_previewed_on_fewer_reviews(desk):
+    """What one page compares is bounded, however long the answer is."""
+    for number in range(4):
+        desk.wait(f"t{number}")
+    with desk.client() as client:
+        shown = []
+        for text in ("short", "a b " * 150_000):
+            form = Form(opened(client)[1])
+            form.choose("edit")
+            form.fill("text:/prompt", text)
+            page = client.post(form.action, files=[*form.posted(), ("alike", (None, "1"))]).text
+            shown.append(page.count('name="tick"'))
+    assert shown == [4, 3]

@@ -144,7 +144,8 @@ def as_floats(value: Any) -> Any:
 def _finite(text: str) -> float:
     value = float(text)
     # A float cannot hold a number that is too large, and makes 0 of one that is too small.
-    if not math.isfinite(value) or (not value and Decimal(text)):
+    # `Decimal` would refuse an exponent of twenty digits, so the digits before it are looked at.
+    if not math.isfinite(value) or (not value and text.lower().partition("e")[0].strip("-0.")):
         is_number = text[-1:].isdecimal()
         why = "is out of the range of floats: give it as a text" if is_number else "is not a number"
         raise NotJsonError(f"{text[:40]} {why}")

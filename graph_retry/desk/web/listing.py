@@ -162,11 +162,19 @@ class Listings:
         self._waiting, self._version = waiting, -1
         self._made: dict[tuple[Any, ...], Listing] = {}
 
+    def version(self, access: Access) -> str:
+        """Return a text that changes with the reviews of a user, and with no other reviews."""
+        if not access.is_limited:
+            return str(self._waiting.version)
+        seen = access.seen(self._waiting.rows.values())
+        known = [[row.key, dict(row.review.labels), row.review.deferred_until] for row in seen]
+        return digest(known, self._waiting.is_whole)
+
     def of(self, view: View, access: Access) -> Listing:
         """Return the listing of a view, with the reviews that a user may see."""
         if self._version != self._waiting.version or len(self._made) > MOST_VIEWS:
             self._version, self._made = self._waiting.version, {}
-        which = (view, access.user, *sorted(access.labels.items()))
+        which = (view, access.user, access.key, *sorted(access.labels.items()))
         made = self._made.get(which)
         if made is None or (made.until is not None and is_expired(made.until)):
             seen = access.seen(self._waiting.rows.values())

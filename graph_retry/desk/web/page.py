@@ -24,7 +24,7 @@ from graph_retry.desk.web.forms.fields import quoted
 from graph_retry.desk.web.forms.reading import visible
 from graph_retry.desk.web.listing import Listings, view_in
 from graph_retry.desk.web.pages.past import Past
-from graph_retry.desk.web.posted import NotAllowedError, Posted, read_posted
+from graph_retry.desk.web.posted import REVIEWS, NotAllowedError, Posted, read_posted
 from graph_retry.desk.web.rows import subject_of, thread_key
 from graph_retry.desk.web.runs import Missed, Runs
 from graph_retry.desk.web.safety import HEADERS, Access, Guard, check_origin, review_of
@@ -81,23 +81,22 @@ class Site:
                     raise
                 return HTMLResponse(again, 401)
             since = request.query_params.get("since")
-            if since is not None and not await self._has_news(since):
+            if since is not None and not await self._has_news(since, access):
                 return Response(status_code=204)
             return await handler(self, request, access)
 
         return endpoint
 
-    @property
-    def version(self) -> str:
-        """The version of the open reviews, which also differs from those of other processes."""
-        return f"{self._process}-{self.waiting.version}"
+    def version(self, access: Access) -> str:
+        """Return the version of the open reviews that a user may see, of this process."""
+        return f"{self._process}-{self.listings.version(access)}"
 
-    async def _has_news(self, since: str) -> bool:
+    async def _has_news(self, since: str, access: Access) -> bool:
         try:
             await self.waiting.refresh()
         except Exception:  # noqa: BLE001 - a storage that fails for a moment changes no open page
             return False
-        return since != self.version
+        return since != self.version(access)
 
     async def form(self, request: Request, access: Access, *, answers: bool = False) -> Posted:
         """Read a posted form. Who may send it is checked before the first byte is read.
@@ -151,6 +150,7 @@ class Site:
         """Return the page for reviews that are no longer open, with the input for them."""
         path_key = request.path_params["key"]
         keys = dict.fromkeys([path_key, *(key for name, key in form or [] if name == "review")])
+        REVIEWS.check(len(keys) - 1)
         missed = [await self.missed(request, key, access, form or []) for key in keys]
         review = self.waiting.closed(path_key, access)
         thread = await self.waiting.of_thread(review) if review and review.graph else []
@@ -203,7 +203,7 @@ class Site:
             "here": request.url.path,
             "title": self._title,
             "access": access,
-            "version": self.version,
+            "version": self.version(access),
             "is_read_only": self.is_read_only,
         }
         return HTMLResponse(

@@ -10,6 +10,7 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple
+from urllib.parse import unquote
 
 from starlette.requests import ClientDisconnect, Request
 
@@ -47,6 +48,7 @@ NAME = Bound(4_000, "The name of a field may have at most {} bytes: edit it from
 VALUES = Bound(50_000, "A form may have at most {} JSON values: answer this review from Python.")
 DEPTH = Bound(100, "A value may be nested at most {} levels deep: answer this review from Python.")
 REVIEWS = Bound(100, "A form may answer at most {} reviews: answer them in several parts.")
+TICKS = Bound(100, "A form may answer at most {} reviews at once: answer them in several parts.")
 COOKIE = Bound(4_000, "A cookie may have at most {} characters: delete the cookies of this page.")
 
 _JSON_KINDS = frozenset({"json", "choice", "number"})
@@ -137,8 +139,13 @@ def check_fields(posted: Sequence[tuple[str, str]]) -> None:
     for name, text in posted:
         NAME.check(len(name))
         kind = name.partition(":")[0].rpartition(".")[2]
-        depth = (text if kind == "do" else name).count("/")
-        DEPTH.check(depth)
+        place = text if kind == "do" else name
+        NAME.check(len(place))
+        DEPTH.check(depth := place.count("/"))
+        try:
+            unquote(place, errors="surrogatepass")
+        except UnicodeDecodeError:
+            raise NotAllowedError(400, _NOT_OURS) from None
         if kind in _JSON_KINDS:
             values += check_json(text, depth)
             VALUES.check(values)

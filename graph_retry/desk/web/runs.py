@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,7 +15,9 @@ from langgraph.errors import GraphBubbleUp
 from graph_retry import PendingReview
 from graph_retry._core.review.decisions import ROWS
 from graph_retry._core.threads.saved.why_closed import is_rejection
+from graph_retry.desk.web.posted import NotAllowedError
 from graph_retry.desk.web.rows import row_of
+from graph_retry.desk.web.safety import Access
 from graph_retry.desk.web.waiting import Waiting
 from graph_retry.desk.web.words import said
 from graph_retry.errors import AnswerRefused, StaleDecision
@@ -50,7 +52,8 @@ class Outcome:
     was refused. After a refusal, the page shows the form with the typed values. `issues` are those
     of the new output, which the page shows instead of `text`. `not_applied` counts the answers that
     were refused or too late. `is_put_off` means that the reviewer deferred or assigned the review.
-    `following` are the thread's open reviews now, without those put off.
+    `following` are the thread's open reviews now, without those put off. `about_own` replaces the
+    text or the problem for users who may not see all calls, unless it is None.
     """
 
     title: str
@@ -62,6 +65,15 @@ class Outcome:
     not_applied: int = 0
     is_put_off: bool = False
     following: list[PendingReview] = field(default_factory=list[PendingReview])
+    about_own: str | None = None
+
+    def seen_by(self, access: Access) -> Outcome:
+        """Return the outcome without texts that may tell about calls which a user may not see."""
+        if self.about_own is None or not access.is_limited:
+            return self
+        if self.problem:
+            return replace(self, problem=self.about_own)
+        return replace(self, text=self.about_own)
 
 
 @dataclass
@@ -151,12 +163,16 @@ class Sent:
     def size(self) -> int:
         """The number of characters that are kept: of the form's fields, and of the outputs."""
         outputs = sum(len(run.told.output) for run in self.runs if run.told)
+        outputs += sum(len(text) for missed in self.missed for text in missed.typed)
         return outputs + sum(len(name) + len(text) for name, text in self.posted)
 
     def shorten(self) -> None:
         """Keep what the page of the outcome shows: the form only if an answer was not applied."""
         if not self.missed and not any(run.told and run.told.not_applied for run in self.runs):
             self.posted = ()
+        self.missed = [
+            replace(each, review=each.review and row_of(each.review).review) for each in self.missed
+        ]
         for run in self.runs:
             run.decisions = dict.fromkeys(run.decisions)
             run.reviews = [row_of(review).review for review in run.reviews]
@@ -186,6 +202,17 @@ class Runs:
     def get(self, name: str) -> Sent | None:
         """Return the posted form with this name, or None."""
         return self._sent.get(name)
+
+    def repeated(self, name: str, user: str | None) -> Sent | None:
+        """Return the form with this name if its user has sent it before, or None.
+
+        Raises:
+            NotAllowedError: If the form has no name, or the name is that of another user's form.
+        """
+        sent = self.get(name)
+        if not name or (sent and any(run.by != (user or "") for run in sent.runs)):
+            raise NotAllowedError(400, "This form is incomplete: open the review again.")
+        return sent
 
     @property
     def running(self) -> dict[str, Run]:
@@ -243,12 +270,14 @@ class Runs:
         try:
             await self._waiting.answer(run.reviews[0], run.decisions, self._context, run.hear)
         except AnswerRefused as refused:
-            outcome = Outcome("", tone="bad", problem=refused.message)
+            own = "Your answer was not applied."
+            outcome = Outcome("", tone="bad", problem=refused.message, about_own=own)
             outcome.not_applied = len(refused.reasons)
             return await self._look(run, outcome)
         except StaleDecision as stale:
             which = "Your answer" if len(run.reviews) == 1 else "At least one of your answers"
             outcome = Outcome(f"{which} was not applied.", stale.message, "plain")
+            outcome.about_own = "Somebody else has answered it, or it expired."
             outcome.not_applied = len(run.decisions)
             return await self._look(run, outcome)
         except GraphBubbleUp:
@@ -257,6 +286,7 @@ class Runs:
             if not is_rejection(error, run.decisions.values()):
                 text = f"{type(error).__name__}: {error}"[:2_000]
                 outcome = Outcome("The graph stopped with an error after your answer.", text, "bad")
+                outcome.about_own = f"{type(error).__name__}: ask who runs this page."
                 return await self._look(run, outcome)
         return await self._look(run, await self._told(run))
 
@@ -265,7 +295,9 @@ class Runs:
         try:
             outcome.following = await self._waiting.of_thread(run.reviews[0])
         except Exception as error:  # noqa: BLE001 - the known outcome must be shown in any case
-            outcome.text += f" The thread's open reviews cannot be read: {error!r:.300}."
+            unread = "The thread's open reviews cannot be read"
+            outcome.about_own = f"{outcome.about_own or outcome.text} {unread}."
+            outcome.text += f" {unread}: {error!r:.300}."
             return outcome
         open_keys = {key_of(review) for review in outcome.following}
         for review in run.reviews:
@@ -275,7 +307,9 @@ class Runs:
         if outcome.problem and now.isdisjoint(run.asked):
             # Somebody else has answered the review meanwhile.
             lost = outcome.not_applied
-            return Outcome("This review is closed.", outcome.problem, "plain", not_applied=lost)
+            closed = Outcome("This review is closed.", outcome.problem, "plain", not_applied=lost)
+            closed.about_own = outcome.about_own
+            return closed
         if not outcome.problem and {made["type"] for made in run.decisions.values()} <= PUTS_OFF:
             # The same question is open again, but its reviewer has just put it off.
             outcome.is_put_off = True

@@ -61,6 +61,11 @@ class Access:
     key: str | None = field(default=None, kw_only=True)
     """The key of the only review that the user may see. Only a user of a review's link has one."""
 
+    @property
+    def is_limited(self) -> bool:
+        """Whether there may be calls that the user may not see."""
+        return bool(self.labels) or self.key is not None
+
     def sees(self, review: Review) -> bool:
         """Return whether the user may see a review."""
         is_named = self.key is None or self.key == key_of(review)

@@ -25,6 +25,7 @@ from graph_retry.desk.web.forms.odd import odd_ones
 from graph_retry.desk.web.forms.ways import NotYetError, Way
 from graph_retry.desk.web.page import Site, root_of
 from graph_retry.desk.web.posted import (
+    TICKS,
     NotAllowedError,
     Posted,
     check_fields,
@@ -39,8 +40,8 @@ from graph_retry.observers._notifications import key_of
 from graph_retry.plugins import ABSENT, digest
 from graph_retry.reviews import foreseen
 
-MOST = 100
-"""Maximum number of reviews on one page of previews, and of answers in one form."""
+SHOWN = 2_000_000
+"""Characters of an answer, times its previews. The page of a long answer has fewer previews."""
 
 
 @dataclass
@@ -82,7 +83,9 @@ async def preview(
     """Show the preview of one review's answer for each similar review."""
     card, way, decision = await site.work(request, _asked, first, form)
     rows = site.waiting.alike(key_of(first), access)
-    keys = [row.key for row in rows[:MOST]]
+    size = sum(len(text) for _, text in form)
+    most = max(1, min(TICKS.most, SHOWN // max(1, size)))
+    keys = [row.key for row in rows[:most]]
     make = partial(_preview, way, decision, first)
     shown = await _previews(site, request, access, first, keys, make)
     await site.work(request, _mark_odd, shown)
@@ -92,7 +95,7 @@ async def preview(
     return await site.page(
         request, access, "alike.html",
         way=way, first=first, words=card.words.get(way.word, ""), previews=shown,
-        more=max(0, len(rows) - MOST), answer=secrets.token_urlsafe(16), asked=_packed(form),
+        more=max(0, len(rows) - most), answer=secrets.token_urlsafe(16), asked=_packed(form),
     )  # fmt: skip
 
 
@@ -124,15 +127,19 @@ async def answer_alike(site: Site, request: Request, access: Access) -> Response
 async def _answered(site: Site, request: Request, access: Access, form: Posted) -> Response:
     key, name = request.path_params["key"], text_of(form, "answer")
     there = RedirectResponse(f"{root_of(request)}/r/{key}/alike/{name}", 303)
-    if site.runs.get(name):  # The browser has sent this form twice.
+    if site.runs.repeated(name, access.user):  # The browser has sent this form twice.
         return there
     asked = await site.work(request, _unpacked, text_of(form, "asked"))
     found = await site.waiting.find(key, access)
     if not found:
         return await site.gone(request, access, asked)
-    ticked = [text for part, text in form if part == "tick"]
-    keys = [mark.partition(":")[0] for mark in ticked][:MOST]
-    _, way, decision = await site.work(request, _asked, found[0], asked)
+    ticked = list(dict.fromkeys(text for part, text in form if part == "tick"))
+    TICKS.check(len(ticked))
+    keys = [mark.partition(":")[0] for mark in ticked]
+    try:
+        _, way, decision = await site.work(request, _asked, found[0], asked)
+    except NotYetError:
+        raise NotAllowedError(400, "This form is incomplete: open the review again.") from None
     make = partial(_preview, way, decision, found[0])
     fresh = await _previews(site, request, access, found[0], keys, make)
     runs: dict[str | None, Run] = {}

@@ -119,7 +119,7 @@ async def _take(site: Site, request: Request, access: Access) -> Response:
 
 async def _taken(site: Site, request: Request, access: Access, form: Posted) -> Response:
     name, path_key = text_of(form, "answer"), request.path_params["key"]
-    if sent := site.runs.get(name):  # The browser has sent this form twice.
+    if sent := site.runs.repeated(name, access.user):  # The browser has sent this form twice.
         return _to_outcome(request, name, sent.runs[0])
     keys = list(dict.fromkeys(text for part, text in form if part == "review"))
     REVIEWS.check(len(keys))
@@ -206,6 +206,7 @@ async def outcome(site: Site, request: Request, access: Access) -> Response:
         )  # fmt: skip
     if "hx-request" in request.headers:  # The waiting page sent this request and must reload.
         return Response(headers={"HX-Refresh": "true"})
+    told = told.seen_by(access)
     if told.problem:
         following = await site.waiting.of_thread(run.reviews[0])
         same = [each for each in following if each.namespace in run.asked]
