@@ -15,11 +15,11 @@ from langgraph.errors import GraphBubbleUp
 from graph_retry import PendingReview
 from graph_retry._core.review.decisions import ROWS
 from graph_retry._core.threads.saved.why_closed import is_rejection
+from graph_retry.desk.web.forms.words import said
 from graph_retry.desk.web.posted import NotAllowedError
 from graph_retry.desk.web.rows import row_of
 from graph_retry.desk.web.safety import Access
 from graph_retry.desk.web.waiting import Waiting
-from graph_retry.desk.web.words import said
 from graph_retry.errors import AnswerRefused, StaleDecision
 from graph_retry.observers._notifications import key_of
 from graph_retry.plugins import is_object

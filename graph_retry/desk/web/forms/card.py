@@ -20,8 +20,8 @@ from graph_retry.desk.web.forms.fields import Field, Form
 from graph_retry.desk.web.forms.marks import folded, marked, word_diff
 from graph_retry.desk.web.forms.reading import filled, has_unread, read_form
 from graph_retry.desk.web.forms.ways import NotYetError, Way, ways_of
+from graph_retry.desk.web.forms.words import is_deeper, said
 from graph_retry.desk.web.posted import DEPTH
-from graph_retry.desk.web.words import is_deeper, said
 from graph_retry.ledger import Ledger, tokens_of
 from graph_retry.observers._notifications import key_of
 from graph_retry.plugins import (

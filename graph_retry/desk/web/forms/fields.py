@@ -24,7 +24,7 @@ from graph_retry.desk.web.forms.reading import (
     visible,
 )
 from graph_retry.desk.web.forms.schema import ROLES, blank, branch_of, role_of, tags_of
-from graph_retry.desk.web.words import said
+from graph_retry.desk.web.forms.words import said
 from graph_retry.plugins import ABSENT, identical, is_array, is_object, pointer
 
 LONG = 60

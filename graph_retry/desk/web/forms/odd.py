@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 from typing import Any
 
-from graph_retry._core.ground.json import is_array, is_number, is_object
-from graph_retry.desk.web.words import spoken
+from graph_retry.desk.web.forms.words import spoken
+from graph_retry.plugins import is_array, is_number, is_object
 
 FEWEST = 6
 """Number of values below which none is odd."""

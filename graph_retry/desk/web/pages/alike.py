@@ -23,6 +23,7 @@ from graph_retry.desk.web.forms.card import Card, compared, decided, first_value
 from graph_retry.desk.web.forms.carrying import carried
 from graph_retry.desk.web.forms.odd import odd_ones
 from graph_retry.desk.web.forms.ways import NotYetError, Way
+from graph_retry.desk.web.forms.words import said
 from graph_retry.desk.web.page import Site, root_of
 from graph_retry.desk.web.posted import (
     TICKS,
@@ -35,7 +36,6 @@ from graph_retry.desk.web.posted import (
 from graph_retry.desk.web.rows import subject_of
 from graph_retry.desk.web.runs import SOON_S, Missed, Run, Sent
 from graph_retry.desk.web.safety import Access
-from graph_retry.desk.web.words import said
 from graph_retry.observers._notifications import key_of
 from graph_retry.plugins import ABSENT, digest
 from graph_retry.reviews import foreseen
