@@ -228,7 +228,8 @@ class Runs:
         async def in_turn(run: Run) -> None:
             async with gate:
                 run.told = await self._apply(run)
-                self._waiting.answered_here(run.reviews[0].thread_id)
+                for review in run.reviews[:1]:
+                    self._waiting.answered_here(review.thread_id)
 
         async def all_of_them() -> None:
             with suppress(TimeoutError):
