@@ -170,9 +170,6 @@ class Sent:
         """Keep what the page of the outcome shows: the form only if an answer was not applied."""
         if not self.missed and not any(run.told and run.told.not_applied for run in self.runs):
             self.posted = ()
-        self.missed = [
-            replace(each, review=each.review and row_of(each.review).review) for each in self.missed
-        ]
         for run in self.runs:
             run.decisions = dict.fromkeys(run.decisions)
             run.reviews = [row_of(review).review for review in run.reviews]
