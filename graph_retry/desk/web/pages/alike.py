@@ -89,7 +89,7 @@ async def preview(
     make = partial(_preview, way, decision, first)
     shown = await _previews(site, request, access, first, keys, make)
     await site.work(request, _mark_odd, shown)
-    subjects = {row.key: subject_of(row, rows[:MOST]) for row in rows[:MOST]}
+    subjects = {row.key: subject_of(row, rows[:most]) for row in rows[:most]}
     for each in shown:
         each.subject = subjects.get(each.key, "")
     return await site.page(
