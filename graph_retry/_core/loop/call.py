@@ -335,6 +335,7 @@ def _subject(plan: Plan[Any], params: Encoded) -> str | None:
                 raise TypeError(f"`subject` returned {with_article(type(given).__name__)}: a text?")
             subject = given
         return cut(" ".join(redacted(subject, redact).split()), MAX_SUBJECT) if subject else None
+    return None
 
 
 def _position(given: StepInput) -> tuple[Loop, list[Attempt], bool]:
