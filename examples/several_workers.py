@@ -61,7 +61,7 @@ async def main() -> None:
         await queue.schema_manager.apply_schema_async()
         for sql in "CREATE TABLE calls (key text)", "SELECT pg_advisory_lock(7)", "LISTEN thinking":
             await log.execute(sql)
-        await work.batch_defer_async(*({"page": page} for page in range(20)))
+        await work.batch_defer_async(*(dict[str, Any](page=page) for page in range(20)))
         workers = [await create_subprocess_exec(sys.executable, __file__, "-") for _ in range(4)]
         os.kill(int((await anext(log.notifies())).payload), signal.SIGKILL)
         await log.execute("SELECT pg_advisory_unlock(7)")
