@@ -63,8 +63,9 @@ def _odd(values: Sequence[Any]) -> dict[int, str]:
         if own != kind
     }
     like = {number: values[number] for number, own in enumerate(kinds) if own == kind}
-    unlike = {"text": _odd_texts, "number": _odd_numbers}.get(kind)
-    return odd | unlike(like) if unlike else odd
+    if kind == "text":
+        return odd | _odd_texts(like)
+    return odd | _odd_numbers(like) if kind == "number" else odd
 
 
 def _kind(value: Any) -> str:
