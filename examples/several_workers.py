@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 from asyncio import create_subprocess_exec, run
-from typing import Any
+from typing import Any, cast
 
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.func import entrypoint
@@ -42,7 +42,7 @@ async def read(page: int) -> int:
 async def work(page: int) -> None:
     """Run a page's thread; run it on if a worker has died with it."""
     config: Any = {"configurable": {"thread_id": str(page)}}
-    graph: Any = read.copy(update={"checkpointer": AsyncPostgresSaver(pool)})
+    graph = cast("Any", read.copy(update={"checkpointer": AsyncPostgresSaver(pool)}))
     is_new = await graph.checkpointer.aget(config) is None
     await (graph.ainvoke(page, config) if is_new else aresume(graph, config))
 
@@ -56,7 +56,7 @@ async def worker() -> None:
 async def main() -> None:
     """Start the workers, kill one, and go on where they ended."""
     async with pool, queue.open_async(pool), pool.connection() as log:
-        graph: Any = read.copy(update={"checkpointer": AsyncPostgresSaver(pool)})
+        graph = cast("Any", read.copy(update={"checkpointer": AsyncPostgresSaver(pool)}))
         await graph.checkpointer.setup()
         await queue.schema_manager.apply_schema_async()
         for sql in "CREATE TABLE calls (key text)", "SELECT pg_advisory_lock(7)", "LISTEN thinking":
