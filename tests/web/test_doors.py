@@ -10,7 +10,15 @@ import httpx
 import pytest
 
 from graph_retry.desk.web import Access, create_app
-from graph_retry.desk.web.posted import BODY, DEPTH, FIELDS, VALUES, NotAllowedError, check_json
+from graph_retry.desk.web.posted import (
+    ARRIVING,
+    BODY,
+    DEPTH,
+    FIELDS,
+    VALUES,
+    NotAllowedError,
+    check_json,
+)
 from graph_retry.desk.web.runs import Run, Runs, Sent
 from graph_retry.observers._notifications import key_of
 from graph_retry.threads import list_reviews
@@ -150,6 +158,40 @@ def test_who_may_not_answer_sends_nothing(desk):
         app = create_app(desk.graph, **{"authorize": lambda _: "ada", **options})
         asyncio.run(app(scope, receive, send))
         assert (got[0], read) == (status, [])
+
+
+def test_the_forms_of_one_user_are_bounded_while_they_arrive(desk):
+    """Many slow forms fill no memory: one more is refused, others may send, all are forgotten."""
+    desk.wait()
+    address = f"/r/{key_of(list_reviews(desk.graph)[0])}"
+    app = create_app(desk.graph, authorize=lambda request: request.headers["x-user"])
+
+    async def statuses():
+        go, arrived = asyncio.Event(), asyncio.Semaphore(0)
+
+        async def slow():
+            yield b" " * MOST
+            arrived.release()
+            await go.wait()
+
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://page") as client:
+
+            async def post(user, body):
+                kind = {"content-type": "multipart/form-data; boundary=x"}
+                headers = {**SAME_SITE, **kind, "x-user": user}
+                return (await client.post(address, content=body, headers=headers)).status_code
+
+            many = [asyncio.create_task(post("ada", slow())) for _ in range(ARRIVING.most // MOST)]
+            for _ in many:
+                await arrived.acquire()
+            now = [await post("ada", slow()), await post("bob", b"--x--\r\n")]
+            go.set()
+            return *now, {*await asyncio.gather(*many)}, await post("ada", b"--x--\r\n")
+
+    refused, other, later, after = asyncio.run(statuses())
+    assert (refused, later) == (413, {400})
+    assert other == after != 413
 
 
 def asked(path, headers):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar, copy_context
@@ -25,7 +26,7 @@ from graph_retry.desk.web.forms.reading import visible
 from graph_retry.desk.web.forms.words import ago, answered, said, said_role, spoken, without_type
 from graph_retry.desk.web.listing import Listings, view_in
 from graph_retry.desk.web.pages.past import Past
-from graph_retry.desk.web.posted import REVIEWS, NotAllowedError, Posted, read_posted
+from graph_retry.desk.web.posted import ARRIVING, REVIEWS, NotAllowedError, Posted, read_posted
 from graph_retry.desk.web.rows import subject_of, thread_key
 from graph_retry.desk.web.runs import Missed, Runs
 from graph_retry.desk.web.safety import HEADERS, Access, Guard, check_origin, review_of
@@ -61,6 +62,7 @@ class Site:
         self._workers = {
             is_form: ThreadPoolExecutor(WORKERS, "graph-retry-web") for is_form in (True, False)
         }
+        self._arriving = Counter[str | None]()
         self._turns: WeakValueDictionary[str | None, asyncio.Lock] = WeakValueDictionary()
 
     def answers(self, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
@@ -83,9 +85,21 @@ class Site:
             since = request.query_params.get("since")
             if since is not None and not await self._has_news(since, access):
                 return Response(status_code=204)
-            return await handler(self, request, access)
+            try:
+                return await handler(self, request, access)
+            finally:
+                self._arrived(request, access, -_bytes_of(request))
 
         return endpoint
+
+    def _arrived(self, request: Request, access: Access, number: int) -> None:
+        """Count the bytes of a user's forms, which are held until they are answered."""
+        request.state.arrived = _bytes_of(request) + number
+        self._arriving[access.user] += number
+        if number > 0:
+            ARRIVING.check(self._arriving[access.user])
+        elif not self._arriving[access.user]:
+            del self._arriving[access.user]
 
     def version(self, access: Access) -> str:
         """Return the version of the open reviews that a user may see, of this process."""
@@ -110,7 +124,8 @@ class Site:
         if answers and not self.can_answer(access):
             raise NotAllowedError(403, "You can read this review, but not answer it.")
         most = self._max_body if answers else min(self._max_body, SHORT)
-        return await read_posted(request, most, partial(self.work, request))
+        arrived = partial(self._arrived, request, access)
+        return await read_posted(request, most, partial(self.work, request), arrived)
 
     async def work(self, request: Request, function: Callable[..., T], *args: Any) -> T:
         """Call a function that may take long in a thread, so that the event loop is never held.
@@ -257,6 +272,11 @@ def _of_seen(function: Callable[[Any], T]) -> Callable[[Any], T]:
 
 def _shown(value: Any) -> Any:
     return value if isinstance(value, Markup) else visible(value)
+
+
+def _bytes_of(request: Request) -> int:
+    """Return the number of bytes that have arrived of a request's form."""
+    return getattr(request.state, "arrived", 0)
 
 
 def _from_here(request: Request) -> str | None:

@@ -43,6 +43,10 @@ class Bound(NamedTuple):
 
 BODY = Bound(8_000_000, "A form may have at most {} bytes: send less.")
 SECONDS = Bound(120, "A form must arrive within {} seconds: send it again.")
+ARRIVING = Bound(
+    40_000_000, "Your forms of this moment may have at most {} bytes: send this one again later."
+)
+"""The forms of one user that arrive or are worked on, in all tabs and programs."""
 FIELDS = Bound(5_000, "A form may have at most {} fields: edit the value as JSON, or from Python.")
 NAME = Bound(4_000, "The name of a field may have at most {} bytes: edit it from Python.")
 VALUES = Bound(50_000, "A form may have at most {} JSON values: answer this review from Python.")
@@ -66,11 +70,15 @@ _NOT_OURS = "This is not a form of this page: open the review again."
 
 
 async def read_posted(
-    request: Request, most: int, in_thread: Callable[..., Awaitable[Any]]
+    request: Request,
+    most: int,
+    in_thread: Callable[..., Awaitable[Any]],
+    arrived: Callable[[int], None],
 ) -> Posted:
     """Read a posted form of at most `most` bytes, without files.
 
-    `in_thread` is a coroutine function that runs a function in a thread.
+    `in_thread` is a coroutine function that runs a function in a thread. `arrived` is told of the
+    bytes of each piece, and may refuse it.
 
     Raises:
         NotAllowedError: If the form is not one of our forms, or exceeds a bound.
@@ -87,6 +95,7 @@ async def read_posted(
         async with asyncio.timeout(SECONDS.most):
             async for chunk in request.stream():
                 read += chunk
+                arrived(len(chunk))
                 body.check(len(read))
     except TimeoutError:
         raise NotAllowedError(408, SECONDS.why.format(SECONDS.most)) from None
