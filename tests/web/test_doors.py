@@ -318,6 +318,8 @@ def test_no_page_shows_another_tenants_calls_of_the_same_thread(desk):
     ("name", "text", "status"),
     [
         ("params.do", "remove:/extra/z/" + "9" * 5_000, 413),
+        ("params.text:", "the params are a text", 422),
+        ("params.list:", "", 422),
         ("params.do", "remove:/%FF", 400),
         ("params.do", "old:/%FF", 400),
         ("params.text:/%FF", "a", 400),

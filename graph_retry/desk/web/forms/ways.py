@@ -15,7 +15,7 @@ from graph_retry._core.review.forms.foreseen import schema_of
 from graph_retry.desk.changed import edited_fields, removed_field
 from graph_retry.desk.web.forms.reading import has_unread
 from graph_retry.output import issue
-from graph_retry.plugins import ABSENT
+from graph_retry.plugins import ABSENT, is_object
 from graph_retry.reviews import Review, after_edit
 
 
@@ -120,6 +120,8 @@ def _edited(value: Any, review: Review) -> dict[str, Any]:
     A form begins with the present params, but an edit applies to the suggested ones. So the edit
     also takes back each suggested field that the person did not take.
     """
+    if not is_object(value):  # No page makes such a form.
+        raise NotYetError("This form is incomplete: open the review again.")
     after = {**review.params, **value}
     if not edited_fields(review.params, after):
         raise NotYetError("Nothing is changed yet: change a field, or choose another answer.")
