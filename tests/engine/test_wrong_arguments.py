@@ -14,6 +14,7 @@ from langgraph.func import entrypoint
 from langgraph.graph import StateGraph
 
 import graph_retry
+import graph_retry.plugins
 from graph_retry._core.ground.functions.arguments import hints_of
 from graph_retry._core.ground.functions.kinds import misfit
 from graph_retry._core.threads.answering import pending_reviews
@@ -35,6 +36,14 @@ RECEIVED = frozenset(
     )
 )
 """Classes whose objects a program receives, and the one that holds what a model's server sent."""
+PARTS = frozenset(
+    (
+        *("Prompt", "fenced", "framed", "issue", "issue_line", "tame"),
+        *("attempts_in", "author_role", "output_of", "tokens_of"),
+        *graph_retry.plugins.__all__,
+    )
+)
+"""What plug-ins are made of: it runs many times within a call, so type checkers check its use."""
 
 
 def public() -> dict[str, Any]:
@@ -54,7 +63,7 @@ def public() -> dict[str, Any]:
             is_error = isinstance(made, type) and issubclass(made, Exception)
             is_ours = getattr(made, "__module__", "").startswith("graph_retry")
             is_function = inspect.isfunction(made) or isinstance(made, type)
-            if is_function and is_ours and not is_error and name not in RECEIVED:
+            if is_function and is_ours and not is_error and name not in RECEIVED | PARTS:
                 listed[f"{module.__name__.removeprefix('graph_retry.')}.{name}"] = made
     return listed
 

@@ -176,7 +176,8 @@ def _arguments_of(kind: Any) -> list[Any] | None:
     """Return the types of the arguments of a kind of function; None for any other kind."""
     if get_origin(kind) is Callable or kind is Callable:
         listed: Any = (get_args(kind) or (...,))[0]
-        return [...] if listed is Ellipsis else list(listed)
+        # A `ParamSpec` stands for arguments of any kind, as `...` does.
+        return list(listed) if isinstance(listed, list) else [...]
     kind = get_origin(kind) or kind
     if isinstance(kind, type) and Protocol in kind.__mro__ and "__call__" in vars(kind):
         return [*inspect.signature(kind.__call__).parameters][1:]
