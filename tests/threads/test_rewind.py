@@ -183,7 +183,7 @@ ENDS = {"respond": respond({"n": 5}), "reject": reject("no"), "edit": edit(n=1)}
 
 
 @pytest.mark.parametrize("end", ENDS)
-@pytest.mark.parametrize("change", [{"params": {"nn": 7}}, {"decision": respond("no object")}])
+@pytest.mark.parametrize("change", [{"params": {"n": "many"}}, {"decision": respond("no object")}])
 @pytest.mark.parametrize("form", ["node", "outermost", "function", "function of a model"])
 def test_a_refused_rewind_leaves_a_finished_call_as_it_was(form, end, change):
     """However the call had ended, nothing is called or asked, and a fitting rewind still works."""
@@ -218,7 +218,7 @@ def test_the_params_of_an_attempt_that_left_the_ledger_are_not_sent(mode):
     answer(mode, graph, thread(), edit(n=9))
     assert go_back(mode, graph, attempt=1, decision=respond({"n": 100}))["output"] == {"n": 100}
     with pytest.raises(ValueError, match="this rewind is refused: "):
-        go_back(mode, graph, attempt=1, params={"nn": 77})
+        go_back(mode, graph, attempt=1, params={"n": "many"})
     assert mode.call(graph, "get_state", thread()).values["output"] == {"n": 100}
     assert [call["n"] for call in model.calls] == [0, 9]
     (ledger,) = [each for each in attempts_of(graph, thread()) if each.current]

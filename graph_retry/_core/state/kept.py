@@ -64,7 +64,7 @@ class _Trail:
                 self._gone = place
                 return None
             self.attempts = kept
-            self._namespace = {key: place[key] for key in ("checkpoint_ns",) if key in place}
+            self._namespace = {key: place[key] for key in place.keys() - {"checkpoint_id"}}
         return record
 
 
