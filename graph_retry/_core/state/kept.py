@@ -64,7 +64,7 @@ class _Trail:
                 self._gone = place
                 return None
             self.attempts = kept
-            self._namespace = {key: place[key] for key in place.keys() - {"checkpoint_id"}}
+            self._namespace = {key: v for key, v in place.items() if key != "checkpoint_id"}
         return record
 
 
