@@ -177,7 +177,7 @@ def _arguments_of(kind: Any) -> list[Any] | None:
     if get_origin(kind) is Callable or kind is Callable:
         listed: Any = (get_args(kind) or (...,))[0]
         # A `ParamSpec` stands for arguments of any kind, as `...` does.
-        return [*cast("list[Any]", listed)] if isinstance(listed, list) else [...]
+        return list(listed) if hasattr(listed, "__iter__") else [...]
     kind = get_origin(kind) or kind
     if isinstance(kind, type) and Protocol in kind.__mro__ and "__call__" in vars(kind):
         return [*inspect.signature(kind.__call__).parameters][1:]
