@@ -73,7 +73,8 @@ def failure_of(error: Exception, kind: FailureKind | None = None) -> Failure:
     """
     text = without_keys(text_of(error)) or type(error).__name__
     # A client may compute the attributes of its exceptions, and reading them may raise.
-    known, _ = (kind, []) if kind else attempt(_kind, error)
+    read, failed = (kind, []) if kind else attempt(_kind, error)
+    known = None if failed else read
     failure = Failure(
         kind=known or "rejected_input", type=_type_of(type(error)), message=text[:MAX_MESSAGE]
     )
@@ -84,7 +85,7 @@ def failure_of(error: Exception, kind: FailureKind | None = None) -> Failure:
 
 def _type_of(error: type[Exception]) -> str:
     """Return the name of a class. Another's class with a name of ours has its module before it."""
-    name, module = error.__name__, error.__module__
+    name, module = error.__name__, f"{error.__module__}"
     is_ours = module.partition(".")[0] == __name__.partition(".")[0]
     return name if is_ours or name not in OWN_TYPES else f"{module}.{name}"
 
