@@ -83,8 +83,8 @@ async def preview(
     """Show the preview of one review's answer for each similar review."""
     card, way, decision = await site.work(request, _asked, first, form)
     rows = site.waiting.alike(key_of(first), access)
-    size = sum(len(text) for _, text in form)
-    most = max(1, min(TICKS.most, SHOWN // max(1, size)))
+    size = len(await site.work(request, str, decision))
+    most = max(1, min(TICKS.most, SHOWN // size))
     keys = [row.key for row in rows[:most]]
     make = partial(_preview, way, decision, first)
     shown = await _previews(site, request, access, first, keys, make)
