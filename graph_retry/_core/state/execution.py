@@ -19,7 +19,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
-from weakref import WeakSet, WeakValueDictionary
+from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
 from graph_retry._core.ground.functions.awaiting import SharedReads, waited
 from graph_retry._core.ground.held.captured import Captured, exchanged, unread_in
@@ -53,7 +53,7 @@ _newest: WeakValueDictionary[tuple[str, str], Slot] = WeakValueDictionary()
 """The newest run of each call in this process, by thread and namespace."""
 
 
-_paused: WeakSet[Execution] = WeakSet()
+_paused: WeakKeyDictionary[Execution, None] = WeakKeyDictionary()
 """The executions in which a call has paused, as long as LangGraph keeps them."""
 
 
@@ -150,8 +150,9 @@ class Execution:
             ValueError: If the key of the call also names a call with other params, or an equal call
                 has a function that cannot be told from this one.
         """
-        for other in [each for each in _paused if each.thread == self.thread]:
-            if other is not self:
+        # `keyrefs` is a list at once: other threads add to it while it is read.
+        for other in [each() for each in _paused.keyrefs()]:
+            if other is not None and other is not self and other.thread == self.thread:
                 other.check_ended()
         with _lock:
             self._place(slot, made, saved)
@@ -159,7 +160,7 @@ class Execution:
     def paused(self, slot: Slot, has_ended: Callable[[], bool]) -> None:
         """Note that a call has paused; `has_ended` tells whether the task ends with a result."""
         self.pauses.add(slot.shared, slot.name, slot.function, has_ended)
-        _paused.add(self)
+        _paused[self] = None
 
     def check_ended(self) -> None:
         """Raise if the task has ended with a result although one of its calls has paused.
