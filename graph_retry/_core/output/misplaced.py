@@ -10,6 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
+from jsonpointer import resolve_pointer
+
 from graph_retry._core.ground.issues import issue, listed
 from graph_retry._core.ground.json import is_array, is_object, pointer, pointer_parts
 from graph_retry._core.ground.schemas import (
@@ -56,7 +58,8 @@ def retold(value: Any, schema: dict[str, Any] | None, issues: Sequence[Issue]) -
         known = {pointer((*move.source, key)) for key in move.keys}
         known |= {pointer((*move.target, key)) for key in move.keys}
         # An object that is missing itself has no issues of its own for its fields.
-        known |= {pointer(move.target)} if _at(value, move.target) is None else set()
+        is_missing = resolve_pointer(value, pointer(move.target), None) is None
+        known |= {pointer(move.target)} if is_missing else set()
         left = [each for each in left if each["path"] not in known]
         told.append(_issue_of(move))
     return [*told, *left]
@@ -68,31 +71,6 @@ def _issue_of(move: Move) -> Issue:
     message = f"{listed(move.keys)} {verb} in {place}: move {them} there"
     source = pointer(move.source) if move.source else "the outermost object"
     return issue(move.target, message, "misplaced", None, f"{listed(move.keys)} in {source}")
-
-
-def moved(value: Any, schema: dict[str, Any]) -> Any:
-    """Return a copy of a value with its misplaced keys where they belong.
-
-    Example:
-        >>> inner = {"type": "object", "required": ["n"], "properties": {"n": {}}}
-        >>> moved({"n": 1}, {"type": "object", "required": ["at"], "properties": {"at": inner}})
-        {'at': {'n': 1}}
-    """
-    copy = _copied(value)
-    for move in moves(value, schema):
-        for end, part in enumerate(move.target):
-            if _at(copy, move.target[: end + 1]) is None:
-                _at(copy, move.target[:end])[part] = {}
-        source, target = _at(copy, move.source), _at(copy, move.target)
-        for key in move.keys:
-            target[key] = source.pop(key)
-    return copy
-
-
-def _copied(value: Any) -> Any:
-    if is_object(value):
-        return {key: _copied(each) for key, each in value.items()}
-    return [_copied(each) for each in value] if is_array(value) else value
 
 
 def is_schema_of(value: Any, schema: dict[str, Any]) -> bool:
@@ -197,18 +175,6 @@ def _walk(value: Any, node: Any, root: Any, path: Path, depth: int) -> Iterator[
     for key, held in present.items():
         if key not in known["properties"] and member(known, key) in (None, False):
             yield _Found(key, path, held, is_wanted=False)
-
-
-def _at(value: Any, path: Path) -> Any:
-    """Return the value at a path, or None if there is none."""
-    for part in path:
-        if is_object(value):
-            value = value.get(cast("str", part))
-        elif is_array(value) and isinstance(part, int) and part < len(value):
-            value = value[part]
-        else:
-            return None
-    return value
 
 
 def under(path: Sequence[str], issues: Sequence[Issue]) -> list[Issue]:
