@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
@@ -40,6 +41,24 @@ Wrapped = Literal[True] | frozenset[str]
 
 class _RaisedError(GraphBubbleUp):
     """A tool that is not wrapped raised. Nothing is saved, so that the next run calls it again."""
+
+
+@contextmanager
+def _no_failure() -> Generator[None]:
+    """Let an error of a tool end the run, so that it is no failed attempt."""
+    try:
+        yield
+    except Exception as error:
+        raise error if isinstance(error, GraphBubbleUp) else _RaisedError from error
+
+
+@contextmanager
+def _as_raised() -> Generator[None]:
+    """Raise the error that a tool has raised."""
+    try:
+        yield
+    except _RaisedError as error:
+        raise cast("Exception", error.__cause__) from None
 
 
 @dataclass
@@ -124,15 +143,11 @@ class ToolCalls:
         """Call a tool that is not wrapped, and keep its result while another one waits."""
 
         def use(args: dict[str, Any]) -> Result:
-            try:
+            with _no_failure():
                 return handler(of_attempt(request, args))
-            except Exception as error:
-                raise error if isinstance(error, GraphBubbleUp) else _RaisedError from error
 
-        try:
+        with _as_raised():
             return cast("Result", _plain_call(use, request).invoke()[0])
-        except _RaisedError as error:
-            raise cast("Exception", error.__cause__) from None
 
     async def _akept(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Result]]
@@ -140,15 +155,11 @@ class ToolCalls:
         """Do what `_kept` does, from async code."""
 
         async def use(args: dict[str, Any]) -> Result:
-            try:
+            with _no_failure():
                 return await handler(of_attempt(request, args))
-            except Exception as error:
-                raise error if isinstance(error, GraphBubbleUp) else _RaisedError from error
 
-        try:
+        with _as_raised():
             return cast("Result", (await _plain_call(use, request).ainvoke())[0])
-        except _RaisedError as error:
-            raise cast("Exception", error.__cause__) from None
 
     def _call(self, use: Callable[..., Any], request: ToolCallRequest) -> Call:
         name = request.tool_call["name"]
