@@ -156,30 +156,40 @@ class Listing:
 
 
 class Listings:
-    """A cache of the listings that people look at. A change of the rows empties the cache."""
+    """What people look at, and its versions, kept until the rows change."""
 
     def __init__(self, waiting: Waiting) -> None:
         self._waiting, self._version = waiting, -1
         self._made: dict[tuple[Any, ...], Listing] = {}
+        self._versions: dict[tuple[Any, ...], str] = {}
 
     def version(self, access: Access) -> str:
         """Return a text that changes with the reviews of a user, and with no other reviews."""
         if not access.is_limited:
             return str(self._waiting.version)
-        seen = access.seen(self._waiting.rows.values())
-        known = [[row.key, dict(row.review.labels), row.review.deferred_until] for row in seen]
-        return digest(known, self._waiting.is_whole)
+        self._renew()
+        which = (access.key, *sorted(access.labels.items()))
+        if which not in self._versions:
+            seen = access.seen(self._waiting.rows.values())
+            known = [[row.key, dict(row.review.labels), row.review.deferred_until] for row in seen]
+            self._versions[which] = digest(known, self._waiting.is_whole)
+        return self._versions[which]
 
     def of(self, view: View, access: Access) -> Listing:
         """Return the listing of a view, with the reviews that a user may see."""
-        if self._version != self._waiting.version or len(self._made) > MOST_VIEWS:
-            self._version, self._made = self._waiting.version, {}
+        self._renew()
         which = (view, access.user, access.key, *sorted(access.labels.items()))
         made = self._made.get(which)
         if made is None or (made.until is not None and is_expired(made.until)):
             seen = access.seen(self._waiting.rows.values())
             made = self._made[which] = make_listing(seen, view, access.user)
         return made
+
+    def _renew(self) -> None:
+        """Forget what was made of other rows, or for too many users."""
+        most = max(len(self._made), len(self._versions))
+        if self._version != self._waiting.version or most > MOST_VIEWS:
+            self._version, self._made, self._versions = self._waiting.version, {}, {}
 
 
 def make_listing(rows: Iterable[Row], view: View, user: str | None = None) -> Listing:
