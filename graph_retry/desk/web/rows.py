@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Protocol
@@ -89,7 +89,7 @@ def row_of(review: PendingReview) -> Row:
     """Make the row of a review, without its long fields, because all rows stay in memory."""
     long: dict[str, Any] = {"params": {}, "suggested_params": None, "value": {}, "history": []}
     short = replace(review, **long, diff=[], raw_output=None, output=None, problem=None)
-    labels = [f"{name}: {text}" for name, text in review.labels.items()]
+    labels = texts_of(review.labels)
     found = list(islice(texts_in(review.params), SEARCHED))
     texts = (review.function_name, review.thread_id or "", review.error, kind_of(review), *labels)
     said = "\n".join(text for _, text in found)
@@ -106,6 +106,16 @@ def row_of(review: PendingReview) -> Row:
         texts=named_by(found),
         model=model_of(review.params),
     )
+
+
+def texts_of(labels: Mapping[str, str]) -> list[str]:
+    """Write labels as a person sees and chooses them.
+
+    Example:
+        >>> texts_of({"tenant": "acme"})
+        ['tenant: acme']
+    """
+    return [f"{name}: {text}" for name, text in labels.items()]
 
 
 def named_by(found: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:

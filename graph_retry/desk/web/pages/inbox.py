@@ -17,6 +17,7 @@ from graph_retry.desk.web.listing import (
 )
 from graph_retry.desk.web.page import Site
 from graph_retry.desk.web.pages.past import Decided
+from graph_retry.desk.web.rows import texts_of
 from graph_retry.desk.web.runs import Run
 from graph_retry.desk.web.safety import Access
 
@@ -63,7 +64,7 @@ async def _decided(site: Site, view: View, access: Access) -> list[Decided]:
         for call in site.past.calls(access)
         if view.call in ("", call.call)
         and view.model in ("", call.model)
-        and {f"{name}: {text}" for name, text in call.labels.items()}.issuperset(view.label)
+        and {*texts_of(call.labels)}.issuperset(view.label)
         for one in call.decided
         if all(word in one.searched for word in view.text.casefold().split())
     ]

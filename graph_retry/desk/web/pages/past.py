@@ -12,7 +12,7 @@ from typing import Any
 from graph_retry._core.threads.history import ledgers_in
 from graph_retry.data._corrections.record import corrections_in
 from graph_retry.data._metrics import known_sum
-from graph_retry.desk.web.rows import any_item, model_of, named_by, texts_in, thread_key
+from graph_retry.desk.web.rows import any_item, model_of, named_by, texts_in, texts_of, thread_key
 from graph_retry.desk.web.safety import Access
 from graph_retry.desk.web.waiting import Waiting
 from graph_retry.ledger import Ledger, tokens_of
@@ -128,7 +128,7 @@ def _decided(ledger: Ledger) -> Iterator[Decided]:
         name, subject = ledger.name, attempt.get("subject", "")
         role, _, who = decision["author"].partition(":")
         who = "" if role == "system" else who or "somebody"
-        labels = (f"{key}: {text}" for key, text in (attempt.get("labels") or {}).items())
+        labels = texts_of(attempt.get("labels") or {})
         said = (name, ledger.thread, subject, who, decision["type"], *labels)
         yield Decided(
             decision["at"], who, decision["type"], attempt["number"], told, worked,

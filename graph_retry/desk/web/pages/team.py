@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -12,7 +12,7 @@ from starlette.responses import Response
 from graph_retry._core.ground.wording import since
 from graph_retry.desk.web.page import Site
 from graph_retry.desk.web.pages.past import PastCall
-from graph_retry.desk.web.rows import Row
+from graph_retry.desk.web.rows import Row, texts_of
 from graph_retry.desk.web.safety import Access
 
 MOST = 12
@@ -75,10 +75,6 @@ def shares(
     return sorted(made, key=lambda each: (-each.waiting, -each.decided))[:MOST]
 
 
-def _labels(call: PastCall) -> Iterator[str]:
-    return (f"{name}: {text}" for name, text in call.labels.items())
-
-
 async def team(site: Site, request: Request, access: Access) -> Response:
     """Show how many reviews wait and how long, and how often a valid output stayed as it was."""
     await site.waiting.refresh()
@@ -86,7 +82,7 @@ async def team(site: Site, request: Request, access: Access) -> Response:
     rows, calls = access.seen(site.waiting.rows.values()), site.past.calls(access)
     groups = {
         "Calls": shares(rows, calls, lambda row: [row.review.function_name], lambda c: [c.call]),
-        "Labels": shares(rows, calls, lambda row: row.labels, _labels),
+        "Labels": shares(rows, calls, lambda row: row.labels, lambda c: texts_of(c.labels)),
         "Models": shares(rows, calls, lambda row: [row.model], lambda call: [call.model]),
     }
     return await site.page(
