@@ -16,7 +16,7 @@ from typing import Any
 from graph_retry._core.params.fields import fields_of
 from graph_retry.hooks._prompt import plain_text, prompt_field
 from graph_retry.output import parse_output
-from graph_retry.plugins import is_array, is_number, is_object
+from graph_retry.plugins import is_array, is_number, is_object, pointer
 from graph_retry.records import Attempt, Doubt
 
 _NUMBER = re.compile(r"-?\d+(?:[.,'\u2019 \u00a0\u202f]\d+)*")
@@ -105,7 +105,7 @@ def leaves(value: Any, path: str = "") -> Iterator[Leaf]:
     """Yield the texts and numbers in a value that say something, with their JSON Pointers."""
     if is_object(value):
         for key, inner in value.items():
-            yield from leaves(inner, f"{path}/{key.replace('~', '~0').replace('/', '~1')}")
+            yield from leaves(inner, path + pointer([key]))
     elif is_array(value):
         for index, inner in enumerate(value):
             yield from leaves(inner, f"{path}/{index}")
@@ -206,7 +206,7 @@ def _edges(value: Any, schema: Any, root: Any, path: str = "") -> Iterator[str]:
     if is_object(value):
         named: Any = schema.get("properties") or {}
         for key, inner in value.items():
-            yield from _edges(inner, named.get(key), root, f"{path}/{key}")
+            yield from _edges(inner, named.get(key), root, path + pointer([key]))
     elif is_array(value):
         for index, inner in enumerate(value):
             yield from _edges(inner, schema.get("items"), root, f"{path}/{index}")

@@ -11,7 +11,7 @@ from langchain_core.runnables import Runnable
 
 from graph_retry._core.state.attempts import stated_confidence, verdict
 from graph_retry.hooks._doubts import SIGNALS, Seen, as_value, input_of, names, output_of
-from graph_retry.plugins import Share, call, checked, digest, is_number, is_sync, run_sync
+from graph_retry.plugins import Share, call, checked, drawn, is_number, is_sync, run_sync
 from graph_retry.records import Attempt, Doubt, GateVerdict
 
 Judge = Callable[[Attempt], Any] | Runnable[Any, Any]
@@ -112,14 +112,15 @@ class Gate:
         """Multiply what the sources say. Only a source that stands alone may be unknown."""
         told, doubts = list[Any](), list[Doubt]()
         second = None if self.second is None else await call(self.second, attempt)
+        seen = self._seen_of(attempt, second) if SIGNALS.keys() & names(self.of) else None
         for name in names(self.of):
             if name == "judge" and self.judge is not None:
                 said = await call(self.judge, attempt)
                 if not (is_number(said) and 0 <= said <= 1):
                     raise ValueError(f"`judge` returned {said!r:.80}: return a number from 0 to 1.")
                 told.append(said)
-            elif name in SIGNALS:
-                confidence, found = SIGNALS[name](self._seen_of(attempt, second))
+            elif seen is not None and name in SIGNALS:
+                confidence, found = SIGNALS[name](seen)
                 told.append(confidence)
                 doubts += found
             else:
@@ -145,11 +146,11 @@ class Gate:
 
     def _rank(self, attempt: Attempt, sure: float) -> tuple[float, float]:
         """Return the confidence at the share, and the share of outputs that are less sure."""
-        drawn = int(digest(attempt["idempotency_key"], "rank"), 16) / 16**24
+        place = drawn(attempt["idempotency_key"], "rank")
         with self._lock:
             others = sorted(self._seen)
             self._seen.append(sure)
             del self._seen[:-_REMEMBERED]
         less, equal = sum(each < sure for each in others), others.count(sure)
         at = others[min(int(len(others) * (self.share or 0)), len(others) - 1)] if others else sure
-        return at, (less + drawn * (equal + 1)) / (len(others) + 1)
+        return at, (less + place * (equal + 1)) / (len(others) + 1)

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
-from graph_retry._core.ground.json import digest, is_array, is_number, is_object, read_digits
+from graph_retry._core.ground.json import drawn, is_array, is_number, is_object, read_digits
 from graph_retry._core.ground.redact import Redact, redacted, redacted_issue
 from graph_retry._core.params.additions import Added
 from graph_retry._core.params.patch import Encoded, apply_patch, diff_views, initial_patch
@@ -387,8 +387,8 @@ def verdict(attempt: Attempt, needed: float, given: Any, sample: float = 0.0) ->
     """Compare a confidence with the one that is needed, and draw the sample of those that pass."""
     known = float(given) if is_number(given) and 0 <= given <= 1 else None
     is_unsure = needed > 0 and (known is None or known < needed)
-    drawn = int(digest(attempt["idempotency_key"], "sample"), 16) / 16**24
-    is_sample = not is_unsure and drawn < sample
+    place = drawn(attempt["idempotency_key"], "sample")
+    is_sample = not is_unsure and place < sample
     return {
         "ask": is_unsure or is_sample,
         "sampled": is_sample,

@@ -22,6 +22,7 @@ from graph_retry.plugins import (
     checked,
     did_you_mean,
     digest,
+    drawn,
     is_number,
     is_object,
     json_lines,
@@ -112,7 +113,7 @@ def _part_of(thread: str, split: Mapping[str, float] | None) -> str:
     """Return the part of a thread. It depends only on a hash of the thread's id and the shares."""
     if split is None:
         return ""
-    at, reached = int(digest(thread), 16) / 16**24, 0.0
+    at, reached = drawn(thread), 0.0
     for part, share in split.items():
         reached += share
         if at < reached:

@@ -12,7 +12,7 @@ from statistics import median
 from typing import Any
 
 from graph_retry.desk.web.forms.words import spoken
-from graph_retry.plugins import is_array, is_number, is_object
+from graph_retry.plugins import is_array, is_number, is_object, pointer
 
 FEWEST = 6
 """Number of values below which none is odd."""
@@ -47,7 +47,7 @@ def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
     """Yield the values without parts, by pointer. Of a list only the length counts."""
     if is_object(value):
         for name, part in value.items():
-            yield from _leaves(part, f"{path}/{name.replace('~', '~0').replace('/', '~1')}")
+            yield from _leaves(part, path + pointer([name]))
     else:
         yield path, len(value) if is_array(value) else value
 
