@@ -84,8 +84,8 @@ def test_what_the_door_for_plug_ins_offers_is_used_by_the_ready_ones():
     assert exported("graph_retry.plugins") - used == set()
 
 
-FOUNDATIONS = {"_core", "errors", "ledger", "lossless", "records"}
-"""What the core may import: itself, the records, errors and ledger of a call, and the reader."""
+FOUNDATIONS = {"_core", "errors", "lossless", "records"}
+"""What the core may import: itself, the records and errors of a call, and the reader."""
 
 
 def test_the_core_knows_nothing_that_stands_around_it():

@@ -28,8 +28,8 @@ from graph_retry._core.threads.saved.graphs import (
     thread_of,
 )
 from graph_retry._core.threads.saved.ledgers import read_ledgers, whole_ledgers
+from graph_retry._core.threads.saved.one_call import Ledger
 from graph_retry._core.threads.server.listing import places_on
-from graph_retry.ledger import Ledger
 from graph_retry.records import SCHEMA_VERSION, Attempt
 
 __all__ = [

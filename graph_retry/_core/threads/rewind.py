@@ -43,10 +43,10 @@ from graph_retry._core.threads.saved.graphs import (
     update_state,
 )
 from graph_retry._core.threads.saved.ledgers import read_ledgers
+from graph_retry._core.threads.saved.one_call import Ledger
 from graph_retry._core.threads.saved.reading import open_questions
 from graph_retry._core.threads.server.runs import RemoteRuns, is_error_of
 from graph_retry.errors import AnswerRefused
-from graph_retry.ledger import Ledger
 from graph_retry.records import Issue
 
 __all__ = ["Change", "arewind", "rewind"]

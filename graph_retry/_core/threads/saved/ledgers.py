@@ -12,9 +12,9 @@ from graph_retry._core.state.attempts import ledgers_in, records_in
 from graph_retry._core.state.going_back import is_reopened
 from graph_retry._core.state.kept import whole
 from graph_retry._core.state.position import LOOP, loop_of
+from graph_retry._core.threads.saved.one_call import Ledger
 from graph_retry._core.threads.saved.reading import read_whole, reader_of
 from graph_retry._core.threads.saved.view import ThreadView
-from graph_retry.ledger import Ledger
 
 _WAITS = {"review": True, "end": False}
 """Whether a call waits for a person, by its next step. For other steps, it is not known."""
