@@ -29,6 +29,7 @@ from graph_retry._core.ground.functions.arguments import (
     Size,
     WrongArgumentError,
     async_twin,
+    check_argument,
     checked,
     in_sync,
 )
@@ -51,7 +52,7 @@ from graph_retry._core.ground.json import (
     replacing,
 )
 from graph_retry._core.ground.quoting import one_line
-from graph_retry._core.ground.wording import counted, did_you_mean, passed_as
+from graph_retry._core.ground.wording import counted, did_you_mean, in_words, passed_as, since
 from graph_retry._core.params.patch import apply_patch, changes
 from graph_retry.lossless._ground import identical
 
@@ -71,6 +72,7 @@ __all__ = [
     "async_twin",
     "call",
     "changes",
+    "check_argument",
     "checked",
     "counted",
     "cut",
@@ -80,6 +82,7 @@ __all__ = [
     "excerpt",
     "identical",
     "in_sync",
+    "in_words",
     "is_array",
     "is_number",
     "is_object",
@@ -94,4 +97,5 @@ __all__ = [
     "replacing",
     "run_async",
     "run_sync",
+    "since",
 ]

@@ -9,7 +9,7 @@ from graph_retry._core.ground.on_demand import on_demand
 from graph_retry._core.loop.run.events import Event
 
 if TYPE_CHECKING:
-    from graph_retry.observers._notifications import Email, Links, Slack, Teams
+    from graph_retry.observers._notifications import Email, Link, Links, Slack, Teams
 else:
     __getattr__ = on_demand(
         __name__,
@@ -19,6 +19,7 @@ else:
 __all__ = [
     "Email",
     "Event",
+    "Link",
     "Links",
     "Slack",
     "Teams",

@@ -29,19 +29,7 @@ from graph_retry._core.review.review import AnyReview
 from graph_retry.plugins import Seconds, Secret, checked, one_line
 from graph_retry.reviews import Review
 
-__all__ = ["Email", "Links", "Slack", "Teams"]
-
-_KINDS = {
-    "transient": ("failed for now", "The call failed for now. The same call may succeed later."),
-    "invalid_syntax": ("unreadable answer", "The model's answer cannot be read."),
-    "invalid_schema": ("invalid answer", "The model's answer has the wrong form."),
-    "truncated": ("cut off", "The model's answer was cut off."),
-    "context_overflow": ("too long", "The text is too long for this model."),
-    "refusal": ("declined", "The model declined to answer."),
-    "rejected_input": ("error", "The call ended with an error. A changed call may succeed."),
-}
-_OTHER_KIND = "failed", "The call failed, and would fail again."
-"""Each failure kind in two words for messages and lists, and in a sentence for the page."""
+__all__ = ["Email", "Link", "Links", "Slack", "Teams"]
 
 _WAIT_S = 10
 """Seconds that a mail server or a webhook may take."""
@@ -49,23 +37,42 @@ _WAIT_S = 10
 _WEEK_S = 7 * 86_400
 
 
-def key_of(review: Review) -> str:
-    """Return the key of a review in URLs. It reveals nothing about the review."""
-    return address_key(review.thread_id, review.review_id)
-
-
-def address_key(thread_id: str | None, review_id: str) -> str:
-    """Return a hash of a review's ids. Copied threads share review ids, so it covers both."""
-    return hashlib.sha256(f"{thread_id}\0{review_id}".encode()).hexdigest()[:24]
-
-
+@checked
 @dataclass(frozen=True)
 class Link:
-    """The right to answer the review of this key until `expires` (Unix time), in the name `to`."""
+    """The right to answer the review of this key until `expires` (Unix time), in the name `to`.
+
+    `Links.url_for` makes one for a person; a page of your own reads it with `Link.read`.
+
+    Example:
+        >>> token = Link("a1b2", 4_000_000_000, "ada").signed("a long random text of your own")
+        >>> Link.read(token, "another text")
+        >>> Link.read(token, "a long random text of your own")
+        Link(key='a1b2', expires=4000000000, to='ada')
+    """
 
     key: str
     expires: int
     to: str | None = None
+
+    def signed(self, secret: str | bytes) -> str:
+        """Return the link's token, which cannot be forged without the secret."""
+        text = _encoded(json.dumps([self.key, self.expires, self.to]).encode())
+        return f"{text}.{_signature(text, secret)}"
+
+    @classmethod
+    def read(cls, token: str, secret: str | bytes) -> Link | None:
+        """Read a link's token; None if it was not signed with this secret or has expired."""
+        text, _, signature = token.partition(".")
+        # A comparison in constant time tells a forger nothing about the right signature.
+        if not hmac.compare_digest(signature.encode(), _signature(text, secret).encode()):
+            return None
+        try:
+            # `_encoded` has removed the padding that base64 needs.
+            key, expires, to = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+        except (ValueError, binascii.Error):
+            return None
+        return cls(key, expires, to) if time.time() < expires else None
 
 
 @checked
@@ -121,27 +128,7 @@ class Links:
                 the link.
         """
         expires = int(time.time() + self.expires_after)
-        return f"{self.page.rstrip('/')}/l/{sign(Link(key_of(review), expires, to), self.secret)}"
-
-
-def sign(link: Link, secret: str | bytes) -> str:
-    """Return a link's token, which cannot be forged without the secret."""
-    text = _encoded(json.dumps([link.key, link.expires, link.to]).encode())
-    return f"{text}.{_signature(text, secret)}"
-
-
-def read_link(token: str, secret: str | bytes) -> Link | None:
-    """Read a link's token; None if it was not signed with this secret or has expired."""
-    text, _, signature = token.partition(".")
-    # A comparison in constant time tells a forger nothing about the right signature.
-    if not hmac.compare_digest(signature.encode(), _signature(text, secret).encode()):
-        return None
-    try:
-        # `_encoded` has removed the padding that base64 needs.
-        key, expires, to = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
-    except (ValueError, binascii.Error):
-        return None
-    return Link(key, expires, to) if time.time() < expires else None
+        return f"{self.page.rstrip('/')}/l/{Link(review.key, expires, to).signed(self.secret)}"
 
 
 def _signature(text: str, secret: str | bytes) -> str:
@@ -162,25 +149,9 @@ class _Message:
     url: str
 
 
-def kind_of(review: Review) -> str:
-    """Return the failure kind of a review in two words, or that its output is valid."""
-    return _told(review)[0]
-
-
-def sentence_of(review: Review) -> str:
-    """Return the failure kind of a review in a sentence, or that its output is valid."""
-    return _told(review)[1]
-
-
-def _told(review: Review) -> tuple[str, str]:
-    if review.failure is None:
-        return "valid, to approve", "The model's output is valid. Should it be used?"
-    return _KINDS.get(review.failure["kind"], _OTHER_KIND)
-
-
 def _message(review: Review, links: Links, to: str | None) -> _Message:
     name = one_line(review.function_name, 100)
-    lines = [f"{name}, attempt {review.attempt}: {kind_of(review)}."]
+    lines = [f"{name}, attempt {review.attempt}: {review.summary}."]
     if review.expires_at:
         due = datetime.fromisoformat(review.expires_at)
         lines.append(f"Due {due:%d %B %Y, %H:%M} UTC.")
@@ -236,7 +207,7 @@ class Email:
         told = _message(review, self.links, self.to)
         mail = EmailMessage()
         mail["Subject"], mail["From"], mail["To"] = told.title, self.sender, self.to
-        known = hashlib.sha256(f"{key_of(review)} {self.to}".encode()).hexdigest()[:32]
+        known = hashlib.sha256(f"{review.key} {self.to}".encode()).hexdigest()[:32]
         mail["Message-ID"] = f"<{known}@graph-retry.invalid>"
         mail.set_content("\n".join([*told.lines, "", told.url]))
         place = urlsplit(f"//{self.server}")

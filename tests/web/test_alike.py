@@ -11,7 +11,6 @@ from graph_retry.desk.web.forms.carrying import carry
 from graph_retry.desk.web.forms.odd import odd_ones
 from graph_retry.desk.web.forms.ways import NotYetError
 from graph_retry.desk.web.runs import Runs
-from graph_retry.observers._notifications import key_of
 from graph_retry.threads import attempts_of, list_reviews
 from tests.web.forms import Form
 from tests.web.test_answers import opened, sent
@@ -113,7 +112,7 @@ def test_what_was_not_shown_is_never_answered(desk):
         desk.wait("t1")
         form = Form(previewed(client, "reject", {}))
         desk.wait("t2")
-        new = key_of(list_reviews(desk.graph)[0])
+        new = list_reviews(desk.graph)[0].key
         marks = [control[1] for control in form.controls if control[0] == "tick"]
         form.controls.append(["tick", f"{new}:{marks[0].partition(':')[2]}"])
         done = sent(client, form).text

@@ -20,7 +20,6 @@ from graph_retry.desk.web.posted import (
     check_json,
 )
 from graph_retry.desk.web.runs import Run, Runs, Sent
-from graph_retry.observers._notifications import key_of
 from graph_retry.threads import list_reviews
 from tests.web.conftest import SAME_SITE
 from tests.web.forms import Form, fields
@@ -110,7 +109,7 @@ async def attacked(app, address, kind, body):
 def test_a_hostile_body_holds_nobody_up(desk, shape):
     """At each door, a second user is answered, and no callback of the loop is longer than usual."""
     desk.wait()
-    key = key_of(list_reviews(desk.graph)[0])
+    key = list_reviews(desk.graph)[0].key
     kind, body = shapes(key)[shape]
     assert MOST - 600 <= len(body) <= MOST
     app = create_app(desk.graph, authorize=lambda _: "ada")
@@ -128,7 +127,7 @@ def test_a_hostile_body_holds_nobody_up(desk, shape):
 def test_who_may_not_answer_sends_nothing(desk):
     """The rights, the origin and the type of a body are checked before its first byte is read."""
     desk.wait()
-    key = key_of(list_reviews(desk.graph)[0])
+    key = list_reviews(desk.graph)[0].key
     read = []
 
     def body():
@@ -163,7 +162,7 @@ def test_who_may_not_answer_sends_nothing(desk):
 def test_the_forms_of_one_user_are_bounded_while_they_arrive(desk):
     """Many slow forms fill no memory: one more is refused, others may send, all are forgotten."""
     desk.wait()
-    address = f"/r/{key_of(list_reviews(desk.graph)[0])}"
+    address = f"/r/{list_reviews(desk.graph)[0].key}"
     app = create_app(desk.graph, authorize=lambda request: request.headers["x-user"])
 
     async def statuses():
@@ -331,7 +330,7 @@ def test_no_page_shows_another_tenants_calls_of_the_same_thread(desk):
 def test_a_forged_field_is_no_error_of_the_server(desk, name, text, status):
     """Places that no page writes, and numbers that no float holds, are refused."""
     desk.wait("t1", {"extra": {"z": [1, 2]}})
-    key = key_of(list_reviews(desk.graph)[0])
+    key = list_reviews(desk.graph)[0].key
     given = [
         ("review", key),
         ("answer", "n"),
@@ -349,7 +348,7 @@ def test_a_forged_field_is_no_error_of_the_server(desk, name, text, status):
 def test_many_ticks_read_no_more_reviews_than_one_page_shows(desk):
     """The same tick counts once, and a form with more is refused before a thread is read."""
     desk.wait()
-    key = key_of(list_reviews(desk.graph)[0])
+    key = list_reviews(desk.graph)[0].key
     asked = base64.b64encode(json.dumps([["review", key], [f"{key}.way", "reject"]]).encode())
     with desk.client() as client:
         for ticks, status in (([f"{key}:x"] * 3_000, 303), (map(str, range(101)), 413)):

@@ -6,7 +6,7 @@ import pytest
 
 from graph_retry import edit, resume
 from graph_retry.desk.web.runs import Runs
-from graph_retry.observers._notifications import Links, key_of
+from graph_retry.observers import Links
 from graph_retry.threads import assign, list_reviews
 from tests.web.forms import Form
 from tests.web.test_answers import opened, sent
@@ -131,7 +131,7 @@ def together(desk, client):
     desk.options["allowed_decisions"] = ["edit", "comment", "assign", "reject"]
     desk.wait("t1", {"prompt": "a"}, {"prompt": "b"}, {"prompt": "c"})
     form = Form(client.get(f"{opened(client)[0]}?together=1").text)
-    ids = {key_of(review): review.review_id for review in list_reviews(desk.graph)}
+    ids = {review.key: review.review_id for review in list_reviews(desk.graph)}
     return form, [ids[key] for name, key in form.controls if name == "review"]
 
 

@@ -85,7 +85,12 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
 
 
 def since(moment: str) -> float:
-    """Return the seconds since a moment, which are negative for a future moment."""
+    """Return the seconds since a moment, which are negative for a future moment.
+
+    Example:
+        >>> since("2020-01-01T00:00:00+00:00") > 0
+        True
+    """
     return (datetime.now(UTC) - datetime.fromisoformat(moment)).total_seconds()
 
 

@@ -38,6 +38,19 @@ ROUTES: dict[FailureKind, Literal["hooks", "review"]] = {
 """The next step after each kind of failure: hooks and feedback first, or a reviewer at once."""
 
 
+TOLD: dict[str, tuple[str, str]] = {
+    "transient": ("failed for now", "The call failed for now. The same call may succeed later."),
+    "invalid_syntax": ("unreadable answer", "The model's answer cannot be read."),
+    "invalid_schema": ("invalid answer", "The model's answer has the wrong form."),
+    "truncated": ("cut off", "The model's answer was cut off."),
+    "context_overflow": ("too long", "The text is too long for this model."),
+    "refusal": ("declined", "The model declined to answer."),
+    "rejected_input": ("error", "The call ended with an error. A changed call may succeed."),
+}
+OTHERWISE_TOLD = "failed", "The call failed, and would fail again."
+"""Each failure kind in two words for messages and lists, and in a sentence for a page."""
+
+
 class BudgetExceededError(EscapedText):
     """No call was made, because a `SharedBudget` is spent, or too many calls failed in a row."""
 

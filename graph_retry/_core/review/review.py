@@ -5,6 +5,7 @@ A `Question` is the record with the functions that check its answers.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -13,6 +14,7 @@ from typing import Annotated, Any, Literal, NamedTuple, NotRequired
 from typing_extensions import TypedDict
 
 from graph_retry._core.ground.issues import SHOWN_ISSUES, cut
+from graph_retry._core.output.failures import OTHERWISE_TOLD, TOLD
 from graph_retry._core.output.validator import Checked
 from graph_retry._core.params.additions import Added
 from graph_retry._core.params.codec import ParamsCodec
@@ -129,6 +131,27 @@ class Review:
         return f"{self.function_name} failed (attempt {self.attempt}): {self.failure['type']}"
 
     @property
+    def summary(self) -> str:
+        """The failure kind in two words, or that the output is valid."""
+        return self._told[0]
+
+    @property
+    def sentence(self) -> str:
+        """The failure kind in a sentence, or that the output is valid."""
+        return self._told[1]
+
+    @property
+    def _told(self) -> tuple[str, str]:
+        if self.failure is None:
+            return "valid, to approve", "The model's output is valid. Should it be used?"
+        return TOLD.get(self.failure["kind"], OTHERWISE_TOLD)
+
+    @property
+    def key(self) -> str:
+        """The name of the review in addresses. It reveals nothing about the review."""
+        return address_key(self.thread_id, self.review_id)
+
+    @property
     def title(self) -> str:
         """The headline and a short id of the question, which forms show and send back."""
         return f"{self.headline} [{self.review_id[:6]}]"
@@ -166,6 +189,11 @@ class Review:
     def _part(self, name: str) -> dict[str, Any] | None:
         parts: dict[str, Any] = self.value["response_schema"].get("$defs", {})
         return parts.get(name)
+
+
+def address_key(thread_id: str | None, review_id: str) -> str:
+    """Return a hash of a review's ids. Copied threads share review ids, so it covers both."""
+    return hashlib.sha256(f"{thread_id}\0{review_id}".encode()).hexdigest()[:24]
 
 
 _IN_VALUE = {

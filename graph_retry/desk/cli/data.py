@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 
-from graph_retry._core.ground.functions.arguments import check_argument, hints_of
 from graph_retry.data import Format, aevaluate, aexport
 from graph_retry.desk.cli.exits import ExitCode, Stop
 from graph_retry.desk.cli.screen import Screen
 from graph_retry.desk.cli.session import Label, Pair, pairs
 from graph_retry.desk.cli.source import Source, load_object
+from graph_retry.options import LLMCall
+from graph_retry.plugins import check_argument
 
 _CALL = typer.Option(
     "--call", metavar="MODULE:FUNCTION", help="The function to evaluate; it takes the params."
@@ -83,7 +84,7 @@ def evaluate(
     labels = dict(label or ())
     selected: Any = _given(calls=name, labels_wanted=labels, path=keep, params_type=params_type)
     with screen.progress("calls made") as advance, _misuse():
-        check_argument("--call", function, hints_of(aevaluate)["llm_call"])
+        check_argument("--call", function, cast("Any", LLMCall)[Any, Any])
         evaluation = aevaluate(
             *(source.opened, function), output=wanted, progress=lambda _: advance(), **selected
         )

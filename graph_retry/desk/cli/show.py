@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from graph_retry import PendingReview
-from graph_retry._core.ground.wording import in_words, since
 from graph_retry.desk.cli.screen import Rows, Screen
 from graph_retry.ledger import Ledger, tokens_of
-from graph_retry.plugins import excerpt
+from graph_retry.plugins import excerpt, in_words, since
 from graph_retry.records import Attempt, Failure, Issue
 
 INBOX = ("thread", "function", "review", "params", "attempt", "age", "expires", "error")

@@ -26,7 +26,6 @@ from langgraph_sdk.client import LangGraphClient
 from langgraph_sdk.errors import APIStatusError
 
 from graph_retry import PendingReview, apending_reviews, aresume
-from graph_retry._core.ground.wording import with_article
 from graph_retry._core.threads.inbox import find_all
 from graph_retry._core.threads.saved.graphs import get_state, is_local, saver_of
 from graph_retry._core.threads.saved.why_closed import (
@@ -267,8 +266,8 @@ def load_graph(name: str, saver: BaseCheckpointSaver[Any]) -> Pregel[Any, Any, A
         return cast("StateGraph[Any]", graph).compile(checkpointer=saver)
     if is_local(graph):
         return graph.copy(update={"checkpointer": saver})
-    came = with_article(type(graph).__name__)
-    what = f"{name.rpartition(':')[2]!r} is {came}, not a graph, a StateGraph or an @entrypoint"
+    came = f"{name.rpartition(':')[2]!r} has the type {type(graph).__name__}"
+    what = f"{came}, not that of a graph, a StateGraph or an @entrypoint"
     raise _refused("--graph", name, what)
 
 

@@ -12,13 +12,11 @@ from urllib.parse import urlencode
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
 
-from graph_retry._core.review.deadline import is_expired
 from graph_retry.desk.web.posted import NotAllowedError
 from graph_retry.desk.web.rows import Row, subject_of
 from graph_retry.desk.web.safety import Access, cookie_of
 from graph_retry.desk.web.waiting import Waiting
-from graph_retry.observers._notifications import kind_of
-from graph_retry.plugins import digest
+from graph_retry.plugins import digest, since
 
 PER_PAGE = 50
 MOST_VIEWS = 50
@@ -180,7 +178,7 @@ class Listings:
         self._renew()
         which = (view, access.user, access.key, *sorted(access.labels.items()))
         made = self._made.get(which)
-        if made is None or (made.until is not None and is_expired(made.until)):
+        if made is None or (made.until is not None and since(made.until) >= 0):
             seen = access.seen(self._waiting.rows.values())
             made = self._made[which] = make_listing(seen, view, access.user)
         return made
@@ -215,7 +213,7 @@ def make_listing(rows: Iterable[Row], view: View, user: str | None = None) -> Li
         chosen = sorted(one_each.values(), key=lambda row: alike[row.alike], reverse=True)
     choices = {
         "call": sorted({row.review.function_name for row in known}),
-        "kind": sorted({kind_of(row.review) for row in known}),
+        "kind": sorted({row.review.summary for row in known}),
         "model": sorted({row.model for row in known} - {""})[:LONGEST],
         "label": sorted(frozenset[str]().union(*(row.labels for row in known)))[:LONGEST],
     }
@@ -241,7 +239,7 @@ def _grouped(
     if due and (kinds or others):
         heads[due[0].key] = Head("Due within a day", len(due))
     for kind, own in kinds.items():
-        what = f"{own[0].review.function_name}: {kind_of(own[0].review)}"
+        what = f"{own[0].review.function_name}: {own[0].review.summary}"
         whole = view.but(order="newest", like=digest(*kind)[:12])
         is_one_of_some = len(kinds) > 1 or others or due
         if is_one_of_some:
@@ -260,7 +258,7 @@ def _is_wanted(row: Row, view: View) -> bool:
     return (
         is_put_off(row) == (view.tab == "later")
         and view.call in ("", row.review.function_name)
-        and view.kind in ("", kind_of(row.review))
+        and view.kind in ("", row.review.summary)
         and view.model in ("", row.model)
         and row.labels.issuperset(view.label)
         and all(word in row.searched for word in view.text.casefold().split())
@@ -270,4 +268,4 @@ def _is_wanted(row: Row, view: View) -> bool:
 def is_put_off(row: Row) -> bool:
     """Return whether a review is deferred to a later time."""
     until = row.review.deferred_until
-    return until is not None and not is_expired(until)
+    return until is not None and since(until) < 0

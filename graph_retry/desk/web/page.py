@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar, copy_context
 from functools import partial, wraps
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Concatenate, TypeVar
 from weakref import WeakValueDictionary
@@ -19,7 +20,6 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from graph_retry import PendingReview
-from graph_retry._core.ground.wording import in_words
 from graph_retry.desk.web.forms.card import typed
 from graph_retry.desk.web.forms.fields import quoted
 from graph_retry.desk.web.forms.reading import visible
@@ -31,8 +31,7 @@ from graph_retry.desk.web.rows import subject_of, thread_key
 from graph_retry.desk.web.runs import Missed, Runs
 from graph_retry.desk.web.safety import HEADERS, Access, Guard, check_origin, review_of
 from graph_retry.desk.web.waiting import Waiting
-from graph_retry.observers._notifications import key_of, kind_of, sentence_of
-from graph_retry.plugins import counted
+from graph_retry.plugins import counted, in_words
 
 HERE = Path(__file__).parent
 
@@ -183,7 +182,7 @@ class Site:
         again = found[0] if found else await self.waiting.asked_again(key, access)
         if again is not None:
             why = "It has changed since you opened it."
-            return Missed(why, again, kept, key_of(again))
+            return Missed(why, again, kept, again.key)
         review = self.waiting.closed(key, access)
         answers = await self.waiting.answers(review) if review else []
         why = answered(*answers[0]) if answers else "Somebody answered it, or it expired."
@@ -256,9 +255,9 @@ def environment() -> Environment:
         finalize=_shown,
     )
     functions = ago, counted, in_words, said, subject_of, thread_key
-    of_reviews = key_of, kind_of, sentence_of
+    of_reviews = {"key_of": "key", "kind_of": "summary", "sentence_of": "sentence"}
     known: Any = {function.__name__: function for function in functions}
-    known |= {function.__name__: _of_seen(function) for function in of_reviews}
+    known |= {name: _of_seen(attrgetter(fact)) for name, fact in of_reviews.items()}
     made.globals.update(known)
     made.filters.update(
         said_role=said_role, quoted=quoted, spoken=spoken, without_type=without_type

@@ -11,7 +11,6 @@ from typing import Any, Protocol
 
 from graph_retry import PendingReview
 from graph_retry.desk.web.forms.schema import role_of
-from graph_retry.observers._notifications import key_of, kind_of
 from graph_retry.plugins import is_array, is_object, one_line, pointer
 
 TEXTS, SEARCHED, SUBJECT, LEVELS, LONGEST = 6, 2_000, 90, 6, 20
@@ -91,11 +90,11 @@ def row_of(review: PendingReview) -> Row:
     short = replace(review, **long, diff=[], raw_output=None, output=None, problem=None)
     labels = texts_of(review.labels)
     found = list(islice(texts_in(review.params), SEARCHED))
-    texts = (review.function_name, review.thread_id or "", review.error, kind_of(review), *labels)
+    texts = (review.function_name, review.thread_id or "", review.error, review.summary, *labels)
     said = "\n".join(text for _, text in found)
     texts += (review.subject or "", said[:SEARCHED], (review.raw_output or "")[:SEARCHED])
     return Row(
-        key=key_of(review),
+        key=review.key,
         thread=thread_key(review.thread_id),
         question=question_of(review),
         review=short,

@@ -21,7 +21,6 @@ from graph_retry.desk.web.rows import row_of
 from graph_retry.desk.web.safety import Access
 from graph_retry.desk.web.waiting import Waiting
 from graph_retry.errors import AnswerRefused, StaleDecision
-from graph_retry.observers._notifications import key_of
 from graph_retry.plugins import is_object
 from graph_retry.records import Issue
 
@@ -111,7 +110,7 @@ class Run:
 
     def __post_init__(self) -> None:
         """Remember the reviews by their calls."""
-        self.asked |= {review.namespace: key_of(review) for review in self.reviews}
+        self.asked |= {review.namespace: review.key for review in self.reviews}
 
     def hear(self, place: tuple[str, ...], event: Any) -> None:
         """Take in what a call streams; other events of the graph are not for this page."""
@@ -297,10 +296,10 @@ class Runs:
             outcome.about_own = f"{outcome.about_own or outcome.text} {unread}."
             outcome.text += f" {unread}: {error!r:.300}."
             return outcome
-        open_keys = {key_of(review) for review in outcome.following}
+        open_keys = {review.key for review in outcome.following}
         for review in run.reviews:
-            if key_of(review) not in open_keys:
-                self._waiting.drop(key_of(review))
+            if review.key not in open_keys:
+                self._waiting.drop(review.key)
         now = {review.namespace for review in outcome.following}
         if outcome.problem and now.isdisjoint(run.asked):
             # Somebody else has answered the review meanwhile.

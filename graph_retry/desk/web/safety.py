@@ -18,7 +18,7 @@ from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from graph_retry.desk.web.posted import COOKIE, NotAllowedError
-from graph_retry.observers._notifications import Link, key_of, read_link, sign
+from graph_retry.observers import Link
 from graph_retry.plugins import checked
 from graph_retry.reviews import Review
 
@@ -68,7 +68,7 @@ class Access:
 
     def sees(self, review: Review) -> bool:
         """Return whether the user may see a review."""
-        is_named = self.key is None or self.key == key_of(review)
+        is_named = self.key is None or self.key == review.key
         return is_named and self.has(review.labels)
 
     def has(self, labels: Mapping[str, str]) -> bool:
@@ -168,7 +168,7 @@ class Guard:
         return base64.urlsafe_b64encode(mark).decode().rstrip("=")
 
     def _link(self, request: Request) -> Link | None:
-        return read_link(cookie_of(request, LINK_COOKIE), self._secret)
+        return Link.read(cookie_of(request, LINK_COOKIE), self._secret)
 
     def logged_in(self, request: Request) -> RedirectResponse | None:
         """Answer the token in an address with a session, and the address without the token."""
@@ -188,7 +188,7 @@ class Guard:
             NotAllowedError: If the link was not signed with this app's `secret`, or has expired.
         """
         token = request.path_params["token"]
-        link = read_link(token, self._secret)
+        link = Link.read(token, self._secret)
         if link is None:
             raise NotAllowedError(403, "This link is not valid, or no longer: ask for a new one.")
         place = f"{request.scope['root_path']}/r/{link.key}"
@@ -202,7 +202,7 @@ class Guard:
         if access.key is None or link is None:
             return
         for key in keys:
-            token = sign(replace(link, key=key), self._secret)
+            token = replace(link, key=key).signed(self._secret)
             place = f"{request.scope['root_path']}/r/{key}"
             self.set_cookie(request, response, LINK_COOKIE, token, place)
 

@@ -17,6 +17,7 @@ from langchain_core.runnables import RunnableConfig
 
 from graph_retry import PendingReview
 from graph_retry._core.langgraph.open_reviews import Row as TableRow
+from graph_retry._core.review.review import address_key
 from graph_retry._core.threads.history import ledgers_in, thread_ledgers
 from graph_retry._core.threads.inbox import check_source, find_all, noted_reviews, read_noted
 from graph_retry._core.threads.resuming import resuming
@@ -26,7 +27,6 @@ from graph_retry._core.threads.saved.why_closed import answers_to
 from graph_retry.desk.web.rows import Row, question_of, row_of, thread_key
 from graph_retry.desk.web.safety import Access
 from graph_retry.ledger import Ledger
-from graph_retry.observers._notifications import address_key, key_of
 from graph_retry.plugins import run_async, run_sync
 from graph_retry.threads import aresumption, resumption
 
@@ -117,13 +117,13 @@ class Waiting:
         row = self.rows.get(key)
         first = [row.review] if row else await self._read_one(key)
         found = await self.of_thread(first[0]) if first else []
-        if first and key not in map(key_of, found):
+        if first and key not in (one.key for one in found):
             # LangGraph shows some questions only after the earlier ones are answered.
             found += await self._read_one(key)
-        seen = sorted(access.seen(found), key=lambda review: key_of(review) != key)
-        if key not in map(key_of, found):
+        seen = sorted(access.seen(found), key=lambda review: review.key != key)
+        if key not in (one.key for one in found):
             self.drop(key)
-        return seen if seen and key_of(seen[0]) == key else []
+        return seen if seen and seen[0].key == key else []
 
     async def asked_again(self, key: str, access: Access) -> PendingReview | None:
         """Return the open review that asks the same question as a closed one, or None.
@@ -151,7 +151,7 @@ class Waiting:
     async def of_thread(self, review: PendingReview) -> list[PendingReview]:
         """Read a thread's open reviews. Without a graph, return only the given review."""
         if review.graph is None:
-            return await self._read_one(key_of(review))
+            return await self._read_one(review.key)
         shown = await self.drive(open_reviews, review.graph, review.config)
         found = await self.drive(whole_reviews, review.graph, shown)
         self._take(found)
@@ -163,7 +163,7 @@ class Waiting:
             found = await self._read_noted([key])
         else:
             listed = await self._all() if key in self.rows else []
-            found = [review for review in listed if key_of(review) == key]
+            found = [review for review in listed if review.key == key]
         return await self.drive(whole_reviews, self.source, found)
 
     async def answer(
@@ -221,7 +221,7 @@ class Waiting:
             found = [] if self.is_whole else await self._all(PAGE)
             self._take(found)  # People see the newest reviews while the others are read.
             self._take(found := await self._all())
-            self._drop_all_but({key_of(review) for review in found}, [*self.rows])
+            self._drop_all_but({review.key for review in found}, [*self.rows])
         else:
             new = sorted(self._noted.keys() - self.rows.keys(), key=self._place, reverse=True)
             for start in range(0, len(new), PAGE):
@@ -274,7 +274,7 @@ class Waiting:
     async def _read_part(self, keys: Iterable[str]) -> None:
         """Read some reviews of the table, and drop those that are closed."""
         found = await self._read_noted(keys)
-        self._drop_all_but({key_of(review) for review in found}, keys)
+        self._drop_all_but({review.key for review in found}, keys)
         self._take(found)
 
     def _drop_all_but(self, known: Collection[str], keys: Iterable[str]) -> None:

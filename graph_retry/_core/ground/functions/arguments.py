@@ -222,6 +222,13 @@ def check_argument(name: str, value: Any, kind: Any, hint: str = "") -> None:
 
     Raises:
         WrongArgumentError: If the value does not fit the type.
+
+    Example:
+        >>> try:
+        ...     check_argument("--limit", "many", int)
+        ... except WrongArgumentError as error:
+        ...     print(error)
+        `--limit`: give a whole number; not 'many'.
     """
     wrong = misfit(value, kind, name)
     if wrong is not None:

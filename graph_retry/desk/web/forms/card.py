@@ -23,7 +23,6 @@ from graph_retry.desk.web.forms.ways import NotYetError, Way, ways_of
 from graph_retry.desk.web.forms.words import is_deeper, said
 from graph_retry.desk.web.posted import DEPTH
 from graph_retry.ledger import Ledger, tokens_of
-from graph_retry.observers._notifications import key_of
 from graph_retry.plugins import (
     ABSENT,
     changes,
@@ -74,7 +73,7 @@ class Card:
     @property
     def key(self) -> str:
         """The name of the review in addresses."""
-        return key_of(self.review)
+        return self.review.key
 
     @property
     def texts(self) -> tuple[str, str]:

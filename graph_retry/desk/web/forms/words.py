@@ -6,8 +6,7 @@ import json
 import re
 from typing import Any
 
-from graph_retry._core.ground.wording import in_words, since
-from graph_retry.plugins import is_array, is_object, pointer_parts
+from graph_retry.plugins import in_words, is_array, is_object, pointer_parts, since
 
 
 def said(value: Any) -> str:

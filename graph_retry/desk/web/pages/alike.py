@@ -36,7 +36,6 @@ from graph_retry.desk.web.posted import (
 from graph_retry.desk.web.rows import subject_of
 from graph_retry.desk.web.runs import SOON_S, Missed, Run, Sent
 from graph_retry.desk.web.safety import Access
-from graph_retry.observers._notifications import key_of
 from graph_retry.plugins import ABSENT, digest
 from graph_retry.reviews import foreseen
 
@@ -69,7 +68,7 @@ class Preview:
     @property
     def key(self) -> str:
         """The name of the review in addresses."""
-        return key_of(self.review)
+        return self.review.key
 
     @property
     def mark(self) -> str:
@@ -82,7 +81,7 @@ async def preview(
 ) -> Response:
     """Show the preview of one review's answer for each similar review."""
     card, way, decision = await site.work(request, _asked, first, form)
-    rows = site.waiting.alike(key_of(first), access)
+    rows = site.waiting.alike(first.key, access)
     size = len(await site.work(request, str, decision))
     most = max(1, min(TICKS.most, SHOWN // size))
     keys = [row.key for row in rows[:most]]
@@ -190,7 +189,7 @@ async def _previews(
     """Make the preview of each review that is still open."""
     shown: list[Preview] = []
     for key in keys:
-        found = [first] if key == key_of(first) else await site.waiting.find(key, access)
+        found = [first] if key == first.key else await site.waiting.find(key, access)
         if found:
             shown.append(await site.work(request, make, found[0]))
     return shown

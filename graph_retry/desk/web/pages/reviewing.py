@@ -20,7 +20,6 @@ from graph_retry.desk.web.pages.inbox import listed
 from graph_retry.desk.web.posted import REVIEWS, NotAllowedError, Posted, text_of
 from graph_retry.desk.web.runs import SOON_S, Missed, Run, Sent
 from graph_retry.desk.web.safety import Access
-from graph_retry.observers._notifications import key_of
 
 
 async def review(site: Site, request: Request, access: Access) -> Response:
@@ -37,8 +36,8 @@ async def review(site: Site, request: Request, access: Access) -> Response:
     found = await site.waiting.find(key, access)
     again = None if found else await site.waiting.asked_again(key, access)
     if again is not None:
-        page = RedirectResponse(f"{root_of(request)}/r/{key_of(again)}", 303)
-        site.guard.follow(request, page, access, [key_of(again)])
+        page = RedirectResponse(f"{root_of(request)}/r/{again.key}", 303)
+        site.guard.follow(request, page, access, [again.key])
         return page
     if not found:
         return await site.gone(request, access)
@@ -73,7 +72,7 @@ class _Meant:
     @property
     def reviews(self) -> list[PendingReview]:
         """The open reviews that the form is about."""
-        return [review for review in self.thread if key_of(review) in self.posted_as]
+        return [review for review in self.thread if review.key in self.posted_as]
 
 
 async def _meant(
@@ -86,14 +85,14 @@ async def _meant(
     """
     meant = _Meant()
     for key in keys:
-        found = [each for each in meant.thread if key_of(each) == key]
+        found = [each for each in meant.thread if each.key == key]
         found = found or await site.waiting.find(key, access)
         again = None if found else await site.waiting.asked_again(key, access)
         if again is not None:
             found = [again]
         if found:
-            meant.posted_as[key_of(found[0])] = key
-            meant.thread = list({key_of(each): each for each in [*meant.thread, *found]}.values())
+            meant.posted_as[found[0].key] = key
+            meant.thread = list({each.key: each for each in [*meant.thread, *found]}.values())
         elif chosen_in(form, key):
             meant.missed.append(await site.missed(request, key, access, form))
     if len({review.thread_id for review in meant.thread}) > 1:
@@ -152,8 +151,8 @@ async def _taken(site: Site, request: Request, access: Access, form: Posted) -> 
 def _judged(meant: _Meant, form: Posted, access: Access, is_changed: bool) -> _Judged:
     judged, is_one = _Judged(), len({text for part, text in form if part == "review"}) == 1
     for review in meant.reviews:
-        before = meant.posted_as[key_of(review)]
-        why = "" if before == key_of(review) else _why_again(review)
+        before = meant.posted_as[review.key]
+        why = "" if before == review.key else _why_again(review)
         card = make_card(review, form, why, posted_as=before)
         judged.cards.append(card)
         if why:
@@ -169,11 +168,11 @@ def _judged(meant: _Meant, form: Posted, access: Access, is_changed: bool) -> _J
 
 def _following(access: Access, same: list[PendingReview]) -> Access:
     """Let the user of a link see the review that asks the same question again."""
-    return replace(access, key=key_of(same[0])) if access.key and same else access
+    return replace(access, key=same[0].key) if access.key and same else access
 
 
 def _to_outcome(request: Request, name: str, run: Run) -> Response:
-    key = key_of(run.reviews[0])
+    key = run.reviews[0].key
     return RedirectResponse(f"{root_of(request)}/r/{key}/a/{name}", 303)
 
 
@@ -186,7 +185,7 @@ async def outcome(site: Site, request: Request, access: Access) -> Response:
     """Show the outcome of an answer. For a refused answer, show its form with the typed values."""
     name, key = request.path_params["name"], request.path_params["key"]
     sent = site.runs.get(name)
-    runs = [run for run in sent.runs if key in map(key_of, run.reviews)] if sent else []
+    runs = [run for run in sent.runs if key in (one.key for one in run.reviews)] if sent else []
     if sent is None or not runs or not access.seen(runs[0].reviews):
         return await site.message(
             request, 404, "This answer is unknown.",
@@ -228,7 +227,7 @@ async def outcome(site: Site, request: Request, access: Access) -> Response:
     return await site.page(
         request, access, "outcome.html",
         told=told, review=run.reviews[0], after=after, is_same_thread=bool(following),
-        typed=typed(sent.posted, *map(key_of, run.reviews)) if told.tone == "plain" else [],
+        typed=typed(sent.posted, *(one.key for one in run.reviews)) if told.tone == "plain" else [],
         missed=access.seen(sent.missed), taken=run.asked.values(),
     )  # fmt: skip
 
@@ -264,7 +263,7 @@ async def undo(site: Site, request: Request, access: Access) -> Response:
             request.url.path if not taken else f"{root_of(request)}/r/{key}", 303
         )
     asked = {text for part, text in sent.posted if part == "review"}
-    own = [review for review in found if key_of(review) in asked] or found[:1]
+    own = [review for review in found if review.key in asked] or found[:1]
     cards = await site.work(request, lambda: [make_card(each, sent.posted) for each in own])
     cards[0].heading, cards[0].problem = "Taken back.", "Nothing was sent."
     return await review_page(site, request, access, cards, found)

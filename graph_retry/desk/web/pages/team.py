@@ -9,11 +9,11 @@ from statistics import median
 from starlette.requests import Request
 from starlette.responses import Response
 
-from graph_retry._core.ground.wording import since
 from graph_retry.desk.web.page import Site
 from graph_retry.desk.web.pages.past import PastCall
 from graph_retry.desk.web.rows import Row, texts_of
 from graph_retry.desk.web.safety import Access
+from graph_retry.plugins import since
 
 MOST = 12
 """Number of groups that the page shows of each kind."""
