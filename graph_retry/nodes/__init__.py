@@ -33,6 +33,7 @@ from graph_retry._core.params.codec import ParamsCodec
 from graph_retry._core.params.fields import fields_of, with_fields
 from graph_retry._core.params.made_types import part_of, plain_type, type_for, typed_dict, types_in
 from graph_retry.function import Call
+from graph_retry.nodes._inside import subgraph_of
 from graph_retry.nodes._limits import limits_of
 from graph_retry.options import RetryOptions, settle
 from graph_retry.output import parse_output
@@ -175,8 +176,8 @@ class _Reviewed(RunnableLambda[Any, Any]):
 
     @functools.cached_property
     def deps(self) -> list[Runnable[Any, Any]]:
-        """The runnable inside, in which LangGraph looks for a subgraph."""
-        return [self._node]
+        """What LangGraph looks for a subgraph in: the node's own, with the state of its attempt."""
+        return [subgraph_of(self._node, self._kind.name) or self._node]
 
     def __call__(self, state: Any) -> Any:
         """Run the node, as LangGraph does."""

@@ -121,6 +121,67 @@ def test_a_subgraph_as_a_node_stays_visible(mode, checkpointer):
     assert calls == {"one": 2, "two": 2}
 
 
+@pytest.mark.parametrize("how", ["subgraph", "function"])
+def test_the_state_of_a_subgraph_is_that_of_its_newest_attempt(mode, checkpointer, how):
+    """`get_state` shows a subgraph as without the review: while it asks, has failed, and ended."""
+
+    def two(state):
+        said = interrupt("sure?")
+        if "JSON" not in state["prompt"]:
+            message = "no JSON"
+            raise ValueError(message)
+        return {"out": said + state["log"][-1]}
+
+    inner = StateGraph(State).add_node("one", lambda _: {"log": ["one"]})
+    inner = inner.add_node("two", mode.colour(two)).add_edge(START, "one").add_edge("one", "two")
+    sub = inner.compile()
+
+    def run(state):
+        return {"out": sub.invoke({"prompt": state["prompt"]})["out"]}
+
+    async def arun(state):
+        return {"out": (await sub.ainvoke({"prompt": state["prompt"]}))["out"]}
+
+    node = sub if how == "subgraph" else arun if mode.is_async else run
+
+    def shown(graph, place=None, **options):
+        return mode.call(graph, "get_state", place or thread(), **options)
+
+    def seen(graph):
+        (task,) = shown(graph, subgraphs=True).tasks
+        asked = [each.value for one in task.state.tasks for each in one.interrupts]
+        return task.state.values, task.state.next, asked
+
+    def looks(change, saver):
+        builder = StateGraph(State).add_node("sub", node).add_edge(START, "sub")
+        graph = change(builder).compile(checkpointer=saver)
+        mode.invoke(graph, {"prompt": "x"}, thread())
+        place = shown(graph).tasks[0].state
+        asking = seen(graph)
+        mode.call(graph, "update_state", place, {"log": ["told"]})
+        told = seen(graph)
+        try:
+            mode.invoke(graph, Command(resume="yes"), thread())
+        except ValueError:
+            assert change is not review_nodes
+        return graph, place, [asking, told, seen(graph)]
+
+    _, _, plain = looks(lambda builder: builder, InMemorySaver())
+    graph, place, ours = looks(review_nodes, checkpointer)
+
+    assert ours == plain
+    assert ours[0] == ({"prompt": "x", "log": ["one"]}, ("two",), ["sure?"])
+    earlier = mode.call(graph, "get_state_history", place)
+    assert [each.values.get("log") for each in earlier] == [["one", "told"], ["one"], [], []]
+    assert shown(graph, earlier[1].config).values["log"] == ["one"]
+    with pytest.raises(ValueError, match="`sub` waits for an answer"):
+        mode.call(graph, "update_state", place, {"log": ["lost"]})
+    mode.call(graph_retry, "resume", graph, thread(), edit(prompt="JSON"))
+    state = mode.invoke(graph, Command(resume="no"), thread())
+    assert state["out"] == shown(graph, place).values["out"] == "noone"
+    assert shown(graph, earlier[1].config).values["prompt"] == "x"
+
+
 def test_a_node_in_a_subgraph(mode, checkpointer):
     """A reviewed node inside a subgraph is asked about and resumed from the outer graph."""
     calls = Calls()

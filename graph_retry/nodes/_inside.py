@@ -1,0 +1,137 @@
+"""The subgraph of a reviewed node, as `get_state` of the outer graph shows it.
+
+LangGraph looks for the state of a node's subgraph in the namespace of the node's task. The subgraph
+of a reviewed node runs anew in each attempt, in the namespace of that attempt.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
+from typing import Any, cast
+
+from langchain_core.runnables import Runnable, RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.graph import START, StateGraph
+from langgraph.types import StateSnapshot
+
+from graph_retry._core.ground.functions.awaiting import run_async, run_sync, sync_or_async
+from graph_retry._core.ground.json import digest
+from graph_retry._core.langgraph.checkpoints import namespaces_in, newest_checkpoint, place_of
+from graph_retry._core.state.namespaces import call_namespace_of, parts_of
+from graph_retry._core.state.position import loop_of
+
+_STEP = "call"  # The step of a call's loop that runs the node.
+
+
+def subgraph_of(node: Runnable[Any, Any], name: str) -> Runnable[Any, Any] | None:
+    """Return a copy of the subgraph that a node runs, whose state is that of the newest attempt.
+
+    None if LangGraph finds no subgraph in the node.
+    """
+    probe = StateGraph(cast("Any", dict)).add_node("node", cast("Any", node))
+    graphs = cast("Any", probe.add_edge(START, "node").compile()).get_subgraphs()
+    found: Any = next((graph for _, graph in graphs), None)
+    if found is None:
+        return None
+    shown: Any = copy.copy(found)
+    vars(shown).update(_Reading(found, name).methods())
+    return cast("Runnable[Any, Any]", shown)
+
+
+class _Reading:
+    """The methods of a subgraph that read and write its state."""
+
+    def __init__(self, graph: Any, name: str) -> None:
+        self._graph, self._name = graph, name
+
+    def methods(self) -> dict[str, Callable[..., Any]]:
+        """Return the methods by name."""
+        return {
+            "get_state": self._get_state,
+            "aget_state": self._aget_state,
+            "get_state_history": self._history,
+            "aget_state_history": self._ahistory,
+            **{way: partial(self._write, way) for way in ("update_state", "bulk_update_state")},
+            **{way: partial(self._awrite, way) for way in ("aupdate_state", "abulk_update_state")},
+        }
+
+    def _get_state(self, config: RunnableConfig, **options: Any) -> StateSnapshot:
+        inside = run_sync(self._inside(config))
+        return _moved(self._graph.get_state(inside, **options), inside, config)
+
+    async def _aget_state(self, config: RunnableConfig, **options: Any) -> StateSnapshot:
+        inside = await run_async(self._inside(config))
+        return _moved(await self._graph.aget_state(inside, **options), inside, config)
+
+    def _history(self, config: RunnableConfig, **options: Any) -> Iterator[StateSnapshot]:
+        inside = run_sync(self._inside(config))
+        for each in self._graph.get_state_history(inside, **options):
+            yield _moved(each, inside, config)
+
+    async def _ahistory(
+        self, config: RunnableConfig, **options: Any
+    ) -> AsyncIterator[StateSnapshot]:
+        inside = await run_async(self._inside(config))
+        async for each in self._graph.aget_state_history(inside, **options):
+            yield _moved(each, inside, config)
+
+    def _write(self, way: str, config: RunnableConfig, *args: Any, **options: Any) -> Any:
+        inside = run_sync(self._inside(config, is_write=True))
+        return _back(getattr(self._graph, way)(inside, *args, **options), inside, config)
+
+    async def _awrite(self, way: str, config: RunnableConfig, *args: Any, **options: Any) -> Any:
+        inside = await run_async(self._inside(config, is_write=True))
+        return _back(await getattr(self._graph, way)(inside, *args, **options), inside, config)
+
+    async def _inside(self, config: RunnableConfig, *, is_write: bool = False) -> RunnableConfig:
+        """Return the config of the newest attempt, or of the one that has the checkpoint.
+
+        Raises:
+            ValueError: If an attempt would be written that has failed. The next one starts anew.
+        """
+        known: dict[str, Any] = {**config.get("configurable", {})}
+        # LangGraph lends a subgraph the checkpointer in this way, under a private key.
+        lent = (cast("Any", one) for one in known.values() if isinstance(one, BaseCheckpointSaver))
+        saver: BaseCheckpointSaver[Any] | None = next(lent, None)
+        task, thread = str(known.get("checkpoint_ns", "")), str(known.get("thread_id"))
+        if saver is None or not task:
+            return config
+        call = call_namespace_of(task, self._name, digest(self._name))
+        loop = await newest_checkpoint(saver, thread, call) if is_write else None
+        if loop is not None and loop_of(loop.checkpoint["channel_values"])["review"] is not None:
+            raise ValueError(
+                f"`{self._name}` waits for an answer to its review, and its subgraph starts anew "
+                "after it, so an update of the subgraph would be lost: answer with "
+                "`resume(graph, config, edit(…))`."
+            )
+        newest, namespace = "", task
+        for attempt in await namespaces_in(saver, thread, f"{call}|{_STEP}:"):
+            if len(parts_of(attempt)) == len(parts_of(call)) + 1:
+                place = place_of(thread, attempt, known.get("checkpoint_id"))
+                saved = await sync_or_async(saver.get_tuple, saver.aget_tuple, place)
+                if saved is not None and saved.checkpoint["id"] > newest:
+                    newest, namespace = saved.checkpoint["id"], attempt
+        return {**config, "configurable": {**known, "checkpoint_ns": namespace}}
+
+
+def _moved(shown: StateSnapshot, inside: RunnableConfig, outside: RunnableConfig) -> StateSnapshot:
+    """Return a snapshot whose places are under the task of the node, where `get_state` looks."""
+    tasks = tuple(
+        each._replace(state=_moved(each.state, inside, outside))
+        if isinstance(each.state, StateSnapshot)
+        else each._replace(state=_back(each.state, inside, outside))
+        for each in shown.tasks
+    )
+    config, before = (_back(one, inside, outside) for one in (shown.config, shown.parent_config))
+    return shown._replace(config=config, parent_config=before, tasks=tasks)
+
+
+def _back(config: Any, inside: RunnableConfig, outside: RunnableConfig) -> Any:
+    """Return a place inside an attempt as a place under the task of the node."""
+    if config is None:
+        return None
+    long, short = (each.get("configurable", {})["checkpoint_ns"] for each in (inside, outside))
+    place = f"{short}{str(config['configurable']['checkpoint_ns']).removeprefix(long)}"
+    return {**config, "configurable": {**config["configurable"], "checkpoint_ns": place}}
