@@ -109,8 +109,13 @@ def covering(tests: Mapping[str, Sequence[Rows]]) -> dict[str, list[int]]:
         >>> covering({"test_one": [node, function], "test_two": [node, function]})
         {'test_one': [1], 'test_two': [0]}
     """
-    chosen: dict[str, list[int]] = {test: [] for test in tests}
+    chosen: dict[str, set[int]] = {test: set() for test in tests}
     held: Counter[Hashable] = Counter()
+
+    def take(test: str, number: int) -> Rows:
+        chosen[test].add(number)
+        held.update(tests[test][number].shared)
+        return tests[test][number]
 
     def choose(test: str, missing: AbstractSet[Hashable]) -> Rows:
         def worth(number: int) -> tuple[int, int, int]:
@@ -119,14 +124,16 @@ def covering(tests: Mapping[str, Sequence[Rows]]) -> dict[str, list[int]]:
             return len(rows.own & missing), -used, crc32(b"%d" % number, crc32(test.encode()))
 
         left = [number for number in range(len(tests[test])) if number not in chosen[test]]
-        best = max(left, key=worth)
-        chosen[test].append(best)
-        held.update(tests[test][best].shared)
-        return tests[test][best]
+        return take(test, max(left, key=worth))
 
     for test, cases in tests.items():
         missing = set().union(*(case.own for case in cases))
-        missing -= choose(test, missing).own
+        times = Counter(row for case in cases for row in case.own)
+        for number, case in enumerate(cases):
+            if any(times[row] == 1 for row in case.own):  # no other case has it
+                missing -= take(test, number).own
+        if not chosen[test]:
+            missing -= choose(test, missing).own
         while missing:
             missing -= choose(test, missing).own
     for test, cases in tests.items():

@@ -43,6 +43,7 @@ def terminal(tmp_path):
     return start
 
 
+@pytest.mark.slow
 def test_a_person_answers_step_by_step(database, terminal, calls, tmp_path):
     """Mistyped, refused, edited in an editor, changed in the line: asked until it is finished."""
     (tmp_path / "editor.py").write_text(EDITOR)

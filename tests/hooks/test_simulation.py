@@ -24,6 +24,7 @@ UNREADABLE = sum(task.kind in {"number in words", "missing field", "truncated"} 
 """First answers that no lossless reading turns into a booking."""
 
 
+@pytest.mark.slow
 def test_repair_alone_takes_every_answer_that_is_all_there():
     """One call each; commas, fences, prose and quoted digits are read, the rest is refused."""
     row = compete(OURS["graph-retry, repair only"], TASKS)

@@ -193,6 +193,7 @@ def test_a_document_is_done_when_the_node_dies(mode, form):
     "form",
     ["nested", *(pytest.param(form, marks=pytest.mark.long) for form in ("partial", "object"))],
 )
+@pytest.mark.slow
 def test_another_process_continues_in_another_order(tmp_path, form):
     """Protects a document's state where nothing of the first process is left."""
     told = []

@@ -63,6 +63,7 @@ def wheel(path: Path) -> Path:
     return made
 
 
+@pytest.mark.slow
 def test_a_wheel_of_the_folder_alone_passes_its_tests_without_langgraph(tmp_path):
     """What a script without a graph installs reads as well as the whole package does."""
     place = tmp_path / "env"

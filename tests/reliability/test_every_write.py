@@ -23,7 +23,10 @@ def faults(scenes, store, mode, durability, step, dsn="", ways=WAYS):
     return [f"{each['setting']}: {fault}" for each in found for fault in each["faults"]]
 
 
-@pytest.mark.parametrize(("scene", "mode_name"), [("node", "sync"), ("several", "async")])
+@pytest.mark.parametrize(
+    ("scene", "mode_name"),
+    [("node", "sync"), pytest.param("several", "async", marks=pytest.mark.slow)],
+)
 def test_a_process_that_ends_at_a_write_changes_nothing(scene, mode_name):
     """What goes on from there calls, asks, lists and returns what an undisturbed process does."""
     assert faults([scene], "sqlite", mode_name, "sync", 12) == []

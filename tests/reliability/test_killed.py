@@ -42,6 +42,7 @@ def calls(folder):
         ("edit:1", "written", []),
     ],
 )
+@pytest.mark.slow
 def test_a_killed_process_repeats_at_most_the_call_in_flight(
     form, tmp_path, step, moment, repeated
 ):

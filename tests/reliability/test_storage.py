@@ -78,6 +78,7 @@ def test_large_params_take_four_times_as_much_for_four_times_as_many_attempts():
     assert many / few <= 5
 
 
+@pytest.mark.slow
 def test_the_sixtieth_attempt_takes_as_much_as_the_twentieth():
     """State names only the last of the earlier attempts, so they cost no more the more they are."""
     sizes = {}
