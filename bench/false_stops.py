@@ -19,10 +19,9 @@ from pydantic import ConfigDict, Field, create_model
 
 from bench.repair_damage import cases
 from bench.repair_documents import document
-from graph_retry._core.output.build import build_validator
 from graph_retry._core.output.partial import growing
 from graph_retry._core.output.partial.watch import Watch
-from graph_retry.output import Validator, parse_output
+from graph_retry.output import Validator, build_validator, parse_output
 from graph_retry.records import RepairLevel
 
 LEVELS: tuple[RepairLevel, ...] = get_args(RepairLevel)

@@ -16,8 +16,8 @@ from typing import Any
 from bench.load import _Sync, opened
 from bench.storage import text
 from graph_retry import edit, resume
-from graph_retry._core.ground.functions.awaiting import run_sync
 from graph_retry._core.langgraph.open_reviews import delete, insert, row_of
+from graph_retry.plugins import run_sync
 from graph_retry.threads import list_reviews
 from tests.loops import Model, one_call, thread
 from tests.postgres_server import running_server

@@ -34,8 +34,13 @@ if TYPE_CHECKING:
         ReplayMismatch,
         StaleDecision,
     )
-    from graph_retry.function import aretry_llm_call, gather_calls, retry_llm_call
-    from graph_retry.node import create_retry_node, review_later
+    from graph_retry.function import (
+        aretry_llm_call,
+        create_retry_node,
+        gather_calls,
+        retry_llm_call,
+        review_later,
+    )
     from graph_retry.options import RetryOptions
     from graph_retry.records import Attempt, Issue
 
@@ -103,11 +108,9 @@ _PLACES = {
     ),
     "function": (
         "aretry_llm_call",
+        "create_retry_node",
         "gather_calls",
         "retry_llm_call",
-    ),
-    "node": (
-        "create_retry_node",
         "review_later",
     ),
     "options": ("RetryOptions",),

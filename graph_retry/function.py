@@ -1,21 +1,17 @@
-"""`retry_llm_call` and its async twin, for calls inside a node, task, entrypoint or tool."""
+"""The forms of a call: `retry_llm_call`, its async twin, and the loop as a node of a graph."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Generator
-from contextlib import contextmanager, nullcontext
-from contextvars import ContextVar
-from dataclasses import replace
-from typing import Annotated, Any, Self, TypeVar, Unpack, overload
+from collections.abc import Awaitable, Sequence
+from typing import Annotated, Any, TypeVar, Unpack, cast, overload
 
-from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphInterrupt
+from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Interrupt
 from pydantic import JsonValue
 
 from graph_retry._core.ground.functions.arguments import checked
-from graph_retry._core.ground.functions.awaiting import naming_twin
 from graph_retry._core.ground.functions.signatures import (
     LLMCall,
     OnRetry,
@@ -23,31 +19,16 @@ from graph_retry._core.ground.functions.signatures import (
     ParamsT,
     name_of,
 )
-from graph_retry._core.langgraph.run_config import thread_in_logs
-from graph_retry._core.loop.after_attempt import ended_error
-from graph_retry._core.loop.graph import function_graph, steps_allowed
-from graph_retry._core.loop.outcome import restore_value
-from graph_retry._core.loop.run.plan import Plan, make_plan
-from graph_retry._core.loop.run.running import CALL
-from graph_retry._core.loop.run.step import check_identity
-from graph_retry._core.output.validator import Validator
+from graph_retry._core.loop.graph import node_graph
+from graph_retry._core.loop.run.plan import make_plan
 from graph_retry._core.params.codec import ParamsCodec
-from graph_retry._core.state.identity import identity_of
-from graph_retry._core.state.position import LOOP, fresh_loop, loop_of
-from graph_retry._core.state.swallowed import reached_after
-from graph_retry._core.state.transitions import WITH_OUTPUT
-from graph_retry.errors import PauseSwallowed
+from graph_retry._core.state.attempts import params_at, readable
+from graph_retry.calls import Call, watched_pause
+from graph_retry.errors import AttemptsExhausted, PauseSwallowed
 from graph_retry.options import OptionsWithoutAccept, RetryOptions, settle
 from graph_retry.records import Attempt
 
 T = TypeVar("T")
-
-_paused: ContextVar[str | None] = ContextVar("graph_retry_paused", default=None)
-"""The name of the call that has paused in this node.
-
-A context variable holds exactly one node's call, because LangGraph runs each node in its own
-context.
-"""
 
 _Awaited = Annotated[Awaitable[T], "what `aretry_llm_call(…)` returns, or `*calls` of a list"]
 
@@ -254,99 +235,80 @@ async def gather_calls(*calls: _Awaited[T], one_at_a_time: bool = False) -> list
     return finished
 
 
-@contextmanager
-def watched_pause(name: str) -> Generator[None, None, None]:
-    """Let the pause of a call pass; if user code runs on after it, refuse the node's next call.
+def create_retry_node(
+    llm_call: LLMCall[Any, Any],
+    params_type: Any,
+    on_retry: OnRetry[Any] = None,
+    *,
+    output: Any = None,
+    **options: Unpack[RetryOptions],
+) -> CompiledStateGraph[Any, Any, Any, Any]:
+    """Make a graph node that calls a model, checks its output and asks a person when it fails.
 
-    The refusal is an `Exception`. The same user code may catch it, so it is also logged. A
-    `BaseException` would not be caught, but LangGraph's server never ends a run that raises one.
+    The node reads the state key `params` (a `params_type`, or its JSON) and writes `output`
+    (plain JSON), `status` (`succeeded`, `cancelled` or `exhausted`) and `attempts` (the ledger).
+    A call that ends without an output writes None to `output`, to clear an earlier call's output.
+    If the input has the `attempts` of a call that has not ended, the call continues after them.
+    After a `status` of `exhausted` it starts anew. Studio and `get_graph(xray=1)` show
+    its steps `call`, `repair`, `validate`, `revise` and `review`.
+
+    Args:
+        llm_call: A function of the params, sync or async, that returns text, a LangChain message,
+            a `Completion` or any object, and raises on failure.
+        params_type: The type of the params, which people can inspect and edit: a pydantic model,
+            dataclass, TypedDict, `dict`, another type for a single value, or `None` for no params.
+        on_retry: A hook `(error, attempt, params) -> new params | None`, or a list of them, tried
+            in order; sync or async.
+        output: The wanted output: a type, a JSON Schema, or a validator function. With `None`,
+            every result that a checkpointer can save is a success.
+        **options: See `RetryOptions`.
 
     Raises:
-        PauseSwallowed: If an earlier call of this run of the node has paused already.
+        TypeError: If an argument has the wrong type.
+        ValueError: If an option has a value that is not allowed.
+
+    Example:
+        >>> from langgraph.graph import StateGraph
+        >>> node = create_retry_node(lambda params: '{"n": 1}', dict, output=dict[str, int])
+        >>> node.invoke({"params": {"prompt": "count"}})["output"]
+        {'n': 1}
     """
-    earlier = _paused.get()
-    if earlier is not None:
-        raise reached_after(name, earlier, thread_in_logs())
-    try:
-        yield
-    except GraphInterrupt as pause:
-        _paused.set(name)
-        # If `llm_call` itself calls `interrupt`, LangGraph reports its question in the pauses of
-        # two steps. Without this, clients would show it twice.
-        asked = {question.id: question for question in pause.args[0]}
-        passing = GraphInterrupt(tuple(asked.values()))
-        # A traceback shows this, also inside the `ExceptionGroup` of a task group.
-        passing.add_note(
-            f"`{name}` waits for a person. This exception pauses the run, so let it pass. An "
-            "`asyncio.TaskGroup` hides it from LangGraph: await calls with `gather_calls`."
+    settings = settle(name_of(llm_call, "llm_call"), "node", options)
+    codec: ParamsCodec[Any] = ParamsCodec(params_type)
+    return node_graph(make_plan(llm_call, codec, on_retry, output, settings), params_type)
+
+
+@checked
+def review_later(ended: AttemptsExhausted | Sequence[Attempt]) -> dict[str, Any]:
+    """Return the input that makes a retry node ask a person about an exhausted call.
+
+    Use it after a job that cannot ask anybody (`review=False`). The job collects its failed calls.
+    Later, run a retry node with the same type of params, with a new thread for each failed call.
+    The node opens a review of the call's last attempt, without another model call. If the call has
+    used all its attempts, its review offers no decision that calls again; to allow one, give the
+    node a higher `max_attempts`.
+
+    Args:
+        ended: The error, or the `attempts` of a node that ended `exhausted`, perhaps read back from
+            JSON.
+
+    Raises:
+        ValueError: If the last attempt did not fail, or the attempts do not hold its params.
+
+    Example:
+        >>> from graph_retry import AttemptsExhausted, retry_llm_call
+        >>> try:
+        ...     retry_llm_call(lambda prompt: "many", "How many?", output=int, review=False)
+        ... except AttemptsExhausted as error:
+        ...     given = review_later(error)
+        >>> given["params"], given["attempts"][-1]["to_review"]
+        ({'value': 'How many?'}, True)
+    """
+    attempts = readable(ended.attempts if isinstance(ended, AttemptsExhausted) else ended)
+    params = params_at(attempts)
+    if not attempts or attempts[-1]["failure"] is None or params is None:
+        raise ValueError(
+            "`ended` has no failed last attempt with its params: there is no question."
         )
-        raise passing from None
-
-
-class Call:
-    """One call of a function: its graph, the input of the graph, and the reading of its result."""
-
-    def __init__(
-        self,
-        llm_call: LLMCall[Any, Any],
-        params: Any,
-        on_retry: OnRetry[Any],
-        output: Any,
-        options: RetryOptions,
-        codec: ParamsCodec[Any] | None = None,
-    ) -> None:
-        settings = settle(name_of(llm_call, "llm_call"), "function", options)
-        codec = (codec or ParamsCodec[Any].for_value(params)).for_one_run()
-        self.plan: Plan[Any] = make_plan(llm_call, codec, on_retry, output, settings)
-        self.graph = function_graph(settings)
-        encoded = codec.encode(params)
-        self._identity = identity_of(encoded, settings.key)
-        self.config: RunnableConfig = {
-            "configurable": {CALL: self.plan},
-            "recursion_limit": steps_allowed(self.plan),
-            "run_name": settings.name,
-        }
-        loop = {**fresh_loop(), "types": encoded.types, "identity": self._identity}
-        self.inputs = {"params": encoded.view, LOOP: loop}
-
-    def of_node(self, accepts: Validator | None) -> Self:
-        """Make this the call of a whole node, and return it.
-
-        `accepts` checks the outputs that people give.
-        """
-        self.plan = replace(self.plan, accepts=accepts, is_node=True)
-        self.config["configurable"] = {CALL: self.plan}
-        return self
-
-    def invoke(self) -> tuple[Any, list[Attempt]]:
-        """Make the call; return its output and its ledger."""
-        with self.watched(is_sync=True):
-            state = self.graph.invoke(self.inputs, self.config)
-        return self.result(state), state["attempts"]
-
-    async def ainvoke(self) -> tuple[Any, list[Attempt]]:
-        """Do what `invoke` does, from async code."""
-        with self.watched(is_sync=False):
-            state = await self.graph.ainvoke(self.inputs, self.config)
-        return self.result(state), state["attempts"]
-
-    @contextmanager
-    def watched(self, *, is_sync: bool) -> Generator[None, None, None]:
-        """Watch the run of the graph.
-
-        The interrupt of a call that waits passes through. If an async-only graph or saver runs in
-        sync code, the error names `aretry_llm_call`.
-        """
-        named = naming_twin("aretry_llm_call") if is_sync else nullcontext()
-        with watched_pause(self.plan.settings.name), named:
-            yield
-
-    def result(self, state: dict[str, Any]) -> Any:
-        """Return the output in the graph's final state, or raise the error of the call."""
-        name = self.plan.settings.name
-        check_identity(name, loop_of(state)["identity"], self._identity)
-        if state["status"] not in WITH_OUTPUT:
-            raise ended_error(self.plan.settings, state, loop_of(state)["stopped"])
-        if self.plan.validator is not None and state["status"] == "succeeded":
-            return self.plan.validator.rebuild(state["output"])
-        return restore_value(state.get("output"), state[LOOP]["output_types"])
+    last = cast("Attempt", {**attempts[-1], "to_review": True})
+    return {"params": params.view, "attempts": [*attempts[:-1], last]}

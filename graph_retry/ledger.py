@@ -6,7 +6,8 @@ from graph_retry._core.threads.saved.one_call import (
     Outcome,
     attempts_in,
     output_of,
+    params_in,
     tokens_of,
 )
 
-__all__ = ["Ledger", "OneCall", "Outcome", "attempts_in", "output_of", "tokens_of"]
+__all__ = ["Ledger", "OneCall", "Outcome", "attempts_in", "output_of", "params_in", "tokens_of"]

@@ -41,6 +41,7 @@ __all__ = [
     "RepairOption",
     "RetryOptions",
     "StateKeys",
+    "settle",
 ]
 
 RepairOption = RepairLevel | Callable[[str], str] | tuple[RepairLevel, Callable[[str], str]]
@@ -206,6 +207,10 @@ def settle(default_name: str, form: Literal["function", "node"], options: RetryO
     Raises:
         WrongArgumentError: If an option is unknown, or has a value that is not allowed.
         ValueError: If an option does not fit this form, or another option.
+
+    Example:
+        >>> settle("read", "function", {"max_attempts": 3}).max_attempts
+        3
     """
     for name in options:
         spelled = _HUMP.sub("_", name).lower()  # As in `maxRetries` of JavaScript.

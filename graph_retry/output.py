@@ -14,11 +14,15 @@ from typing import Any
 from graph_retry._core.ground import issues
 from graph_retry._core.ground.functions.arguments import checked
 from graph_retry._core.ground.issues import issue
+from graph_retry._core.ground.json import ABSENT
 from graph_retry._core.ground.on_demand import lazy
 from graph_retry._core.ground.quoting import fenced
 from graph_retry._core.output import build
 from graph_retry._core.output.build import SchemaOfParams, heuristic
+from graph_retry._core.output.completion import Reading, read_result
+from graph_retry._core.output.failures import syntax_issue
 from graph_retry._core.output.formats.format import Format, FormatName, format_named
+from graph_retry._core.output.unwrapped import check_inside
 from graph_retry._core.output.validator import Checked, Validator, format_issues
 from graph_retry.lossless import ParsedOutput, Refusal, read
 from graph_retry.lossless.parse import document_in, read_output
@@ -29,10 +33,12 @@ __all__ = [
     "Checked",
     "Format",
     "ParsedOutput",
+    "Reading",
     "Refusal",
     "SchemaOfParams",
     "Validator",
     "build_validator",
+    "check_inside",
     "describe_format",
     "extract_code_fence",
     "extract_json_block",
@@ -40,8 +46,10 @@ __all__ = [
     "heuristic",
     "issue",
     "parse_output",
+    "read_result",
     "remove_trailing_commas",
     "repair_output",
+    "syntax_issue",
     "wrap_error",
 ]
 
@@ -149,14 +157,16 @@ def describe_format(given: FormatName | Format = "json", output: Any = None) -> 
 
 
 @checked
-def wrap_error(error: Exception) -> list[Issue]:
+def wrap_error(error: Exception, value: Any = ABSENT) -> list[Issue]:
     """Return the issues of an exception; a validation error of pydantic or jsonschema has several.
+
+    With the validated `value`, the places of a pydantic error are those in this value.
 
     Example:
         >>> format_issues(wrap_error(ValueError("the total is too low")))
         '1. (whole value): the total is too low'
     """
-    return issues.wrap_error(error)
+    return issues.wrap_error(error, value)
 
 
 @checked

@@ -33,7 +33,12 @@ from graph_retry._core.ground.functions.arguments import (
     checked,
     in_sync,
 )
-from graph_retry._core.ground.functions.awaiting import is_sync, run_async, run_sync
+from graph_retry._core.ground.functions.awaiting import (
+    arun_steps,
+    is_sync,
+    run_steps,
+    run_sync,
+)
 from graph_retry._core.ground.functions.calling import call
 from graph_retry._core.ground.functions.kinds import Within
 from graph_retry._core.ground.issues import cut, excerpt, literal
@@ -46,14 +51,18 @@ from graph_retry._core.ground.json import (
     is_number,
     is_object,
     json_lines,
+    known_sum,
     pointer,
     pointer_parts,
     read_json,
     replacing,
 )
 from graph_retry._core.ground.quoting import one_line
+from graph_retry._core.ground.redact import Redact, redacted, redacted_fields
+from graph_retry._core.ground.schemas import kind_of
 from graph_retry._core.ground.wording import counted, did_you_mean, in_words, passed_as, since
 from graph_retry._core.params.patch import apply_patch, changes
+from graph_retry._core.review.deadline import utc
 from graph_retry.lossless._ground import identical
 
 __all__ = [
@@ -62,6 +71,7 @@ __all__ = [
     "Count",
     "Name",
     "NotJsonError",
+    "Redact",
     "Seconds",
     "Secret",
     "Share",
@@ -69,6 +79,7 @@ __all__ = [
     "Within",
     "WrongArgumentError",
     "apply_patch",
+    "arun_steps",
     "async_twin",
     "call",
     "changes",
@@ -88,14 +99,19 @@ __all__ = [
     "is_object",
     "is_sync",
     "json_lines",
+    "kind_of",
+    "known_sum",
     "literal",
     "one_line",
     "passed_as",
     "pointer",
     "pointer_parts",
     "read_json",
+    "redacted",
+    "redacted_fields",
     "replacing",
-    "run_async",
+    "run_steps",
     "run_sync",
     "since",
+    "utc",
 ]

@@ -22,6 +22,7 @@ __all__ = [
     "Repair",
     "RepairLevel",
     "author_role",
+    "parts_of_messages",
 ]
 
 SCHEMA_VERSION = 1
@@ -279,7 +280,13 @@ class Sealed(TypedDict):
 def parts_of_messages(
     parts: Iterable[Addition], params: Mapping[str, Any] | None
 ) -> list[Addition]:
-    """Return the parts that are messages. After redaction, texts have other places."""
+    """Return the parts that are messages. After redaction, texts have other places.
+
+    Example:
+        >>> part = {"by": "comment", "field": "messages", "start": 1, "end": 2}
+        >>> parts_of_messages([part], {"messages": ["Hello", "No."]}) == [part]
+        True
+    """
     return [part for part in parts if isinstance((params or {}).get(part["field"]), list)]
 
 

@@ -16,7 +16,6 @@ from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import PrivateAttr
 
 from graph_retry import Completion, pending_reviews, resume
-from graph_retry._core.state.attempts import is_returned
 from graph_retry.ledger import OneCall, attempts_in
 from graph_retry.plugins import checked, counted, is_array, is_object
 from graph_retry.records import Attempt, Failure
@@ -170,7 +169,7 @@ def _step(attempt: Attempt) -> Any:
             "that kept it was deleted, or the server does not show it."
         )
     raw, failure, reason = attempt["raw"], attempt["failure"], attempt["finish_reason"]
-    if raw is None or not is_returned(attempt):
+    if raw is None or "received" in raw:  # The call raised, perhaps in its stream.
         return _raised(cast("Failure", failure))
     if "type" in raw:
         return type(raw["type"], (), {})()

@@ -45,7 +45,7 @@ from graph_retry._core.review.answers import discard
 from graph_retry.data import corrections_of, plot_timeline, summarize
 from graph_retry.desk.cli.answering.decide import ways
 from graph_retry.desk.web.forms.ways import ways_of
-from graph_retry.desk.web.runs import ROWS
+from graph_retry.reviews import DECISIONS
 from graph_retry.threads import attempts_of
 
 @entrypoint(checkpointer=InMemorySaver())
@@ -59,7 +59,7 @@ flow.invoke("how many?", config)
 print("schema", "discard" in str(review.value["response_schema"]))
 print("question", "discard" in review.value["description"])
 print("page", [way.does for way in ways_of(review) if way.word == "discard"])
-print("page, done", ROWS["discard"].done[0])
+print("page, done", DECISIONS["discard"].done[0])
 print("console", "throw this call away" in ways(review.allowed_decisions, review))
 try:
     resume(flow, config, discard("not ours"))

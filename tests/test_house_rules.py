@@ -212,6 +212,7 @@ PUBLIC = {
     # What a user imports by name.
     *(
         "agents",
+        "calls",
         "data",
         "desk",
         "errors",
@@ -229,7 +230,7 @@ PUBLIC = {
         "threads",
     ),
     # What comes from `graph_retry` itself.
-    *("function", "node"),
+    "function",
 }
 
 

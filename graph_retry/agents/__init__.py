@@ -40,8 +40,8 @@ from graph_retry.agents._request import (
 from graph_retry.agents._tool_call import When, tool_options
 from graph_retry.agents._tool_result import ledger_of
 from graph_retry.agents._tools import ToolCalls, Wrapped
+from graph_retry.calls import Call
 from graph_retry.errors import CallCancelled
-from graph_retry.function import Call
 from graph_retry.options import OnRetry, RetryOptions, settle
 from graph_retry.plugins import Size, checked, is_array
 from graph_retry.records import Attempt, RepairLevel

@@ -23,12 +23,16 @@ from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import BaseTool
 from pydantic import ValidationError
 
-from graph_retry._core.ground.issues import pydantic_issues
-from graph_retry._core.output.failures import syntax_issue
-from graph_retry._core.output.unwrapped import check_inside
 from graph_retry.agents._tool_call import args_inside, tool_issues, unwrapped_in
 from graph_retry.lossless import ParsedOutput, read
-from graph_retry.output import Validator, build_validator, issue
+from graph_retry.output import (
+    Validator,
+    build_validator,
+    check_inside,
+    issue,
+    syntax_issue,
+    wrap_error,
+)
 from graph_retry.plugins import is_array, is_object
 from graph_retry.records import STRUCTURED_RESPONSE as _RESPONSE
 from graph_retry.records import Issue, Repair, RepairLevel
@@ -184,7 +188,7 @@ class AnswerValidator(Validator):
         try:
             AIMessage.model_validate({key: message[key] for key in message if key not in _CALLS})
         except ValidationError as error:
-            return message, pydantic_issues(error, message)
+            return message, wrap_error(error, message)
         return message, []
 
     def _calls(self, answer: Mapping[str, Any], reading: _Reading) -> list[dict[str, Any]]:

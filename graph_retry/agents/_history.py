@@ -19,9 +19,9 @@ from langchain_core.messages import (
 )
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-from graph_retry._core.state.attempts import params_at
 from graph_retry.agents._request import EARLIER, ModelParams, as_params, orphans_in, sent_dicts
 from graph_retry.errors import AttemptFailed
+from graph_retry.ledger import params_in
 from graph_retry.plugins import Size, checked, is_array, is_object
 from graph_retry.records import Attempt, author_role
 
@@ -189,9 +189,9 @@ def _is_about_messages(attempts: Sequence[Attempt], before: Attempt, after: Atte
     """
     if _kind_of(before) == "context_overflow":
         return True
-    sent = [params_at(attempts, each["number"]) for each in (before, after)]
+    sent = [params_in(attempts, each["number"]) for each in (before, after)]
     others = [
-        {key: value for key, value in each.view.items() if key not in ("messages", EARLIER)}
+        {key: value for key, value in each.items() if key not in ("messages", EARLIER)}
         for each in sent
         if each is not None
     ]
@@ -203,13 +203,13 @@ def _conversation(
     request: ModelRequest[Any], attempts: Sequence[Attempt], one: Attempt
 ) -> list[dict[str, Any]]:
     """Return the messages that an attempt sent, without comments and feedback."""
-    params = params_at(attempts, one["number"])
+    params = params_in(attempts, one["number"])
     if params is None:
         return []
     parts = [part for part in one.get("added") or () if part["field"] == "messages"]
     added = {at for part in parts for at in range(part["start"], part["end"])}
-    own = [each for at, each in enumerate(params.view["messages"]) if at not in added]
-    return sent_dicts(request, {**params.view, "messages": own})
+    own = [each for at, each in enumerate(params["messages"]) if at not in added]
+    return sent_dicts(request, {**params, "messages": own})
 
 
 def _applied(

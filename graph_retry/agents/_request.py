@@ -18,12 +18,10 @@ from langchain_core.messages import (
     ToolMessage,
     convert_to_messages,
 )
-from langgraph.config import get_config
 from langgraph.errors import GraphBubbleUp
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from graph_retry._core.langgraph.calls import execution_in
-from graph_retry._core.loop.run.heard import heard_now
+from graph_retry.calls import heard_now, running_task
 from graph_retry.plugins import digest
 
 EARLIER = "earlier_messages"
@@ -167,7 +165,7 @@ def key_of(request: ModelRequest[Any], params: ModelParams) -> str:
     another one also what is different in its request.
     """
     place = place_of(request)
-    execution = execution_in(get_config().get("configurable", {}))
+    execution = running_task()
     if execution is None:
         return place
     asked = {**params.model_dump(), **_described(request, {}), "model": params.model}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from copy import deepcopy
 from dataclasses import replace
+from functools import partial
 from typing import Any, cast
 
 from langchain_core.messages import ToolCall
@@ -16,14 +16,11 @@ from langgraph.config import get_config
 from langgraph.prebuilt.tool_node import ToolCallRequest, ToolRuntime
 from pydantic import BaseModel, ValidationError
 
-from graph_retry._core.ground.issues import pydantic_issues
-from graph_retry._core.output.unwrapped import check_inside
-from graph_retry._core.params.codec import ParamsCodec, ParamsInvalid
-from graph_retry._core.params.patch import Encoded
 from graph_retry.agents._request import RequestChangedError
 from graph_retry.agents._tool_result import ApprovalNeeded
+from graph_retry.calls import JsonParams
 from graph_retry.options import RetryOptions
-from graph_retry.output import Checked, build_validator
+from graph_retry.output import Checked, build_validator, check_inside, wrap_error
 from graph_retry.plugins import is_object
 from graph_retry.records import Issue, Repair
 
@@ -53,7 +50,7 @@ def tool_issues(tool: BaseTool, args: Mapping[str, Any]) -> list[Issue]:
     try:
         cast("type[BaseModel]", schema).model_validate(args)
     except ValidationError as error:
-        return pydantic_issues(error, args)
+        return wrap_error(error, args)
     return []
 
 
@@ -149,46 +146,11 @@ def of_attempt(request: ToolCallRequest, args: dict[str, Any]) -> ToolCallReques
     return replace(request, tool_call=call, tool=tool, runtime=runtime)
 
 
-class Args(ParamsCodec[dict[str, Any]]):
-    """The arguments of a tool call as params. They have no place for a message to the model."""
-
-    why_no_comment = "a tool reads only its arguments"
-    of_model = True
-
-    def __init__(self) -> None:
-        """Make the codec of a tool without a known schema."""
-        super().__init__(dict)
-
-
-class ToolArgs(Args):
-    """The arguments of a tool call with a known schema; an edit must be valid for the tool."""
-
-    def __init__(self, tool: BaseTool, args: dict[str, Any]) -> None:
-        """Keep the tool and the model's arguments, which are not validated here."""
-        super().__init__()
-        self._tool, self._given = tool, args
-        schema: Any = tool.tool_call_schema
-        self._schema: Any = schema if is_object(schema) else schema.model_json_schema()
-
-    @property
-    def fields(self) -> tuple[str, ...] | None:
-        """The names of the tool's arguments; None if the tool takes any."""
-        if not self._schema.get("properties") or self._schema.get("additionalProperties"):
-            return None
-        return tuple({**self._schema["properties"], **self._given})
-
-    def schema(self, view: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Return the tool's schema."""
-        return deepcopy(self._schema) if self.fields else super().schema(view)
-
-    def load(self, value: Any, types: dict[str, str]) -> Encoded:
-        """Encode arguments.
-
-        Raises:
-            ParamsInvalid: If a person's edit does not fit the tool.
-        """
-        encoded = super().load(value, types)
-        issues = [] if encoded.view == self._given else tool_issues(self._tool, encoded.view)
-        if issues:
-            raise ParamsInvalid(issues)
-        return encoded
+def args_of(tool: BaseTool | None, args: dict[str, Any]) -> JsonParams:
+    """Return the arguments of a tool call as params. An edit must be valid for the tool."""
+    of_tool: Any = {"why_no_comment": "a tool reads only its arguments", "of_model": True}
+    if tool is None:
+        return JsonParams(args, **of_tool)
+    known: Any = tool.tool_call_schema
+    schema = known if is_object(known) else known.model_json_schema()
+    return JsonParams(args, schema, partial(tool_issues, tool), **of_tool)

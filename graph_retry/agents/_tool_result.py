@@ -12,8 +12,8 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 from typing_extensions import TypeIs
 
-from graph_retry._core.state.attempts import params_at
 from graph_retry.errors import AttemptsExhausted
+from graph_retry.ledger import params_in
 from graph_retry.plugins import is_array, is_object
 from graph_retry.records import Attempt, author_role
 
@@ -97,11 +97,11 @@ def _note(request: ToolCallRequest, attempts: list[Attempt]) -> str | None:
         who = _WHO.get(author_role(str(decided.get("author"))), "a person")
         what = "failed" if has_run(attempts) else "was not executed"
         return _SUPPLIED.format(who=who, what=what)
-    params = params_at(attempts)
-    if len(attempts) == 1 or params is None or params.view == _recorded(request):
+    params = params_in(attempts)
+    if len(attempts) == 1 or params is None or params == _recorded(request):
         return None
     who = _WHO.get(author_role(last["author"]), "an automatic rule")
-    args = json.dumps(params.view, ensure_ascii=False, default=str)
+    args = json.dumps(params, ensure_ascii=False, default=str)
     return _REPLACED.format(who=who, name=request.tool_call["name"], args=args)
 
 

@@ -10,15 +10,13 @@ from typing import Any, Literal, cast
 
 from langchain.agents.middleware import ModelRequest
 from langchain_core.messages import AIMessage
-from langgraph.config import get_config
 from langgraph.errors import GraphBubbleUp
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from graph_retry import AttemptContext
-from graph_retry._core.langgraph.calls import execution_in
 from graph_retry.agents._order import misplaced
 from graph_retry.agents._request import RequestChangedError
-from graph_retry.agents._tool_call import Args, ToolArgs, When, check_approved, of_attempt
+from graph_retry.agents._tool_call import When, args_of, check_approved, of_attempt
 from graph_retry.agents._tool_result import (
     Result,
     checked_result,
@@ -27,8 +25,8 @@ from graph_retry.agents._tool_result import (
     reported,
     told_result,
 )
+from graph_retry.calls import Call, running_task
 from graph_retry.errors import AttemptsExhausted, CallCancelled
-from graph_retry.function import Call
 from graph_retry.options import RetryOptions
 from graph_retry.plugins import did_you_mean
 
@@ -197,8 +195,7 @@ def _call_of(use: Callable[..., Any], request: ToolCallRequest, options: RetryOp
     if call["id"]:
         options["key"] = call["id"]
     args = dict(call["args"])
-    codec = ToolArgs(request.tool, args) if request.tool else Args()
-    return Call(use, args, None, None, options, codec)
+    return Call(use, args, options=options, codec=args_of(request.tool, args))
 
 
 def _shares_its_task(request: ToolCallRequest) -> bool:
@@ -210,5 +207,5 @@ def _shares_its_task(request: ToolCallRequest) -> bool:
     message: AIMessage | None = message_calling(request)
     if message is None or len(message.tool_calls) < 2:
         return False
-    execution = execution_in(get_config().get("configurable", {}))
+    execution = running_task()
     return execution is not None and not execution.is_sent

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         import_corrections,
     )
     from graph_retry.data._corrections.past import PastCorrections
+    from graph_retry.data._corrections.record import corrections_in
     from graph_retry.data._evaluate import (
         Compare,
         Ended,
@@ -38,6 +39,7 @@ else:
     __getattr__ = on_demand(
         __name__,
         "_corrections.export",
+        "_corrections.record",
         "_evaluate",
         "_metrics",
         "_plot",
@@ -67,6 +69,7 @@ __all__ = [
     "aevaluate",
     "aexport",
     "areplay",
+    "corrections_in",
     "corrections_of",
     "evaluate",
     "export",

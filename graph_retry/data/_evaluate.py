@@ -17,11 +17,7 @@ from typing import Any, NamedTuple, Unpack, cast
 
 from pydantic_core import to_jsonable_python
 
-from graph_retry._core.ground.functions.signatures import name_of
-from graph_retry._core.ground.redact import redacted
-from graph_retry._core.loop.run.plan import make_plan
-from graph_retry._core.params.codec import ParamsCodec
-from graph_retry._core.state.attempts import params_at
+from graph_retry.calls import Call, Terms
 from graph_retry.data._corrections.record import check_names, expected_value
 from graph_retry.data._evaluation import (
     Compare,
@@ -30,14 +26,22 @@ from graph_retry.data._evaluation import (
     Judged,
     agreement_of,
 )
-from graph_retry.data._metrics import known_sum, summarize
+from graph_retry.data._metrics import summarize
 from graph_retry.errors import AttemptsExhausted, InterventionRequired
-from graph_retry.function import Call
 from graph_retry.hooks import Budget
-from graph_retry.ledger import Ledger
-from graph_retry.options import LLMCall, OnRetry, RetryOptions, settle
+from graph_retry.ledger import Ledger, params_in
+from graph_retry.options import LLMCall, OnRetry, RetryOptions
 from graph_retry.output import Validator
-from graph_retry.plugins import Count, async_twin, digest, in_sync, is_object, is_sync, passed_as
+from graph_retry.plugins import (
+    Count,
+    async_twin,
+    digest,
+    in_sync,
+    is_object,
+    is_sync,
+    known_sum,
+    passed_as,
+)
 from graph_retry.records import author_role
 from graph_retry.threads import LedgerSource, aevery_ledger, every_ledger
 
@@ -152,7 +156,7 @@ class _Run:
         self, llm_call: Any, on_retry: OnRetry[Any], output: Any, options: dict[str, Any]
     ) -> None:
         take = options.pop
-        self._codec = ParamsCodec[Any](take("params_type", dict))
+        params_type = take("params_type", dict)
         self._change, self._compare = take("change", None), take("compare", "equal")
         self._calls, self._labels = take("calls", None), take("labels_wanted", {})
         self._where, self._progress = take("where", None), take("progress", None)
@@ -162,10 +166,9 @@ class _Run:
         self.concurrency: int = take("concurrency", 4)
         take("threads", None)
         self._call = (llm_call, on_retry, output, options)
-        settings = settle(name_of(llm_call, "llm_call"), "function", cast("RetryOptions", options))
-        plan = make_plan(llm_call, self._codec, on_retry, output, settings)
-        self._validator, self._redact = plan.validator, settings.redact
-        self.evaluation = Evaluation(settings.name)
+        given = cast("RetryOptions", options)
+        self._terms = Terms(llm_call, on_retry, output, given, params_type=params_type)
+        self.evaluation = Evaluation(self._terms.name)
         self._names: set[str] = set()
         self._known: set[str] = set()
         self._spent = Budget().spent_on([])
@@ -219,21 +222,20 @@ class _Run:
                 "terminal with `--name`)."
             )
         was_read = any(attempt["lossless"] is not None for attempt in ledger.attempts)
-        if was_read and self._validator is None and not callable(self._compare):
+        if was_read and self._terms.validator is None and not callable(self._compare):
             raise ValueError(
                 f"the recorded calls of `{ledger.name}` had an `output=`, by which their texts "
                 "were read: give it to `evaluate` as well, or no new text would equal a value."
             )
         first = ledger.attempts[0]
-        encoded = params_at(ledger.attempts, first["number"])
-        if encoded is None or first["kept_in"] is not None:
+        if params_in(ledger, first["number"]) is None or first["kept_in"] is not None:
             self.evaluation.skipped["the first attempt's record is not kept any more"] += 1
             return None
-        params = self._codec.decode(*encoded)
+        params = self._terms.params_of(ledger, first["number"])
         if self._change is not None:
             with passed_as("change"):
                 params = self._change(params)
-        asked = self._codec.encode(params, owner="the params that `change` returned")
+        asked = self._terms.encoded(params, owner="the params that `change` returned")
         made = digest(first["idempotency_key"], first["started_at"], *asked)
         return _Case(made, ledger, params)
 
@@ -262,22 +264,22 @@ class _Run:
             ended = "at_once" if len(attempts) == 1 else "after_automation"
         expected, vouched = expected_value(case.ledger)
         if vouched:
-            expected = await _today(expected, self._validator)
+            expected = await _today(expected, self._terms.validator)
         compared = vouched and ended != "would_ask"
         agreement = agreement_of(self._compare, value, expected) if compared else None
         first = case.ledger.attempts[0]
         self._keep(
             {
                 "id": case.id,
-                "thread": redacted(case.ledger.thread, self._redact),
+                "thread": self._terms.redacted(case.ledger.thread),
                 "call": case.ledger.name,
-                "labels": redacted(first.get("labels", {}), self._redact),
+                "labels": self._terms.redacted(first.get("labels", {})),
                 "asked_before": _was_asked(case.ledger),
                 "ended": ended,
                 "attempts": len(attempts),
-                "output": redacted(value, self._redact),
+                "output": self._terms.redacted(value),
                 "failure": failure,
-                "expected": redacted(expected, self._redact) if vouched else None,
+                "expected": self._terms.redacted(expected) if vouched else None,
                 "agreement": agreement,
                 "tokens": summarize([attempts])["tokens"],
                 "cost": known_sum(map(self._limit.cost_of, attempts)),

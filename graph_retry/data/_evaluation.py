@@ -9,8 +9,7 @@ from typing import Any, Literal, cast
 
 from typing_extensions import TypedDict
 
-from graph_retry.data._metrics import known_sum
-from graph_retry.plugins import identical, is_number, is_object, passed_as
+from graph_retry.plugins import identical, is_number, is_object, known_sum, passed_as
 from graph_retry.records import Failure
 
 Ended = Literal["at_once", "after_automation", "would_ask"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 from typing_extensions import TypedDict
 
 from graph_retry.ledger import Ledger, attempts_in, tokens_of
-from graph_retry.plugins import WrongArgumentError, checked, literal
+from graph_retry.plugins import WrongArgumentError, checked, known_sum, literal
 from graph_retry.records import Attempt
 
 __all__ = ["Attempts", "Summary", "summarize"]
@@ -172,12 +172,6 @@ def _key(attempt: Attempt) -> tuple[str, str] | int:
     kept_in, number = attempt.get("kept_in"), attempt["number"]
     key = f"{kept_in['checkpoint_id']} {number}" if kept_in else attempt.get("idempotency_key")
     return (key, attempt.get("started_at", "")) if key else id(attempt)
-
-
-def known_sum(counts: Iterable[Any]) -> Any:
-    """Return the sum of the numbers that are not None; None if all are None."""
-    known = [count for count in counts if count is not None]
-    return sum(known) if known else None
 
 
 def _quantile(ordered: list[float], percent: int) -> float | None:

@@ -20,8 +20,11 @@ from graph_retry._core.ground.quoting import (
     issue_line,
     tame,
 )
+from graph_retry._core.params.fields import fields_of
+from graph_retry._core.params.prompt import Added, Prompt, require_fields, with_fields
 from graph_retry._core.review.answers import Reviewer, ReviewFunction
 from graph_retry._core.review.review import Review
+from graph_retry._core.state.attempts import verdict
 from graph_retry.hooks._feedback import FeedbackStrategy, feedback, feedback_text
 
 if TYPE_CHECKING:
@@ -38,7 +41,6 @@ if TYPE_CHECKING:
         merging_lessons,
     )
     from graph_retry.hooks._model_reviewer import model_reviewer
-    from graph_retry.hooks._prompt import Prompt
 else:
     __getattr__ = on_demand(
         __name__,
@@ -49,7 +51,6 @@ else:
         "_history",
         "_lessons",
         "_model_reviewer",
-        "_prompt",
     )
 
 __all__ = [
@@ -57,6 +58,7 @@ __all__ = [
     "CORRECTIONS",
     "FEEDBACK",
     "LESSONS",
+    "Added",
     "Alternatives",
     "Budget",
     "BudgetRule",
@@ -80,6 +82,7 @@ __all__ = [
     "feedback",
     "feedback_text",
     "fenced",
+    "fields_of",
     "framed",
     "issue_line",
     "lessons_of",
@@ -87,6 +90,9 @@ __all__ = [
     "merging_lessons",
     "model_reviewer",
     "raise_limit",
+    "require_fields",
     "shorten_history",
     "tame",
+    "verdict",
+    "with_fields",
 ]

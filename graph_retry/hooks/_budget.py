@@ -20,7 +20,6 @@ from langgraph.config import get_config
 from typing_extensions import TypedDict
 
 from graph_retry._core.ground.functions.steering import BudgetRule
-from graph_retry._core.output.failures import BudgetExceededError
 from graph_retry.ledger import tokens_of
 from graph_retry.plugins import Amount, Count, Size, checked, counted, passed_as
 from graph_retry.records import Attempt
@@ -194,7 +193,7 @@ class _Account:
         A resumed thread reports its old attempts again, so the attempt's own times decide.
         """
         failure = attempt["failure"]
-        if failure and failure["type"] == BudgetExceededError.__name__:
+        if failure and failure["type"] == "BudgetExceededError":
             return  # The budget refused this attempt. No call was made, so the model did not fail.
         if not attempt["started_at"]:
             return  # This record is incomplete, because it was written by hand.

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from graph_retry._core.params.fields import fields_of
-from graph_retry.hooks._prompt import plain_text, prompt_field
+from graph_retry._core.params.prompt import Prompt
 from graph_retry.output import parse_output
 from graph_retry.plugins import is_array, is_number, is_object, pointer
 from graph_retry.records import Attempt, Doubt
@@ -122,13 +122,12 @@ def input_of(params: Any, given: str | Callable[[Any], str] | None, value: Any) 
     if callable(given):
         return given(params)
     if given is not None:
-        return plain_text(fields_of(params)[given])
+        return Prompt(params, given, owner="Gate").text
     fields = {"": params} if isinstance(params, str) else fields_of(params)
-    name = prompt_field(fields, None)
     whole = (
         json.dumps(params, ensure_ascii=False, default=str)
-        if name is None
-        else plain_text(fields[name])
+        if Prompt.found_in(fields) is None
+        else Prompt(params).text
     )
     return _without_examples(whole, value)
 

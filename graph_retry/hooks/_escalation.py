@@ -12,8 +12,8 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Annotated, Any
 
 from graph_retry._core.params.fields import fields_of
+from graph_retry._core.params.prompt import require_fields, with_fields
 from graph_retry.errors import AttemptFailed
-from graph_retry.hooks._prompt import require_fields, with_fields
 from graph_retry.plugins import Count, Within, checked, is_number
 from graph_retry.records import FailureKind
 

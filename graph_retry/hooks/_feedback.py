@@ -13,10 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from graph_retry._core.ground.quoting import COMMENT, FEEDBACK, fenced, framed, issue_line, tame
-from graph_retry._core.params.additions import Added
 from graph_retry._core.params.fields import fields_of
+from graph_retry._core.params.prompt import Added, Prompt
 from graph_retry.errors import AttemptFailed
-from graph_retry.hooks._prompt import Prompt, plain_text, prompt_field, turns
 from graph_retry.plugins import Count, checked, cut
 from graph_retry.records import Attempt, Issue
 
@@ -100,7 +99,7 @@ class Feedback:
         in_turns = not isinstance(prompt.value, str)
         for quoted, text in _texts(error, self, self.schema and attempt == 1, in_turns=in_turns):
             told = _told(prompt, "feedback", text, error.raw_output or "", quoted)
-            if self.measure(plain_text(told.value)) <= self.limit:
+            if self.measure(told.text) <= self.limit:
                 # The loop reads from the error which parts the hook has added.
                 error.added = told.added
                 return told.params
@@ -117,11 +116,11 @@ class Feedback:
 
     def has_prompt(self, params: Any) -> bool:
         """Return whether params have a text or messages to write to."""
-        return isinstance(params, str) or prompt_field(fields_of(params), self.field) is not None
+        return isinstance(params, str) or Prompt.found_in(fields_of(params), self.field) is not None
 
     def place(self, fields: Mapping[str, Any], field: str | None) -> str | None:
         """Return the field that a person's comment can be added to, or None."""
-        return prompt_field(fields, field)
+        return Prompt.found_in(fields, field)
 
     def with_comment(
         self,
@@ -267,4 +266,4 @@ def _told(prompt: Prompt, by: str, text: str, answer: str | None, quoted: int = 
         left = f" [… {len(answer) - quoted:,} more characters]" if len(answer) > quoted else ""
         was = (tame(answer[:quoted]) or "(no text)") + left
         said.insert(0, ("assistant", was))
-    return prompt.adding(by, turns(prompt.value, *said), end)
+    return prompt.adding(by, prompt.turns(*said), end)

@@ -9,9 +9,10 @@ from typing import Any
 
 from langchain_core.runnables import Runnable
 
-from graph_retry._core.state.attempts import stated_confidence, verdict
+from graph_retry._core.state.attempts import verdict
 from graph_retry.hooks._doubts import SIGNALS, Seen, as_value, input_of, names, output_of
-from graph_retry.plugins import Share, call, checked, drawn, is_number, is_sync, run_sync
+from graph_retry.ledger import output_of as output_in
+from graph_retry.plugins import Share, call, checked, drawn, is_number, is_object, is_sync, run_sync
 from graph_retry.records import Attempt, Doubt, GateVerdict
 
 Judge = Callable[[Attempt], Any] | Runnable[Any, Any]
@@ -124,7 +125,8 @@ class Gate:
                 told.append(confidence)
                 doubts += found
             else:
-                told.append(stated_confidence(attempt, name))
+                value = output_in(attempt)
+                told.append(value.get(name) if is_object(value) else None)
         known = [each for each in told if is_number(each) and 0 <= each <= 1]
         if not known:
             return None, doubts

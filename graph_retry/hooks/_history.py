@@ -10,9 +10,9 @@ from langchain_core import messages as langchain_messages
 from langchain_core.messages import convert_to_messages
 from langchain_core.messages.utils import count_tokens_approximately
 
+from graph_retry._core.params.prompt import Prompt
 from graph_retry.errors import AttemptFailed
 from graph_retry.hooks._escalation import Changes, ChangingHook
-from graph_retry.hooks._prompt import is_system, with_turn
 from graph_retry.plugins import Count, checked, is_array
 
 _trim = cast("Any", langchain_messages).trim_messages  # LangChain leaves some of its types open.
@@ -72,7 +72,7 @@ def shorten_history(
         )
         kept = {int(str(message.id)) for message in trimmed}
         left = [message for number, message in enumerate(messages) if number in kept]
-        if len(left) == len(messages) or all(map(is_system, left)):
+        if len(left) == len(messages) or all(map(Prompt.is_system, left)):
             return {}
         gone = [message for number, message in enumerate(messages) if number not in kept]
         told = "" if summary is None else summary(gone)
@@ -95,4 +95,9 @@ async def _later(name: str, left: list[Any], told: Awaitable[str]) -> Changes:
 
 
 def _with_summary(left: list[Any], told: str) -> list[Any]:
-    return with_turn(left, "user", f"Summary of what was said before:\n{told}") if told else left
+    if not told:
+        return left
+    kept = Prompt({"messages": left})
+    summary = kept.turns(("user", f"Summary of what was said before:\n{told}"))
+    shorter: list[Any] = kept.adding("summary", summary, kept.after_system).value
+    return shorter

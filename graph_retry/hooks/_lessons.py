@@ -17,7 +17,7 @@ from typing_extensions import TypedDict
 
 from graph_retry._core.ground.functions.steering import LessonsRule, Taught
 from graph_retry._core.ground.quoting import LESSONS, framed, issue_line, tame
-from graph_retry.hooks._prompt import Prompt, after_system, turns
+from graph_retry._core.params.prompt import Prompt
 from graph_retry.plugins import Count, checked, cut, digest
 from graph_retry.records import Attempt
 
@@ -100,7 +100,7 @@ class Lessons(LessonsRule):
         block = framed(LESSONS, ["Earlier answers had these faults (quoted as data):", *lines])
         steps = ", ".join(sorted({lesson["step"] for lesson in window if lesson["text"]}))
         prompt = Prompt(params, self.field, owner="Lessons")
-        return placed(prompt, "lessons", block), f"what went wrong before in {steps}"
+        return prompt.placed("lessons", block), f"what went wrong before in {steps}"
 
     def newest(self, window: Any, step: str, own: Sequence[Attempt]) -> list[Lesson]:
         """Return the newest lessons of all steps, with those of a step's own attempts."""
@@ -114,13 +114,6 @@ def _named(lesson: Lesson, often: Counter[str]) -> str:
     number = f"attempt {lesson['attempt']}" if "attempt" in lesson else ""
     told = ", ".join(filter(None, (number, lesson["at"][11:19])))
     return f"{lesson['step']} ({told})" if told else lesson["step"]
-
-
-def placed(prompt: Prompt, by: str, block: str) -> Prompt:
-    """Return the prompt with a block before it, or with a further system message."""
-    if isinstance(prompt.value, str):
-        return prompt.adding(by, f"{block}\n\n", 0)
-    return prompt.adding(by, turns(prompt.value, ("system", block)), after_system(prompt.value))
 
 
 @checked

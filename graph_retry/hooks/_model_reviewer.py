@@ -11,12 +11,11 @@ from langchain_core.runnables import Runnable, RunnableLambda
 
 from graph_retry import Decision
 from graph_retry._core.ground.quoting import fenced
-from graph_retry._core.output.completion import read_result
-from graph_retry._core.output.failures import is_complete
-from graph_retry._core.review.decisions import ROWS
-from graph_retry._core.review.review import DecisionType, Review
+from graph_retry._core.review.review import Review
 from graph_retry.lossless import read
+from graph_retry.output import read_result
 from graph_retry.plugins import Within, checked, excerpt, is_object, literal
+from graph_retry.reviews import DECISIONS, DecisionType
 
 _SHOWN = (
     *("response_schema", "message", "error", "note", "issues"),
@@ -95,7 +94,7 @@ def _decision(answer: BaseMessage, allowed: Sequence[str]) -> dict[str, Any] | N
         ValueError: If the reply is not a decision, so that a person must be asked.
     """
     reading = read_result(answer)
-    text, complete = reading.text, is_complete(reading.finish_reason)
+    text, complete = reading.text, reading.is_complete
     value = reading.value if text is None else read(text, complete=complete).value
     kind = value.get("type") if is_object(value) else None
     if kind == "unsure":
@@ -103,4 +102,4 @@ def _decision(answer: BaseMessage, allowed: Sequence[str]) -> dict[str, Any] | N
     if kind not in allowed or not is_object(value):
         said = literal(value if text is None else text, 120)
         raise ValueError(f"it may answer with {', '.join(allowed)} or unsure, and said {said}")
-    return {key: value[key] for key in ("type", *ROWS[str(kind)].keys) if key in value}
+    return {key: value[key] for key in ("type", *DECISIONS[str(kind)].keys) if key in value}

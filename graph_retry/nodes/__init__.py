@@ -25,18 +25,17 @@ from langgraph.pregel import Pregel
 from langgraph.types import TimeoutPolicy
 from pydantic import BaseModel, BeforeValidator, TypeAdapter
 
-from graph_retry._core.ground.functions.arguments import WrongArgumentError, checked
-from graph_retry._core.ground.functions.signatures import OnRetry
 from graph_retry._core.langgraph.builders import with_defaults
-from graph_retry._core.output.build import build_validator
 from graph_retry._core.params.codec import ParamsCodec
-from graph_retry._core.params.fields import fields_of, with_fields
+from graph_retry._core.params.fields import with_fields
 from graph_retry._core.params.made_types import part_of, plain_type, type_for, typed_dict, types_in
-from graph_retry.function import Call
-from graph_retry.nodes._inside import subgraph_of
+from graph_retry._core.threads.saved.inside_node import subgraph_of
+from graph_retry.calls import Call
+from graph_retry.hooks import fields_of
 from graph_retry.nodes._limits import limits_of
-from graph_retry.options import RetryOptions, settle
-from graph_retry.output import parse_output
+from graph_retry.options import OnRetry, RetryOptions, settle
+from graph_retry.output import build_validator, parse_output
+from graph_retry.plugins import WrongArgumentError, checked
 
 __all__ = ["NodeOptions", "review_nodes", "reviewed"]
 

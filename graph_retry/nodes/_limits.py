@@ -7,8 +7,8 @@ from typing import Any, cast
 
 from langgraph.types import RetryPolicy
 
-from graph_retry._core.ground.functions.arguments import WrongArgumentError
 from graph_retry.options import RetryOptions
+from graph_retry.plugins import WrongArgumentError
 
 
 def limits_of(name: str, spec: Any, given: Mapping[str, Any]) -> RetryOptions:

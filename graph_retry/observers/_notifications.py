@@ -25,9 +25,8 @@ from typing import Any, Literal
 from urllib.error import HTTPError
 from urllib.parse import SplitResult, urlsplit
 
-from graph_retry._core.review.review import AnyReview
 from graph_retry.plugins import Seconds, Secret, checked, one_line
-from graph_retry.reviews import Review
+from graph_retry.reviews import AnyReview, Review
 
 __all__ = ["Email", "Link", "Links", "Slack", "Teams"]
 

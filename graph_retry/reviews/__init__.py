@@ -8,27 +8,46 @@ was first. The page and the console of this library use the same names.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 
 from graph_retry._core.ground.functions.arguments import async_twin, checked, in_sync
-from graph_retry._core.review.decisions import ROWS, form_of
+from graph_retry._core.ground.schemas import alternatives, element
+from graph_retry._core.review.decisions import (
+    DECISIONS,
+    ROWS,
+    DecisionKind,
+    decision_named,
+    form_of,
+)
 from graph_retry._core.review.forms import foreseen as by_schemas
-from graph_retry._core.review.review import Decision, Review
+from graph_retry._core.review.forms.restore import branch_of
+from graph_retry._core.review.review import AnyReview, Decision, DecisionType, Review
+from graph_retry._core.state.attempts import is_returned, parsed_value
 from graph_retry._core.threads.saved.why_closed import closing_event
-from graph_retry.records import Issue
+from graph_retry.records import Attempt, Issue
 
 __all__ = [
+    "DECISIONS",
+    "AnyReview",
     "Decision",
+    "DecisionKind",
+    "DecisionType",
     "Offered",
     "Review",
     "aclosed_by",
     "after_edit",
+    "alternatives",
+    "attempt_of",
+    "branch_of",
     "closed_by",
+    "decision_named",
+    "element",
     "foreseen",
     "offered",
+    "output_read",
 ]
 
 
@@ -39,7 +58,9 @@ class Offered:
     `word` is its `type`, and `form` its JSON with `…` for what a person gives. `does` tells them
     what it does. `needs` is the key whose value it needs, such as `params` or `output`, with its
     JSON `schema`; "" and None if it needs none. `needs_words` is true if it needs a `message`.
-    `calls_again` is true if the model is called again, `waits` if the review stays open.
+    `also` has the schemas of keys that it may have instead, such as the `choice` of an alternative.
+    `calls_again` is true if the model is called again, `waits` if the review stays open. `outcome`
+    is what becomes of the call if the decision ends it.
     """
 
     word: str
@@ -47,9 +68,11 @@ class Offered:
     form: str
     needs: str = ""
     schema: Any = None
+    also: Mapping[str, Any] = field(default_factory=dict[str, Any])
     needs_words: bool = False
     calls_again: bool = False
     waits: bool = False
+    outcome: str | None = None
 
 
 @checked
@@ -73,17 +96,52 @@ def offered(review: Review) -> list[Offered]:
 
 
 def _offered(review: Review, word: str) -> Offered:
-    row = ROWS[word]
+    row, schemas = ROWS[word], by_schemas.schemas_of(review, word)
     return Offered(
         word=word,
         does=row.does(review),
         form=form_of(word),
         needs=row.data or "",
-        schema=by_schemas.schema_of(review, word, row.data) if row.data else None,
+        schema=schemas.get(row.data or ""),
+        also={key: schemas[key] for key in row.parts if key in schemas},
         needs_words=row.message == "needed",
         calls_again=row.calls[review.failure is None],
         waits=row.waits,
+        outcome=row.outcome,
     )
+
+
+@checked
+def attempt_of(review: Review) -> Attempt | None:
+    """Return the record of the attempt under review; None if its ledger cannot be read.
+
+    Example:
+        >>> attempt_of(Review(review_id="r", function_name="f", attempt=1, params={}, failure=None))
+    """
+    records = [each for each in review.history if each["number"] == review.attempt]
+    return records[-1] if records else None
+
+
+@checked
+def output_read(review: Review) -> Any:
+    """Return the output that was read, for a person to change; `...` if there is none.
+
+    Example:
+        >>> output_read(
+        ...     Review(review_id="r", function_name="f", attempt=1, params={}, failure=None)
+        ... )
+        Ellipsis
+    """
+    if review.output is not None:
+        return review.output
+    last = attempt_of(review)
+    if last is None or not is_returned(last) or review.redacted:
+        return ...  # A redacted text must not become the output.
+    try:
+        # If the output type takes text, the model's text was not read as JSON.
+        return parsed_value(last, as_text=last["lossless"] is None)
+    except ValueError:
+        return ...
 
 
 @checked

@@ -19,19 +19,34 @@ if TYPE_CHECKING:
         export_ledgers,
         import_ledgers,
     )
-    from graph_retry._core.threads.inbox import alist_reviews, assign, defer, list_reviews
+    from graph_retry._core.threads.inbox import (
+        Inbox,
+        Noted,
+        Standing,
+        alist_reviews,
+        assign,
+        astanding,
+        defer,
+        is_rejection,
+        list_reviews,
+        standing,
+    )
+    from graph_retry._core.threads.reading_answers import read_answer
     from graph_retry._core.threads.resumption import aresumption, resumption
     from graph_retry._core.threads.rewind import Change, arewind, rewind
 else:
     __getattr__ = on_demand(
         __name__,
-        *("expiry", "history", "inbox", "resumption", "rewind"),
+        *("expiry", "history", "inbox", "reading_answers", "resumption", "rewind"),
         home="graph_retry._core.threads",
     )
 
 __all__ = [
     "Change",
+    "Inbox",
     "LedgerSource",
+    "Noted",
+    "Standing",
     "aattempts_of",
     "aevery_ledger",
     "aexpire_reviews",
@@ -39,13 +54,17 @@ __all__ = [
     "aresumption",
     "arewind",
     "assign",
+    "astanding",
     "attempts_of",
     "defer",
     "every_ledger",
     "expire_reviews",
     "export_ledgers",
     "import_ledgers",
+    "is_rejection",
     "list_reviews",
+    "read_answer",
     "resumption",
     "rewind",
+    "standing",
 ]

@@ -32,6 +32,7 @@ RECEIVED = frozenset(
             "Validator",
             "Completion",
             "Offered",
+            *("DecisionKind", "Noted", "Reading", "Rejudged", "RunningTask", "Standing"),
         ),
     )
 )
@@ -39,7 +40,10 @@ RECEIVED = frozenset(
 PARTS = frozenset(
     (
         *("Prompt", "fenced", "framed", "issue", "issue_line", "tame"),
-        *("attempts_in", "author_role", "output_of", "tokens_of"),
+        *("attempts_in", "author_role", "output_of", "params_in", "parts_of_messages", "tokens_of"),
+        *("Call", "JsonParams", "check_inside", "read_result", "settle", "syntax_issue", "verdict"),
+        *("Added", "fields_of", "require_fields", "with_fields"),
+        *("alternatives", "branch_of", "element"),
         *graph_retry.plugins.__all__,
     )
 )

@@ -12,7 +12,7 @@ import graph_retry.data
 import graph_retry.threads
 from graph_retry import approve, comment, edit, pending_reviews, respond, resume
 from graph_retry._core.ground.quoting import COMMENT, CORRECTIONS, FEEDBACK, LESSONS, framed
-from graph_retry._core.params.additions import Added, without
+from graph_retry._core.params.prompt import Added, without
 from graph_retry.data import PastCorrections
 from graph_retry.hooks import Lessons, feedback
 from graph_retry.hooks._lessons import Lesson

@@ -100,7 +100,7 @@ def test_a_storage_that_fails_is_told_on_the_page(desk, monkeypatch):
         yield
 
     desk.wait()
-    monkeypatch.setattr(past, "ledgers_in", fails)
+    monkeypatch.setattr(past, "aevery_ledger", fails)
     with desk.client() as client:
         assert "OSError: the disk is gone" in shown(client)
 

@@ -135,7 +135,7 @@ def test_a_look_at_a_database_reads_only_what_is_new(tmp_path, fresh, monkeypatc
         for number in range(12):
             desk.wait(f"t{number}")
         read = []
-        monkeypatch.setattr(waiting, "read_noted", counting(waiting.read_noted, read))
+        monkeypatch.setattr(waiting.Inbox, "read", counting(waiting.Inbox.read, read))
         with desk.client() as client:
             assert (counted(client), read) == (12, [4, 4, 4, 2])
             desk.wait("t12")
@@ -148,9 +148,9 @@ def test_a_look_at_a_database_reads_only_what_is_new(tmp_path, fresh, monkeypatc
 def counting(read_noted, read):
     """Keep how many reviews are read at a time."""
 
-    def counted_read(source, rows, config):
+    def counted_read(inbox, rows):
         read.append(len(rows))
-        return read_noted(source, rows, config)
+        return read_noted(inbox, rows)
 
     return counted_read
 
@@ -228,7 +228,7 @@ def test_a_link_opens_before_all_reviews_are_read(tmp_path, monkeypatch):
             address, _ = opened(first, 8)
         monkeypatch.setattr(waiting, "FIRST_S", 0.0)
         read = []
-        monkeypatch.setattr(waiting, "read_noted", counting(waiting.read_noted, read))
+        monkeypatch.setattr(waiting.Inbox, "read", counting(waiting.Inbox.read, read))
         monkeypatch.setattr(waiting.Waiting, "_read_part", never)
         with desk.client() as second:
             assert "t0" in second.get(address).text

@@ -276,3 +276,14 @@ def drawn(*values: Any) -> float:
         (True, True)
     """
     return int(digest(*values), 16) / 16**24
+
+
+def known_sum(counts: Iterable[Any]) -> Any:
+    """Return the sum of the numbers that are not None; None if all are None.
+
+    Example:
+        >>> known_sum([1, None, 2]), known_sum([None])
+        (3, None)
+    """
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None

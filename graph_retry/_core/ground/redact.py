@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, cast
 
 from graph_retry._core.ground.json import is_array, is_object, pointer, pointer_parts
@@ -149,3 +149,33 @@ def redacted_issue(issue: Issue, redact: Redact | None, names: Collection[str] =
     """Redact an issue: its texts, and those keys of its path that no type declares."""
     texts = {key: redacted(issue[key], redact) for key in ("message", "expected", "received")}
     return cast("Issue", {**issue, **texts, "path": redacted_path(issue["path"], redact, names)})
+
+
+def redacted_fields(
+    record: Mapping[str, Any], redact: Redact | None, names: Collection[str] = ()
+) -> dict[str, Any]:
+    """Return an update for a record in which all texts of the record's result are redacted.
+
+    Without a redactor, the update is empty.
+
+    Example:
+        >>> redacted_fields({"raw": {"text": "Ada"}}, lambda text: "***")["raw"]
+        {'text': '***'}
+    """
+    if redact is None:
+        return {}
+
+    def with_redacted(entry: Mapping[str, Any], *fields: str) -> dict[str, Any]:
+        return {**entry, **{name: redacted(entry[name], redact) for name in fields}}
+
+    def output(entry: Mapping[str, Any] | None) -> Any:
+        return entry and {key: redacted(value, redact, names) for key, value in entry.items()}
+
+    failure, repairs = record.get("failure"), record.get("repairs", [])
+    return {
+        **{name: output(record.get(name)) for name in ("raw", "repaired", "parsed")},
+        "finish_reason": redacted(record.get("finish_reason"), redact),
+        "failure": failure and with_redacted(failure, "message"),
+        "issues": [redacted_issue(issue, redact, names) for issue in record.get("issues", [])],
+        "repairs": [with_redacted(repair, "detail") for repair in repairs],
+    }

@@ -97,6 +97,10 @@ def element(alternative: dict[str, Any], index: int, root: Any) -> Any:
     """Return the schema of a list's element; None if the alternative has no such schema.
 
     `prefixItems` has an effect only if `root` uses draft 2020-12, which introduced the keyword.
+
+    Example:
+        >>> element({"items": {"type": "integer"}}, 0, {})
+        {'type': 'integer'}
     """
     items = alternative.get("items")
     draft = root.get("$schema", "2020-12") if is_object(root) else "2020-12"

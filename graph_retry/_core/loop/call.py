@@ -48,8 +48,8 @@ from graph_retry._core.loop.run.step import StepInput, read_input
 from graph_retry._core.output.failures import BudgetExceededError
 from graph_retry._core.output.providers.errors import retry_after
 from graph_retry._core.output.providers.objects import raise_error_in
-from graph_retry._core.params.additions import unsealed
 from graph_retry._core.params.patch import Encoded
+from graph_retry._core.params.prompt import unsealed
 from graph_retry._core.state.attempts import added_in, open_attempt
 from graph_retry._core.state.going_back import continued
 from graph_retry._core.state.position import (

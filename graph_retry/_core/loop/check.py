@@ -9,6 +9,7 @@ from typing import Any, cast
 from graph_retry._core.ground.functions.awaiting import off_loop
 from graph_retry._core.ground.issues import issue, json_problem
 from graph_retry._core.ground.json import as_floats
+from graph_retry._core.ground.redact import redacted_fields
 from graph_retry._core.ground.schemas import ANY_KIND
 from graph_retry._core.ground.wording import passed_as, quoted_with_article
 from graph_retry._core.loop.after_attempt import succeeded
@@ -31,7 +32,6 @@ from graph_retry._core.state.attempts import (
     exact_value,
     is_rounded,
     params_at,
-    redacted_fields,
 )
 from graph_retry._core.state.position import LOOP, REVIEWED
 from graph_retry.lossless import ParsedOutput

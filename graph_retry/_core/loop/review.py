@@ -24,7 +24,7 @@ from graph_retry._core.loop.asking.reviewers import not_again
 from graph_retry._core.loop.run.keeping import stubs_again
 from graph_retry._core.loop.run.plan import Plan
 from graph_retry._core.loop.run.step import StepInput
-from graph_retry._core.params.additions import seal
+from graph_retry._core.params.prompt import seal
 from graph_retry._core.review.answers import reject
 from graph_retry._core.review.deadline import is_expired, now
 from graph_retry._core.review.decisions import ROWS

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, cast
 
 from langgraph.types import Overwrite
 
+from graph_retry._core.ground.redact import redacted_fields
 from graph_retry._core.ground.wording import counted, passed_as, with_article
 from graph_retry._core.langgraph.run_config import thread_in_logs
 from graph_retry._core.loop.after_attempt import finished, open_review, without_output
@@ -15,8 +16,8 @@ from graph_retry._core.loop.run.keeping import in_state, whole_here
 from graph_retry._core.loop.run.settings import Settings
 from graph_retry._core.loop.run.step import StepInput
 from graph_retry._core.output.failures import ROUTES
-from graph_retry._core.params.additions import seal
-from graph_retry._core.state.attempts import redacted_fields, times_sent
+from graph_retry._core.params.prompt import seal
+from graph_retry._core.state.attempts import times_sent
 from graph_retry._core.state.position import LOOP, Loop, fresh_loop
 from graph_retry._core.state.transitions import after_failure, goes_on, repeated_answer, why_no_call
 from graph_retry.records import Attempt, author_role

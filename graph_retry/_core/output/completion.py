@@ -56,6 +56,11 @@ class Reading(NamedTuple):
     reasoning: str | None = None
     """The thoughts that the model wrote before its answer, if the provider returns them."""
 
+    @property
+    def is_complete(self) -> bool | None:
+        """Whether the model finished; False if it was cut off, None if this is unknown."""
+        return is_complete(self.finish_reason)
+
 
 def read_result(result: Any, validator: Validator | None = None) -> Reading:
     """Separate text from structured values, and read usage and the finish reason.
@@ -67,6 +72,10 @@ def read_result(result: Any, validator: Validator | None = None) -> Reading:
     Long texts in the metadata are cut. Usage that is long or not JSON is dropped, because graph
     state could not hold it. A value that has no JSON form is returned unchanged, and the caller
     refuses it.
+
+    Example:
+        >>> read_result(Completion("12", finish_reason="stop")).text
+        '12'
     """
     if isinstance(result, str):
         return Reading(text=result, value=None)

@@ -104,7 +104,13 @@ def _type_of(error: type[Exception]) -> str:
 
 
 def syntax_issue(parsed: ParsedOutput, name: str = "json") -> Issue:
-    """Describe why a text was not read, with the line and column of the place if it is known."""
+    """Describe why a text was not read, with the line and column of the place if it is known.
+
+    Example:
+        >>> from graph_retry.lossless import read
+        >>> syntax_issue(read("no number"))["expected"]
+        'one JSON value'
+    """
     assert parsed.failure is not None  # noqa: S101
     text, at, received = parsed.text, parsed.failure["position"], parsed.failure["excerpt"]
     # A format may have read only a part of the text. Then its positions are not of this text.

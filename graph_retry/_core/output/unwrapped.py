@@ -94,6 +94,11 @@ def check_inside(validator: Validator, value: Any) -> Checked:
 
     Raises:
         TypeError: As `Validator.check` does.
+
+    Example:
+        >>> from graph_retry.output import build_validator
+        >>> check_inside(build_validator(dict[str, int]), {"arguments": {"n": 1}}).jsonable
+        {'n': 1}
     """
     whole = validator.check(value)
     if whole.ok and not whole.ignores:

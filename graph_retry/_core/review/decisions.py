@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, cast
 
+from graph_retry._core.ground.functions.arguments import checked
 from graph_retry._core.review.effects import (
     Accepted,
     approves,
@@ -48,20 +49,22 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
-    """The properties of one decision.
+class DecisionKind:
+    """What is true of a decision in each review that offers it.
 
-    `words` are the decision's synonyms in all clients. `data` is the key that its JSON needs, and
-    `parts` are optional keys. `message` is "needed", or "why" for an optional reason. `calls` has
-    two flags: the first for a failed attempt, the second for a valid output. A flag is true if the
-    decision then causes another call. `waits` means that the review stays open. `outcome` is the
-    result of a call that the decision ends. `by_default` means that the decision is allowed without
-    an option. `missing` names a part of the question that the decision needs and that is missing.
-    `decide` checks the decision and returns its effect. `does` describes the effect to a person.
-    `example` is the decision's JSON, with `...` for values from the question. `typed` lists the
-    inputs that may follow its word in the console. `sent` describes how a client without JSON sends
-    it. `place` is its place on the page. `done` tells on the page what came of it, if it causes no
-    call. `how` is its word in data sets; an empty one leaves it out of them.
+    `words` are its synonyms in all clients. `data` is the key that its JSON needs, and `parts` are
+    optional keys. `message` is "needed", or "why" for an optional reason. `calls` has two flags:
+    the first for a failed attempt, the second for a valid output. A flag is true if the decision
+    then causes another call. `waits` means that the review stays open. `outcome` is the result of a
+    call that the decision ends. `does` describes the effect to a person. `typed` lists the inputs
+    that may follow its word in a console. `place` is its place on a page. `done` tells there what
+    came of it, if it causes no call. `how` is its word in data sets; an empty one leaves it out of
+    them.
+
+    Example:
+        >>> from graph_retry.reviews import DECISIONS
+        >>> [word for word, kind in DECISIONS.items() if kind.waits]
+        ['defer', 'assign']
     """
 
     words: tuple[str, ...] = ()
@@ -71,13 +74,8 @@ class Row:
     calls: tuple[bool, bool] = (False, False)
     waits: bool = False
     outcome: Literal["cancelled", "responded", "overruled"] | None = None
-    by_default: bool = True
-    missing: Callable[[Question], str | None] = lambda _: None
-    decide: Callable[[Reading, Question], Awaitable[Accepted]]
     does: Callable[[Review], str]
-    example: Mapping[str, Any] = field(default_factory=dict[str, Any])
     typed: tuple[str, ...] = ("",)
-    sent: Mapping[str, str] = field(default_factory=dict[str, str])
     place: int
     done: tuple[str, str] | None
     how: str
@@ -86,6 +84,23 @@ class Row:
     def keys(self) -> tuple[str, ...]:
         """The keys that the decision's JSON may have, besides the keys that all decisions have."""
         return tuple(filter(None, (self.data, *self.parts, "message")))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row(DecisionKind):
+    """One decision, with what the loop does with it.
+
+    `by_default` means that the decision is allowed without an option. `missing` names a part of the
+    question that the decision needs and that is missing. `decide` checks the decision and returns
+    its effect. `example` is the decision's JSON, with `...` for values from the question. `sent`
+    describes how a client without JSON sends it.
+    """
+
+    by_default: bool = True
+    missing: Callable[[Question], str | None] = lambda _: None
+    decide: Callable[[Reading, Question], Awaitable[Accepted]]
+    example: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    sent: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 ROWS: dict[str, Row] = {
@@ -223,6 +238,9 @@ BY_DEFAULT: tuple[DecisionType, ...] = tuple(
 WORDS: dict[str, str] = {word: kind for kind, row in ROWS.items() for word in (kind, *row.words)}
 """The decision that each word means, in every client."""
 
+DECISIONS: Mapping[str, DecisionKind] = ROWS
+"""All decisions by their words, in the order in which errors list them."""
+
 
 def spelled(word: Any) -> str:
     """Return a word as the table of decisions spells it, without a typed full stop or colon.
@@ -232,6 +250,17 @@ def spelled(word: Any) -> str:
         'reject'
     """
     return str(word).strip().rstrip(".!:").rstrip().casefold()
+
+
+@checked
+def decision_named(text: str) -> str | None:
+    """Return the decision that a typed word means, as an answer's `type`; None if it means none.
+
+    Example:
+        >>> decision_named("Yes."), decision_named("perhaps")
+        ('approve', None)
+    """
+    return WORDS.get(spelled(text))
 
 
 def form_of(kind: str, params: str = "{…}", output: str = "…") -> str:

@@ -16,9 +16,9 @@ from typing_extensions import TypedDict
 from graph_retry._core.ground.issues import SHOWN_ISSUES, cut
 from graph_retry._core.output.failures import OTHERWISE_TOLD, TOLD
 from graph_retry._core.output.validator import Checked
-from graph_retry._core.params.additions import Added
 from graph_retry._core.params.codec import ParamsCodec
 from graph_retry._core.params.patch import Encoded
+from graph_retry._core.params.prompt import Added
 from graph_retry.lossless._ground import EscapedText
 from graph_retry.records import (
     APPROVAL,

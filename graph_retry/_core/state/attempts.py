@@ -7,14 +7,13 @@ changes of the params. This module returns records with every key, and rebuilds 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
 from graph_retry._core.ground.json import drawn, is_array, is_number, is_object, read_digits
-from graph_retry._core.ground.redact import Redact, redacted, redacted_issue
-from graph_retry._core.params.additions import Added
 from graph_retry._core.params.patch import Encoded, apply_patch, diff_views, initial_patch
+from graph_retry._core.params.prompt import Added
 from graph_retry.errors import ReplayMismatch
 from graph_retry.records import SCHEMA_VERSION, Addition, Attempt, GateVerdict, Repair
 
@@ -285,32 +284,6 @@ def open_attempt(
     return cast("Attempt", {**_blank(), **record})
 
 
-def redacted_fields(
-    record: Mapping[str, Any], redact: Redact | None, names: Collection[str] = ()
-) -> dict[str, Any]:
-    """Return an update for a record in which all texts of the record's result are redacted.
-
-    Without a redactor, the update is empty.
-    """
-    if redact is None:
-        return {}
-
-    def with_redacted(entry: Mapping[str, Any], *fields: str) -> dict[str, Any]:
-        return {**entry, **{name: redacted(entry[name], redact) for name in fields}}
-
-    def output(entry: Mapping[str, Any] | None) -> Any:
-        return entry and {key: redacted(value, redact, names) for key, value in entry.items()}
-
-    failure, repairs = record.get("failure"), record.get("repairs", [])
-    return {
-        **{name: output(record.get(name)) for name in ("raw", "repaired", "parsed")},
-        "finish_reason": redacted(record.get("finish_reason"), redact),
-        "failure": failure and with_redacted(failure, "message"),
-        "issues": [redacted_issue(issue, redact, names) for issue in record.get("issues", [])],
-        "repairs": [with_redacted(repair, "detail") for repair in repairs],
-    }
-
-
 def tokens_of(attempt: Attempt) -> dict[str, int | None]:
     """Return an attempt's tokens by kind. The total is at least the sum of the parts.
 
@@ -384,7 +357,12 @@ def stated_confidence(attempt: Attempt, field: str) -> Any:
 
 
 def verdict(attempt: Attempt, needed: float, given: Any, sample: float = 0.0) -> GateVerdict:
-    """Compare a confidence with the one that is needed, and draw the sample of those that pass."""
+    """Compare a confidence with the one that is needed, and draw the sample of those that pass.
+
+    Example:
+        >>> verdict({"idempotency_key": "k"}, 0.9, 0.5)["ask"]
+        True
+    """
     known = float(given) if is_number(given) and 0 <= given <= 1 else None
     is_unsure = needed > 0 and (known is None or known < needed)
     place = drawn(attempt["idempotency_key"], "sample")

@@ -8,14 +8,14 @@ import warnings
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from pydantic_core import to_jsonable_python
 
 from graph_retry._core.ground.functions.arguments import async_twin, checked, in_sync
-from graph_retry._core.ground.functions.awaiting import is_sync, run_async, run_sync
+from graph_retry._core.ground.functions.awaiting import arun_steps, is_sync, run_steps
 from graph_retry._core.ground.json import is_array, is_object, json_lines, replacing
 from graph_retry._core.ground.wording import passed_as
 from graph_retry._core.state.attempts import check_version
@@ -42,7 +42,6 @@ __all__ = [
     "import_ledgers",
 ]
 
-T = TypeVar("T")
 
 LedgerSource = Any
 """A source of ledgers: a compiled graph with its checkpointer, a checkpointer, a client of
@@ -154,25 +153,6 @@ async def ledgers_in(
     else:
         for ledger in _given_ledgers(source, threads):
             yield ledger
-
-
-_END: Any = object()
-
-
-def run_steps(items: AsyncGenerator[T]) -> Iterator[T]:
-    """Yield the items of an async generator in sync code, by `run_sync`."""
-    while (item := run_sync(_next(items))) is not _END:
-        yield item
-
-
-async def arun_steps(items: AsyncGenerator[T]) -> AsyncIterator[T]:
-    """Yield the items of an async generator in async code, by `run_async`."""
-    while (item := await run_async(_next(items))) is not _END:
-        yield item
-
-
-async def _next(items: AsyncGenerator[T]) -> T:
-    return await anext(items, _END)
 
 
 async def _places_in(

@@ -3,21 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
 
-from graph_retry._core.ground.functions.arguments import Size, async_twin, in_sync
+from graph_retry._core.ground.functions.arguments import Size, async_twin, checked, in_sync
 from graph_retry._core.ground.wording import quoted_with_article
 from graph_retry._core.langgraph.open_reviews import Row, has_table, open_rows
 from graph_retry._core.review.answers import assign, defer
 from graph_retry._core.review.deadline import is_expired
-from graph_retry._core.threads.reviews import PendingReview, key_of, whole_reviews
-from graph_retry._core.threads.saved.graphs import check_placeless, is_client, is_local, saver_of
+from graph_retry._core.review.review import address_key
+from graph_retry._core.threads.resuming import resuming
+from graph_retry._core.threads.reviews import PendingReview, key_of, open_reviews, whole_reviews
+from graph_retry._core.threads.saved.graphs import (
+    check_placeless,
+    get_state,
+    is_client,
+    is_local,
+    saver_of,
+)
 from graph_retry._core.threads.saved.listing import Finder, is_table_filled, list_saved_reviews
+from graph_retry._core.threads.saved.why_closed import (
+    answers_to,
+    is_rejection,
+    other_question,
+    standing_of,
+)
 from graph_retry._core.threads.server.listing import list_remote_reviews
 
-__all__ = ["alist_reviews", "assign", "defer", "list_reviews"]
+__all__ = [
+    "Inbox",
+    "Noted",
+    "Standing",
+    "alist_reviews",
+    "assign",
+    "astanding",
+    "defer",
+    "is_rejection",
+    "list_reviews",
+    "standing",
+]
 
 
 _Last = Annotated[PendingReview, "the last review of the page before"]
@@ -143,3 +170,162 @@ async def read_noted(
     if saver is None:
         return []
     return await Finder(saver, graph, config or {}).read_noted(rows)
+
+
+@dataclass(frozen=True)
+class Noted:
+    """A line of the storage's table of open reviews. `place` sorts them, the newest last."""
+
+    thread_id: str
+    review_id: str
+    place: str
+    row: Row
+
+    @property
+    def key(self) -> str:
+        """The `key` of its review."""
+        return address_key(self.thread_id, self.review_id)
+
+
+@checked
+class Inbox:
+    """The open reviews of a source, in parts, for a page or a console of your own.
+
+    `list_reviews` is enough for a few reviews. A page that shows many lists `page` by `page`, reads
+    only those that it shows (`read`), and the thread of the one that a person opens (`in_thread`).
+    Each method has an async twin, such as `apage`.
+
+    Args:
+        source: The source, as in `list_reviews`.
+        config: The config, as in `list_reviews`.
+
+    Example:
+        >>> from graph_retry import retry_llm_call
+        >>> from langgraph.checkpoint.memory import InMemorySaver
+        >>> from langgraph.func import entrypoint
+        >>> @entrypoint(checkpointer=InMemorySaver())
+        ... def count(prompt):
+        ...     return retry_llm_call(lambda given: given, prompt, output=int)
+        >>> _ = count.invoke("many", {"configurable": {"thread_id": "ada"}})
+        >>> inbox = Inbox(count)
+        >>> (review,) = inbox.reviews()
+        >>> [each.attempt for each in inbox.in_thread(review)], inbox.page() is None
+        ([1], True)
+    """
+
+    def __init__(self, source: Any, config: RunnableConfig | None = None) -> None:
+        """Check the source and the config."""
+        check_source(source)
+        self.source, self._config = source, check_placeless(config)
+
+    @property
+    def saver(self) -> BaseCheckpointSaver[Any] | None:
+        """The checkpointer; None for a server."""
+        return saver_of(self.source)
+
+    @property
+    def can_answer(self) -> bool:
+        """Whether the source can resume threads. A checkpointer alone cannot."""
+        return self.saver is not self.source
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether the threads are on a server."""
+        return self.saver is None
+
+    @in_sync
+    async def reviews(self, limit: int | None = None) -> list[PendingReview]:
+        """List all open reviews, also those that are deferred, without their whole histories."""
+        return await find_all(self.source, limit, None, self._config)
+
+    areviews = async_twin(reviews)
+
+    @in_sync
+    async def page(
+        self, before: str | None = None, limit: int = 500
+    ) -> tuple[list[Noted], str | None] | None:
+        """List a part of the table of open reviews, newest first, without reading any thread.
+
+        Returns:
+            The lines, and `before` for the next part (None after the last); None without a table.
+        """
+        listed = await noted_reviews(self.source, before, limit, self._config)
+        if listed is None:
+            return None
+        rows, end = listed
+        return [Noted(row.thread_id, row.review_id, row.place, row) for row in rows], end
+
+    apage = async_twin(page)
+
+    @in_sync
+    async def read(self, noted: Sequence[Noted]) -> list[PendingReview]:
+        """Read the reviews of some lines. A closed review is left out, and leaves the table."""
+        return await read_noted(self.source, [line.row for line in noted], self._config)
+
+    aread = async_twin(read)
+
+    @in_sync
+    async def whole(self, reviews: Sequence[PendingReview]) -> list[PendingReview]:
+        """Return reviews with their whole histories."""
+        return await whole_reviews(self.source, reviews)
+
+    awhole = async_twin(whole)
+
+    @in_sync
+    async def in_thread(self, review: PendingReview) -> list[PendingReview]:
+        """Read the open reviews of a review's thread, with their whole histories."""
+        shown = await open_reviews(review.graph, review.config)
+        return await whole_reviews(review.graph, shown)
+
+    ain_thread = async_twin(in_thread)
+
+    @in_sync
+    async def answers(self, review: PendingReview) -> list[tuple[str, str]]:
+        """List the answers to a review, as (time, author)."""
+        if review.graph is None:
+            return []
+        return await answers_to(review.graph, review.config, review.review_id)
+
+    aanswers = async_twin(answers)
+
+    @in_sync
+    async def answer(
+        self, review: PendingReview, answers: Mapping[str, Any] | None, context: Any = None
+    ) -> Any:
+        """Resume the thread of a review with answers by review id; see `resume`."""
+        return await resuming(review.graph, review.config, None, answers, context=context)
+
+    aanswer = async_twin(answer)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a thread without an open review stands: whether steps are left to run.
+
+    `told` says what it waits for, or how it goes on; `other` describes another library's question.
+    """
+
+    told: str
+    other: str
+    is_unfinished: bool
+
+
+@in_sync
+async def standing(graph: Any, config: RunnableConfig, how: str = "`resume`") -> Standing:
+    """Tell where a thread stands; `how` names what continues it.
+
+    Example:
+        >>> from langgraph.checkpoint.memory import InMemorySaver
+        >>> from langgraph.func import entrypoint
+        >>> @entrypoint(checkpointer=InMemorySaver())
+        ... def count(prompt):
+        ...     return 3
+        >>> standing(count, {"configurable": {"thread_id": "1"}})
+        Standing(told='', other='', is_unfinished=False)
+    """
+    state = await get_state(graph, config)
+    told = await standing_of(graph, config, how)
+    return Standing(told, other_question(state), bool(state.next))
+
+
+astanding = async_twin(standing)

@@ -19,11 +19,9 @@ from collections.abc import (
 from pathlib import Path
 from typing import Any, Literal, Unpack, cast
 
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from typing_extensions import TypedDict
 
-from graph_retry._core.review.deadline import utc
-from graph_retry._core.threads.history import arun_steps, checked_ledger, ledgers_in, run_steps
-from graph_retry._core.threads.saved.graphs import saver_of
 from graph_retry.data._corrections.files import Exported, import_corrections, writing
 from graph_retry.data._corrections.record import (
     Correction,
@@ -34,8 +32,18 @@ from graph_retry.data._corrections.record import (
 )
 from graph_retry.data._corrections.renderings import Format, ToMessages
 from graph_retry.ledger import Ledger
-from graph_retry.plugins import async_twin, checked, in_sync, is_object, passed_as
-from graph_retry.threads import LedgerSource
+from graph_retry.plugins import (
+    arun_steps,
+    async_twin,
+    checked,
+    in_sync,
+    is_object,
+    is_sync,
+    passed_as,
+    run_steps,
+    utc,
+)
+from graph_retry.threads import LedgerSource, aevery_ledger, every_ledger
 
 __all__ = [
     "Correction",
@@ -121,13 +129,21 @@ def acorrections_of(
 
 async def _rows(source: Any, sieve: _Sieve) -> AsyncGenerator[Correction]:
     """Yield the selected rows of a source."""
+    source = [source] if isinstance(source, Ledger) else source
     listed = isinstance(source, Iterable) and not isinstance(source, str)
-    if listed and saver_of(cast("Any", source)) is None:
+    # In a file, too, a ledger may name no thread, which a selection writes as None.
+    of_file, wanted = isinstance(source, str | Path), cast("Any", sieve.threads)
+    named = None if of_file or wanted is None else [name for name in wanted if name is not None]
+    if listed and not isinstance(source, BaseCheckpointSaver):
         for item in cast("Iterable[Any]", source):
             for row in sieve.rows(item):
                 yield row
+    elif is_sync():
+        for ledger in every_ledger(source, threads=named):
+            for row in sieve.rows(ledger):
+                yield row
     else:
-        async for ledger in ledgers_in(source, sieve.threads):
+        async for ledger in aevery_ledger(source, threads=named):
             for row in sieve.rows(ledger):
                 yield row
     sieve.check_calls()
@@ -159,7 +175,7 @@ class _Sieve:
             rows: Iterable[Correction] = [cast("Correction", item)]
             self._names.add(item["call"])
         else:
-            rows = self._rows_of(checked_ledger(item))
+            rows = self._rows_of(_ledger(item))
             self._names.add(item.name)
         for row in rows:
             if not self._is_wanted(row):
@@ -195,6 +211,11 @@ class _Sieve:
     def _fits(self, row: Correction) -> bool:
         with passed_as("where"):
             return bool(self._selection.get("where", bool)(row))
+
+
+def _ledger(item: Any) -> Ledger:
+    (ledger,) = every_ledger([item])  # It refuses anything else.
+    return ledger
 
 
 def _moment(name: Literal["since", "until"], selection: Selection) -> str | None:

@@ -12,12 +12,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from graph_retry._core.params.additions import BARE, without
 from graph_retry.data._corrections.record import Correction, as_text
-from graph_retry.hooks import CORRECTIONS, Lesson, Lessons, Prompt, fenced, framed
-from graph_retry.hooks._lessons import placed
-from graph_retry.hooks._prompt import plain_text, prompt_field
-from graph_retry.plugins import Count, Share, checked, cut, is_array, passed_as
+from graph_retry.hooks import CORRECTIONS, Added, Lesson, Lessons, Prompt, fenced, framed
+from graph_retry.plugins import Count, Share, checked, cut, passed_as
 
 _OWNER = "PastCorrections"
 
@@ -90,7 +87,7 @@ class PastCorrections(Lessons):
         """Return the prompt with the nearest corrections, and a reason for the ledger, or None."""
         taught, given = super().taught(params, window), Prompt(params, self.field, owner=_OWNER)
         prompt, why = taught or (given, "")
-        near = self.nearest(plain_text(given.value))
+        near = self.nearest(given.text)
         shown: list[Correction] = []
         lines = ["People corrected earlier answers to like requests (quoted as data):"]
         for row in near:
@@ -103,7 +100,7 @@ class PastCorrections(Lessons):
             return taught
         ids = ", ".join(row["id"] for row in shown)
         told = "; ".join(filter(None, (why, f"shown are the corrections {ids}")))
-        return placed(prompt, "corrections", framed(CORRECTIONS, lines)), told
+        return prompt.placed("corrections", framed(CORRECTIONS, lines)), told
 
     def nearest(self, text: str) -> list[Correction]:
         """Return the corrections that are shown for a prompt with this text, the nearest first."""
@@ -137,12 +134,10 @@ def _text_of(row: Correction) -> str:
     Lessons and feedback that were added to the recorded prompt are left out.
     """
     view = row["params"] or {}
-    name = prompt_field(view, None) or BARE
-    given = view.get(name)
-    if not (isinstance(given, str) or is_array(given)):
+    name = Prompt.found_in(view) or Prompt.found_in(view, "value")
+    if name is None:
         return _request(as_text(view))
-    added = [part for part in row.get("added") or () if part["field"] == name]
-    return _request(plain_text(without(given, added)))
+    return _request(Prompt(view, name, added=Added(view, row.get("added") or ())).own_text)
 
 
 def _request(text: str) -> str:

@@ -8,11 +8,16 @@ from typing import Any, Literal, NotRequired, cast
 
 from typing_extensions import TypedDict
 
-from graph_retry._core.ground.redact import Redact, redacted
-from graph_retry._core.review.decisions import ROWS
-from graph_retry._core.state.attempts import redacted_fields
 from graph_retry.ledger import Ledger, output_of
-from graph_retry.plugins import did_you_mean, digest, is_object
+from graph_retry.plugins import (
+    Redact,
+    checked,
+    did_you_mean,
+    digest,
+    is_object,
+    redacted,
+    redacted_fields,
+)
 from graph_retry.records import (
     STRUCTURED_RESPONSE,
     Addition,
@@ -21,6 +26,7 @@ from graph_retry.records import (
     Issue,
     parts_of_messages,
 )
+from graph_retry.reviews import DECISIONS
 
 How = Literal[
     "supplied", "overruled", "confirmed", "edited", "commented", "approved", "rejected", "own"
@@ -104,14 +110,20 @@ class Correction(TypedDict):
     split: NotRequired[str]
 
 
+@checked
 def corrections_in(ledger: Ledger) -> Iterator[Correction]:
-    """Yield a correction for each decision in a call's ledger, in the order of the attempts."""
+    """Yield a correction for each decision in a call's ledger, in the order of the attempts.
+
+    Example:
+        >>> list(corrections_in(Ledger([])))
+        []
+    """
     for attempt in ledger.attempts:
         decision = attempt["decision"]
         if decision is None or attempt["kept_in"] is not None:
             continue
         # A kind of decision that this version does not know keeps its own word.
-        row = ROWS.get(decision["type"])
+        row = DECISIONS.get(decision["type"])
         if how := decision["type"] if row is None else row.how:
             yield _correction(ledger, attempt, decision, how)
 

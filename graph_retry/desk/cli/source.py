@@ -20,25 +20,22 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import StateGraph
 from langgraph.pregel import Pregel
 from langgraph.pregel.remote import RemoteGraph
-from langgraph.types import StateSnapshot
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 from langgraph_sdk.errors import APIStatusError
 
 from graph_retry import PendingReview, apending_reviews, aresume
-from graph_retry._core.threads.inbox import find_all
-from graph_retry._core.threads.saved.graphs import get_state, is_local, saver_of
-from graph_retry._core.threads.saved.why_closed import (
-    closing_event,
-    is_rejection,
-    other_question,
-    standing_of,
-)
 from graph_retry.desk.cli.exits import ExitCode, Stop
 from graph_retry.ledger import Ledger
-from graph_retry.plugins import run_async
-from graph_retry.reviews import Decision
-from graph_retry.threads import aattempts_of, alist_reviews
+from graph_retry.reviews import Decision, aclosed_by
+from graph_retry.threads import (
+    Inbox,
+    Standing,
+    aattempts_of,
+    alist_reviews,
+    astanding,
+    is_rejection,
+)
 
 
 @dataclass(frozen=True)
@@ -74,7 +71,7 @@ class Source:
 
     def _open(self) -> list[PendingReview]:
         """List the open reviews of all threads, also those that are deferred."""
-        return self.runner.run(find_all(self.opened))
+        return self.runner.run(Inbox(self.opened).areviews())
 
     def ledgers(self, thread_id: str) -> list[Ledger]:
         """List the ledgers of one thread."""
@@ -122,7 +119,7 @@ class Source:
             with suppress(Stop):
                 return bool(self._graph(thread_id))
             return False
-        saver = saver_of(self.opened)
+        saver = Inbox(self.opened).saver
         return bool(saver and self.runner.run(saver.aget_tuple(_config(thread_id))))
 
     def go_on(self, thread_id: str) -> Any:
@@ -144,28 +141,23 @@ class Source:
 
     def closed_by(self, thread_id: str, review_id: str | None = None) -> str:
         """Tell who answered a review (default: the last one), or what else closed it; or ""."""
-        told = closing_event(self._graph(thread_id), _config(thread_id), review_id)
-        return self.runner.run(run_async(told))
+        return self.runner.run(aclosed_by(self._graph(thread_id), _config(thread_id), review_id))
 
     def is_unfinished(self, thread_id: str) -> bool:
         """Return whether a thread has steps left to run; always False without a graph."""
-        return bool(self.can_answer and self._state(thread_id).next)
+        return self.can_answer and self._standing(thread_id).is_unfinished
 
     def other_question(self, thread_id: str) -> str:
         """Describe an interrupt that is not a review of this package, and how to answer it."""
-        return other_question(self._state(thread_id)) if self.can_answer else ""
+        return self._standing(thread_id).other if self.can_answer else ""
 
     def standing(self, thread_id: str) -> str:
         """Tell what a thread without an open review waits for, or how to continue the thread."""
-        if not self.can_answer:
-            return ""
-        command = f"`graph-retry continue {shlex.quote(thread_id)}`"
-        told = standing_of(self._graph(thread_id), _config(thread_id), command)
-        return self.runner.run(run_async(told))
+        return self._standing(thread_id).told if self.can_answer else ""
 
-    def _state(self, thread_id: str) -> StateSnapshot:
-        state = get_state(self._graph(thread_id), _config(thread_id))
-        return self.runner.run(run_async(state))
+    def _standing(self, thread_id: str) -> Standing:
+        command = f"`graph-retry continue {shlex.quote(thread_id)}`"
+        return self.runner.run(astanding(self._graph(thread_id), _config(thread_id), command))
 
     def _graph(self, thread_id: str) -> Any:
         """Return the object that reads a thread: a graph, a server's graph or a checkpointer."""
@@ -264,7 +256,7 @@ def load_graph(name: str, saver: BaseCheckpointSaver[Any]) -> Pregel[Any, Any, A
     graph = load_object(name, "--graph")
     if isinstance(graph, StateGraph):
         return cast("StateGraph[Any]", graph).compile(checkpointer=saver)
-    if is_local(graph):
+    if isinstance(graph, Pregel):
         return graph.copy(update={"checkpointer": saver})
     came = f"{name.rpartition(':')[2]!r} has the type {type(graph).__name__}"
     what = f"{came}, not that of a graph, a StateGraph or an @entrypoint"

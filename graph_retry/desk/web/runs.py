@@ -13,8 +13,6 @@ from typing import Any
 from langgraph.errors import GraphBubbleUp
 
 from graph_retry import PendingReview
-from graph_retry._core.review.decisions import ROWS
-from graph_retry._core.threads.saved.why_closed import is_rejection
 from graph_retry.desk.web.forms.words import said
 from graph_retry.desk.web.posted import NotAllowedError
 from graph_retry.desk.web.rows import row_of
@@ -23,6 +21,8 @@ from graph_retry.desk.web.waiting import Waiting
 from graph_retry.errors import AnswerRefused, StaleDecision
 from graph_retry.plugins import is_object
 from graph_retry.records import Issue
+from graph_retry.reviews import DECISIONS
+from graph_retry.threads import is_rejection
 
 KEPT = 1_000
 """Number of sent forms whose outcomes are kept."""
@@ -321,7 +321,7 @@ class Runs:
             return Outcome(f"{len(run.decisions)} answers are applied.")
         (word,) = (decision["type"] for decision in run.decisions.values())
         review = run.reviews[0]
-        if done := ROWS[word].done:
+        if done := DECISIONS[word].done:
             return Outcome(*done)
         if review.failure is None and word == "approve":
             return Outcome("The output is used.", "The call was not made again.")

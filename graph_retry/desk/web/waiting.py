@@ -8,27 +8,26 @@ from __future__ import annotations
 import asyncio
 import inspect
 import time
-from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
-from functools import partial
+from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import islice
 from typing import Any, TypeVar
 
 from langchain_core.runnables import RunnableConfig
 
 from graph_retry import PendingReview
-from graph_retry._core.langgraph.open_reviews import Row as TableRow
-from graph_retry._core.review.review import address_key
-from graph_retry._core.threads.history import ledgers_in, thread_ledgers
-from graph_retry._core.threads.inbox import check_source, find_all, noted_reviews, read_noted
-from graph_retry._core.threads.resuming import resuming
-from graph_retry._core.threads.reviews import open_reviews, whole_reviews
-from graph_retry._core.threads.saved.graphs import check_placeless, is_remote, saver_of
-from graph_retry._core.threads.saved.why_closed import answers_to
 from graph_retry.desk.web.rows import Row, question_of, row_of, thread_key
 from graph_retry.desk.web.safety import Access
 from graph_retry.ledger import Ledger
-from graph_retry.plugins import run_async, run_sync
-from graph_retry.threads import aresumption, resumption
+from graph_retry.threads import (
+    Inbox,
+    Noted,
+    aattempts_of,
+    aevery_ledger,
+    aresumption,
+    attempts_of,
+    every_ledger,
+    resumption,
+)
 
 PAGE = 100
 """Number of reviews that are read at a time."""
@@ -74,12 +73,11 @@ class Waiting:
     """
 
     def __init__(self, source: Any, config: RunnableConfig | None = None) -> None:
-        check_source(source)
-        self.source, self._base = source, check_placeless(config)
+        self.inbox = Inbox(source, config)
         self.rows: dict[str, Row] = {}
         self.version, self.is_whole = 0, False
         self.touched: set[str] = set()
-        self._noted: dict[str, TableRow] = {}
+        self._noted: dict[str, Noted] = {}
         self._listed_to: str | None = None
         self._over: dict[str, Row] = {}
         self._is_sync: bool | None = None
@@ -89,7 +87,7 @@ class Waiting:
     @property
     def can_answer(self) -> bool:
         """Whether the source can resume threads. A checkpointer alone cannot."""
-        return saver_of(self.source) is not self.source
+        return self.inbox.can_answer
 
     def alike(self, key: str, access: Access) -> list[Row]:
         """List a review and then the reviews that are alike; an unknown review gives no list."""
@@ -144,16 +142,13 @@ class Waiting:
 
     async def answers(self, review: PendingReview) -> list[tuple[str, str]]:
         """List the answers to a review, as (time, author)."""
-        if review.graph is None:
-            return []
-        return await self.drive(answers_to, review.graph, review.config, review.review_id)
+        return await self.drive(self.inbox.answers, review)
 
     async def of_thread(self, review: PendingReview) -> list[PendingReview]:
         """Read a thread's open reviews. Without a graph, return only the given review."""
         if review.graph is None:
             return await self._read_one(review.key)
-        shown = await self.drive(open_reviews, review.graph, review.config)
-        found = await self.drive(whole_reviews, review.graph, shown)
+        found = await self.drive(self.inbox.in_thread, review)
         self._take(found)
         return found
 
@@ -164,15 +159,15 @@ class Waiting:
         else:
             listed = await self._all() if key in self.rows else []
             found = [review for review in listed if review.key == key]
-        return await self.drive(whole_reviews, self.source, found)
+        return await self.drive(self.inbox.whole, found)
 
     async def answer(
         self, review: PendingReview, answers: Mapping[str, Any], context: Any, hear: Hear
     ) -> None:
         """Resume a thread with answers by review id; `hear` is told what its calls stream."""
         graph, config = review.graph, review.config
-        if is_remote(graph):
-            await self.drive(partial(resuming, context=context), graph, config, None, answers)
+        if self.inbox.is_remote:
+            await self.drive(self.inbox.answer, review, answers, context)
             return
         options: dict[str, Any] = {"stream_mode": "custom", "subgraphs": True}
         options |= {"durability": "sync", "context": context}
@@ -182,7 +177,7 @@ class Waiting:
                 for place, event in graph.stream(given, config, **options):
                     hear(place, event)
 
-        if await self._only_sync():
+        if await self.only_sync():
             await asyncio.to_thread(in_thread)
             return
         async with aresumption(graph, config, answers=dict(answers)) as given:
@@ -192,9 +187,15 @@ class Waiting:
     async def ledgers(self, thread_id: str | None) -> list[Ledger]:
         """Read the ledgers of a thread."""
         rows = self.in_thread(thread_key(thread_id))
-        if rows and is_remote(rows[0].review.graph):
-            return await self.drive(thread_ledgers, rows[0].review.graph, rows[0].review.config)
-        return await self.drive(_ledgers_of, self.source, str(thread_id))
+        source, threads = self.inbox.source, [str(thread_id)]
+        if rows and self.inbox.is_remote:  # The review knows which of the server's graphs it is of.
+            where = rows[0].review.graph, rows[0].review.config
+            if await self.only_sync():
+                return await asyncio.to_thread(attempts_of, *where)
+            return await aattempts_of(*where)
+        if await self.only_sync():
+            return await asyncio.to_thread(lambda: [*every_ledger(source, threads=threads)])
+        return [ledger async for ledger in aevery_ledger(source, threads=threads)]
 
     def answered_here(self, thread_id: str | None) -> None:
         """Remember that a thread was answered by this page, and tell open pages."""
@@ -257,11 +258,11 @@ class Waiting:
         Returns:
             Whether there is a table, and the place of the next part, which is None after the last.
         """
-        listed = await self.drive(noted_reviews, self.source, before, LISTED, self._base)
+        listed = await self.drive(self.inbox.page, before, LISTED)
         if listed is None:
             return False, None
         rows, end = listed
-        part = {address_key(row.thread_id, row.review_id): row for row in rows}
+        part = {row.key: row for row in rows}
         covered = [
             key
             for key, row in self._noted.items()
@@ -284,32 +285,30 @@ class Waiting:
 
     async def _read_noted(self, keys: Iterable[str]) -> list[PendingReview]:
         rows = [self._noted[key] for key in keys if key in self._noted]
-        return await self.drive(read_noted, self.source, rows, self._base)
+        return await self.drive(self.inbox.read, rows)
 
     async def _all(self, limit: int | None = None) -> list[PendingReview]:
-        return await self.drive(find_all, self.source, limit, None, self._base)
+        return await self.drive(self.inbox.reviews, limit)
 
-    async def _only_sync(self) -> bool:
+    async def only_sync(self) -> bool:
+        """Return whether the source has only sync methods."""
         if self._is_sync is None:
-            self._is_sync = await _is_sync_only(self.source)
+            self._is_sync = await _is_sync_only(self.inbox)
         return self._is_sync
 
-    async def drive(self, flow: Callable[..., Coroutine[Any, Any, T]], *args: Any) -> T:
-        """Run a coroutine of this package, in a thread if the source has only sync methods."""
-        if await self._only_sync():
-            return await asyncio.to_thread(lambda: run_sync(flow(*args)))
-        return await run_async(flow(*args))
+    async def drive(self, method: Callable[..., T], *args: Any) -> T:
+        """Call a method of the inbox, in a thread if the source has only sync methods."""
+        if await self.only_sync():
+            return await asyncio.to_thread(method, *args)
+        made: T = await getattr(self.inbox, f"a{method.__name__}")(*args)
+        return made
 
 
-async def _ledgers_of(source: Any, thread_id: str) -> list[Ledger]:
-    return [ledger async for ledger in ledgers_in(source, [thread_id])]
-
-
-async def _is_sync_only(source: Any) -> bool:
+async def _is_sync_only(inbox: Inbox) -> bool:
     """Return whether a source has only sync methods, as `SqliteSaver` and sync clients do."""
-    saver = saver_of(source)
+    saver = inbox.saver
     if saver is None:
-        return not inspect.iscoroutinefunction(source.threads.search)
+        return not inspect.iscoroutinefunction(inbox.source.threads.search)
     try:
         await saver.aget_tuple({"configurable": {"thread_id": "graph-retry:web"}})
     except NotImplementedError:

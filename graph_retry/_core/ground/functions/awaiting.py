@@ -12,12 +12,15 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import (
+    AsyncGenerator,
     AsyncIterable,
+    AsyncIterator,
     Awaitable,
     Callable,
     Coroutine,
     Generator,
     Iterable,
+    Iterator,
 )
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
@@ -281,3 +284,39 @@ class SharedReads:
             self._results.setdefault(name, await read())
         result: T = self._results[name]
         return result
+
+
+_END: Any = object()
+
+
+def run_steps(items: AsyncGenerator[T]) -> Iterator[T]:
+    """Yield the items of an async generator in sync code, by `run_sync`.
+
+    Example:
+        >>> async def numbers():
+        ...     yield 1
+        >>> list(run_steps(numbers()))
+        [1]
+    """
+    while (item := run_sync(_next(items))) is not _END:
+        yield item
+
+
+async def arun_steps(items: AsyncGenerator[T]) -> AsyncIterator[T]:
+    """Yield the items of an async generator in async code, by `run_async`.
+
+    Example:
+        >>> import asyncio
+        >>> async def numbers():
+        ...     yield 1
+        >>> async def all_of_them():
+        ...     return [number async for number in arun_steps(numbers())]
+        >>> asyncio.run(all_of_them())
+        [1]
+    """
+    while (item := await run_async(_next(items))) is not _END:
+        yield item
+
+
+async def _next(items: AsyncGenerator[T]) -> T:
+    return await anext(items, _END)

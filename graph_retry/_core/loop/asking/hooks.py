@@ -14,8 +14,8 @@ from graph_retry._core.ground.functions.signatures import Alternatives, name_of
 from graph_retry._core.ground.wording import passed_as
 from graph_retry._core.loop.run.plan import Plan
 from graph_retry._core.loop.run.step import Once, as_task
-from graph_retry._core.params.additions import Added, named_fields
 from graph_retry._core.params.patch import Encoded
+from graph_retry._core.params.prompt import Added, named_fields
 from graph_retry._core.state.attempts import added_in
 from graph_retry.errors import AttemptFailed
 from graph_retry.records import Addition, Attempt, Failure

@@ -19,14 +19,13 @@ from graph_retry._core.loop.run.plan import Plan
 from graph_retry._core.output.build import SchemaOfParams
 from graph_retry._core.output.failures import finish_kind
 from graph_retry._core.output.validator import Validator
-from graph_retry._core.params.additions import Added, named_fields
 from graph_retry._core.params.patch import Encoded, readable_diff
-from graph_retry._core.review.review import Question, Review, Told, accept_output
+from graph_retry._core.params.prompt import Added, named_fields
+from graph_retry._core.review.review import Question, Told, accept_output
 from graph_retry._core.state.attempts import (
     added_in,
     decision_ids,
     exact_value,
-    is_returned,
     is_rounded,
     params_at,
     parsed_value,
@@ -243,23 +242,3 @@ def _raw_text(record: Attempt) -> str | None:
     if "text" in raw or value is None:
         return raw.get("text")
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-
-
-def attempt_of(review: Review) -> Attempt | None:
-    """Return the record of the attempt under review; None if the ledger cannot be read."""
-    records = [each for each in review.history if each["number"] == review.attempt]
-    return records[-1] if records else None
-
-
-def output_read(review: Review) -> Any:
-    """Return the output that was read, for a person to change; `...` if there is none."""
-    if review.output is not None:
-        return review.output
-    last = attempt_of(review)
-    if last is None or not is_returned(last) or review.redacted:
-        return ...  # A redacted text must not become the output.
-    try:
-        # If the output type takes text, the model's text was not read as JSON.
-        return parsed_value(last, as_text=last["lossless"] is None)
-    except ValueError:
-        return ...

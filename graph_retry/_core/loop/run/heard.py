@@ -96,5 +96,10 @@ class Heard(BaseCallbackHandler):
 
 
 def heard_now() -> Heard | None:
-    """Return what the running call has heard; None outside of a call."""
+    """Return what the running call has heard; None outside of a call.
+
+    Example:
+        >>> heard_now() is None
+        True
+    """
     return _heard.get()

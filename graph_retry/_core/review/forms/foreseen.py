@@ -19,12 +19,13 @@ from graph_retry._core.review.review import Review
 from graph_retry.records import Issue
 
 
-def schema_of(review: Review, word: str, key: str) -> Any:
-    """Return the JSON Schema of one key of a decision; None if the question offers no such key."""
+def schemas_of(review: Review, word: str) -> dict[str, Any]:
+    """Return the JSON Schemas of a decision's keys, which the question offers."""
     for branch in review.value["response_schema"]["oneOf"]:
         if branch["properties"]["type"]["const"] == word:
-            return branch["properties"].get(key)
-    return None
+            schemas: dict[str, Any] = branch["properties"]
+            return schemas
+    return {}
 
 
 def with_edit(review: Review, params: Mapping[str, Any]) -> tuple[dict[str, Any], list[Issue]]:
@@ -43,7 +44,7 @@ def foreseen(review: Review, decision: Mapping[str, Any]) -> list[str]:
     """
     told: list[Issue] = []
     for key, value in decision.items():
-        schema = schema_of(review, decision["type"], key)
+        schema = schemas_of(review, decision["type"]).get(key)
         if key == "params" and is_object(value):
             whole, unread = with_edit(review, value)
             wrong = [] if unread else _wrong(review, schema, whole)

@@ -156,6 +156,21 @@ def _branches_to_merge(value: dict[str, Any], field: Field) -> list[dict[str, An
     return into or _closest(own, value)
 
 
+def branch_of(found: Sequence[dict[str, Any]], value: Any) -> dict[str, Any]:
+    """Choose the branch of a union that fits a value: by its kind, its constants and its names.
+
+    Example:
+        >>> branch_of([{"type": "integer"}, {"type": "string"}], "ten")
+        {'type': 'string'}
+    """
+    kind = kind_of(value)
+    fitting = [node for node in found if "type" not in node or kind in kinds(node)]
+    if is_object(value):
+        fitting = branches_followed(fitting, value)
+    others = [node for node in found if node.get("type") != "null"]
+    return (fitting or (others if len(others) == 1 else []) or [{}])[0]
+
+
 def branches_followed(
     branches: Sequence[dict[str, Any]], value: dict[str, Any]
 ) -> list[dict[str, Any]]:

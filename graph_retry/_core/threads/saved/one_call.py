@@ -170,6 +170,17 @@ def attempts_in(call: OneCall) -> Sequence[Attempt]:
     return call.attempts if isinstance(call, Ledger) else call
 
 
+def params_in(call: OneCall, number: int | None = None) -> dict[str, Any] | None:
+    """Return an attempt's params as JSON (default: the last one's); None if they are not kept.
+
+    Example:
+        >>> params_in(Ledger([])) is None
+        True
+    """
+    found = params_at(attempts_in(call), number)
+    return None if found is None else found.view
+
+
 def output_of(attempt: Attempt) -> Any:
     """Return the value that was read from an attempt's output, or its text if it is not JSON.
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import StateSnapshot
 
+from graph_retry._core.ground.functions.arguments import checked
 from graph_retry._core.ground.functions.awaiting import sleep
 from graph_retry._core.ground.functions.informing import informing
 from graph_retry._core.ground.issues import literal
@@ -248,10 +249,15 @@ def _notes(attempts: list[Attempt]) -> list[_Answered]:
     ]
 
 
+@checked
 def is_rejection(error: Exception, decisions: Iterable[Mapping[str, Any]]) -> bool:
     """Return whether an error of `resume` only says that a decision has rejected its call.
 
     The run of a rejected call may end with `CallCancelled`.
+
+    Example:
+        >>> is_rejection(CallCancelled("too dear"), [{"type": "reject"}])
+        True
     """
     rejects = any(decision["type"] == "reject" for decision in decisions)
     return rejects and is_error_of(CallCancelled, error)

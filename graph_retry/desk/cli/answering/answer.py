@@ -8,8 +8,6 @@ from itertools import chain
 from typing import Any
 
 from graph_retry import PendingReview
-from graph_retry._core.loop.asking.questions import output_read
-from graph_retry._core.review.decisions import ROWS
 from graph_retry.desk.cli.answering.decide import Draft, UnreadableError, completed, from_line, ways
 from graph_retry.desk.cli.exits import ExitCode, Stop
 from graph_retry.desk.cli.screen import Screen
@@ -17,7 +15,7 @@ from graph_retry.desk.cli.show import show_review
 from graph_retry.desk.cli.source import Source
 from graph_retry.errors import AnswerRefused, StaleDecision
 from graph_retry.plugins import counted
-from graph_retry.reviews import Decision
+from graph_retry.reviews import DECISIONS, Decision, output_read
 
 _ENDED = {
     "cancelled": "Cancelled.",
@@ -186,7 +184,7 @@ class Desk:
                 self._tell_attempt(again.attempt, again.error)
             until = f", deferred until {again.deferred_until}" if again.deferred_until else ""
             self.screen.say(f"It waits for an answer as review {again.review_id}{until}.")
-        elif ended := ROWS[decision["type"]].outcome:
+        elif ended := DECISIONS[decision["type"]].outcome:
             self.screen.say(_ENDED[ended], "good")
         else:
             self._show_end(thread_id, review, result)

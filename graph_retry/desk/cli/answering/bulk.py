@@ -9,15 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from graph_retry import PendingReview
-from graph_retry._core.review.decisions import ROWS
-from graph_retry._core.review.judge import interpret
-from graph_retry._core.review.review import Refused
 from graph_retry.desk.cli.exits import ExitCode, Stop
 from graph_retry.desk.cli.screen import Screen
 from graph_retry.desk.cli.source import Source
 from graph_retry.errors import AnswerRefused, StaleDecision
 from graph_retry.plugins import NotJsonError, counted, is_object, read_json
-from graph_retry.reviews import Decision, foreseen
+from graph_retry.reviews import DECISIONS, Decision, foreseen
+from graph_retry.threads import read_answer
 
 
 @dataclass
@@ -95,11 +93,11 @@ def _line(number: int, given: Any) -> Line:
         raise NotJsonError(f"`{missing[0]}` is missing; a line has {', '.join(keys)}")
     thread_id, review_id, decision = (given[key] for key in keys)
     try:
-        interpret(decision)
-    except Refused as refused:
-        raise NotJsonError(refused.problem.removesuffix(".")) from None
-    if not is_object(decision) or decision.get("type") not in ROWS:
-        raise NotJsonError(f"the decision needs a `type`: {', '.join(ROWS)}")
+        read_answer(decision)
+    except ValueError as refused:
+        raise NotJsonError(str(refused).removesuffix(".")) from None
+    if not is_object(decision) or decision.get("type") not in DECISIONS:
+        raise NotJsonError(f"the decision needs a `type`: {', '.join(DECISIONS)}")
     known: Any = decision
     return Line(number, str(thread_id), str(review_id), known)
 

@@ -17,7 +17,6 @@ from typing import Any, cast
 
 from jsonpointer import EndOfList, JsonPointerException, resolve_pointer
 
-from graph_retry._core.review.decisions import ROWS, WORDS, spelled
 from graph_retry.desk.changed import edited_fields, removed_field
 from graph_retry.desk.cli.exits import ExitCode, Stop
 from graph_retry.plugins import (
@@ -29,7 +28,7 @@ from graph_retry.plugins import (
     pointer_parts,
     read_json,
 )
-from graph_retry.reviews import Decision, Review
+from graph_retry.reviews import DECISIONS, Decision, Review, decision_named
 
 
 class UnreadableError(ValueError):
@@ -48,9 +47,9 @@ def from_words(words: Sequence[str], shown: dict[str, Any], output: Any = None) 
         >>> from_words(["edit", "n=2"], {"n": 1})
         {'type': 'edit', 'params': {'n': 2}}
     """
-    row = ROWS.get(WORDS.get(spelled(words[0]), ""))
+    row = DECISIONS.get(decision_named(words[0]) or "")
     if unknown := next((word for word in words if word.startswith("--")), None):
-        meant = ROWS.get(unknown[2:]) and f" Write {unknown[2:]} without the dashes."
+        meant = DECISIONS.get(unknown[2:]) and f" Write {unknown[2:]} without the dashes."
         raise Stop(ExitCode.USAGE, f"no such option: {unknown}.{meant or ''}")
     rest = list(words[1:])
     if row and row.data != "output" and rest == ["-"]:
@@ -79,9 +78,9 @@ def ways(offered: Sequence[str], review: Review) -> str:
     """List the decisions that can be typed to answer a review, with the effect of each."""
     lines: list[str] = []
     for kind in offered:
-        first, *others = (f"{kind} {typed}".strip() for typed in ROWS[kind].typed)
+        first, *others = (f"{kind} {typed}".strip() for typed in DECISIONS[kind].typed)
         also = "".join(f", {other}" for other in others).replace(",", "; or:", 1)
-        lines.append(f"  {first:<20}{ROWS[kind].does(review)}{also}")
+        lines.append(f"  {first:<20}{DECISIONS[kind].does(review)}{also}")
     return "\n".join([*lines, _OF_THE_PROMPT])
 
 
@@ -96,11 +95,11 @@ def completed(line: str, offered: Sequence[str]) -> str:
         'reject too dear'
     """
     word, space, rest = line.partition(" ")
-    begun = spelled(word)
+    begun = word.rstrip(".!:").casefold()
     found = [known for known in (*offered, "skip", "help") if known.startswith(begun)]
     if word == "?" or begun in ("skip", "help"):
         return "help" if word == "?" else begun
-    if begun in WORDS or not begun or not found:
+    if decision_named(word) or not begun or not found:
         return line
     if len(found) > 1:
         raise UnreadableError(
@@ -124,7 +123,7 @@ def from_line(
     line: str,
     shown: dict[str, Any],
     draft: Draft | None = None,
-    offered: Sequence[str] = (*ROWS,),
+    offered: Sequence[str] = (*DECISIONS,),
     output: Any = None,
 ) -> Decision:
     """Return the decision in a typed line. An error about the line lists the words in `offered`.
@@ -140,13 +139,13 @@ def from_line(
         {'type': 'reject', 'message': 'too dear'}
     """
     word, _, rest = line.strip().partition(" ")
-    kind, rest = WORDS.get(spelled(word)), rest.strip()
+    kind, rest = decision_named(word), rest.strip()
     if kind is None:
         meant = (
             f" To change params: edit {line}" if "=" in word else did_you_mean(word, (*offered,))
         )
         raise UnreadableError(f"{word!r} is none of {', '.join(offered)}.{meant}")
-    row = ROWS[kind]
+    row = DECISIONS[kind]
     if row.data == "params":
         data: dict[str, Any] = {"params": _edit(rest, shown, draft or Draft())}
     elif row.data == "output":

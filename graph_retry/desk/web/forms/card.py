@@ -13,8 +13,6 @@ from urllib.parse import unquote
 from jsonpointer import JsonPointerException, resolve_pointer
 
 from graph_retry import PendingReview
-from graph_retry._core.loop.asking.questions import attempt_of, output_read
-from graph_retry._core.review.decisions import ROWS
 from graph_retry.desk.changed import edited_fields
 from graph_retry.desk.web.forms.fields import Field, Form
 from graph_retry.desk.web.forms.marks import folded, marked, word_diff
@@ -33,7 +31,7 @@ from graph_retry.plugins import (
     pointer_parts,
 )
 from graph_retry.records import Issue
-from graph_retry.reviews import Review
+from graph_retry.reviews import DECISIONS, Review, attempt_of, output_read
 
 _ASKED = {"until": "Until when", "to": "To whom", "choice": "Which one"}
 """Labels of the form values that are not objects."""
@@ -208,7 +206,7 @@ def typed(posted: Posted, *keys: str) -> list[str]:
     """
     texts = list[str]()
     for mine in (_under(key, posted) for key in keys):
-        row = ROWS.get(dict(mine).get("way", ""))
+        row = DECISIONS.get(dict(mine).get("way", ""))
         value = read_form(_under(row.data, mine)) if row and row.data else ABSENT
         texts += [text for _, text in _under("words", mine)]
         texts += [] if value is ABSENT else [said(value)]

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
-from graph_retry._core.ground.schemas import alternatives, element, kind_of
 from graph_retry.desk.web.forms.reading import (
     ALTERED,
     DAY,
@@ -23,9 +22,10 @@ from graph_retry.desk.web.forms.reading import (
     read_control,
     visible,
 )
-from graph_retry.desk.web.forms.schema import ROLES, blank, branch_of, role_of, tags_of
+from graph_retry.desk.web.forms.schema import ROLES, blank, role_of, tags_of
 from graph_retry.desk.web.forms.words import said
-from graph_retry.plugins import ABSENT, identical, is_array, is_object, pointer
+from graph_retry.plugins import ABSENT, identical, is_array, is_object, kind_of, pointer
+from graph_retry.reviews import alternatives, branch_of, element
 
 LONG = 60
 """Number of items of a list above which a form has fields only for wrong items."""

@@ -5,25 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from graph_retry._core.ground.schemas import alternatives, kind_of, kinds
-from graph_retry._core.review.forms.restore import branches_followed
-from graph_retry.plugins import is_object
+from graph_retry.plugins import is_object, kind_of
+from graph_retry.reviews import alternatives
 
 ROLES = {
     "role": ("user", "assistant", "system", "developer", "tool"),
     "type": ("human", "ai", "system", "tool"),
 }
 """The roles of chat messages: `role` as providers name them, `type` as LangChain does."""
-
-
-def branch_of(found: Sequence[dict[str, Any]], value: Any) -> dict[str, Any]:
-    """Choose the branch of a union that fits a value: by its kind, its constants and its names."""
-    kind = kind_of(value)
-    fitting = [node for node in found if "type" not in node or kind in kinds(node)]
-    if is_object(value):
-        fitting = branches_followed(fitting, value)
-    others = [node for node in found if node.get("type") != "null"]
-    return (fitting or (others if len(others) == 1 else []) or [{}])[0]
 
 
 def tags_of(found: Sequence[dict[str, Any]]) -> dict[str, Any]:

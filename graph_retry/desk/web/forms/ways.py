@@ -10,13 +10,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from graph_retry._core.review.decisions import ROWS
-from graph_retry._core.review.forms.foreseen import schema_of
 from graph_retry.desk.changed import edited_fields, removed_field
 from graph_retry.desk.web.forms.reading import has_unread
 from graph_retry.output import issue
 from graph_retry.plugins import ABSENT, is_object
-from graph_retry.reviews import Review, after_edit
+from graph_retry.reviews import Offered, Review, after_edit, offered
 
 
 class NotYetError(ValueError):
@@ -27,34 +25,22 @@ class NotYetError(ValueError):
         self.issues = [] if place is None else [issue(place, why, "incomplete")]
 
 
-@dataclass(frozen=True)
-class Way:
+@dataclass(frozen=True, kw_only=True)
+class Way(Offered):
     """One way to answer.
 
-    `word` is the decision. `name` is the key of the button's words in `ways.html`, and `does` is
-    the effect in the words of all clients. `needs` is the key of the value in the form, such as
-    `params`, `output` or `until`, or "" without a form. `schema` describes this value. `words` is
-    the label of the box for a message. `must_say` means that a message is required. `is_dangerous`
-    marks a way that ends the call at once.
+    `name` is the key of the button's words in `ways.html`. `words` is the label of the box for a
+    message. `is_dangerous` marks a way that ends the call at once.
     """
 
-    word: str
     name: str
-    does: str
-    needs: str = ""
-    schema: Any = None
     words: str = ""
-    must_say: bool = False
     is_dangerous: bool = False
 
     @property
     def takes_output(self) -> bool:
         """Whether this way ends the call with an output, unless the call is made again."""
-        return self.word == "approve" or ROWS[self.word].outcome in ("responded", "overruled")
-
-    def calls(self, review: Review) -> bool:
-        """Return whether this way makes the call again."""
-        return ROWS[self.word].calls[review.failure is None]
+        return self.word == "approve" or self.outcome in ("responded", "overruled")
 
     def make(self, review: Review, value: Any, words: str = "") -> dict[str, Any]:
         """Make the decision from a person's input: the value of the form, and a message.
@@ -62,7 +48,7 @@ class Way:
         Raises:
             NotYetError: If the input is not complete, or not readable.
         """
-        if self.must_say and not words:
+        if self.needs_words and not words:
             raise NotYetError("Write something first.")
         made: dict[str, Any] = {"type": self.word}
         if self.needs:
@@ -87,31 +73,25 @@ def _is_too_late(moment: Any, end: str | None) -> bool:
 
 def ways_of(review: Review) -> list[Way]:
     """List the ways to answer that a review offers, in the order of the page."""
-    words = sorted(review.allowed_decisions, key=lambda word: ROWS[word].place)
-    return [_way(word, review) for word in words]
+    return [_way(offer, review) for offer in offered(review)]
 
 
-def _way(word: str, review: Review) -> Way:
-    row, name, needs = ROWS[word], word, ROWS[word].data
+def _way(offer: Offered, review: Review) -> Way:
+    word = name = offer.word
+    facts: dict[str, Any] = vars(offer)
     if word == "approve" and review.failure is None:
         name = "use"
     elif word == "approve" and review.alternatives:
-        name, needs = "approve an alternative", "choice"
+        name, facts = (
+            "approve an alternative",
+            {**facts, "needs": "choice", "schema": offer.also["choice"]},
+        )
     elif word == "approve" and review.suggested_params is not None:
         name = "approve the suggestion"
-    ends = row.outcome is not None and row.data is None
-    reason = "What the model should know" if row.message == "needed" else "Why" if ends else ""
-    reason = "A remark or question that stays with the review" if row.waits else reason
-    return Way(
-        word,
-        name,
-        row.does(review),
-        needs=needs or "",
-        schema=schema_of(review, word, needs) if needs else None,
-        words=reason,
-        must_say=row.message == "needed",
-        is_dangerous=ends,
-    )
+    ends = offer.outcome is not None and not offer.needs
+    reason = "What the model should know" if offer.needs_words else "Why" if ends else ""
+    reason = "A remark or question that stays with the review" if offer.waits else reason
+    return Way(**facts, name=name, words=reason, is_dangerous=ends)
 
 
 def _edited(value: Any, review: Review) -> dict[str, Any]:

@@ -203,7 +203,7 @@ def _preview(
     except NotYetError as problem:
         return Preview(other, why=str(problem))
     shown = Preview(other, made)
-    if way.calls(other):
+    if way.calls_again:
         shown.asked = compared(other.params, {**other.shown, **made.get("params", {})})
     elif way.takes_output:
         taken = made.get("output", other.output)

@@ -9,15 +9,14 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from graph_retry._core.threads.history import ledgers_in
-from graph_retry.data._corrections.record import corrections_in
-from graph_retry.data._metrics import known_sum
+from graph_retry.data import corrections_in
 from graph_retry.desk.web.rows import any_item, model_of, named_by, texts_in, texts_of, thread_key
 from graph_retry.desk.web.safety import Access
 from graph_retry.desk.web.waiting import Waiting
 from graph_retry.ledger import Ledger, tokens_of
-from graph_retry.plugins import changes
+from graph_retry.plugins import changes, known_sum
 from graph_retry.records import PEOPLE, Attempt, author_role
+from graph_retry.threads import aevery_ledger, every_ledger
 
 DAYS = 30
 """Number of days that a plot shows."""
@@ -258,13 +257,14 @@ class Past:
         self._calls, self.read_at = fresh, datetime.now(UTC)
 
     async def _ledgers(self) -> AsyncIterator[Ledger]:
-        ledgers = ledgers_in(self._waiting.source)
-        while (ledger := await self._waiting.drive(_next, ledgers)) is not None:
-            yield ledger
-
-
-async def _next(ledgers: AsyncIterator[Ledger]) -> Ledger | None:
-    return await anext(ledgers, None)
+        source = self._waiting.inbox.source
+        if await self._waiting.only_sync():
+            ledgers = every_ledger(source)
+            while (ledger := await asyncio.to_thread(next, ledgers, None)) is not None:
+                yield ledger
+        else:
+            async for ledger in aevery_ledger(source):
+                yield ledger
 
 
 def sum_up(calls: Sequence[PastCall]) -> Figures:

@@ -1,0 +1,65 @@
+"""Params that are a JSON object with a schema of the caller's, such as the arguments of a tool."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+from graph_retry._core.params.codec import ParamsCodec, ParamsInvalid
+from graph_retry._core.params.patch import Encoded
+from graph_retry.records import Issue
+
+
+class JsonParams(ParamsCodec[dict[str, Any]]):
+    """Params as a JSON object, with a JSON Schema for people's edits and a check of them.
+
+    Args:
+        given: The first params, which are not checked.
+        schema: The JSON Schema of an edit; any object without it.
+        check: A function that returns the issues of edited params.
+        why_no_comment: Why these params hold no message to a model; None if they may.
+        of_model: Whether a model chose them, as the arguments of a tool.
+
+    Example:
+        >>> schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
+        >>> JsonParams({"n": 1}, schema).fields
+        ('n',)
+    """
+
+    def __init__(
+        self,
+        given: dict[str, Any],
+        schema: dict[str, Any] | None = None,
+        check: Callable[[dict[str, Any]], list[Issue]] | None = None,
+        *,
+        why_no_comment: str | None = None,
+        of_model: bool = False,
+    ) -> None:
+        """Keep the schema and the check."""
+        super().__init__(dict)
+        self._given, self._schema, self._check = given, schema or {}, check
+        self.why_no_comment, self.of_model = why_no_comment, of_model
+
+    @property
+    def fields(self) -> tuple[str, ...] | None:
+        """The names of the fields; None if there may be any."""
+        if not self._schema.get("properties") or self._schema.get("additionalProperties"):
+            return None
+        return tuple({**self._schema["properties"], **self._given})
+
+    def schema(self, view: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Return the schema."""
+        return deepcopy(self._schema) if self.fields else super().schema(view)
+
+    def load(self, value: Any, types: dict[str, str]) -> Encoded:
+        """Encode params.
+
+        Raises:
+            ParamsInvalid: If an edit does not pass the check.
+        """
+        encoded = super().load(value, types)
+        is_edit = self._check is not None and encoded.view != self._given
+        if self._check is not None and is_edit and (issues := self._check(encoded.view)):
+            raise ParamsInvalid(issues)
+        return encoded

@@ -1,0 +1,127 @@
+"""What calls are made and judged by, and recorded attempts judged again."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+from graph_retry._core.ground.functions.arguments import checked
+from graph_retry._core.ground.functions.signatures import LLMCall, OnRetry, name_of
+from graph_retry._core.ground.redact import redacted
+from graph_retry._core.loop.again import judged_again, proposed_again
+from graph_retry._core.loop.run.plan import make_plan
+from graph_retry._core.output.validator import Validator
+from graph_retry._core.params.codec import ParamsCodec
+from graph_retry._core.params.json_params import JsonParams
+from graph_retry._core.state.attempts import params_at, readable
+from graph_retry.ledger import OneCall, attempts_in
+from graph_retry.options import RetryOptions, settle
+from graph_retry.records import Attempt
+
+__all__ = ["JsonParams", "Rejudged", "Terms"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rejudged:
+    """What one recorded attempt is under other terms.
+
+    `attempt` is its new record, `output` the valid output as JSON, None if the attempt failed.
+    `author` names the hooks that revise the `params`; both are None if no hook does.
+    """
+
+    attempt: Attempt
+    output: Any = None
+    author: str | None = None
+    params: dict[str, Any] | None = None
+
+
+@checked
+class Terms:
+    """What calls are made and judged by: a function, an output type, hooks and options, checked.
+
+    Args:
+        llm_call: The function of the calls; None if none is made.
+        on_retry: Hooks, as in `retry_llm_call`.
+        output: The wanted output, as in `retry_llm_call`.
+        options: See `RetryOptions`.
+        params_type: The type in which functions and hooks get the params.
+
+    Example:
+        >>> import asyncio
+        >>> from graph_retry import InterventionRequired, retry_llm_call
+        >>> async def judged(attempts):
+        ...     return [each.output async for each in Terms(output=str).again(attempts)]
+        >>> try:
+        ...     retry_llm_call(lambda params: "one", {}, output=int)
+        ... except InterventionRequired as error:
+        ...     asyncio.run(judged(error.attempts))
+        ['one']
+    """
+
+    def __init__(
+        self,
+        llm_call: LLMCall[Any, Any] | None = None,
+        on_retry: OnRetry[Any] = None,
+        output: Any = None,
+        options: RetryOptions | None = None,
+        *,
+        params_type: Any = dict,
+    ) -> None:
+        """Check the arguments."""
+        self._codec = ParamsCodec[Any](params_type)
+        form: Any = "function" if llm_call else "node"
+        name = name_of(llm_call, "llm_call") if llm_call else "again"
+        settings = settle(name, form, options or {})
+        self._plan = make_plan(llm_call or _no_model, self._codec, on_retry, output, settings)
+
+    @property
+    def name(self) -> str:
+        """The name of the calls."""
+        return self._plan.settings.name
+
+    @property
+    def validator(self) -> Validator | None:
+        """What validates their outputs; None without `output`."""
+        return self._plan.validator
+
+    @property
+    def revises(self) -> bool:
+        """Whether there are hooks or feedback, which may revise params."""
+        return bool(self._plan.hooks or self._plan.settings.feedback)
+
+    def redacted(self, value: Any) -> Any:
+        """Return a JSON value with its texts redacted, as the option `redact` says."""
+        return redacted(value, self._plan.settings.redact)
+
+    def params_of(self, attempts: OneCall, number: int) -> Any:
+        """Return the params of a recorded attempt in their type, or None if they are not kept."""
+        encoded = params_at(attempts_in(attempts), number)
+        return None if encoded is None else self._codec.decode(*encoded)
+
+    def encoded(self, params: Any, owner: str = "params") -> tuple[dict[str, Any], dict[str, str]]:
+        """Return params as JSON, and the Python types in them. Errors call them `owner`."""
+        view, types = self._codec.encode(params, owner=owner)
+        return view, types
+
+    async def again(self, attempts: OneCall) -> AsyncIterator[Rejudged]:
+        """Judge each recorded attempt again by these terms; no model is called.
+
+        Raises:
+            ReplayMismatch: If a newer version wrote the ledger.
+        """
+        ledger = readable(list(attempts_in(attempts)))
+        for index, record in enumerate(ledger):
+            if record["kept_in"] is not None:  # The record is lost, so it cannot be judged.
+                yield Rejudged(attempt=record)
+                continue
+            now, output = await judged_again(ledger[:index], record, self._plan)
+            proposal = None
+            if self.revises and now["status"] == "failed":
+                proposal = await proposed_again(ledger[:index], now, self._plan)
+            author, params = (proposal.author, proposal.params.view) if proposal else (None, None)
+            yield Rejudged(attempt=now, output=output, author=author, params=params)
+
+
+def _no_model(_params: Any) -> Any:
+    raise AssertionError("no model is called")
