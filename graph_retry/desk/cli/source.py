@@ -257,7 +257,8 @@ def load_graph(name: str, saver: BaseCheckpointSaver[Any]) -> Pregel[Any, Any, A
     if isinstance(graph, StateGraph):
         return cast("StateGraph[Any]", graph).compile(checkpointer=saver)
     if isinstance(graph, Pregel):
-        return graph.copy(update={"checkpointer": saver})
+        own: Pregel[Any, Any, Any, Any] = cast("Any", graph).copy({"checkpointer": saver})
+        return own
     came = f"{name.rpartition(':')[2]!r} has the type {type(graph).__name__}"
     what = f"{came}, not that of a graph, a StateGraph or an @entrypoint"
     raise _refused("--graph", name, what)
