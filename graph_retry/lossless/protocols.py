@@ -6,6 +6,7 @@ protocol, add a row. The name and the arguments of a call are both known. The va
 if they fit the caller's type, as with the calls of a provider's API, and else both.
 """
 
+import json
 import re
 from collections.abc import Iterator
 from itertools import chain, combinations
@@ -27,7 +28,7 @@ from graph_retry.lossless.weighted.search import Work
 
 _NAME = r"(?P<name>[A-Za-z_][\w.\-]*+)(?::\d+)?"
 _MARKS = r"(?:\s|<[|｜][^<>\n]{1,40}[|｜]>|(?:json|commentary|code)\b|`{3}\w*)*+"
-_PREFIX = r"(?:[|｜]\w+[|｜]|\w+[: ])?"
+_PREFIX = r"(?:\s?[|｜‖]{1,2}\s?\w+\s?[|｜‖]{1,2}\s?|\w+[: ])?"
 _FLIPS = 6
 """Parameters that may be text or JSON, up to which each combination is tried on the type."""
 
@@ -99,11 +100,18 @@ PROTOCOLS = (
             rf"(?m)(?:^[ \t]*\[|<[|｜][^<>\n]{{1,40}}[|｜]>\[?|```tool_code\s*\[?|(?<=\)), ?)"
             rf"{_NAME}\((?=\w+ ?=|\))"
         ),
-        closing=r"\)(?=\s*(?:,\s*[A-Za-z_][\w.]*\(|\]?\s*(?:\Z|\n|<[|｜]|`)))",
+        r"(?:[^()\"']|\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+')*+",
+        r"\)(?=\s*(?:,\s*[A-Za-z_][\w.]*\(|\]?\s*(?:\Z|\n|<[|｜]|`)))",
+    ),
+    Protocol(
+        "`call:name{key:value}`", "keywords",
+        lazy(rf"(?:<\|tool_call>\s*|\A\s*)call:{_NAME}\s*[({{]"),
+        r".*?(?=[)}]\s*(?:<tool_call\|>|\Z))",
+        r"[)}]\s*(?:<tool_call\|>)?",
     ),
 )  # fmt: skip
-_CLOSER = lazy(r"</[^<>\n]{0,20}(?:parameter|arg_value)>")
-_QUIET = lazy(r"(?:[^()\"']|\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+')*+", re.DOTALL)
+_MARK = lazy(r"</?[^<>\n]{0,20}(?:parameter|arg_key|arg_value)\b[^<>\n]*>")
+_TOKEN_QUOTES = lazy(r"<\|\"\|>(.*?)<\|\"\|>", re.DOTALL)
 
 
 class Call(NamedTuple):
@@ -180,9 +188,10 @@ def _elements(
     while match := element.match(text, at):
         key, at = match["key"].strip(), match.end()
         refuse_if(key in arguments, "ambiguous", at, f"The parameter `{key}` is there twice.")
-        marked = _CLOSER.search(match["value"])
+        value, closer = match["value"], f"</{key}>"
+        marked = _MARK.search(value) or (closer in value and f"<{key}" not in value)
         refuse_if(marked, "ambiguous", at, f"The parameter `{key}` may end earlier.")
-        arguments[key], other = _readings(match["value"], match.groupdict().get("hint") or "")
+        arguments[key], other = _readings(value, match.groupdict().get("hint") or "")
         either |= {} if other is None else {key: other[0]}
     end = closing.match(text, at)
     if end is None:
@@ -196,11 +205,12 @@ def _keywords(
     text: str, row: Protocol, opening: re.Match[str], _: int, __: bool | None, work: Work
 ) -> Call:
     """Read a call with keywords as in Python, which is an object with `=` for `:`."""
-    inside = _QUIET.match(text, opening.end())
+    inside = re.compile(f"(?s){row.element}").match(text, opening.end())
     end = re.compile(row.closing).match(text, inside.end()) if inside else None
     if inside is None or end is None:
         raise Unreadable("syntax", opening.start(), f"A call in the notation {row.told} is broken.")
-    found = read_document(f"{{{inside[0]}}}", 0, len(inside[0]) + 2, work, complete=True)
+    spelled = _TOKEN_QUOTES.sub(lambda quoted: json.dumps(quoted[1]), inside[0])
+    found = read_document(f"{{{spelled}}}", 0, len(spelled) + 2, work, complete=True)
     if found.refusal or type(found.value) is not dict:
         told = f": {found.refusal}" if found.refusal else "."
         raise Unreadable("syntax", opening.end(), f"The keywords of a call cannot be read{told}")

@@ -1,6 +1,7 @@
 """Calls in the notations of open models, beside prose, cut off, several, and inside documents."""
 
 import json
+import re
 
 import pytest
 
@@ -49,6 +50,15 @@ def keywords(opening, closing):
     return write
 
 
+def gemma(name, given):
+    """Write a call as Gemma 4 does, whose strings stand between tokens."""
+    spelled = ",".join(f"{key}:{json.dumps(value)}" for key, value in given.items())
+    spelled = re.sub(
+        r'"(?:[^"\\]|\\.)*"', lambda one: f'<|"|>{json.loads(one[0])}<|"|>', spelled
+    )
+    return f"<|tool_call>call:{name}{{{spelled}}}<tool_call|>"
+
+
 DSML, PARAMETER = "｜DSML｜", '<{0}parameter name="@">#</{0}parameter>\n'
 MEMBERS = {
     "Mistral": document("[TOOL_CALLS]@"),
@@ -95,6 +105,14 @@ MEMBERS = {
         "</invoke>\n</minimax:tool_call>",
     ),
     "DSML": elements(f'<{DSML}invoke name="@">\n', PARAMETER.format(DSML), f"</{DSML}invoke>"),
+    "DSML with two bars": elements(
+        '<‖DSML‖tool_calls>\n<｜｜DSML｜｜invoke name="@">\n',
+        PARAMETER.format("｜｜DSML｜｜"),
+        "</｜｜DSML｜｜invoke>\n</‖DSML‖tool_calls>",
+    ),
+    "DSML with spaces": elements(
+        '< | DSML | invoke name="@">\n', PARAMETER.format(" | DSML | "), "</ | DSML | invoke>"
+    ),
     "Step": elements(
         '<steptml:invoke name="@">', PARAMETER.format("steptml:"), "</steptml:invoke>"
     ),
@@ -109,6 +127,8 @@ MEMBERS = {
     "pythonic": keywords("[", "]"),
     "LFM2": keywords("<|tool_call_start|>[", "]<|tool_call_end|>"),
     "tool_code": keywords("```tool_code\n", "\n```"),
+    "Gemma 4": gemma,
+    "Gemma 4 in parentheses": keywords("<|tool_call>call:", "<tool_call|>"),
 }
 PLACES = ["@", "I look it up.\n\n@", "@\n\nThat is the forecast.", "<think>{maybe}</think>\n@"]
 
@@ -176,6 +196,15 @@ def test_other_json_beside_a_call_is_refused(member):
     """One of the two would be lost."""
     text = MEMBERS[member](NAME, ARGUMENTS[0])
     assert not parse_output('{"temperature": 3}\n\n' + text, fits=fits).ok
+
+
+@pytest.mark.parametrize("mark", ["</city>", '<parameter name="days">', "<parameter=days>"])
+def test_a_parameter_with_a_mark_of_its_notation_inside_is_refused(mark):
+    """It was closed by the wrong tag, and the next parameter is not a part of its text."""
+    text = f'<invoke name="w"><parameter name="city">Oslo{mark}3</parameter></invoke>'
+    assert "may end earlier" in parse_output(text, fits=fits).failure["message"]
+    markup = text.replace(mark, "<city>O</city>")
+    assert parse_output(markup, fits=fits).value == {"city": "Oslo<city>O</city>3"}
 
 
 def test_a_parameter_that_comes_twice_is_refused():

@@ -21,6 +21,7 @@ from graph_retry._core.ground.json import (
     pointer_parts,
     read_digits,
 )
+from graph_retry._core.output.formats.fences import whole_fence
 from graph_retry._core.output.misplaced import has_fields, is_schema_of, retold, under
 from graph_retry._core.output.validator import Checked, Validator
 from graph_retry.lossless._ground import lazy
@@ -85,8 +86,9 @@ async def acheck_unwrapped(
         return _told(checked, inner, [f"unwrapped {pointer(path)}"])
     if whole.ok:
         return whole
-    checked = await _with_texts_read(value, whole, check)
-    return checked if checked.ok else _explained(value, validator.schema, whole, refused)
+    tried = [_Inner([], value, whole), *refused]
+    read = [one for each in tried if (one := await _with_texts_read(each, check))]
+    return read[0] if len(read) == 1 else _explained(value, validator.schema, whole, refused)
 
 
 def check_inside(validator: Validator, value: Any) -> Checked:
@@ -132,19 +134,19 @@ def _explained(
     return replace(whole, issues=retold(value, schema, whole.issues))
 
 
-async def _with_texts_read(value: Any, refused: Checked, check: Check) -> Checked:
+async def _with_texts_read(refused: _Inner, check: Check) -> Checked | None:
     """Check again with JSON in place of the texts where an object or a list is wanted."""
-    paths = [*dict.fromkeys(one["path"] for one in refused.issues)]
-    changed, told = value, list[str]()
-    for path in paths:
+    changed, told = refused.value, list[str]()
+    for path in dict.fromkeys(one["path"] for one in refused.checked.issues):
         parts = pointer_parts(path)
         changed, is_read = _with_text_read(changed, parts)
         if is_read:
             told.append(f"{path}: JSON inside a JSON string")
-    if not told:
-        return refused
-    checked = await check(changed)
-    return _told(checked, changed, told) if checked.ok else refused
+    checked = await check(changed) if told else refused.checked
+    if not checked.ok or (refused.path and checked.ignores):
+        return None
+    outside = [f"unwrapped {pointer(refused.path)}"] if refused.path else []
+    return _told(checked, changed, [*outside, *told])
 
 
 def _told(checked: Checked, judged: Any, details: list[str]) -> Checked:
@@ -173,10 +175,11 @@ def _document(value: Any) -> Any:
     """Return an object or a list, also if it is written in a text; `ABSENT` for other values."""
     if is_object(value) or is_array(value):
         return value or ABSENT  # Nothing in an empty one shows that it is the answer.
-    if isinstance(value, str) and value.lstrip()[:1] in {"{", "["}:
+    if isinstance(value, str) and value.lstrip()[:1] in {"{", "[", "`", "~"}:
         with suppress(ValueError, RecursionError):
-            strict_value(value)
-            return read_digits(value)
+            text = whole_fence(value)
+            strict_value(text)
+            return read_digits(text)
     return ABSENT
 
 

@@ -39,7 +39,7 @@ _NEEDED = {"r": "{[", "f": "\"{[]", "e": "\"{[", "m": "\"{[", "k": "\"}", "l": "
 _INSERTED = dict.fromkeys("{[}])", "missing_bracket") | dict.fromkeys("\"'", "missing_quote")
 _MARKS = frozenset(",:[]{}()\"'/*")
 _CLOSERS = lazy(r"[\]})](?:\s*+[\]})])*+")
-_QUOTE_AHEAD = lazy(r"[\"']|\Z")
+_QUOTE_AHEAD = lazy(r"\"|(?<!\w)'|'(?!\w)|\Z")
 _DAMAGED = lazy(
     r"(?:[^\"'“]|[\"'“](?=(?:[\d.eE+-]+|[a-zA-Z]{3,4})?\s*[,\]}\n]))"
     r"(?:[^,\]}\n:\"']|(?<=\w)[\"'](?=\w|\s*[,:=\]}\n])){0,99}"

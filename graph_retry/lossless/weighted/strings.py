@@ -111,7 +111,8 @@ class Reader(Moves):
             odd = "" if opens and at > pos else "edge" if opens else "odd_inner"
             self._write(at + 1, f"{mode[:3]}1", inside, "inner_quote", *both, odd)
         odd = "" if opens or closes else "odd_inner"
-        self._write(at + 1, mode, inside, "unpaired", *both, odd)
+        lone = "inch_mark" if before.isdigit() else "unpaired"
+        self._write(at + 1, mode, inside, lone, *both, odd)
 
     def _unclosed(self, pos: int, raw: str, follows: str, role: str) -> None:
         """Close a string at each place where its closing quote may be lost or escaped."""
