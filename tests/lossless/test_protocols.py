@@ -53,9 +53,7 @@ def keywords(opening, closing):
 def gemma(name, given):
     """Write a call as Gemma 4 does, whose strings stand between tokens."""
     spelled = ",".join(f"{key}:{json.dumps(value)}" for key, value in given.items())
-    spelled = re.sub(
-        r'"(?:[^"\\]|\\.)*"', lambda one: f'<|"|>{json.loads(one[0])}<|"|>', spelled
-    )
+    spelled = re.sub(r'"(?:[^"\\]|\\.)*"', lambda one: f'<|"|>{json.loads(one[0])}<|"|>', spelled)
     return f"<|tool_call>call:{name}{{{spelled}}}<tool_call|>"
 
 

@@ -134,10 +134,15 @@ def scalar(token: str) -> tuple[str, str] | None:
 
 
 def is_word(text: str, at: int) -> bool:
-    """Return whether the token at `at` is a word that resembles no number, literal or code."""
+    """Return whether the token at `at` is a word that resembles no number, literal or code.
+
+    A quote behind it shows that it is a word.
+    """
     token = TOKEN.match(text, at)
     if token is None or text[token.end() : token.end() + 2][1:].isalnum():
         return False
+    if text[token.end() : token.end() + 1] in CLOSERS and token[0][0].isalpha():
+        return True
     return word_row(token[0].strip()) == ("unquoted_value", "")
 
 
@@ -147,7 +152,9 @@ def word_row(token: str) -> tuple[str, str]:
     short = (
         {low, *(low[:i] + low[i + 1 :] for i in range(len(low)))} if len(low) < 8 else set[str]()
     )
-    resembles = not _SHORT.isdisjoint(short) or any(_NUMBER_LIKE.fullmatch(s) for s in short)
+    resembles = not _SHORT.isdisjoint(short) or any(
+        _NUMBER_LIKE.fullmatch(s) for s in short if any(map(str.isdigit, s))
+    )
     if len(token) > 300:
         return "code", ""
     digits = sum(map(str.isdigit, token))

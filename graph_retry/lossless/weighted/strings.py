@@ -1,7 +1,9 @@
 """The next steps of a reader inside a string: each quote may end the string or belong to it.
 
-The mode has four characters: `S`, the opening quote, `k` (key) or `v` (value), and `1` or `0`. `1`
-means that an inner quote has no partner yet.
+The mode begins with four characters: `S`, the opening quote, `k` (key) or `v` (value), and `1` or
+`0`. `1` means that an inner quote has no partner yet. `l` follows if a quote stays alone, and `m`
+if a quote looks like one of a member: a string with both is rather two strings, one without its
+end.
 """
 
 from graph_retry.lossless._ground import lazy
@@ -23,6 +25,10 @@ _STRONG = {
     ),
 }
 _OPENS = lazy(r"\s*+[:=]\s*+[{\[]")
+_OF_MEMBER = lazy(
+    rf"(?<=[{{,\[\n]){_MEMBER}|(?<=[{{,] ){_MEMBER}"
+    r"|[\"'”]\s*+[:=]\s*+(?:[{\[\"'\d-]|true\b|false\b|null\b)"
+)
 _NO_QUOTE = {"k": lazy(r"\s*+[:=]"), "v": lazy(r"[ \t\r]*+\n|\s*+(?:[,}\]]|//|/\*)")}
 _STRUCTURE = lazy(r"[\"'{}\[\]:,=\n]|^\s|\s\Z")
 _EDGE = frozenset(",:{[(}])")
@@ -80,7 +86,7 @@ class Reader(Moves):
             self._write(at + 1, mode, raw + char, row, "apostrophe" if in_word else "")
             if not self.wide:
                 return
-        lone = ("unpaired",) if mode[3] == "1" else ()
+        lone = ["unpaired"] * (mode[3] == "1") + ["torn_member"] * (mode[3:] == "1m")
         mixed = "" if is_usual else "mixed_quotes"
         odd = self._surprises(raw, role)
         self._write(at + 1, follows, raw, mixed or row, row if mixed else "", *odd, *lone)
@@ -102,17 +108,30 @@ class Reader(Moves):
         opens = (before.isspace() or before in _BEFORE) and (ahead.isalnum() or ahead in _BEHIND)
         kind = "k" if mode[2] == "k" else "o" if stack and stack.kind == "o" else "a"
         both = [row, "odd_key" if kind == "k" else ""]
-        if _STRONG[kind].match(text, at + 1) or _OPENS.match(text, at + 1):
+        if self._is_strong(kind):
             both.append("strong_inner")
+        marks = mode[4:] + "m" * (bool(_OF_MEMBER.match(text, at)) and "m" not in mode[4:])
+        torn = "torn_member" if "l" in marks and marks != mode[4:] else ""
         if is_odd:
             odd = "" if closes else "odd_inner"
-            self._write(at + 1, f"{mode[:3]}0", inside, "", *both, odd)
+            self._write(at + 1, f"{mode[:3]}0{marks}", inside, "", *both, odd, torn)
         else:
             odd = "" if opens and at > pos else "edge" if opens else "odd_inner"
-            self._write(at + 1, f"{mode[:3]}1", inside, "inner_quote", *both, odd)
+            self._write(at + 1, f"{mode[:3]}1{marks}", inside, "inner_quote", *both, odd, torn)
         odd = "" if opens or closes else "odd_inner"
         lone = "inch_mark" if before.isdigit() else "unpaired"
-        self._write(at + 1, mode, inside, lone, *both, odd)
+        torn = "torn_member" if "m" in marks and (torn or "l" not in marks) else ""
+        marks += "" if "l" in marks else "l"
+        self._write(at + 1, mode[:4] + marks, inside, lone, *both, odd, torn)
+
+    def _is_strong(self, kind: str) -> bool:
+        """Return whether the quote here stands where one ends or begins a string."""
+        text, at = self.text, self.at
+        return bool(_STRONG[kind].match(text, at + 1) or _OPENS.match(text, at + 1))
+
+    def _torn(self) -> list[str]:
+        """Return the row of a string with a quote of a member, which an accident would end."""
+        return ["torn_member"] if "m" in self.node.mode[4:] else []
 
     def _unclosed(self, pos: int, raw: str, follows: str, role: str) -> None:
         """Close a string at each place where its closing quote may be lost or escaped."""
@@ -125,7 +144,7 @@ class Reader(Moves):
         for place in sorted(set(places)):
             self.at = pos + place
             if raw[:place].strip():
-                odd = self._surprises(raw[:place], role)
+                odd = self._surprises(raw[:place], role) + self._torn()
                 self._write(self.at, follows, raw[:place], "missing_quote", *odd)
                 if not raw[place - 1].isalnum():
                     self._write(self.at, follows, raw[: place - 1], "replaced", *odd)
@@ -136,7 +155,10 @@ class Reader(Moves):
         text, at, (_, _, mode, stack, *_) = self.text, self.at, self.node
         ahead = text[at + 1 : at + 2]
         if raw and ahead not in "\"'":
-            self.go(at + 1, mode, stack, "", "unreadable")
+            kind = "k" if role == "k" else "o" if stack and stack.kind == "o" else "a"
+            is_strong = self._is_strong(kind) or _OF_MEMBER.match(text, at)
+            strong = ["strong_inner"] if is_strong else self._torn()
+            self.go(at + 1, mode, stack, "", "unreadable", *strong)
         else:
             self._write(at + 1, mode, raw, "deleted")
         if raw and (to := self.step(follows, stack, raw[-1], at)):
