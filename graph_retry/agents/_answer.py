@@ -121,8 +121,8 @@ class AnswerValidator(Validator):
         reading = self._read(value)
         return reading.accepted, reading.issues
 
-    def _kept(self, accepted: Any, given: Any) -> tuple[Any, list[Repair]]:
-        return accepted, self._read(given).repairs
+    def _kept(self, accepted: Any, given: Any) -> tuple[Any, list[Repair], list[Issue]]:
+        return accepted, self._read(given).repairs, []
 
     def _read(self, value: Any) -> _Reading:
         """Read an answer, and list the issues that would stop the agent."""

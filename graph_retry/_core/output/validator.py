@@ -105,11 +105,11 @@ class Validator:
 
     def _checked(self, value: Any, accepted: Any, issues: list[Issue]) -> Checked:
         if not issues:
-            jsonable, repairs = self._kept(accepted, value)
+            jsonable, repairs, issues = self._kept(accepted, value)
             problem = json_problem(jsonable)
-            if not problem:
+            if not problem and not issues:
                 return Checked(value=accepted, jsonable=jsonable, repairs=repairs)
-            if problem["code"] == "not_json":
+            if problem and problem["code"] == "not_json":
                 kind = cast("type[object]", type(accepted))
                 is_namesake = kind.__module__ != "builtins" and hasattr(builtins, kind.__name__)
                 name = f"{kind.__module__}.{kind.__name__}" if is_namesake else kind.__name__
@@ -119,7 +119,7 @@ class Validator:
                     "plain JSON form that validates back to it, so graph state cannot keep it; "
                     "return plain data, or give the type a serializer that its validation reads"
                 )
-            issues = [problem]
+            issues = [problem] if problem else issues
         more = issue("", f"only the first {MAX_ISSUES} issues were looked at", "more_issues")
         # Two branches of a union may have the same issue.
         shown = [*{json.dumps(one, default=str): one for one in issues[:MAX_ISSUES]}.values()]
@@ -149,9 +149,13 @@ class Validator:
     async def _ajudge(self, value: Any) -> tuple[Any, list[Issue]]:
         return self._judge(value)
 
-    def _kept(self, accepted: Any, given: Any) -> tuple[Any, list[Repair]]:  # noqa: ARG002
-        """Return the JSON form for graph state, and the conversions of `given` as repairs."""
-        return accepted, []
+    def _kept(
+        self,
+        accepted: Any,
+        given: Any,  # noqa: ARG002
+    ) -> tuple[Any, list[Repair], list[Issue]]:
+        """Return the JSON form for graph state, the conversions of `given`, and the guesses."""
+        return accepted, [], []
 
 
 @checked

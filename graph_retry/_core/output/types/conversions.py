@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator
-from datetime import datetime, time, timedelta
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from itertools import islice
 from typing import Any
@@ -32,8 +32,10 @@ _NANOSECONDS = lazy(r"[.,]\d{6}\d*[1-9]")
 """A fraction of a second below a microsecond, which Python's times cannot hold."""
 
 
-def conversions(given: Any, accepted: Any, dumped: Any, *, refused_if_strict: bool) -> list[Repair]:
-    """List the conversions and the ignored fields of a validated value.
+def conversions(
+    given: Any, accepted: Any, dumped: Any, *, refused_if_strict: bool
+) -> tuple[list[Repair], list[Issue]]:
+    """List the conversions and the ignored fields of a validated value, and what was guessed.
 
     Args:
         given: The JSON value that was validated.
@@ -43,11 +45,13 @@ def conversions(given: Any, accepted: Any, dumped: Any, *, refused_if_strict: bo
             dates, enums and sets from their JSON forms, and an `int` for a `float`. These are not
             listed as conversions.
     """
-    changes = [*islice(_changes(given, dumped, "", every=refused_if_strict), MAX_ISSUES)]
+    found = [*islice(_changes(given, dumped, "", every=refused_if_strict), MAX_ISSUES)]
+    guessed = [_guess(*one) for one in found if refused_if_strict and _is_guess(*one[1:])]
+    changes = [_change(*one) for one in found]
     if refused_if_strict and not changes:
         changes = [_repair("coerced", f"{_WHOLE}: converted")]
     ignored = [*islice(_ignored(given, accepted, ""), MAX_ISSUES)]
-    return [*changes, *(_repair("ignored", field) for field in ignored)]
+    return [*changes, *(_repair("ignored", field) for field in ignored)], guessed
 
 
 def rounded_numbers(text: str, value: Any) -> list[Repair]:
@@ -97,11 +101,37 @@ def _repair(kind: str, detail: str) -> Repair:
     return Repair(kind=kind, position=None, grade="coerced", detail=cut(detail, 500))
 
 
-def _changes(given: Any, now: Any, path: str, *, every: bool) -> Iterator[Repair]:
-    """Describe each changed value, with its path. A value that lost digits is `rounded`.
+def _is_guess(given: Any, now: Any) -> bool:
+    """Return whether the new value has a meaning that the given one did not state.
 
-    With `every`, all conversions are described. Otherwise, only lost digits and conversions from or
-    to `bool` are described.
+    A boolean is no amount, and a number of seconds or milliseconds does not tell its unit.
+    """
+    guessed: Any = {bool: int | float, int: date, float: date}.get(type(given))
+    return guessed is not None and isinstance(now, guessed)
+
+
+def _guess(path: str, given: Any, now: Any) -> Issue:
+    wanted = "a date" if isinstance(now, date) else "a number"
+    message = f"{wanted} is wanted, and {describe(given)} does not state one"
+    return issue(path, message, "guessed", wanted, describe(given))
+
+
+def _change(path: str, given: Any, now: Any) -> Repair:
+    change = f"{path or _WHOLE}: {describe(given)} → {describe(now)}"
+    if _loses_digits(given, now):
+        return _repair("rounded", f"{change}, which loses digits")
+    return _repair("coerced", change)
+
+
+def _loses_digits(given: Any, now: Any) -> bool:
+    is_cut = isinstance(now, _TIMES) and isinstance(given, str) and _NANOSECONDS.search(given)
+    return bool(is_cut) or ((type(given), type(now)) == (int, float) and now != given)
+
+
+def _changes(given: Any, now: Any, path: str, *, every: bool) -> Iterator[tuple[str, Any, Any]]:
+    """Yield each changed value, with its path. With `every`, all conversions are yielded.
+
+    Otherwise, only lost digits and conversions from or to `bool` are yielded.
     """
     if is_object(given) or is_array(given):
         for part, child in given.items() if is_object(given) else enumerate(given):
@@ -110,14 +140,9 @@ def _changes(given: Any, now: Any, path: str, *, every: bool) -> Iterator[Repair
         return
     plain: list[Any] = to_jsonable_python([given, now], fallback=str, bytes_mode="base64")
     before, after = map(type, plain)
-    is_number = (before, after) == (int, float)
-    is_cut = isinstance(now, _TIMES) and before is str and _NANOSECONDS.search(given)
-    loses_digits = is_cut or (is_number and now != given)
-    is_converted = before is not after and not is_number and (every or bool in (before, after))
-    if loses_digits or is_converted:
-        change = f"{path or _WHOLE}: {describe(given)} → {describe(now)}"
-        lost = f"{change}, which loses digits"
-        yield _repair("rounded", lost) if loses_digits else _repair("coerced", change)
+    is_converted = before is not after and (before, after) != (int, float)
+    if _loses_digits(given, now) or (is_converted and (every or bool in (before, after))):
+        yield path, given, now
 
 
 def _ignored(given: Any, accepted: Any, path: str) -> Iterator[str]:

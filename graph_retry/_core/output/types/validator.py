@@ -125,8 +125,8 @@ class TypedValidator(Validator):
             return self._adapter.validate_python(value, strict=strict)
         return self._adapter.validate_json(text, strict=strict)
 
-    def _kept(self, accepted: Any, given: Any) -> tuple[Any, list[Repair]]:
-        """Return the JSON form for graph state, and the conversions.
+    def _kept(self, accepted: Any, given: Any) -> tuple[Any, list[Repair], list[Issue]]:
+        """Return the JSON form for graph state, the conversions, and those that are guesses.
 
         The form is pydantic's dump, or the input if only the input validates back to an equal
         value.
@@ -139,14 +139,14 @@ class TypedValidator(Validator):
             if not failed and type(again) is type(accepted) and again == accepted:
                 # Validation that gives the input back has converted nothing.
                 is_input = attempt(identical, *forms)[0] is True
-                return form, [] if is_input else self._conversions(given, accepted)
-        return next(filter(json_problem, forms), ABSENT), []
+                return (form, [], []) if is_input else (form, *self._conversions(given, accepted))
+        return next(filter(json_problem, forms), ABSENT), [], []
 
     def _dump(self, accepted: Any, mode: Literal["json", "python"]) -> Any:
         dump = self._adapter.dump_python
         return dump(accepted, mode=mode, by_alias=True, round_trip=True, warnings="none")
 
-    def _conversions(self, given: Any, accepted: Any) -> list[Repair]:
+    def _conversions(self, given: Any, accepted: Any) -> tuple[list[Repair], list[Issue]]:
         refused = not self._strict and bool(attempt(self._read, given, True)[1])
         dumped = attempt(self._dump, accepted, "python")[0]
         return conversions(given, accepted, dumped, refused_if_strict=refused)
