@@ -88,7 +88,7 @@ REFUSED: dict[str, list[str]] = {
         '\n  1000 /* value */ // see "a"\n[]',
         '"let x = {a: 1};" [ ]',
         '{age}: -1, city: {city: 5, tags: "x"}',
-        '{"a": "5" wide", "b": 1}',
+        '{"a": "x" wide", "b": 1}',
         '{"name": "Ann, age: "5", city: "Rome"}',
         '["S""M","L"]',
         '{""color": "x"}',
