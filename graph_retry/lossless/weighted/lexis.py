@@ -142,7 +142,7 @@ def is_word(text: str, at: int) -> bool:
     if token is None or text[token.end() : token.end() + 2][1:].isalnum():
         return False
     if text[token.end() : token.end() + 1] in CLOSERS and token[0][0].isalpha():
-        return True
+        return scalar(token[0]) is None
     return word_row(token[0].strip()) == ("unquoted_value", "")
 
 
@@ -152,9 +152,7 @@ def word_row(token: str) -> tuple[str, str]:
     short = (
         {low, *(low[:i] + low[i + 1 :] for i in range(len(low)))} if len(low) < 8 else set[str]()
     )
-    resembles = not _SHORT.isdisjoint(short) or any(
-        _NUMBER_LIKE.fullmatch(s) for s in short if any(map(str.isdigit, s))
-    )
+    resembles = not _SHORT.isdisjoint(short) or any(_NUMBER_LIKE.fullmatch(s) for s in short)
     if len(token) > 300:
         return "code", ""
     digits = sum(map(str.isdigit, token))

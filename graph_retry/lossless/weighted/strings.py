@@ -108,7 +108,7 @@ class Reader(Moves):
         opens = (before.isspace() or before in _BEFORE) and (ahead.isalnum() or ahead in _BEHIND)
         kind = "k" if mode[2] == "k" else "o" if stack and stack.kind == "o" else "a"
         both = [row, "odd_key" if kind == "k" else ""]
-        if self._is_strong(kind):
+        if _STRONG[kind].match(text, at + 1) or _OPENS.match(text, at + 1):
             both.append("strong_inner")
         marks = mode[4:] + "m" * (bool(_OF_MEMBER.match(text, at)) and "m" not in mode[4:])
         torn = "torn_member" if "l" in marks and marks != mode[4:] else ""
@@ -119,15 +119,10 @@ class Reader(Moves):
             odd = "" if opens and at > pos else "edge" if opens else "odd_inner"
             self._write(at + 1, f"{mode[:3]}1{marks}", inside, "inner_quote", *both, odd, torn)
         odd = "" if opens or closes else "odd_inner"
-        lone = "inch_mark" if before.isdigit() else "unpaired"
+        lone = "inch_mark" if before.isdigit() and ahead == " " else "unpaired"
         torn = "torn_member" if "m" in marks and (torn or "l" not in marks) else ""
         marks += "" if "l" in marks else "l"
         self._write(at + 1, mode[:4] + marks, inside, lone, *both, odd, torn)
-
-    def _is_strong(self, kind: str) -> bool:
-        """Return whether the quote here stands where one ends or begins a string."""
-        text, at = self.text, self.at
-        return bool(_STRONG[kind].match(text, at + 1) or _OPENS.match(text, at + 1))
 
     def _torn(self) -> list[str]:
         """Return the row of a string with a quote of a member, which an accident would end."""
@@ -155,9 +150,7 @@ class Reader(Moves):
         text, at, (_, _, mode, stack, *_) = self.text, self.at, self.node
         ahead = text[at + 1 : at + 2]
         if raw and ahead not in "\"'":
-            kind = "k" if role == "k" else "o" if stack and stack.kind == "o" else "a"
-            is_strong = self._is_strong(kind) or _OF_MEMBER.match(text, at)
-            strong = ["strong_inner"] if is_strong else self._torn()
+            strong = ["strong_inner"] if _OF_MEMBER.match(text, at) else self._torn()
             self.go(at + 1, mode, stack, "", "unreadable", *strong)
         else:
             self._write(at + 1, mode, raw, "deleted")
