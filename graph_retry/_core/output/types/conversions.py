@@ -106,8 +106,9 @@ def _is_guess(given: Any, now: Any) -> bool:
 
     A boolean is no amount, and a number of seconds or milliseconds does not tell its unit.
     """
-    guessed: Any = {bool: int | float, int: date, float: date}.get(type(given))
-    return guessed is not None and isinstance(now, guessed)
+    if isinstance(given, bool):
+        return isinstance(now, int | float)
+    return isinstance(given, int | float) and isinstance(now, date)
 
 
 def _guess(path: str, given: Any, now: Any) -> Issue:
