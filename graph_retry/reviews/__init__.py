@@ -46,6 +46,7 @@ __all__ = [
     "decision_named",
     "element",
     "foreseen",
+    "issues_in",
     "offered",
     "output_read",
 ]
@@ -162,7 +163,27 @@ def foreseen(review: Review, decision: Mapping[str, Any]) -> list[str]:
         >>> foreseen(review, edit(limit=4))
         []
     """
-    return by_schemas.foreseen(review, decision)
+    found = by_schemas.issues_in(review, decision)
+    return [f"{one['path'] or 'the whole value'}: {one['message']}" for one in found[:5]]
+
+
+@checked
+def issues_in(review: Review, decision: Mapping[str, Any]) -> list[Issue]:
+    """List the same errors by field, for a form: each has the JSON Pointer of its place.
+
+    Example:
+        >>> from graph_retry import pending_reviews, respond, retry_llm_call
+        >>> from langgraph.checkpoint.memory import InMemorySaver
+        >>> from langgraph.func import entrypoint
+        >>> @entrypoint(checkpointer=InMemorySaver())
+        ... def count(prompt):
+        ...     return retry_llm_call(lambda given: given, prompt, output=dict[str, int])
+        >>> _ = count.invoke("many", {"configurable": {"thread_id": "1"}})
+        >>> (review,) = pending_reviews(count, {"configurable": {"thread_id": "1"}})
+        >>> [(one["path"], one["code"]) for one in issues_in(review, respond({"n": "many"}))]
+        [('/n', 'type')]
+    """
+    return by_schemas.issues_in(review, decision)
 
 
 @checked

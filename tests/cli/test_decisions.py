@@ -102,9 +102,28 @@ def test_a_typed_line_is_read(tmp_path, line, decision):
     assert from_line(line.replace("{file}", str(file)), SHOWN) == decision
 
 
+OUTPUT = {"total": 1, "km": 3, "to": {"a": 1, "b": 2}, "rows": [{"x": 1, "y": 2}]}
+
+
+@pytest.mark.parametrize(
+    ("line", "output"),
+    [
+        ("respond -km", {**OUTPUT, "km": ...}),
+        ("respond total=7 -km -/rows/0/y", {**OUTPUT, "total": 7, "km": ..., "rows": [{"x": 1}]}),
+        ("""respond -km to='{"b": 5}'""", {**OUTPUT, "km": ..., "to": {"a": 1, "b": 5}}),
+    ],
+)
+def test_a_key_of_the_output_is_dropped(line, output):
+    """The whole output is sent; its other values stay, as after a change."""
+    kept = {name: value for name, value in output.items() if value is not ...}
+    assert from_line(line, SHOWN, output=OUTPUT) == respond(kept)
+
+
 @pytest.mark.parametrize(
     ("line", "told"),
     [
+        ("respond -tatal", "nothing is shown at tatal. Did you mean `total`"),
+        ("respond -/rows/7", "nothing is shown at /rows/7"),
         ("maybe", "none of approve, edit, reject, respond"),
         (
             "approve model=large",
@@ -129,7 +148,7 @@ def test_a_typed_line_is_read(tmp_path, line, decision):
 def test_a_typed_line_that_decides_nothing_is_explained(line, told):
     """The reason shows how it is written."""
     with pytest.raises(UnreadableError, match=told):
-        from_line(line, SHOWN)
+        from_line(line, SHOWN, output=OUTPUT)
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def test_a_thread_is_answered_to_its_end(database, run, calls, graph):
 
     code, out, _ = run("show", "1", "--db", database.place)
     assert code == 0
-    assert "params: /n: 1 → 3" in out
+    assert "params: n: 1 → 3" in out
     assert "answer: edit by ada (terminal)" in out
     assert "outcome: succeeded (repaired: trailing_comma)" in out
     assert "tokens: 1,200 | time: 0.0 s" in out
@@ -56,7 +56,7 @@ def test_a_thread_is_answered_to_its_end(database, run, calls, graph):
         (["respond", '{"n": 9}'], None, 0, "Finished with the output you gave.", 1),
         (["respond", '{"n": 9'], None, 5, "it is not JSON", 1),
         (["respond", "-"], '{"n": 9}\n', 0, "Finished with the output you gave.", 1),
-        (["respond", "-"], '{"n": "x"}\n', 5, "1. /n: ", 1),
+        (["respond", "-"], '{"n": "x"}\n', 5, "field: n | problem: ", 1),
         (["respond", "-"], "", 5, "The output is not valid", 1),
     ],
 )
@@ -112,7 +112,7 @@ def test_every_answer_can_be_given_by_options(
         (["answer", "1", "--db", "{db}", "--graph", "tests.cli.served:gone", "approve"], 2,
             "no 'gone'"),
         (["answer", "1", "--db", "{db}", "--graph", "tests.cli.served:not_a_graph", "approve"],
-            2, "'not_a_graph' is a str"),
+            2, "'not_a_graph' has the type str"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_done_is_told_in_a_line(sqlite, run, calls, words, code, told):
@@ -150,7 +150,7 @@ def test_a_refused_output_names_the_field_that_is_missing(sqlite, run, calls):
     sqlite.begin("person")
     code, out, _ = run(*answer(sqlite, "respond", "-", graph="person"), stdin='{"name": "Ada"}')
     assert (code, calls()) == (5, 1)
-    assert "/age: Field required" in out
+    assert "field: age | problem: Field required" in out
 
 
 def test_what_reviews_redact_is_not_printed(sqlite, run):
@@ -162,7 +162,7 @@ def test_what_reviews_redact_is_not_printed(sqlite, run):
         told.append(run(*command)[1])
         told.append(run("show", "1", "--db", sqlite.place)[1])
     assert "secret" not in "".join(told)
-    assert "/note: *** 1 → *** 2" in told[-1]
+    assert "note: *** 1 → *** 2" in told[-1]
     assert told[-2] == "Finished. The output is not shown: this call redacts its texts.\n"
 
 
@@ -312,7 +312,7 @@ def test_show_tells_the_question_and_what_was_tried(sqlite, run):
         "What is wrong with the output:",
         "The model wrote:",
         "field: n | value: 1",
-        "field: /options/deep/a | before: 1 | after: 7",
+        "field: options → deep → a (/options/deep/a) | before: 1 | after: 7",
         "attempt: 2 | author: human:ada | reason: edited",
     ):
         assert text in out

@@ -51,7 +51,7 @@ def test_reviews_on_a_server_are_found_and_answered(server, run, calls, tmp_path
         assert run(*where, "approve", "--review", stale)[0] == 4
     assert calls() == 4
 
-    assert "params: /n: 0 → 1" in run("show", node, "--url", server)[1]
+    assert "params: n: 0 → 1" in run("show", node, "--url", server)[1]
     code, out, _ = run("answer", node, "--url", server, "edit", "n=2", "--by", "ada")
     assert (code, calls()) == (0, 5)
     assert '"n": 2' in out

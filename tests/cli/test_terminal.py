@@ -65,7 +65,7 @@ def test_a_person_answers_step_by_step(database, terminal, calls, tmp_path):
     person.type("edit\n")
     person.wait_for("Attempt 2 failed, too")
     shown = person.wait_for("answer> ")
-    assert re.search(r"/note +keep +from the editor", shown)
+    assert re.search(r"note +keep +from the editor", shown)
     assert calls() == 2
 
     person.type("edit n=5\n")

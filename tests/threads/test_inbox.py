@@ -24,7 +24,6 @@ def names(found):
 def test_all_waiting_threads_are_listed_newest_first(form, mode, checkpointer, monkeypatch):
     """Finished, answered and rejected threads are left out; so are other graphs' reviews."""
     monkeypatch.setattr(listing, "_PAGE", 3)
-    monkeypatch.setattr(listing, "_SCANNED", 7)
     model = Model()
     graph = one_call(
         form, mode, model, checkpointer, on_cancel="end" if form == "node" else "raise"

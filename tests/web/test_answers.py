@@ -313,7 +313,7 @@ def test_an_answer_that_ends_in_an_error_says_so(desk):
 @pytest.mark.parametrize(
     ("said", "shown"),
     [
-        ('{"name": "Ada", "count": "lots"}', ['title="/count">count</b>', "<code>&#34;lots&#34;"]),
+        ('{"name": "Ada", "count": "lots"}', ['<b class="path">count</b>', "<code>&#34;lots&#34;"]),
         ("Hello!", ["InvalidJSON: There is no JSON document in the text."]),
     ],
 )

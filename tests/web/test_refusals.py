@@ -119,7 +119,7 @@ def test_each_issue_stands_beside_its_field(way, text):
         form.fill(f"{needs}.text:/title", f"!{text}")
         form.fill(f"{needs}.text:/tags/1/name", f"!{text}")
         page = sent(client, form).text
-    assert "Please correct the 2 fields marked below." in page
+    assert "Please correct the 2 fields marked below:" in page
     told = {
         where for where in ("/title", "/tags/0/name", "/tags/1/name") if beside(page, needs, where)
     }

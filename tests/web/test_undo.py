@@ -8,7 +8,7 @@ from graph_retry import respond, resume
 from graph_retry.desk.web import create_app, runs
 from graph_retry.threads import list_reviews
 from tests.web.conftest import serving
-from tests.web.forms import Form
+from tests.web.forms import Form, fields
 from tests.web.test_answers import opened
 from tests.web.test_browser import WITHIN_S, main_text, one, open_review, press, send, wait_for
 from tests.web.test_everybody import checked
@@ -118,3 +118,38 @@ def test_a_call_that_runs_is_seen(browser, desk):
         arrived.set()
         wait_for(browser, "its output is valid")
     assert list_reviews(desk.graph) == []
+
+
+def test_a_run_is_stopped_and_goes_on(desk):
+    """The request in flight ends and is saved; nothing else begins until the person says so."""
+    begun, arrived = threading.Event(), threading.Event()
+
+    def says(_):
+        if len(desk.calls) == 1:
+            return "nothing"
+        begun.set()
+        assert arrived.wait(WITHIN_S)
+        return '{"name": "Ada", "count": 3}'
+
+    desk.says = says
+    desk.wait()
+    with desk.client() as client:
+        form = Form(opened(client)[1])
+        form.choose("approve")
+        page = client.post(form.action, files=form.posted())
+        assert begun.wait(WITHIN_S)
+        assert "Stop after this attempt" in page.text
+        where = str(page.url)
+        assert "Stopping:" in client.post(where, files=fields(stop="1")).text
+        arrived.set()
+        while "The run is stopped." not in (text := client.get(where).text):
+            assert 'http-equiv="refresh"' in text
+        assert (len(desk.calls), desk.results) == (2, [])
+        assert "stopped</span>" in client.get("/?tab=running").text
+        page = client.post(where, files=fields(go_on="1"))
+        while 'http-equiv="refresh"' in page.text:
+            page = client.get(str(page.url))
+        assert "its output is valid" in page.text
+        assert "its output is valid" in client.post(where, files=fields(go_on="1")).text
+        assert "stopped</span>" not in client.get("/?tab=running").text
+    assert (len(desk.calls), len(desk.results)) == (2, 1)

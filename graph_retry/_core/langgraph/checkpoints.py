@@ -194,6 +194,12 @@ async def is_saved(saver: BaseCheckpointSaver[Any], place: Mapping[str, str]) ->
     return bool(await query(saver, sql, *values))
 
 
+async def threads_in(saver: BaseCheckpointSaver[Any]) -> list[str]:
+    """List the threads of a saver on SQLite or PostgreSQL, the one that ran last first."""
+    sql = "SELECT thread_id FROM checkpoints GROUP BY thread_id ORDER BY max(checkpoint_id) DESC"
+    return [row[0] for row in await query(saver, sql)]
+
+
 async def namespaces_in(saver: BaseCheckpointSaver[Any], thread_id: str, start: str) -> list[str]:
     """List the namespaces of a thread that begin with `start`."""
     storage = storage_of(saver)

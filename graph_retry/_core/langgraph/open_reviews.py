@@ -9,6 +9,7 @@ review. Therefore a row stays if there is any doubt. (Read in the methods of `Ba
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 from weakref import WeakSet
 
@@ -53,7 +54,7 @@ class Row(NamedTuple):
     place: str
 
 
-_ALL = Row("", "", "", "")
+ALL = Row("", "", "", "")
 """A marker row: all threads have been read once, including threads older than the table."""
 
 
@@ -96,9 +97,9 @@ async def insert(saver: BaseCheckpointSaver[Any], row: Row) -> None:
         await query(saver, _INSERT + _AGAIN, *row)
 
 
-async def insert_known(saver: BaseCheckpointSaver[Any], rows: list[Row]) -> None:
-    """Write the rows found by reading all threads. Existing rows are newer, and stay."""
-    for row in [*rows, _ALL]:
+async def insert_known(saver: BaseCheckpointSaver[Any], rows: Iterable[Row]) -> None:
+    """Write rows found by reading all threads. Existing rows are newer, and stay."""
+    for row in rows:
         await query(saver, _INSERT + "NOTHING", *row)
 
 
@@ -115,13 +116,15 @@ async def delete(saver: BaseCheckpointSaver[Any], row: Row) -> None:
     await query(saver, _DELETE, *row[:3])
 
 
-async def open_rows(
-    saver: BaseCheckpointSaver[Any], before: str | None, limit: int
-) -> list[Row] | None:
-    """List the calls that may wait, newest question first; None if `insert_known` never ran."""
+async def is_filled(saver: BaseCheckpointSaver[Any]) -> bool:
+    """Return whether all threads have been read once, and their rows are in the table."""
     await make_table(saver)
-    if not await query(saver, _SELECT + "WHERE place = %s", ""):
-        return None
+    return bool(await query(saver, _SELECT + "WHERE place = %s", ""))
+
+
+async def open_rows(saver: BaseCheckpointSaver[Any], before: str | None, limit: int) -> list[Row]:
+    """List the calls that may wait, newest question first."""
+    await make_table(saver)
     given = (before or "",) * 2
     return [Row(*row) for row in await query(saver, f"{_SELECT}{_PAGE}{limit}", *given)]
 

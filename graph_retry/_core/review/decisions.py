@@ -164,7 +164,7 @@ ROWS: dict[str, Row] = {
         decide=responded,
         does=lambda _: "give the output of this call",
         example={"output": ...},
-        typed=("FILE", "{…}", "FIELD=VALUE …"),
+        typed=("FILE", "{…}", "FIELD=VALUE … -FIELD"),
         sent={"Agent Inbox": "`respond: {…}` in the box"},
         place=4,
         done=("Your output is used.", "It is valid. The call was not made again."),

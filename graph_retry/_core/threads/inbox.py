@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from graph_retry._core.ground.functions.arguments import Size, async_twin, checked, in_sync
+from graph_retry._core.ground.functions.calling import call
 from graph_retry._core.ground.wording import quoted_with_article
 from graph_retry._core.langgraph.open_reviews import Row, has_table, open_rows
 from graph_retry._core.review.answers import assign, defer
@@ -19,6 +21,7 @@ from graph_retry._core.threads.resuming import resuming
 from graph_retry._core.threads.reviews import PendingReview, key_of, open_reviews, whole_reviews
 from graph_retry._core.threads.saved.graphs import (
     check_placeless,
+    client_of,
     get_state,
     is_client,
     is_local,
@@ -32,6 +35,7 @@ from graph_retry._core.threads.saved.why_closed import (
     standing_of,
 )
 from graph_retry._core.threads.server.listing import list_remote_reviews
+from graph_retry._core.threads.server.runs import UNFINISHED
 
 __all__ = [
     "Inbox",
@@ -143,20 +147,26 @@ def check_source(source: Any) -> None:
 
 
 async def noted_reviews(
-    source: Any, before: str | None, limit: int, config: RunnableConfig | None = None
+    source: Any,
+    before: str | None,
+    limit: int,
+    config: RunnableConfig | None = None,
+    fill: Callable[[int, int], Any] | None = None,
 ) -> tuple[list[Row], str | None] | None:
     """List one page of the open calls in the saver's table; None if the saver has no table.
+
+    With `fill`, the table is filled before, if it never was. `fill` is told how many of how many
+    threads are read. Meanwhile the same table can be listed as it is.
 
     Returns:
         The rows that belong to the source, newest first, and `before` for the next page, which is
         None after the last one.
     """
     saver = saver_of(source)
-    # The first page looks whether the table is filled, for all pages.
-    if saver is None or not (await is_table_filled(saver) if before is None else has_table(saver)):
+    if saver is None or not (await is_table_filled(saver, fill) if fill else has_table(saver)):
         return None
-    rows = await open_rows(saver, before, limit) or []
-    last = rows[-1].place if len(rows) == limit else None
+    rows = await open_rows(saver, before, limit)
+    last = rows[-1].place if rows and len(rows) == limit else None
     graph = source if is_local(source) else None
     finder = Finder(saver, graph, config or {})
     return [row for row in rows if finder.is_ours(row.namespace)], last
@@ -242,14 +252,22 @@ class Inbox:
 
     @in_sync
     async def page(
-        self, before: str | None = None, limit: int = 500
+        self,
+        before: str | None = None,
+        limit: int = 500,
+        fill: Annotated[Callable[[int, int], Any], "a function `(read, threads)`"]
+        | None = lambda *_: None,
     ) -> tuple[list[Noted], str | None] | None:
-        """List a part of the table of open reviews, newest first, without reading any thread.
+        """List a part of the table of open reviews, newest first.
+
+        The first list of a database reads all its threads once, and fills the table. `fill` is told
+        how many of how many threads are read. None lists the table as it is, also meanwhile.
 
         Returns:
             The lines, and `before` for the next part (None after the last); None without a table.
         """
-        listed = await noted_reviews(self.source, before, limit, self._config)
+        fill = fill if before is None else None
+        listed = await noted_reviews(self.source, before, limit, self._config, fill)
         if listed is None:
             return None
         rows, end = listed
@@ -296,6 +314,16 @@ class Inbox:
         return await resuming(review.graph, review.config, None, answers, context=context)
 
     aanswer = async_twin(answer)
+
+    @in_sync
+    async def stop(self, review: PendingReview) -> None:
+        """Cancel the newest run of a review's thread on a server; what is saved stays."""
+        client = client_of(review.graph)
+        for run in await call(partial(client.runs.list, review.thread_id, limit=1)):
+            if run["status"] in UNFINISHED:
+                await call(client.runs.cancel, review.thread_id, run["run_id"])
+
+    astop = async_twin(stop)
 
 
 @dataclass(frozen=True)

@@ -80,6 +80,20 @@ class Screen:
             task = bar.add_task(doing, total=total)
             yield lambda: bar.advance(task)
 
+    @contextmanager
+    def working(self) -> Generator[Callable[[str], None]]:
+        """Show in a terminal what is done now: the yielded function replaces the line."""
+        status = self._console.status("")
+
+        def tell(text: str) -> None:
+            status.update(Text(printable(text)))
+            status.start()
+
+        try:
+            yield tell
+        finally:
+            status.stop()
+
     def table(self, columns: Sequence[str], rows: Rows) -> None:
         """Write a table, without the columns that are empty in every row.
 

@@ -9,9 +9,11 @@ from typing import Any
 
 from graph_retry import PendingReview
 from graph_retry.desk.cli.screen import Rows, Screen
+from graph_retry.desk.wording import doubts_of, spoken
 from graph_retry.ledger import Ledger, tokens_of
 from graph_retry.plugins import excerpt, in_words, since
 from graph_retry.records import Attempt, Failure, Issue
+from graph_retry.reviews import output_read
 
 INBOX = ("thread", "function", "review", "params", "attempt", "age", "expires", "error")
 _ATTEMPTS = ("attempt", "author", "reason", "params", "outcome", "answer", "tokens", "time")
@@ -71,16 +73,19 @@ def show_review(screen: Screen, review: PendingReview) -> None:
         screen.quote(_text(review.output))
     elif review.issues and review.failure["kind"] == "invalid_schema":
         screen.say("What is wrong with the output:", "bad")
-        issues = [
-            (issue["path"], issue["message"], issue["received"] or "") for issue in review.issues
-        ]
-        screen.table(("field", "problem", "received"), issues)
+        show_issues(screen, review.issues, output_read(review))
     else:
         screen.say(review.error, "bad")
     if review.raw_output is not None and review.failure is not None:
         screen.say("The model wrote:")
         screen.quote(review.raw_output, "quiet")
+    if doubts := doubts_of(review):
+        screen.say("Look here first:", "bad")
+        told = [(place(path, review.output), ", ".join(whys)) for path, whys in doubts.items()]
+        screen.table(("field", "doubt"), told)
     for heading, text in review.quoted:
+        if doubts and text == review.doubts:
+            continue
         screen.say(f"{heading}:")
         screen.quote(excerpt(text, 400), "quiet")
     screen.say("Its params:")
@@ -93,10 +98,29 @@ def show_review(screen: Screen, review: PendingReview) -> None:
         what = "Suggested for the next attempt:" if review.suggested_params else "Changed before:"
         screen.say(what, "good" if review.suggested_params else "plain")
         changes = [
-            (change["path"], _text(change["before"]), _text(change["after"]))
+            (
+                place(change["path"], review.params),
+                _text(change["before"]),
+                _text(change["after"]),
+            )
             for change in review.diff
         ]
         screen.table(("field", "before", "after"), changes)
+
+
+def show_issues(screen: Screen, issues: Sequence[Issue], within: Any) -> None:
+    """Show the issues of a value as a table, with the places in it."""
+    rows = [
+        (place(issue["path"], within), issue["message"], issue["received"] or "")
+        for issue in issues
+    ]
+    screen.table(("field", "problem", "received"), rows)
+
+
+def place(path: str, within: Any) -> str:
+    """Name a place as the page does, and as a change of it is typed if that is another text."""
+    said = spoken(path, within)
+    return said if path in ("", f"/{said}") else f"{said} ({path})"
 
 
 def show_ledger(screen: Screen, ledger: Ledger) -> None:
@@ -127,7 +151,7 @@ def _changes(ledger: Ledger, number: int) -> str:
     except ValueError:  # A checkpoint with the old or the new params was deleted.
         return "(not kept)"
     return "\n".join(
-        f"{change['path']}: {_text(change['before'], 100)} → {_text(change['after'], 100)}"
+        f"{spoken(change['path'])}: {_text(change['before'], 100)} → {_text(change['after'], 100)}"
         for change in changes
     )
 
@@ -142,7 +166,7 @@ def _outcome(attempt: Attempt) -> str:
 def _brief(failure: Failure | None, issues: Sequence[Issue]) -> str:
     if failure is None:
         return "awaits approval"
-    wrong = ", ".join(issue["path"] or "the whole output" for issue in issues)
+    wrong = ", ".join(spoken(issue["path"]) for issue in issues)
     why = wrong if failure["kind"] == "invalid_schema" else " ".join(failure["message"].split())
     return f"{failure['type']}: {excerpt(why, 200)}"
 

@@ -9,7 +9,7 @@ import shlex
 import sqlite3
 import stat
 import sys
-from collections.abc import Coroutine, Generator, Mapping
+from collections.abc import Callable, Coroutine, Generator, Mapping
 from contextlib import AsyncExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +26,7 @@ from langgraph_sdk.errors import APIStatusError
 
 from graph_retry import PendingReview, apending_reviews, aresume
 from graph_retry.desk.cli.exits import ExitCode, Stop
+from graph_retry.desk.running import Running
 from graph_retry.ledger import Ledger
 from graph_retry.reviews import Decision, aclosed_by
 from graph_retry.threads import (
@@ -36,6 +37,12 @@ from graph_retry.threads import (
     astanding,
     is_rejection,
 )
+
+Tell = Callable[[str], object]
+"""A function that shows one line about a run, in place of the line before."""
+
+_QUIET_S, _TOLD_S = 1.0, 0.5
+"""The seconds in which a run tells nothing, and those between two lines."""
 
 
 @dataclass(frozen=True)
@@ -77,14 +84,18 @@ class Source:
         """List the ledgers of one thread."""
         return self.runner.run(aattempts_of(self._graph(thread_id), _config(thread_id)))
 
-    def answer(self, thread_id: str, answers: Mapping[str, Decision], by: str | None) -> Any:
+    def answer(
+        self,
+        thread_id: str,
+        answers: Mapping[str, Decision],
+        by: str | None,
+        tell: Tell | None = None,
+    ) -> Any:
         """Resume a thread with answers by review id, and return the graph's state."""
         signed, here = {"by": by} if by else {}, {"channel": "terminal"}
         sent: Any = {name: {**signed, **each, **here} for name, each in answers.items()}
-        graph = self._graph(thread_id)
         try:
-            run = aresume(graph, _config(thread_id), answers=sent)
-            return self._until_ctrl_c(run, thread_id, *answers)
+            return self._run(thread_id, sent, tell)
         except Exception as error:
             if not is_rejection(error, answers.values()):
                 raise
@@ -122,19 +133,24 @@ class Source:
         saver = Inbox(self.opened).saver
         return bool(saver and self.runner.run(saver.aget_tuple(_config(thread_id))))
 
-    def go_on(self, thread_id: str) -> Any:
+    def go_on(self, thread_id: str, tell: Tell | None = None) -> Any:
         """Continue a thread from its last checkpoint, without an answer; return its state."""
-        run = aresume(self._graph(thread_id), _config(thread_id))
-        return self._until_ctrl_c(run, thread_id)
+        return self._run(thread_id, None, tell)
 
-    def _until_ctrl_c(self, run: Coroutine[Any, Any, Any], thread_id: str, *answered: str) -> Any:
+    def _run(self, thread_id: str, answers: Any, tell: Tell | None) -> Any:
         """Run a thread. After Ctrl-C, tell what is saved, and how to continue the thread."""
+        graph, config, running = self._graph(thread_id), _config(thread_id), Running()
+        run = (
+            running.run(graph, config, answers)
+            if isinstance(graph, Pregel)
+            else aresume(graph, config, answers=answers)
+        )
         try:
-            return self.runner.run(run)
+            return self.runner.run(_told(run, running, tell))
         except KeyboardInterrupt:
-            saved = filter(None, (self.closed_by(thread_id, name) for name in answered))
+            saved = filter(None, (self.closed_by(thread_id, name) for name in answers or ()))
             who = "; ".join(dict.fromkeys(saved))
-            if not who and (answered or self.reviews(thread_id)):
+            if not who and (answers or self.reviews(thread_id)):
                 raise
             answer = who and f"Thread {thread_id!r} has its answer ({who}). "
             raise KeyboardInterrupt(f"interrupted. {answer}{self.standing(thread_id)}") from None
@@ -173,6 +189,23 @@ class Source:
         if name is None:
             raise Stop(ExitCode.NOTHING, f"nothing has run on thread {thread_id!r} yet.")
         return RemoteGraph(str(name), client=self.opened)
+
+
+async def _told(run: Coroutine[Any, Any, Any], running: Running, tell: Tell | None) -> Any:
+    """Await a run. While it takes long, tell again and again what is known of it."""
+
+    async def telling(tell: Tell) -> None:
+        await asyncio.sleep(_QUIET_S)
+        while True:
+            tell(str(running))
+            await asyncio.sleep(_TOLD_S)
+
+    teller = asyncio.ensure_future(telling(tell)) if tell else None
+    try:
+        return await run
+    finally:
+        if teller:
+            teller.cancel()
 
 
 @contextmanager

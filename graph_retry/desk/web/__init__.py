@@ -14,7 +14,7 @@ from graph_retry.desk.web.page import HERE, Site
 from graph_retry.desk.web.pages.alike import answer_alike, outcomes
 from graph_retry.desk.web.pages.history import find_thread, history, thread
 from graph_retry.desk.web.pages.inbox import alive, inbox
-from graph_retry.desk.web.pages.reviewing import outcome, review, undo, whole_text
+from graph_retry.desk.web.pages.reviewing import judge, outcome, review, undo, whole_text
 from graph_retry.desk.web.pages.team import team
 from graph_retry.desk.web.posted import BODY, NotAllowedError
 from graph_retry.desk.web.runs import Runs
@@ -90,6 +90,7 @@ def create_app(
             Route("/l/{token}", site.guard.by_link),
             Route("/r/{key}", site.answers(review), methods=["GET", "POST"]),
             Route("/r/{key}/a/{name}", site.answers(outcome)),
+            Route("/r/{key}/draft", site.answers(judge), methods=["POST"]),
             Route("/r/{key}/text", site.answers(whole_text)),
             Route("/r/{key}/alike", site.answers(answer_alike), methods=["POST"]),
             Route("/r/{key}/alike/{name}", site.answers(outcomes)),

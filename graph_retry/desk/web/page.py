@@ -23,7 +23,7 @@ from graph_retry import PendingReview
 from graph_retry.desk.web.forms.card import typed
 from graph_retry.desk.web.forms.fields import quoted
 from graph_retry.desk.web.forms.reading import visible
-from graph_retry.desk.web.forms.words import ago, answered, said, said_role, spoken, without_type
+from graph_retry.desk.web.forms.words import ago, answered, said_role, without_type
 from graph_retry.desk.web.listing import Listings, view_in
 from graph_retry.desk.web.pages.past import Past
 from graph_retry.desk.web.posted import ARRIVING, REVIEWS, NotAllowedError, Posted, read_posted
@@ -31,6 +31,7 @@ from graph_retry.desk.web.rows import subject_of, thread_key
 from graph_retry.desk.web.runs import Missed, Runs
 from graph_retry.desk.web.safety import HEADERS, Access, Guard, check_origin, review_of
 from graph_retry.desk.web.waiting import Waiting
+from graph_retry.desk.wording import said, spoken
 from graph_retry.plugins import counted, in_words
 
 HERE = Path(__file__).parent

@@ -84,10 +84,14 @@ def any_item(path: str) -> str:
     return _NUMBERS.sub("/*", path)
 
 
-def row_of(review: PendingReview) -> Row:
-    """Make the row of a review, without its long fields, because all rows stay in memory."""
+def short(review: PendingReview) -> PendingReview:
+    """Return a review without its long fields, because many stay in memory."""
     long: dict[str, Any] = {"params": {}, "suggested_params": None, "value": {}, "history": []}
-    short = replace(review, **long, diff=[], raw_output=None, output=None, problem=None)
+    return replace(review, **long, diff=[], raw_output=None, output=None, problem=None)
+
+
+def row_of(review: PendingReview) -> Row:
+    """Make the row of a review."""
     labels = texts_of(review.labels)
     found = list(islice(texts_in(review.params), SEARCHED))
     texts = (review.function_name, review.thread_id or "", review.error, review.summary, *labels)
@@ -97,7 +101,7 @@ def row_of(review: PendingReview) -> Row:
         key=review.key,
         thread=thread_key(review.thread_id),
         question=question_of(review),
-        review=short,
+        review=short(review),
         labels=frozenset(labels),
         searched="\n".join(texts).casefold(),
         alike=_alike(review),

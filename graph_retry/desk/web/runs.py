@@ -10,16 +10,16 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from langgraph.errors import GraphBubbleUp
+from langgraph.errors import GraphBubbleUp, GraphDrained
 
 from graph_retry import PendingReview
-from graph_retry.desk.web.forms.words import said
+from graph_retry.desk.running import Running
 from graph_retry.desk.web.posted import NotAllowedError
-from graph_retry.desk.web.rows import row_of
+from graph_retry.desk.web.rows import short
 from graph_retry.desk.web.safety import Access
 from graph_retry.desk.web.waiting import Waiting
+from graph_retry.desk.wording import said
 from graph_retry.errors import AnswerRefused, StaleDecision
-from graph_retry.plugins import is_object
 from graph_retry.records import Issue
 from graph_retry.reviews import DECISIONS
 from graph_retry.threads import is_rejection
@@ -50,7 +50,8 @@ class Outcome:
     `tone` is `good`, `bad`, or `plain` if the answer came too late. `problem` tells why an answer
     was refused. After a refusal, the page shows the form with the typed values. `issues` are those
     of the new output, which the page shows instead of `text`. `not_applied` counts the answers that
-    were refused or too late. `is_put_off` means that the reviewer deferred or assigned the review.
+    were refused or too late. `is_stopped` means that the thread goes on when the person says so.
+    `is_put_off` means that the reviewer deferred or assigned the review.
     `following` are the thread's open reviews now, without those put off. `about_own` replaces the
     text or the problem for users who may not see all calls, unless it is None.
     """
@@ -63,6 +64,7 @@ class Outcome:
     issues: Sequence[Issue] = ()
     not_applied: int = 0
     is_put_off: bool = False
+    is_stopped: bool = False
     following: list[PendingReview] = field(default_factory=list[PendingReview])
     about_own: str | None = None
 
@@ -76,28 +78,12 @@ class Outcome:
 
 
 @dataclass
-class Live:
-    """An attempt that is being made: its number, and the text that has come so far."""
-
-    name: str
-    attempt: int
-    began: float = field(default_factory=time.monotonic)
-    text: str = ""
-    status: str = ""
-
-    @property
-    def seconds(self) -> int:
-        """The seconds since the attempt began."""
-        return int(time.monotonic() - self.began)
-
-
-@dataclass
 class Run:
     """The answers to the reviews of one thread.
 
     `decisions` maps review ids to decisions. `told` is the outcome, which is None while the thread
-    runs. `by` is the name of the sender. `live` has the latest attempt of each call that runs, by
-    its place. `asked` maps the namespaces of the calls to the keys of their reviews.
+    runs. `by` is the name of the sender, and `name` that of the form. `asked` maps the namespaces
+    of the calls to the keys of their reviews. Without decisions, a stopped thread goes on.
     """
 
     reviews: list[PendingReview]
@@ -106,22 +92,17 @@ class Run:
     asked: dict[str, str] = field(default_factory=dict[str, str])
     began: str = field(default_factory=lambda: datetime.now(UTC).isoformat())
     by: str = ""
-    live: dict[tuple[str, ...], Live] = field(default_factory=dict[tuple[str, ...], Live])
+    name: str = ""
+    running: Running = field(default_factory=Running)
 
-    def __post_init__(self) -> None:
-        """Remember the reviews by their calls."""
-        self.asked |= {review.namespace: review.key for review in self.reviews}
 
-    def hear(self, place: tuple[str, ...], event: Any) -> None:
-        """Take in what a call streams; other events of the graph are not for this page."""
-        if not (is_object(event) and event.get("type") == "graph_retry"):
-            return
-        where, number = (*place, str(event["name"])), int(event["attempt"])
-        if event["event"] == "attempt_started":
-            self.live[where] = Live(where[-1], number)
-        elif (live := self.live.get(where)) is not None:
-            live.text = said(event["value"]) if "value" in event else live.text
-            live.status = str(event.get("status", live.status))
+STOPPED = Outcome(
+    "The run is stopped.",
+    "Nothing is lost: your answer and each finished attempt are saved.",
+    "plain",
+    is_stopped=True,
+)
+NOT_BEGUN = Outcome("Not sent: you stopped it before.", tone="plain", not_applied=1)
 
 
 @dataclass(frozen=True)
@@ -171,9 +152,9 @@ class Sent:
             self.posted = ()
         for run in self.runs:
             run.decisions = dict.fromkeys(run.decisions)
-            run.reviews = [row_of(review).review for review in run.reviews]
+            run.reviews = list(map(short, run.reviews))
             if run.told:
-                run.told.following = [row_of(review).review for review in run.told.following]
+                run.told.following = list(map(short, run.told.following))
 
     async def wait(self, seconds: float) -> bool:
         """Wait up to some seconds for the outcomes; return whether all are known."""
@@ -219,11 +200,14 @@ class Runs:
     def start(self, name: str, sent: Sent) -> None:
         """Start to apply the answers of a form, for a few threads at a time."""
         self._sent[name] = sent
+        for run in sent.runs:
+            run.name = name
+            run.asked = run.asked or {one.namespace: one.key for one in run.reviews}
         gate = asyncio.Semaphore(AT_ONCE)
 
         async def in_turn(run: Run) -> None:
             async with gate:
-                run.told = await self._apply(run)
+                run.told = replace(NOT_BEGUN) if run.running.is_stopping else await self._apply(run)
                 for review in run.reviews[:1]:
                     self._waiting.answered_here(review.thread_id)
 
@@ -245,13 +229,27 @@ class Runs:
         sent.task.cancel()
         return self._sent.pop(name)
 
-    def refused(self, user: str | None) -> list[tuple[str, Run]]:
-        """List a user's answers that were refused or too late, with the names of their forms."""
+    async def stop(self, sent: Sent) -> None:
+        """Stop the runs of a form: the steps in flight end, and others are not begun."""
+        for run in sent.runs:
+            if not run.told:
+                await self._waiting.stop(run.reviews[0], run.running)
+
+    def go_on(self, sent: Sent, name: str) -> None:
+        """Let the stopped threads of a form go on, as the form of another name."""
+        stopped = [run for run in sent.runs if run.told and run.told.is_stopped]
+        if stopped and name not in self._sent:
+            again = [Run(run.reviews, {}, by=run.by, asked={**run.asked}) for run in stopped]
+            self.start(name, Sent(again, goes_at=0.0))
+
+    def left(self, user: str | None) -> list[Run]:
+        """List a user's runs that were refused, too late or stopped, the newest first."""
         return [
-            (name, run)
-            for name, sent in reversed(self._sent.items())
+            run
+            for sent in reversed(self._sent.values())
             for run in sent.runs
-            if run.told and run.told.not_applied and run.by == (user or "")
+            if run.told and (run.told.not_applied or run.told.is_stopped) and run.by == (user or "")
+            if f"{run.name}+" not in self._sent
         ]
 
     def _forget(self) -> None:
@@ -265,7 +263,9 @@ class Runs:
     async def _apply(self, run: Run) -> Outcome:
         """Resume the thread with the answers, and return the outcome, which may be an error."""
         try:
-            await self._waiting.answer(run.reviews[0], run.decisions, self._context, run.hear)
+            await self._waiting.answer(run.reviews[0], run.decisions, self._context, run.running)
+        except GraphDrained:
+            return await self._look(run, replace(STOPPED))
         except AnswerRefused as refused:
             own = "Your answer was not applied."
             outcome = Outcome("", tone="bad", problem=refused.message, about_own=own)
@@ -280,6 +280,8 @@ class Runs:
         except GraphBubbleUp:
             raise
         except Exception as error:  # noqa: BLE001 - of the graph, the database or the server
+            if run.running.is_stopping:  # A server tells a stopped run as an error.
+                return await self._look(run, replace(STOPPED))
             if not is_rejection(error, run.decisions.values()):
                 text = f"{type(error).__name__}: {error}"[:2_000]
                 outcome = Outcome("The graph stopped with an error after your answer.", text, "bad")
@@ -307,7 +309,8 @@ class Runs:
             closed = Outcome("This review is closed.", outcome.problem, "plain", not_applied=lost)
             closed.about_own = outcome.about_own
             return closed
-        if not outcome.problem and {made["type"] for made in run.decisions.values()} <= PUTS_OFF:
+        words = {made["type"] for made in run.decisions.values()}
+        if words and words <= PUTS_OFF and not outcome.problem:
             # The same question is open again, but its reviewer has just put it off.
             outcome.is_put_off = True
             outcome.following = [
@@ -319,14 +322,14 @@ class Runs:
         """Describe the outcome of an applied answer."""
         if len(run.reviews) > 1:
             return Outcome(f"{len(run.decisions)} answers are applied.")
-        (word,) = (decision["type"] for decision in run.decisions.values())
+        word = next((decision["type"] for decision in run.decisions.values()), "")
         review = run.reviews[0]
-        if done := DECISIONS[word].done:
+        if word and (done := DECISIONS[word].done):
             return Outcome(*done)
         if review.failure is None and word == "approve":
             return Outcome("The output is used.", "The call was not made again.")
         ledgers = await self._waiting.ledgers(review.thread_id)
-        ledger = next((each for each in ledgers if each.namespace == review.namespace), None)
+        ledger = next((each for each in ledgers if each.namespace in run.asked), None)
         if ledger is None or not ledger.attempts:
             return Outcome("Your answer is applied.")
         last = ledger.attempts[-1]
@@ -336,6 +339,6 @@ class Runs:
             issues = last["issues"] if failure["kind"] == "invalid_schema" else ()
             return Outcome(title, text, "bad", issues=issues)
         title = "The call was made again, and its output is valid."
-        if review.value.get("redacted"):
+        if review.redacted:
             return Outcome(title, "The output is not shown: this call redacts its texts.")
         return Outcome(title, output=said(ledger.value_at(last["number"])))

@@ -9,12 +9,14 @@ import asyncio
 import inspect
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
+from heapq import nlargest
 from itertools import islice
 from typing import Any, TypeVar
 
 from langchain_core.runnables import RunnableConfig
 
 from graph_retry import PendingReview
+from graph_retry.desk.running import Running
 from graph_retry.desk.web.rows import Row, question_of, row_of, thread_key
 from graph_retry.desk.web.safety import Access
 from graph_retry.ledger import Ledger
@@ -23,10 +25,8 @@ from graph_retry.threads import (
     Noted,
     aattempts_of,
     aevery_ledger,
-    aresumption,
     attempts_of,
     every_ledger,
-    resumption,
 )
 
 PAGE = 100
@@ -51,15 +51,13 @@ OVER = 1_000
 """Number of closed reviews that are remembered, for people who still have them on their screen."""
 
 T = TypeVar("T")
-Hear = Callable[[tuple[str, ...], Any], None]
-"""A function that is told the custom events of a run, with the namespace of each."""
 
 
 class Waiting:
     """The open reviews of a source. `rows` has them by key, and those read longest ago come first.
 
     `touched` has the threads that were answered here. `version` grows whenever a row comes or goes.
-    `is_whole` means that every review was read once.
+    `is_whole` means that every review was read once. Until then, `progress` tells how far it is.
 
     The first look reads all reviews, the newest first. A later look at a database costs the same,
     however many reviews wait. This look lists the newest rows in the table of open reviews, and the
@@ -75,7 +73,7 @@ class Waiting:
     def __init__(self, source: Any, config: RunnableConfig | None = None) -> None:
         self.inbox = Inbox(source, config)
         self.rows: dict[str, Row] = {}
-        self.version, self.is_whole = 0, False
+        self.version, self.is_whole, self.progress = 0, False, ""
         self.touched: set[str] = set()
         self._noted: dict[str, Noted] = {}
         self._listed_to: str | None = None
@@ -162,27 +160,21 @@ class Waiting:
         return await self.drive(self.inbox.whole, found)
 
     async def answer(
-        self, review: PendingReview, answers: Mapping[str, Any], context: Any, hear: Hear
+        self, review: PendingReview, answers: Mapping[str, Any], context: Any, running: Running
     ) -> None:
-        """Resume a thread with answers by review id; `hear` is told what its calls stream."""
+        """Resume a thread with answers by review id; without answers, it goes on."""
         graph, config = review.graph, review.config
         if self.inbox.is_remote:
-            await self.drive(self.inbox.answer, review, answers, context)
+            await self.drive(self.inbox.answer, review, answers or None, context)
             return
-        options: dict[str, Any] = {"stream_mode": "custom", "subgraphs": True}
-        options |= {"durability": "sync", "context": context}
+        is_sync = await self.only_sync()
+        await running.run(graph, config, answers or None, context, in_thread=is_sync)
 
-        def in_thread() -> None:
-            with resumption(graph, config, answers=dict(answers)) as given:
-                for place, event in graph.stream(given, config, **options):
-                    hear(place, event)
-
-        if await self.only_sync():
-            await asyncio.to_thread(in_thread)
-            return
-        async with aresumption(graph, config, answers=dict(answers)) as given:
-            async for place, event in graph.astream(given, config, **options):
-                hear(place, event)
+    async def stop(self, review: PendingReview, running: Running) -> None:
+        """Stop a run: after its step in flight, or on a server at once."""
+        running.control.request_drain("stopped on the page")
+        if self.inbox.is_remote:
+            await self.drive(self.inbox.stop, review)
 
     async def ledgers(self, thread_id: str | None) -> list[Ledger]:
         """Read the ledgers of a thread."""
@@ -224,16 +216,36 @@ class Waiting:
             self._take(found := await self._all())
             self._drop_all_but({review.key for review in found}, [*self.rows])
         else:
-            new = sorted(self._noted.keys() - self.rows.keys(), key=self._place, reverse=True)
-            for start in range(0, len(new), PAGE):
-                await self._read_part(new[start : start + PAGE])
+            while new := self._unread():
+                await self._read_part(new)
+                self.progress = f"{len(self.rows):,} of {len(self._noted):,} reviews are read."
             await self._read_part(list(islice(self.rows, AGAIN)))
         took = time.monotonic() - began if self.is_whole else 0.0
         self.version += not self.is_whole
         self.is_whole, self._look_at = True, time.monotonic() + max(FRESH_S, took)
 
-    def _place(self, key: str) -> str:
-        return self._noted[key].place
+    def _unread(self) -> list[str]:
+        """Return the newest rows of the table whose reviews are not read."""
+        new = self._noted.keys() - self.rows.keys()
+        return nlargest(PAGE, new, key=lambda key: self._noted[key].place)
+
+    async def _filled(self) -> bool:
+        """Wait until the table has the reviews of all threads; meanwhile, show those it has.
+
+        Returns:
+            Whether there is a table.
+        """
+
+        def tell(read: int, threads: int) -> None:
+            self.progress = f"{read:,} of {threads:,} threads are read."
+
+        listing = self.drive(self.inbox.page, None, 0, tell)
+        filling = asyncio.ensure_future(listing)
+        while not (await asyncio.wait({filling}, timeout=FRESH_S))[0]:
+            await self._list_part(None)
+            await self._read_part(self._unread())
+            self.version += 1  # Open pages tell how far it is.
+        return filling.result() is not None
 
     async def _list(self) -> bool:
         """List the newest rows of the table, and the next part of the older rows.
@@ -243,25 +255,25 @@ class Waiting:
         Returns:
             Whether there is a table.
         """
-        has_table, end = await self._list_part(None)
+        if not await self._filled():
+            return False
+        end = await self._list_part(None)
         before = self._listed_to or end
         while before is not None:
-            _, before = await self._list_part(before)
+            before = await self._list_part(before)
             if self.is_whole:
                 break
         self._listed_to = before
-        return has_table
+        return True
 
-    async def _list_part(self, before: str | None) -> tuple[bool, str | None]:
+    async def _list_part(self, before: str | None) -> str | None:
         """List a part of the table, and drop the known reviews that it no longer has.
 
         Returns:
-            Whether there is a table, and the place of the next part, which is None after the last.
+            The place of the next part, which is None after the last.
         """
-        listed = await self.drive(self.inbox.page, before, LISTED)
-        if listed is None:
-            return False, None
-        rows, end = listed
+        listed = await self.drive(self.inbox.page, before, LISTED, None)
+        rows, end = listed or ([], None)
         part = {row.key: row for row in rows}
         covered = [
             key
@@ -270,7 +282,7 @@ class Waiting:
         ]
         self._drop_all_but(part, covered)
         self._noted.update(part)
-        return True, end
+        return end
 
     async def _read_part(self, keys: Iterable[str]) -> None:
         """Read some reviews of the table, and drop those that are closed."""

@@ -37,7 +37,7 @@ def with_edit(review: Review, params: Mapping[str, Any]) -> tuple[dict[str, Any]
     return merged(dict(params), field, [node], issues), issues
 
 
-def foreseen(review: Review, decision: Mapping[str, Any]) -> list[str]:
+def issues_in(review: Review, decision: Mapping[str, Any]) -> list[Issue]:
     """List the errors that the question's schemas find in the values of a decision.
 
     A text for a type without texts is not judged, because the run reads it as JSON.
@@ -52,7 +52,7 @@ def foreseen(review: Review, decision: Mapping[str, Any]) -> list[str]:
             told += unread or [one for one in wrong if top_of(one) in value]
         elif not isinstance(value, str) or "string" in kinds_of(schema, _root(review)):
             told += _wrong(review, schema, value)
-    return [f"{one['path'] or 'the whole value'}: {one['message']}" for one in told[:5]]
+    return told
 
 
 def _wrong(review: Review, schema: Any, value: Any) -> list[Issue]:

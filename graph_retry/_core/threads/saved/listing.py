@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from itertools import chain
+from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
@@ -14,17 +15,22 @@ from graph_retry._core.ground.functions.informing import informing
 from graph_retry._core.langgraph.checkpoints import (
     list_checkpoints,
     namespace_of,
+    namespaces_in,
+    newest_checkpoint,
     place_of,
     thread_id_of,
+    threads_in,
     unread,
     values_of,
     without_state,
 )
 from graph_retry._core.langgraph.open_reviews import (
+    ALL,
     Row,
     delete,
     has_table,
     insert_known,
+    is_filled,
     is_over,
     open_rows,
 )
@@ -42,9 +48,6 @@ from graph_retry._core.threads.saved.view import ThreadView
 
 _PAGE = 100
 """The most rows of the table that are read at a time."""
-
-_SCANNED = 500
-"""Checkpoints that a full scan reads at a time."""
 
 
 async def list_saved_reviews(
@@ -68,7 +71,7 @@ async def list_saved_reviews(
     # A short list reads a few threads. Rows of other graphs, and of closed reviews, need more.
     size = _PAGE if limit is None else min(limit, _PAGE)
     while limit is None or len(reviews) < limit:
-        rows = await open_rows(saver, before, size) or []
+        rows = await open_rows(saver, before, size)
         reviews += await finder.read_noted(rows)
         if len(rows) < size:
             break
@@ -76,13 +79,24 @@ async def list_saved_reviews(
     return newest_first(reviews, None, limit)
 
 
-async def is_table_filled(saver: BaseCheckpointSaver[Any]) -> bool:
-    """Return whether a saver has its table of open reviews; the first listing fills the table."""
+async def is_table_filled(
+    saver: BaseCheckpointSaver[Any], tell: Callable[[int, int], Any] = lambda *_: None
+) -> bool:
+    """Return whether a saver has its table of open reviews; the first listing fills the table.
+
+    Each thread is read once, the one that ran last first, and its rows are there at once. `tell`
+    is told how many of how many threads are read.
+    """
     if has_table(saver):
         with informing("the table of open reviews, without which a list reads all threads,"):
-            if await open_rows(saver, None, 0) is None:
-                found = await Finder(saver, None, {}, answered=True).read_all()
-                await insert_known(saver, list(map(row_of_review, found)))
+            if not await is_filled(saver):
+                finder = Finder(saver, None, {}, answered=True)
+                threads = await threads_in(saver)
+                for number, thread_id in enumerate(threads, 1):
+                    found = await finder.read_thread(thread_id)
+                    await insert_known(saver, map(row_of_review, found))
+                    tell(number, len(threads))
+                await insert_known(saver, [ALL])
             return True
     return False
 
@@ -111,35 +125,31 @@ class Finder:
     answered: bool = False
 
     async def read_all(self) -> list[PendingReview]:
-        """Scan all threads in pages of checkpoints, so that only one page is in memory."""
-        ordered = has_table(self.saver)  # Savers with a table of reviews sort threads by id.
+        """Read all threads of a saver that cannot list them: all of its checkpoints at once."""
         threads: defaultdict[str, ThreadView] = defaultdict(ThreadView)
-        size, before, last = _SCANNED, None, ""
-        while True:
-            # A saver that sorts by nothing is read at once, and need not know the two options.
-            part: dict[str, Any] = {"before": before, "limit": size} if ordered else {}
-            page = await list_checkpoints(self.saver, None, **part)
-            page.sort(key=lambda saved: saved.checkpoint["id"], reverse=True)
-            for saved in page:
-                _keep(threads[thread_id_of(saved)], saved)
-            if not ordered or len(page) < size:
-                break
-            # A copied thread has the same checkpoint ids as its original. A page may end between
-            # two equal ids. Therefore the next page starts with the last id of this page.
-            size = 2 * size if page[-1].checkpoint["id"] == last else size
-            last = page[-1].checkpoint["id"]
-            before = cast("RunnableConfig", {"configurable": {"checkpoint_id": f"{last}~"}})
-        reviews: list[PendingReview] = []
-        for thread_id, thread in threads.items():
-            for interrupt, value, _ in thread.questions:
-                place = place_of(thread_id, namespace_in(value))
-                # Only LangGraph knows whose question it is if its call is not in this thread.
-                if namespace_in(value) not in thread.newest and (
-                    await shows(self.graph, on_thread(self.base, thread_id), interrupt.id)
-                ):
-                    thread.add(unread(place))
-            reviews += self._wanted(self._shown(thread_id, thread))
-        return reviews
+        saved_ones = await list_checkpoints(self.saver, None)
+        for saved in sorted(saved_ones, key=lambda one: one.checkpoint["id"], reverse=True):
+            _keep(threads[thread_id_of(saved)], saved)
+        found = [await self._asked_in(*each) for each in threads.items()]
+        return list(chain.from_iterable(found))
+
+    async def read_thread(self, thread_id: str) -> list[PendingReview]:
+        """Read the newest checkpoint of each namespace of a thread."""
+        thread = ThreadView()
+        for namespace in await namespaces_in(self.saver, thread_id, ""):
+            if (saved := await newest_checkpoint(self.saver, thread_id, namespace)) is not None:
+                _keep(thread, saved)
+        return await self._asked_in(thread_id, thread)
+
+    async def _asked_in(self, thread_id: str, thread: ThreadView) -> list[PendingReview]:
+        for interrupt, value, _ in thread.questions:
+            place = place_of(thread_id, namespace_in(value))
+            # Only LangGraph knows whose question it is if its call is not in this thread.
+            if namespace_in(value) not in thread.newest and (
+                await shows(self.graph, on_thread(self.base, thread_id), interrupt.id)
+            ):
+                thread.add(unread(place))
+        return self._wanted(self._shown(thread_id, thread))
 
     async def read_noted(self, rows: Sequence[Row]) -> list[PendingReview]:
         """Read the open reviews of some rows; delete the rows whose reviews are closed."""

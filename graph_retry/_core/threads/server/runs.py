@@ -20,7 +20,7 @@ from graph_retry._core.review.deadline import EXPIRE
 from graph_retry._core.threads.saved.graphs import besides_place, client_of, invoke
 from graph_retry.errors import StaleDecision
 
-_UNFINISHED = ("pending", "running")
+UNFINISHED = ("pending", "running")
 _NEWEST = 20
 """The number of runs to read, which may have come between our reading and our answer."""
 
@@ -56,7 +56,7 @@ class RemoteRuns:
     async def look(self) -> None:
         """Remember the finished runs, because a finished run cannot answer an open review."""
         runs = await self._read()
-        self._finished = {run["run_id"] for run in runs if run["status"] not in _UNFINISHED}
+        self._finished = {run["run_id"] for run in runs if run["status"] not in UNFINISHED}
 
     async def answer(self, by_id: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
         """Continue the thread with answers by interrupt id.

@@ -11,7 +11,7 @@ from graph_retry import PendingReview
 from graph_retry.desk.cli.answering.decide import Draft, UnreadableError, completed, from_line, ways
 from graph_retry.desk.cli.exits import ExitCode, Stop
 from graph_retry.desk.cli.screen import Screen
-from graph_retry.desk.cli.show import show_review
+from graph_retry.desk.cli.show import show_issues, show_review
 from graph_retry.desk.cli.source import Source
 from graph_retry.errors import AnswerRefused, StaleDecision
 from graph_retry.plugins import counted
@@ -120,7 +120,8 @@ class Desk:
         """
         if not self.source.is_unfinished(thread_id):
             raise Stop(ExitCode.NOTHING, f"thread {thread_id!r} has no step left to run.")
-        result = self.source.go_on(thread_id)
+        with self.screen.working() as tell:
+            result = self.source.go_on(thread_id, tell)
         if reviews := self.source.reviews(thread_id):
             self.screen.say(f"It waits for an answer: {_listed(reviews)}.")
         elif standing := self.source.standing(thread_id):
@@ -169,9 +170,16 @@ class Desk:
     def _answer(self, thread_id: str, review: PendingReview, decision: Decision) -> ExitCode:
         """Send the answer to one review, print the result, and return the exit code."""
         try:
-            result = self.source.answer(thread_id, {review.review_id: decision}, self.by)
+            with self.screen.working() as tell:
+                result = self.source.answer(thread_id, {review.review_id: decision}, self.by, tell)
         except AnswerRefused as refused:
-            self.screen.say(f"Not applied: {refused.message}", "bad")
+            why, *rest = refused.message.splitlines()
+            self.screen.say(f"Not applied: {why}", "bad")
+            if rest and refused.issues:
+                sent = decision.get("output", decision.get("params"))
+                show_issues(self.screen, refused.issues, sent)
+            elif rest:
+                self.screen.say("\n".join(rest), "bad")
             if refused.review_ids and not self.screen.has_person:
                 ids = ", ".join(refused.review_ids)
                 self.screen.say(f"It is asked again as review {ids}.")

@@ -324,19 +324,49 @@ def _output(given: str, shown: dict[str, Any]) -> dict[str, Any]:
     """
     if not given:
         raise UnreadableError("An output is given as: respond FILE, or respond {…}.")
-    path, sign, _ = given.partition("=")
-    leads_in = path.startswith("/") and _at(shown, path) is not ...
-    if sign and (leads_in or re.fullmatch(r"[^\W\d]\w*", path)):
-        how = "Fields of the output are written as: respond total=7 name='Ada Lovelace'"
-        with _written(how):  # A shown text may be the error, so it does not stay a text.
-            return {"changes": edited(shown, _changes(given), texts_stay=False)}
     if given[0] in '{["':
         return {"output": given}
     with suppress(NotJsonError):
         return {"output": read_json(given)}
+    path, sign, _ = given.partition("=")
+    leads_in = path.startswith("/") and _at(shown, path) is not ...
+    is_drop = given[0] == "-" and given != "-"
+    if is_drop or (sign and (leads_in or re.fullmatch(r"[^\W\d]\w*", path))):
+        how = "Fields of the output are written as: respond total=7 name='Ada Lovelace' -unknown"
+        with _written(how):
+            return _changed_output(shown, _changes(given))
     try:
         text = sys.stdin.read() if given == "-" else Path(given).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         how = "respond takes the name of a file, - for standard input, JSON, or FIELD=VALUE"
         raise UnreadableError(f"{how}; the output cannot be read: {error}.") from None
     return {"output": text.removesuffix("\n")}
+
+
+def _changed_output(shown: dict[str, Any], words: Sequence[str]) -> dict[str, Any]:
+    """Read changes of the shown output; a word such as `-km` drops this key, and needs the whole.
+
+    Raises:
+        UnreadableError: If a change is not written as such, or a dropped key is not shown.
+    """
+    drops = [word[1:] for word in words if word.startswith("-")]
+    # A shown text may be the error, so it does not stay a text.
+    changes = [word for word in words if not word.startswith("-")]
+    fields = edited(shown, changes, texts_stay=False)
+    if not drops:
+        return {"changes": fields}
+    whole = _merged(shown, fields)
+    for name in drops:
+        path = pointer((name,)) if name in shown else name
+        if not path.startswith("/") or _at(whole, path) is ...:
+            raise UnreadableError(f"nothing is shown at {name}.{did_you_mean(name, (*shown,))}")
+        whole = apply_patch(whole, [{"op": "remove", "path": path}])
+    return {"output": whole}
+
+
+def _merged(shown: dict[str, Any], fields: dict[str, Any]) -> dict[str, Any]:
+    """Merge changed fields onto an object, as the run does."""
+    return shown | {
+        name: _merged(shown[name], new) if is_object(new) and is_object(shown.get(name)) else new
+        for name, new in fields.items()
+    }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -14,24 +14,24 @@ from jsonpointer import JsonPointerException, resolve_pointer
 
 from graph_retry import PendingReview
 from graph_retry.desk.changed import edited_fields
-from graph_retry.desk.web.forms.fields import Field, Form
-from graph_retry.desk.web.forms.marks import folded, marked, word_diff
+from graph_retry.desk.web.forms.attempts import attempts_told, written_by
+from graph_retry.desk.web.forms.fields import Field, Form, quoted
+from graph_retry.desk.web.forms.marks import compared, folded, marked
 from graph_retry.desk.web.forms.reading import filled, has_unread, read_form
 from graph_retry.desk.web.forms.ways import NotYetError, Way, ways_of
-from graph_retry.desk.web.forms.words import is_deeper, said
+from graph_retry.desk.web.forms.words import is_deeper
 from graph_retry.desk.web.posted import DEPTH
-from graph_retry.ledger import Ledger, tokens_of
+from graph_retry.desk.wording import doubts_of, said
+from graph_retry.ledger import Ledger
 from graph_retry.plugins import (
     ABSENT,
-    changes,
-    excerpt,
     identical,
     is_array,
     is_object,
     pointer_parts,
 )
 from graph_retry.records import Issue
-from graph_retry.reviews import DECISIONS, Review, attempt_of, output_read
+from graph_retry.reviews import DECISIONS, Review, attempt_of, issues_in, output_read
 
 _ASKED = {"until": "Until when", "to": "To whom", "choice": "Which one"}
 """Labels of the form values that are not objects."""
@@ -54,7 +54,8 @@ class Card:
     """One review, with the ways to answer it and the person's input.
 
     `chosen` is the name of the chosen way to answer. `problem` and `problem_lines` tell why the
-    person's answer was not applied, under `heading`. `forms` has the fields of each value that may
+    person's answer was not applied, under `heading`; `places` are the fields to correct, by JSON
+    Pointer. `forms` has the fields of each value that may
     be edited (`params`, `output`), by its name. `words` has the message that was typed for each way
     to answer.
     """
@@ -65,6 +66,7 @@ class Card:
     heading: str = "Not sent yet."
     problem: str = ""
     problem_lines: list[str] = field(default_factory=list[str])
+    places: list[str] = field(default_factory=list[str])
     forms: dict[str, Field] = field(default_factory=dict[str, Field])
     words: dict[str, str] = field(default_factory=dict[str, str])
 
@@ -74,10 +76,20 @@ class Card:
         return self.review.key
 
     @property
+    def whole(self) -> Any:
+        """The output that was read, in which the places of mistakes are."""
+        return first_value(self.review, "output")
+
+    @property
+    def doubts(self) -> dict[str, list[str]]:
+        """The reasons to look at some values of a valid output first, by JSON Pointer."""
+        return doubts_of(self.review)
+
+    @property
     def texts(self) -> tuple[str, str]:
         """The model's text, and the text that was read, which a repair may have changed."""
         last: Any = attempt_of(self.review) or {"raw": None, "repaired": None}
-        raw = _written(last["raw"]) or self.review.raw_output or ""
+        raw = written_by(last["raw"]) or self.review.raw_output or ""
         return raw, (last["repaired"] or {"text": raw})["text"]
 
     @property
@@ -90,9 +102,12 @@ class Card:
     def pieces(self) -> list[tuple[str, str]]:
         """The pieces of the model's text, each with the pointer of its error, or "" without one.
 
-        If the text was repaired, the pieces are those of the repaired text.
+        If the text was repaired, the pieces are those of the repaired text. Those of a valid output
+        have the pointers of its doubts.
         """
         raw, read = self.texts
+        if self.review.failure is None:
+            return marked(said(self.review.output), list(self.doubts))
         if not read:
             return []
         before, _, after = (read if self.was_repaired else raw).partition(read)
@@ -161,25 +176,29 @@ def make_card(
         if which == "output":
             _tell_issues(review, value, told)
         form = _form(review, told, which, next(_pressed("add", within), None))
+        form.doubts = card.doubts if which == "output" else {}
         form.as_json = next(_pressed("json", within), None)
         form.posted = [unquote(name.partition(":")[2]) for name, _ in within]
         made = form.field(way.schema, value)
         card.forms[which] = _control(review, which, made, value)
         if which == "params":
             _mark_proposed(review, made, value)
+        if problem and which == about:
+            card.places = [unquote(part.name, errors="surrogatepass") for part in made.wrong()]
         if refused:
-            _tell_refusal(card, refused, form.placed)
+            _tell_refusal(card, refused)
     card.problem, *card.problem_lines = card.problem.splitlines() or [""]
     return card
 
 
-def _tell_refusal(card: Card, told: Mapping[str, list[str]], placed: Collection[str]) -> None:
+def _tell_refusal(card: Card, told: Mapping[str, list[str]]) -> None:
     """Write at the top the number of marked fields, and the problems that belong to no field."""
-    count = sum(len(texts) for where, texts in told.items() if where in placed)
-    if count:
+    if count := len(card.places):
         fields = "the field marked below" if count == 1 else f"the {count} fields marked below"
-        others = [text for where, texts in told.items() if where not in placed for text in texts]
-        card.problem = "\n".join([f"Please correct {fields}.", *others])
+        others = [
+            text for where, texts in told.items() if where not in card.places for text in texts
+        ]
+        card.problem = "\n".join([f"Please correct {fields}:", *others])
 
 
 def _tell_issues(review: Review, value: Any, told: dict[str, list[str]]) -> None:
@@ -233,6 +252,27 @@ def decided(card: Card, posted: Posted) -> tuple[Way, dict[str, Any]]:
     if way.needs:
         value = filled(value, first_value(card.review, way.needs))
     return way, way.make(card.review, value, card.words.get(way.word, "").strip())
+
+
+def judged(review: PendingReview, posted: Posted) -> dict[str, list[str]]:
+    """Judge a draft by the schemas of its question: the problems by the quoted pointers of places.
+
+    A place may be that of a value which is missing in the form.
+    """
+    card, issues = make_card(review, posted), list[Issue]()
+    try:
+        _, decision = decided(card, posted)
+        issues = issues_in(review, decision)
+    except NotYetError as error:
+        issues = error.issues
+    card = make_card(review, posted, issues=issues)
+    needs = next((way.needs for way in card.ways if way.word == card.chosen), "")
+    form = card.forms.get(needs)
+    told = {part.name: part.problems for part in form.wrong()} if form else {}
+    for one in issues:
+        if one["message"] not in told.setdefault(quoted(one["path"]), []):
+            told[quoted(one["path"])].append(one["message"])
+    return told
 
 
 def _under(start: str, posted: Posted) -> list[tuple[str, str]]:
@@ -342,46 +382,3 @@ def _pressed(what: str, within: Posted) -> Iterator[str]:
         does, _, where = text.partition(":")
         if name == "do" and does == what:
             yield unquote(where, errors="surrogatepass")
-
-
-def _written(raw: Any) -> str | None:
-    """Return the model's output as text; None if there is none."""
-    given = [raw[name] for name in ("text", "value", "received") if raw and name in raw]
-    return said(given[0]) if given else None
-
-
-def compared(old: Any, new: Any) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Return the changes between two JSON values: a pointer and a comparison of words for each."""
-    return [(where, _pieces(before, after)) for where, before, after in changes(old, new)]
-
-
-def _pieces(before: Any, after: Any) -> list[tuple[str, str]]:
-    if isinstance(before, str) and isinstance(after, str):
-        return word_diff(before, after)
-    both = [("gone", before), ("new", after)]
-    return [(kind, said(value)) for kind, value in both if value is not ABSENT]
-
-
-def attempts_told(ledger: Ledger) -> list[dict[str, Any]]:
-    """Return the attempts of a call for a page, the last one first, with changes and results."""
-    return [_told(ledger, record["number"]) for record in reversed(ledger.attempts)]
-
-
-def _told(ledger: Ledger, number: int) -> dict[str, Any]:
-    record = ledger.at(number)
-    first = number == ledger.attempts[0]["number"]
-    changed: list[tuple[str, list[tuple[str, str]]]] = []
-    try:
-        changed = [] if first else compared(ledger.params_at(number - 1), ledger.params_at(number))
-    except ValueError:  # A checkpoint with the old or the new params was deleted.
-        known = False
-    else:
-        known = True
-    written = _written(record["raw"])
-    return {
-        **record,
-        "changed": changed,
-        "is_known": known,
-        "written": written and excerpt(written, 2_000),
-        "tokens": tokens_of(record)["total_tokens"],
-    }

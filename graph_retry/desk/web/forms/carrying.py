@@ -15,7 +15,7 @@ from jsonpointer import resolve_pointer
 from graph_retry.desk.changed import edited_fields
 from graph_retry.desk.web.forms.card import first_value, is_same
 from graph_retry.desk.web.forms.ways import NotYetError, Way
-from graph_retry.desk.web.forms.words import spoken
+from graph_retry.desk.wording import spoken
 from graph_retry.plugins import ABSENT, apply_patch, changes, is_number, is_object
 from graph_retry.reviews import Review
 

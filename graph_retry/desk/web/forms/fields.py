@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
@@ -23,7 +23,7 @@ from graph_retry.desk.web.forms.reading import (
     visible,
 )
 from graph_retry.desk.web.forms.schema import ROLES, blank, role_of, tags_of
-from graph_retry.desk.web.forms.words import said
+from graph_retry.desk.wording import said
 from graph_retry.plugins import ABSENT, identical, is_array, is_object, kind_of, pointer
 from graph_retry.reviews import alternatives, branch_of, element
 
@@ -73,6 +73,8 @@ class Field:
     role: str = ""
     tags: Collection[str] = ()
     is_locked: bool = False
+    doubts: Sequence[str] = ()
+    """The reasons why a gate doubts the value."""
     kept: int = 0
     """The number of items of a long list, of which the form shows only some."""
     from_suggestion: bool = False
@@ -85,23 +87,31 @@ class Field:
 
     @property
     def counts(self) -> tuple[int, int]:
-        """The number of wrong controls, and that of all controls and kept items."""
+        """The number of controls to look at, and that of all controls and kept items."""
         if not self.fields and not self.kept:
-            return int(bool(self.problems)), 1
+            return int(self.is_marked), 1
         wrong, every = zip(*[(0, 0), *(part.counts for part in self.fields)], strict=True)
         return sum(wrong), sum(every) + self.kept - (len(self.fields) if self.kept else 0)
 
+    def wrong(self) -> Iterator[Field]:
+        """Yield this field and those in it that have a problem."""
+        if self.problems:
+            yield self
+        for part in self.fields:
+            yield from part.wrong()
+
     @property
-    def has_problems(self) -> bool:
-        """Whether this field, or a field in it, has a problem."""
-        return bool(self.problems) or any(part.has_problems for part in self.fields)
+    def is_marked(self) -> bool:
+        """Whether a person has to look at this field."""
+        return bool(self.problems or self.doubts)
 
 
 class Form:
     """Makes the fields for values, by their JSON Schema.
 
     `as_json` is the JSON Pointer of a long list that is shown as JSON, with all its items. `posted`
-    has the pointers of the fields that a person has sent.
+    has the pointers of the fields that a person has sent. `doubts` are those of a gate, by JSON
+    Pointer.
 
     Args:
         root: The whole schema, in which references are resolved.
@@ -126,7 +136,7 @@ class Form:
         self._left, self._add = MAX_FIELDS, add
         self.as_json: str | None = None
         self.posted: Collection[str] = ()
-        self.placed: set[str] = set()
+        self.doubts: Mapping[str, Sequence[str]] = {}
 
     def field(self, node: Any, value: Any, path: tuple[Any, ...] = (), empty: str = "") -> Field:
         """Make the field of a value, with the fields of its members or items."""
@@ -144,6 +154,7 @@ class Form:
             label=str(path[-1]) if path else "",
             hint=str(own.get("description") or branch.get("description") or "")[:500],
             problems=list(self._problems.get(pointer(path), ())),
+            doubts=self.doubts.get(pointer(path), ()),
             empty=("null" if nullable else empty) if known else "",
             is_empty=not known,
             is_locked=bool(path) and path[0] in self._locked,
@@ -152,7 +163,6 @@ class Form:
             made.hint = f"{made.hint} Write a day as 2027-03-31.".strip()
         if not known:
             made.empty = "null" if value is None else empty or "missing"
-        self.placed.add(pointer(path))
         self._left -= 1
         if made.kind == "choice":
             made.choices = [*_NO_CHOICE.get(made.empty, ()), *_choices(found, value)]
@@ -210,7 +220,7 @@ class Form:
         items = value.items() if isinstance(value, Sparse) else enumerate(value)
         numbers = {
             int(number)
-            for place in (*self._problems, *self.posted)
+            for place in (*self._problems, *self.doubts, *self.posted)
             if place.startswith(start)
             and (number := place.removeprefix(start).partition("/")[0]).isdecimal()
         }

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Any
 
-from graph_retry.plugins import pointer_parts
+from graph_retry.desk.wording import said, spoken
+from graph_retry.plugins import ABSENT, changes, pointer_parts
 
 MAX_WORDS = 4_000
 """Maximum number of words of a text that are compared. Longer texts are shown whole."""
@@ -142,3 +143,16 @@ def _compared(old: list[str], new: list[str]) -> Iterator[tuple[str, str]]:
         else:
             yield "gone", "".join(old[i:j])
             yield "new", "".join(new[k:n])
+
+
+def compared(old: Any, new: Any) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Return the changes between two JSON values: a place and a comparison of words for each."""
+    found = changes({"": old}, {"": new})
+    return [(spoken(where[1:], old), _pieces(before, after)) for where, before, after in found]
+
+
+def _pieces(before: Any, after: Any) -> list[tuple[str, str]]:
+    if isinstance(before, str) and isinstance(after, str):
+        return word_diff(before, after)
+    both = [("gone", before), ("new", after)]
+    return [(kind, said(value)) for kind, value in both if value is not ABSENT]

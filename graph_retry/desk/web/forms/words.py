@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
-from graph_retry.plugins import in_words, is_array, is_object, pointer_parts, since
-
-
-def said(value: Any) -> str:
-    """Write a value: a text unchanged, any other value as JSON, and unread fields as typed."""
-    if isinstance(value, str):
-        return value
-    return json.dumps(value, indent=2, ensure_ascii=False, default=lambda unread: unread.text)
+from graph_retry.plugins import in_words, is_array, is_object, since
 
 
 def is_deeper(value: Any, most: int) -> bool:
@@ -62,17 +54,6 @@ def answered(at: str, author: str) -> str:
         return f"It expired {ago(at)}".rstrip() + "."
     name = author.partition(":")[2] or {"human": "Somebody"}.get(author, author)
     return f"{name} answered it {ago(at)}".rstrip() + "."
-
-
-def spoken(path: str) -> str:
-    """Write a JSON Pointer for people, with list items counted from 1.
-
-    Example:
-        >>> spoken("/items/0/price"), spoken("")
-        ('items → 1 → price', 'the whole value')
-    """
-    words = (str(int(part) + 1) if part.isdecimal() else part for part in pointer_parts(path))
-    return " → ".join(words) or "the whole value"
 
 
 def said_role(written: str) -> str:

@@ -19,11 +19,11 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from graph_retry import PendingReview
-from graph_retry.desk.web.forms.card import Card, compared, decided, first_value, make_card, typed
+from graph_retry.desk.web.forms.card import Card, decided, first_value, make_card, typed
 from graph_retry.desk.web.forms.carrying import carried
+from graph_retry.desk.web.forms.marks import compared
 from graph_retry.desk.web.forms.odd import odd_ones
 from graph_retry.desk.web.forms.ways import NotYetError, Way
-from graph_retry.desk.web.forms.words import said
 from graph_retry.desk.web.page import Site, root_of
 from graph_retry.desk.web.posted import (
     TICKS,
@@ -36,6 +36,7 @@ from graph_retry.desk.web.posted import (
 from graph_retry.desk.web.rows import subject_of
 from graph_retry.desk.web.runs import SOON_S, Missed, Run, Sent
 from graph_retry.desk.web.safety import Access
+from graph_retry.desk.wording import said
 from graph_retry.plugins import ABSENT, digest
 from graph_retry.reviews import foreseen
 
@@ -209,7 +210,7 @@ def _preview(
         taken = made.get("output", other.output)
         read = first_value(other, "output")
         shown.output = said(taken)
-        shown.changed = [] if read is ABSENT else compared({"": read}, {"": taken})
+        shown.changed = [] if read is ABSENT else compared(read, taken)
     shown.doubts = foreseen(other, made)
     return shown
 

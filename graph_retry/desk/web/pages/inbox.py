@@ -34,9 +34,9 @@ async def inbox(site: Site, request: Request, access: Access) -> Response:
     page = await site.page(
         request, access, "inbox.html",
         listing=listing, rows=rows, subjects=listing.subjects(rows), number=number, pages=pages,
-        orders=ORDERS, tabs=TABS, is_whole=site.waiting.is_whole, running=site.runs.running,
-        runs=_running(site, access), refused=_refused(site, access), past=site.past, home="",
-        decided=decided[(number - 1) * PER_PAGE : number * PER_PAGE],
+        orders=ORDERS, tabs=TABS, is_whole=site.waiting.is_whole, progress=site.waiting.progress,
+        running=site.runs.running, runs=_running(site, access), left=_left(site, access),
+        past=site.past, home="", decided=decided[(number - 1) * PER_PAGE : number * PER_PAGE],
     )  # fmt: skip
     if "hx-request" not in request.headers and view != view_in(request):
         # The list beside a review, and the way back to it, are those of this view.
@@ -50,10 +50,9 @@ def _running(site: Site, access: Access) -> list[Run]:
     return [run for run in reversed(runs.values()) if access.seen(run.reviews)]
 
 
-def _refused(site: Site, access: Access) -> list[tuple[str, Run]]:
-    """List this person's answers that were not applied, with the names of their forms."""
-    found = site.runs.refused(access.user)
-    return [(name, run) for name, run in found if access.seen(run.reviews)]
+def _left(site: Site, access: Access) -> list[Run]:
+    """List this person's answers that were not applied, and runs that were stopped."""
+    return [run for run in site.runs.left(access.user) if access.seen(run.reviews)]
 
 
 async def _decided(site: Site, view: View, access: Access) -> list[Decided]:

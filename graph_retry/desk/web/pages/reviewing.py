@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 
 from graph_retry import PendingReview
-from graph_retry.desk.web.forms.card import Card, chosen_in, decided, make_card, typed
+from graph_retry.desk.web.forms.card import Card, chosen_in, decided, judged, make_card, typed
 from graph_retry.desk.web.forms.reading import visible
 from graph_retry.desk.web.forms.ways import NotYetError
 from graph_retry.desk.web.page import Site, root_of
@@ -46,6 +46,17 @@ async def review(site: Site, request: Request, access: Access) -> Response:
         request, lambda: [make_card(each) for each in (found if together else found[:1])]
     )
     return await review_page(site, request, access, cards, found)
+
+
+async def judge(site: Site, request: Request, access: Access) -> Response:
+    """Judge a draft while a person types. Nothing is sent; forms that are sent come first."""
+    form = await site.form(request, access)
+    turn, told = site.turn(access), None
+    if not turn.locked():
+        async with turn:
+            found = await site.waiting.find(request.path_params["key"], access)
+            told = await site.work(request, judged, found[0], form) if found else None
+    return Response(status_code=204) if told is None else JSONResponse(told)
 
 
 async def whole_text(site: Site, request: Request, access: Access) -> Response:
@@ -245,16 +256,23 @@ def _next(site: Site, request: Request, access: Access, run: Run) -> PendingRevi
 
 
 async def undo(site: Site, request: Request, access: Access) -> Response:
-    """Take back the held answers of a form and show it again, or send them now."""
+    """Take back the held answers of a form and show it again, or send, stop or continue them."""
     form = await site.form(request, access, answers=True)
     key, sent = request.path_params["key"], site.runs.get(request.path_params["name"])
     if sent is None or not access.seen(sent.runs[0].reviews):
         return RedirectResponse(request.url.path, 303)
     if sent.runs[0].by != (access.user or ""):
-        raise NotAllowedError(403, "Only who sent an answer can take it back.")
+        raise NotAllowedError(403, "Only who sent an answer can take it back or stop it.")
+    name = request.path_params["name"]
+    if text_of(form, "stop"):
+        await site.runs.stop(sent)
+        return RedirectResponse(request.url.path, 303)
+    if text_of(form, "go_on"):
+        site.runs.go_on(sent, f"{name}+")
+        return RedirectResponse(f"{request.url.path}+", 303)
     taken = None
     if text_of(form, "undo"):
-        taken = site.runs.take_back(request.path_params["name"])
+        taken = site.runs.take_back(name)
     else:
         sent.go.set()
     found = await site.waiting.find(key, access) if taken else []

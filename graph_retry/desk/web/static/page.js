@@ -72,6 +72,7 @@
     if (!fresh) return false;
     main().replaceWith(document.adoptNode(fresh));
     document.title = page.title;
+    scrollTo(0, 0);
     htmx.process(main());
     start();
     return true;
@@ -163,6 +164,55 @@
     tell("draft", "draft saved");
   };
 
+  /* ---- While a person types, the server judges the draft by the schema of its question. ---- */
+  const JUDGE_MS = 400;
+  let judgeSoon = 0, judging = null;
+  const place_of = (control) => control.name.slice(control.name.indexOf(":") + 1);
+  const told = (panel, found) => {
+    const boxes = new Map();
+    for (const control of panel.querySelectorAll(".form [name*=':']:not([type=checkbox])")) boxes.set(place_of(control), control);
+    for (const name of Object.keys(found)) {
+      let near = name;
+      while (near && !boxes.has(near)) near = near.slice(0, near.lastIndexOf("/"));
+      if (near !== name) { found[near] = [...(found[near] || []), ...found[name]]; delete found[name]; }
+    }
+    for (const [name, control] of boxes) {
+      const box = control.closest(".field, .group"), id = control.id || `${control.name}-group`, problems = found[name] || [];
+      if (!box) continue;
+      for (const old of box.querySelectorAll(":scope > .problem")) old.remove();
+      const after = [...box.querySelectorAll(":scope > :is(legend, .field-head, .tick, .hint)")].pop();
+      for (const text of [...problems].reverse()) {
+        const line = document.createElement("p");
+        line.className = "problem";
+        line.id = `${id}-problem`;
+        line.textContent = text;
+        if (after) after.after(line); else box.prepend(line);
+      }
+      box.classList.toggle("has-problem", problems.length > 0);
+      if (problems.length) box.classList.add("is-marked");  // It stays in sight while it is mended.
+      if (control.type === "hidden") continue;
+      control.toggleAttribute("aria-invalid", problems.length > 0);
+      if (problems.length) { control.setAttribute("aria-invalid", "true"); control.setAttribute("aria-describedby", `${id}-problem`); }
+    }
+    const count = panel.querySelectorAll(".has-problem").length, line = panel.querySelector(".verdict");
+    if (line) line.textContent = count ? `${count === 1 ? "One value is" : `${count} values are`} not valid yet.` : "Valid, as far as its schema tells.";
+  };
+  const judge = async (panel) => {
+    const key = panel.closest("article").querySelector("[name=review]").value;
+    if (judging) judging.abort();
+    judging = new AbortController();
+    try {
+      const response = await fetch(`${answer().action.replace(/[^/]*$/, key)}/draft`, { method: "POST", body: new FormData(answer()), signal: judging.signal });
+      if (response.status === 200) told(panel, await response.json());
+    } catch { /* The line tells whether the server is there. */ }
+  };
+  document.addEventListener("input", (event) => {
+    const panel = answer() && !answer().dataset.preview && event.target.closest(".panel:has(.verdict)");
+    if (!panel) return;
+    clearTimeout(judgeSoon);
+    judgeSoon = setTimeout(() => { if (panel.isConnected) judge(panel); }, JUDGE_MS);
+  });
+
   /* Typing a value means that there is one: the ticks beside it, and around it, go. */
   document.addEventListener("input", (event) => {
     const target = event.target, form = answer();
@@ -183,7 +233,7 @@
   });
 
   /* ---- The places of mistakes: in the text, and as fields. Equal texts light up together. ---- */
-  const wrongFields = () => all(".way > input:checked ~ .panel .has-problem").map((each) => each.querySelector("input:not([type=hidden]):not([type=checkbox]), textarea, select")).filter(Boolean);
+  const wrongFields = () => all(".way > input:checked ~ .panel .is-marked").map((each) => each.querySelector("input:not([type=hidden]):not([type=checkbox]), textarea, select")).filter(Boolean);
   const light = (text) => {
     if (!window.Highlight || !CSS.highlights) return;
     CSS.highlights.delete("same");
@@ -223,8 +273,21 @@
     if (mark) place(mark);
   };
   document.addEventListener("click", (event) => { if (event.target.closest(".jump")) jump(1); });
+  /* The name of a place leads to its field, and without one to its mark in the text. */
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a.path"), card = link && link.closest("article");
+    if (!card) return;
+    const fieldOf = () => [...card.querySelectorAll(".way > input:checked ~ .panel .form [name*=':']:not([type=hidden], [type=checkbox])")].find((each) => place_of(each) === link.dataset.place);
+    const way = card.querySelector("[data-way=r]");
+    if (!fieldOf() && way) way.checked = true;
+    const field = fieldOf();
+    if (!field) return;
+    event.preventDefault();
+    field.focus();
+    if (field.select) field.select();
+  });
   document.addEventListener("focusin", (event) => {
-    const mark = event.target.closest(".has-problem") && placeOf(event.target);
+    const mark = event.target.closest(".is-marked") && placeOf(event.target);
     if (mark) place(mark);
   });
 
@@ -272,7 +335,7 @@
     const panel = way.parentElement.querySelector(".panel");
     const inside = panel && (wrongFields()[0] || panel.querySelector("textarea, input:not([type=hidden]):not(.show-all), select, button"));
     (inside || way).focus();
-    if (inside && inside.closest(".has-problem") && inside.select) inside.select();
+    if (inside && inside.closest(".is-marked") && inside.select) inside.select();
     way.parentElement.scrollIntoView({ block: "nearest" });
     return true;
   };

@@ -1,0 +1,111 @@
+"""Run a thread with the answers to its reviews, and follow its calls: for the page and the console.
+
+A run is stopped by LangGraph's `RunControl`: the step in flight ends and is saved, so that nothing
+is paid twice when the thread goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.runtime import RunControl
+
+from graph_retry.desk.wording import said
+from graph_retry.plugins import counted, is_object
+from graph_retry.threads import aresumption, resumption
+
+Place = tuple[str, ...]
+
+
+@dataclass
+class Live:
+    """An attempt that is being made: its number, and the text that has come so far."""
+
+    name: str
+    attempt: int
+    began: float = field(default_factory=time.monotonic)
+    text: str = ""
+    status: str = ""
+
+    def __str__(self) -> str:
+        """Tell what is known of it in one line."""
+        told = self.status or f"running for {time.monotonic() - self.began:.0f} s"
+        if self.text and not self.status:
+            told += f" · {counted(len(self.text), 'character')} so far"
+        return f"attempt {self.attempt} · {told}"
+
+
+@dataclass
+class Running:
+    """A run of a thread. `live` has the latest attempt of each call that runs, by its place."""
+
+    began: float = field(default_factory=time.monotonic)
+    live: dict[Place, Live] = field(default_factory=dict[Place, Live])
+    control: RunControl = field(default_factory=RunControl)
+
+    def __str__(self) -> str:
+        """Tell what is known of all its calls in one line."""
+        calls = [f"{live.name}: {live}" for live in self.live.values() if not live.status]
+        return "; ".join(calls) or f"running for {time.monotonic() - self.began:.0f} s"
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether a person has stopped it."""
+        return self.control.drain_requested
+
+    def hear(self, place: Place, event: Any) -> None:
+        """Take in what a call streams; other events of the graph say nothing about attempts."""
+        if not (is_object(event) and event.get("type") == "graph_retry"):
+            return
+        where, number = (*place, str(event["name"])), int(event["attempt"])
+        if event["event"] == "attempt_started":
+            self.live[where] = Live(where[-1], number)
+        elif (live := self.live.get(where)) is not None:
+            live.text = said(event["value"]) if "value" in event else live.text
+            live.status = str(event.get("status", live.status))
+
+    async def run(
+        self,
+        graph: Any,
+        config: RunnableConfig,
+        answers: Mapping[str, Any] | None,
+        context: Any = None,
+        *,
+        in_thread: bool = False,
+    ) -> Any:
+        """Resume a thread of a local graph, and return the graph's state.
+
+        Without `answers`, the thread goes on. `in_thread` runs the graph's sync methods in a
+        thread, because its checkpointer has no others.
+
+        Raises:
+            GraphDrained: If the run was stopped.
+        """
+        options: dict[str, Any] = {"stream_mode": ["custom", "values"], "subgraphs": True}
+        options |= {"durability": "sync", "context": context, "control": self.control}
+        state: Any = None
+
+        def take(piece: Any) -> Any:
+            place, mode, value = piece
+            if mode == "custom":
+                self.hear(place, value)
+            return value if mode == "values" and not place else state
+
+        def sync() -> Any:
+            nonlocal state
+            with resumption(graph, config, answers=answers) as given:
+                for piece in graph.stream(given, config, **options):
+                    state = take(piece)
+            return state
+
+        if in_thread:
+            return await asyncio.to_thread(sync)
+        async with aresumption(graph, config, answers=answers) as given:
+            async for piece in graph.astream(given, config, **options):
+                state = take(piece)
+        return state

@@ -1,0 +1,41 @@
+"""Tell the attempts of a call on a page: what changed between them, and what came."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graph_retry.desk.web.forms.marks import compared
+from graph_retry.desk.wording import said
+from graph_retry.ledger import Ledger, tokens_of
+from graph_retry.plugins import excerpt
+
+
+def attempts_told(ledger: Ledger) -> list[dict[str, Any]]:
+    """Return the attempts of a call for a page, the last one first, with changes and results."""
+    return [_told(ledger, record["number"]) for record in reversed(ledger.attempts)]
+
+
+def _told(ledger: Ledger, number: int) -> dict[str, Any]:
+    record = ledger.at(number)
+    first = number == ledger.attempts[0]["number"]
+    changed: list[tuple[str, list[tuple[str, str]]]] = []
+    try:
+        changed = [] if first else compared(ledger.params_at(number - 1), ledger.params_at(number))
+    except ValueError:  # A checkpoint with the old or the new params was deleted.
+        known = False
+    else:
+        known = True
+    written = written_by(record["raw"])
+    return {
+        **record,
+        "changed": changed,
+        "is_known": known,
+        "written": written and excerpt(written, 2_000),
+        "tokens": tokens_of(record)["total_tokens"],
+    }
+
+
+def written_by(raw: Any) -> str | None:
+    """Return the model's output as text; None if there is none."""
+    given = [raw[name] for name in ("text", "value", "received") if raw and name in raw]
+    return said(given[0]) if given else None
