@@ -13,7 +13,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from graph_retry._core.ground.functions.arguments import Size, async_twin, checked, in_sync
 from graph_retry._core.ground.functions.calling import call
 from graph_retry._core.ground.wording import quoted_with_article
-from graph_retry._core.langgraph.open_reviews import Row, has_table, open_rows
+from graph_retry._core.langgraph.open_reviews import Row
 from graph_retry._core.review.answers import assign, defer
 from graph_retry._core.review.deadline import is_expired
 from graph_retry._core.review.review import address_key
@@ -27,7 +27,7 @@ from graph_retry._core.threads.saved.graphs import (
     is_local,
     saver_of,
 )
-from graph_retry._core.threads.saved.listing import Finder, is_table_filled, list_saved_reviews
+from graph_retry._core.threads.saved.listing import list_saved_reviews, noted_reviews, read_noted
 from graph_retry._core.threads.saved.why_closed import (
     answers_to,
     is_rejection,
@@ -144,42 +144,6 @@ def check_source(source: Any) -> None:
             "a checkpointer, a checkpointer, or a client that `langgraph_sdk.get_sync_client` (or "
             "`get_client`) makes."
         )
-
-
-async def noted_reviews(
-    source: Any,
-    before: str | None,
-    limit: int,
-    config: RunnableConfig | None = None,
-    fill: Callable[[int, int], Any] | None = None,
-) -> tuple[list[Row], str | None] | None:
-    """List one page of the open calls in the saver's table; None if the saver has no table.
-
-    With `fill`, the table is filled before, if it never was. `fill` is told how many of how many
-    threads are read. Meanwhile the same table can be listed as it is.
-
-    Returns:
-        The rows that belong to the source, newest first, and `before` for the next page, which is
-        None after the last one.
-    """
-    saver = saver_of(source)
-    if saver is None or not (await is_table_filled(saver, fill) if fill else has_table(saver)):
-        return None
-    rows = await open_rows(saver, before, limit)
-    last = rows[-1].place if rows and len(rows) == limit else None
-    graph = source if is_local(source) else None
-    finder = Finder(saver, graph, config or {})
-    return [row for row in rows if finder.is_ours(row.namespace)], last
-
-
-async def read_noted(
-    source: Any, rows: Sequence[Row], config: RunnableConfig | None = None
-) -> list[PendingReview]:
-    """Read the reviews of some table rows, and delete the rows of closed reviews."""
-    saver, graph = saver_of(source), source if is_local(source) else None
-    if saver is None:
-        return []
-    return await Finder(saver, graph, config or {}).read_noted(rows)
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ from graph_retry._core.threads.reviews import (
     review_of,
     row_of_review,
 )
-from graph_retry._core.threads.saved.graphs import may_make, on_thread, shows
+from graph_retry._core.threads.saved.graphs import is_local, may_make, on_thread, saver_of, shows
 from graph_retry._core.threads.saved.reading import read_newest
 from graph_retry._core.threads.saved.view import ThreadView
 
@@ -191,3 +191,39 @@ class Finder:
 
     def _wanted(self, shown: list[PendingReview]) -> list[PendingReview]:
         return [review for review in shown if self.answered or review.unapplied is None]
+
+
+async def noted_reviews(
+    source: Any,
+    before: str | None,
+    limit: int,
+    config: RunnableConfig | None = None,
+    fill: Callable[[int, int], Any] | None = None,
+) -> tuple[list[Row], str | None] | None:
+    """List one page of the open calls in the saver's table; None if the saver has no table.
+
+    With `fill`, the table is filled before, if it never was. `fill` is told how many of how many
+    threads are read. Meanwhile the same table can be listed as it is.
+
+    Returns:
+        The rows that belong to the source, newest first, and `before` for the next page, which is
+        None after the last one.
+    """
+    saver = saver_of(source)
+    if saver is None or not (await is_table_filled(saver, fill) if fill else has_table(saver)):
+        return None
+    rows = await open_rows(saver, before, limit)
+    last = rows[-1].place if rows and len(rows) == limit else None
+    graph = source if is_local(source) else None
+    finder = Finder(saver, graph, config or {})
+    return [row for row in rows if finder.is_ours(row.namespace)], last
+
+
+async def read_noted(
+    source: Any, rows: Sequence[Row], config: RunnableConfig | None = None
+) -> list[PendingReview]:
+    """Read the reviews of some table rows, and delete the rows of closed reviews."""
+    saver, graph = saver_of(source), source if is_local(source) else None
+    if saver is None:
+        return []
+    return await Finder(saver, graph, config or {}).read_noted(rows)
