@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 
 from graph_retry import approve, respond
 from graph_retry._core.review.clients.payload import build_payload, response_schema
@@ -25,6 +25,18 @@ class Bill(BaseModel):
     note: str | None = None
 
 
+class Trip(BaseModel, extra="forbid"):
+    miles: int
+    stops: list[str] = []
+    car: Line | None = None
+
+
+class Strict(BaseModel, extra="forbid"):
+    name: str
+    trip: Trip
+
+
+TRIP = {"name": "Ada", "trip": {"miles": 3, "km": 5, "stops": ["a", "b", "c", *"0123456789"]}}
 READ = {"vendor": "Ada", "total": "seven", "lines": [{"what": "tea", "cents": 7}], "to": {"a": "x"}}
 MAIL = "Dear Bob,\n\nwe meet on Monday. Bob, bring tea.\n"
 
@@ -80,6 +92,14 @@ def test_one_word_of_a_mail_is_changed():
         ({"replace": {"": "Eve"}}, MAIL, "`replace` takes words"),
         ({"replace": {"Monday": 1}}, MAIL, "`replace` takes words"),
         ({"changes": {"total": 7}, "output": READ}, READ, "and not both"),
+        ({"drop": "/note"}, READ, "`drop` takes JSON Pointers"),
+        ({"drop": ["vendor"]}, READ, '"vendor" is no place in the output, such as /lines/0. Did'),
+        ({"drop": ["/lines/-"]}, READ, '"/lines/-" is no place in the output'),
+        ({"drop": ["/lines/00"]}, READ, '"/lines/00" is no place in the output'),
+        ({"drop": [""]}, READ, '"" is no place in the output'),
+        ({"drop": ["/vendor"]}, READ, "/vendor: Field required"),
+        ({"move": False}, READ, "`move` takes true"),
+        ({"move": True}, READ, "no key of this output is in a wrong object"),
     ],
 )
 def test_a_change_that_is_not_clear_is_refused(answer, value, why):
@@ -90,27 +110,68 @@ def test_a_change_that_is_not_clear_is_refused(answer, value, why):
     assert why in verdict.problem
 
 
+@pytest.mark.parametrize("as_schema", [False, True])
+@pytest.mark.parametrize(
+    ("parts", "trip", "dropped"),
+    [
+        ({"drop": ["/trip/km"]}, {}, ["/trip/km"]),
+        ({"drop": ["/trip/stops/0", "/trip/km", "/trip/stops/12"]}, {"stops": "bc012345678"}, None),
+        ({"drop": ["/trip/stops", "/trip/stops/1", "/trip/km"]}, {"stops": ""}, None),
+        # The schema forbids `km`: it goes with any change, and the ledger says so.
+        ({"changes": {"trip": {"miles": 4}}}, {"miles": 4}, ["/trip/km"]),
+        ({"drop": ["/trip/stops/0"]}, {"stops": "bc0123456789"}, ["/trip/stops/0", "/trip/km"]),
+    ],
+)
+def test_keys_are_left_out_of_the_output(parts, trip, dropped, as_schema):
+    """Those that are named, and those that the schema forbids; places are those shown."""
+    output = TypeAdapter(Strict).json_schema() if as_schema else Strict
+    verdict = judge(respond(**parts), asked_about(TRIP, output=output))
+    left = {"miles": 3, "stops": "abc0123456789", "car": None} | trip
+    left["stops"] = list(left["stops"])
+    if as_schema:
+        del left["car"]
+        left = {key: value for key, value in left.items() if value or key == "miles"}
+    assert verdict.effect == End("succeeded", {"value": {"name": "Ada", "trip": left}})
+    assert verdict.decision["drop"] == (dropped or parts["drop"])
+
+
+def test_misplaced_keys_are_moved_by_one_word():
+    """The keys go where the issue says; other parts are applied to what was shown."""
+    flat = {"name": "Ada", "miles": 3, "why": "x"}
+    part = {"trip": {"stops": ["a"]}}
+    verdict = judge(respond(move=True, changes=part), asked_about(flat, output=Strict))
+    whole = {"name": "Ada", "trip": {"miles": 3, "stops": ["a"], "car": None}}
+    assert verdict.effect == End("succeeded", {"value": whole})
+    assert verdict.decision["drop"] == ["/why"]
+
+
 def test_where_nothing_was_read_there_is_nothing_to_change():
     """The answer is told to send the whole, and the question does not offer a part."""
     asked = question(output=Bill)
     assert "Send the whole as `output`" in judge(respond(changes={"total": 7}), asked).problem
-    for part in ("changes", "replace"):
+    for part in ("changes", "replace", "drop", "move"):
         assert f'"{part}":' not in build_payload(asked)["description"]
         assert part not in json.dumps(response_schema(asked)["oneOf"])
 
 
 def test_schema_and_description_offer_a_part_where_an_output_was_read():
-    """Fields only of an object, words of any output."""
-    for value, offered in ((READ, {"changes", "replace"}), (MAIL, {"replace"})):
-        payload = build_payload(asked_about(value))
+    """Fields only of an object, words of any output; keys to move if an issue names some."""
+    parts = {"changes", "replace", "drop", "move"}
+    misplaced = [{"path": "/trip", "message": "`miles` belongs there", "code": "misplaced"}]
+    for value, offered, issues in (
+        (READ, parts - {"move"}, []),
+        (MAIL, {"replace"}, []),
+        ({"name": "Ada", "miles": 3}, parts, misplaced),
+    ):
+        payload = build_payload(asked_about(value, issues=issues))
         (branch,) = (
             branch
             for branch in payload["response_schema"]["oneOf"]
             if branch["properties"]["type"]["const"] == "respond"
         )
-        assert {"changes", "replace"} & branch["properties"].keys() == offered
-        for part in ("changes", "replace"):
-            assert (f'"{part}": {{' in payload["description"]) == (part in offered)
+        assert parts & branch["properties"].keys() == offered
+        for part in parts:
+            assert (f'"{part}": ' in payload["description"]) == (part in offered)
 
 
 def test_what_was_shown_redacted_comes_back_as_it_was():

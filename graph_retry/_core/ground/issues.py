@@ -177,7 +177,7 @@ def wrap_error(error: Exception, root: Any = ABSENT) -> list[Issue]:
     # The import of `jsonschema` is slow. A module that was never imported cannot have raised this.
     jsonschema = sys.modules.get("jsonschema")
     if jsonschema and isinstance(error, jsonschema.ValidationError):
-        return [schema_issue(error)]
+        return schema_issues(error)
     text, hopeless = without_keys(text_of(error)), is_hopeless(error)
     if isinstance(error, ValueError | AssertionError):
         return [issue("", text or REFUSED, "value_error", hopeless=hopeless)]
@@ -185,8 +185,11 @@ def wrap_error(error: Exception, root: Any = ABSENT) -> list[Issue]:
     return [issue("", what, "unexpected_error", hopeless=hopeless)]
 
 
-def schema_issue(error: Any) -> Issue:
-    """Convert an error of `jsonschema` to an issue. Of an `anyOf`, take the closest inner error."""
+def schema_issues(error: Any) -> list[Issue]:
+    """Convert an error of `jsonschema` to issues: one, or one for each key that is forbidden.
+
+    Of an `anyOf`, the closest inner error is taken.
+    """
     closest = sys.modules["jsonschema"].exceptions.best_match([error])
     path = [*closest.absolute_path]
     # An error has no keyword if the schema is `false`, or if custom code made the error.
@@ -197,12 +200,18 @@ def schema_issue(error: Any) -> Issue:
     if code == "required":
         names = closest.validator_value if is_array(closest.validator_value) else []
         path += [name for name in names if closest.message == f"{name!r} is a required property"]
-        return issue(path, text, code, "a value", _came(closest.instance))
+        return [issue(path, text, code, "a value", _came(closest.instance))]
     if code == "schema":
-        return issue(path, text, code)
+        return [issue(path, text, code)]
     wanted = limit_in_words(code, closest.validator_value)
     wanted = wanted or f"{code} {literal(closest.validator_value)}"
-    return issue(path, text, code, wanted, describe(closest.instance, with_length="Length" in code))
+    came = describe(closest.instance, with_length="Length" in code)
+    if code == "additionalProperties" and "patternProperties" not in closest.schema:
+        named = closest.schema.get("properties", {})
+        forbidden = [key for key in closest.instance if key not in named]
+        if closest.validator_value is False and forbidden:
+            return [issue([*path, key], "this key is not allowed", code) for key in forbidden]
+    return [issue(path, text, code, wanted, came)]
 
 
 def limit_in_words(word: str, limit: Any) -> str | None:

@@ -1,13 +1,14 @@
 """Name what is wrong with a refused answer as a whole: it is the schema, or keys are misplaced.
 
 Such an answer has one mistake, of which validation makes an issue for every field. The facts come
-from the answer and the schema of the output; no value is moved.
+from the answer and the schema of the output.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from typing import Any, NamedTuple, cast
 
 from jsonpointer import resolve_pointer
@@ -141,6 +142,26 @@ def moves(value: Any, schema: dict[str, Any]) -> list[Move]:
 
 def _begins(path: Path, start: Path) -> bool:
     return path[: len(start)] == start
+
+
+def moved(value: Any, schema: dict[str, Any]) -> Any:
+    """Return a copy of a value with its misplaced keys where they belong.
+
+    Example:
+        >>> inner = {"type": "object", "required": ["n"], "properties": {"n": {}}}
+        >>> moved({"n": 1}, {"type": "object", "required": ["at"], "properties": {"at": inner}})
+        {'at': {'n': 1}}
+    """
+    copy = deepcopy(value)
+    for move in moves(copy, schema):
+        source, target = resolve_pointer(copy, pointer(move.source)), copy
+        for part in move.target:
+            if is_object(target) and target.get(str(part)) is None:
+                target[str(part)] = {}
+            target = target[part]
+        for key in move.keys:
+            target[key] = source.pop(key)
+    return copy
 
 
 class _Found(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping, Sequence
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, Protocol, cast
 
 from langchain_core.runnables import Runnable
 
@@ -77,6 +77,8 @@ def respond(
     *,
     changes: dict[str, Any] | None = None,
     replace: dict[str, str] | None = None,
+    drop: list[str] | None = None,
+    move: bool = False,
 ) -> Decision:
     """Supply the output, or change a part of it; the result is validated like the model's output.
 
@@ -88,6 +90,10 @@ def respond(
             changes are merged like the fields of an edit. The other fields stay.
         replace: A dict from old words to new words, for the texts of the output that was read. Each
             old word must occur exactly once.
+        drop: Keys and items to leave out of the output that was read, as JSON Pointers such as
+            `/lines/0/note`, which issues name. With any part, keys that the schema forbids are left
+            out as well, and the ledger lists them here.
+        move: Whether keys in the wrong object are moved to where the issue `misplaced` says.
 
     Raises:
         TypeError: If `output` is given together with a part, or nothing is given.
@@ -98,13 +104,12 @@ def respond(
         >>> respond(changes={"age": 36}, replace={"Monday": "Tuesday"})
         {'type': 'respond', 'changes': {'age': 36}, 'replace': {'Monday': 'Tuesday'}}
     """
-    decision: Decision = {"type": "respond"}
-    if changes is not None:
-        decision["changes"] = changes
-    if replace is not None:
-        decision["replace"] = replace
-    if (output is ...) == (len(decision) == 1):
-        raise TypeError("`respond` takes either a whole output, or `changes`, `replace` or both.")
+    parts = {"changes": changes, "replace": replace, "drop": drop, "move": move or None}
+    given = {name: part for name, part in parts.items() if part is not None}
+    if (output is ...) == (not given):
+        names = "`changes`, `replace`, `drop` or `move`"
+        raise TypeError(f"`respond` takes either a whole output, or parts of it: {names}.")
+    decision = cast("Decision", {"type": "respond", **given})
     if output is not ...:
         decision["output"] = as_json(output)
     return decision

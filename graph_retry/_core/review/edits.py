@@ -8,13 +8,25 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
+from jsonpointer import EndOfList, JsonPointerException, resolve_pointer
+
 from graph_retry._core.ground.issues import issue, json_problem, literal, top_of
-from graph_retry._core.ground.json import NotJsonError, is_array, is_object, read_json, with_texts
+from graph_retry._core.ground.json import (
+    ABSENT,
+    NotJsonError,
+    is_array,
+    is_object,
+    pointer,
+    pointer_parts,
+    read_json,
+    with_texts,
+)
 from graph_retry._core.ground.redact import property_names, redacted
-from graph_retry._core.ground.wording import counted
+from graph_retry._core.ground.wording import counted, did_you_mean
+from graph_retry._core.output.misplaced import moved, moves
 from graph_retry._core.output.validator import format_issues
 from graph_retry._core.params.codec import ParamsInvalid
-from graph_retry._core.params.patch import Encoded
+from graph_retry._core.params.patch import Encoded, apply_patch
 from graph_retry._core.review.forms.restore import Field, merged, restored
 from graph_retry._core.review.forms.shown import (
     LostDigitsError,
@@ -124,8 +136,66 @@ def _bare_field(data: Any, shown: Any) -> dict[str, Any]:
     return fields
 
 
+_FORBIDDEN = ("extra_forbidden", "additionalProperties")
+"""The codes of issues about keys that the schema forbids."""
+
+
+async def checked_change(parts: dict[str, Any], question: Question) -> tuple[Any, dict[str, Any]]:
+    """Change the output that was read, and return it validated, with the parts as applied.
+
+    Keys that the schema forbids are left out with any change, and are in `drop` of the parts.
+
+    Raises:
+        Refused: If a change is not clear, or the changed output is not valid.
+    """
+    changed = changed_output(parts, question)
+    while True:
+        try:
+            return await checked_output(changed, question), parts
+        except Refused as refused:
+            wrong = [one["path"] for one in refused.issues if one["code"] in _FORBIDDEN]
+            forbidden = [path for path in wrong if _is_in(changed, path)]
+            if not forbidden:
+                raise
+        changed = _without(forbidden, changed)
+        parts = {**parts, "drop": [*parts.get("drop", ()), *forbidden]}
+
+
+def _without(paths: Any, value: Any) -> Any:
+    """Return a copy of a value without the keys and items at these places."""
+    if not is_array(paths) or not all(isinstance(path, str) for path in paths):
+        raise Refused('`drop` takes JSON Pointers of keys to leave out: ["/lines/0/note"].')
+    for path in paths:
+        if not _is_in(value, path):
+            known = tuple(pointer((key,)) for key in value) if is_object(value) else ()
+            near = did_you_mean(path, known)
+            raise Refused(f"{literal(path, 80)} is no place in the output, such as /lines/0.{near}")
+    # Of a list, later items go first, so that the places of earlier ones stay.
+    places = sorted(dict.fromkeys(paths), key=_place, reverse=True)
+    return apply_patch(value, [{"op": "remove", "path": path} for path in places])
+
+
+def _with_moves(move: Any, output: Any, schema: dict[str, Any]) -> Any:
+    if move is not True:
+        raise Refused(f"`move` takes true, not {literal(move, 80)}.")
+    if not moves(output, schema):
+        raise Refused("There is nothing to `move`: no key of this output is in a wrong object.")
+    return moved(output, schema)
+
+
+def _is_in(value: Any, path: str) -> bool:
+    with suppress(JsonPointerException):
+        found = resolve_pointer(value, path, ABSENT)
+        return path != "" and found is not ABSENT and not isinstance(found, EndOfList)
+    return False
+
+
+def _place(path: str) -> list[tuple[int, str]]:
+    return [(len(part), part) for part in pointer_parts(path)]
+
+
 def changed_output(parts: Mapping[str, Any], question: Question) -> Any:
-    """Return the output that was read, with some fields changed and some words replaced.
+    """Return the output that was read, with its keys dropped, moved, changed, words replaced.
 
     Raises:
         Refused: If no output was read, or the place of a change is not certain.
@@ -135,6 +205,10 @@ def changed_output(parts: Mapping[str, Any], question: Question) -> Any:
         problem = f"There is no output here that could be changed in part: {why}."
         raise Refused(f"{problem} Send the whole as `output`.")
     output, words = question.part_to_change(question.read["value"]), parts.get("replace", {})
+    if "drop" in parts:
+        output = _without(parts["drop"], output)
+    if "move" in parts:
+        output = _with_moves(parts["move"], output, question.schema_of_output or {})
     if "changes" in parts:
         output = _with_fields(parts["changes"], output, question)
     if not is_object(words) or not all(isinstance(new, str) and old for old, new in words.items()):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, cast
 
 from graph_retry._core.ground.issues import literal
-from graph_retry._core.ground.json import is_object, is_whole
+from graph_retry._core.ground.json import is_array, is_object, is_whole
 from graph_retry._core.review.answers import (
     accept,
     approve,
@@ -28,6 +28,8 @@ from graph_retry._core.review.review import (
 from graph_retry.records import Addition
 
 _MAX_NAME = 200
+PARTS_OF_OUTPUT = ("changes", "replace", "drop", "move")
+"""The keys of `respond` that change the output that was read."""
 
 
 class CallAgain(NamedTuple):
@@ -125,11 +127,13 @@ async def rejected(_given: Reading, _question: Question) -> Accepted:
 
 
 async def responded(given: Reading, question: Question) -> Accepted:
-    from graph_retry._core.review.edits import changed_output, checked_output  # noqa: PLC0415
+    from graph_retry._core.review.edits import checked_change, checked_output  # noqa: PLC0415
 
-    parts = {key: part for key, part in given.decision.items() if key in ("changes", "replace")}
-    sent = changed_output(parts, question) if parts else given.decision.get("output")
-    output = await checked_output(sent, question)
+    parts = {key: part for key, part in given.decision.items() if key in PARTS_OF_OUTPUT}
+    if parts:
+        output, parts = await checked_change(parts, question)
+    else:
+        output = await checked_output(given.decision.get("output"), question)
     decision = cast("Decision", {**respond(output), **parts})
     return Accepted(decision, End("succeeded", {"value": output}))
 
@@ -168,6 +172,19 @@ def fields_of_output(question: Question) -> dict[str, Any] | None:
 def words_of_output(question: Question) -> dict[str, Any] | None:
     words = {"type": "object", "minProperties": 1, "additionalProperties": {"type": "string"}}
     return None if question.read is None else words
+
+
+def keys_of_output(question: Question) -> dict[str, Any] | None:
+    if question.read is None or not (
+        is_object(question.read["value"]) or is_array(question.read["value"])
+    ):
+        return None
+    return {"type": "array", "minItems": 1, "items": {"type": "string", "pattern": "^/"}}
+
+
+def moves_of_output(question: Question) -> dict[str, Any] | None:
+    is_misplaced = any(issue.get("code") == "misplaced" for issue in question.issues)
+    return {"const": True} if question.read is not None and is_misplaced else None
 
 
 def output_missing(question: Question) -> str | None:

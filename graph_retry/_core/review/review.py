@@ -322,7 +322,7 @@ class Decision(TypedDict):
 
     `type` is the word of the decision. For an edit, `params` has the changed fields, which are
     merged onto the shown params. To respond, `output` is a whole output, which is validated like
-    the model's; `changes` and `replace` change a part of the output that was read. For an
+    the model's; `changes`, `replace`, `drop` and `move` change the output that was read. For an
     approval, `choice` is the number of an alternative. `message` is the reason of a decision, or
     the text of a comment for the model.
     `until` (defer) is a time in ISO 8601. `to` (assign) is a person's name. `attempt` and
@@ -338,6 +338,8 @@ class Decision(TypedDict):
     choice: NotRequired[int]
     changes: NotRequired[dict[str, Any]]
     replace: NotRequired[dict[str, str]]
+    drop: NotRequired[list[str]]
+    move: NotRequired[bool]
     until: NotRequired[str]
     to: NotRequired[str]
     attempt: NotRequired[int]

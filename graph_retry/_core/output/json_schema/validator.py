@@ -18,7 +18,7 @@ from graph_retry._core.ground.issues import (
     issue,
     json_problem,
     literal,
-    schema_issue,
+    schema_issues,
 )
 from graph_retry._core.ground.json import is_array, is_object, pointer, with_texts
 from graph_retry._core.output.json_schema.bounded_work import (
@@ -97,7 +97,7 @@ class SchemaValidator(Validator):
     def _errors_so_far(self, value: Any) -> list[PlacedError]:
         found, failed = attempt(errors_of, self._validator, value, MAX_ISSUES)
         local: Iterator[Any] = iter(()) if failed else _local(found)
-        return [PlacedError((*e.absolute_path,), e.validator, schema_issue(e)) for e in local]
+        return [PlacedError((*e.absolute_path,), e.validator, schema_issues(e)[0]) for e in local]
 
     def _judge(self, value: Any) -> tuple[Any, list[Issue]]:
         """Return the value as JSON, and its issues. A model instance is first converted to JSON."""
@@ -110,9 +110,8 @@ class SchemaValidator(Validator):
 
     def _issues(self, value: Any) -> list[Issue]:
         try:
-            return [
-                schema_issue(error) for error in errors_of(self._validator, value, MAX_ISSUES + 1)
-            ]
+            found = errors_of(self._validator, value, MAX_ISSUES + 1)
+            return [one for error in found for one in schema_issues(error)]
         except TooMuchWorkError:
             again = "this cannot be judged in bounded time: the schema judges its parts repeatedly"
             return [issue("", again, "too_much_work")]
