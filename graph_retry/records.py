@@ -147,12 +147,15 @@ class Addition(TypedDict):
     field: The field of the params; `value` if the params are one text.
     start: The first character in a text, or the first message in a list.
     end: The character or message after the last one.
+    inside: If only a part of this one message was added: its first character and the one after its
+        last, or its blocks if the content is a list.
     """
 
     by: Literal["feedback", "comment", "lessons", "corrections"]
     field: str
     start: int
     end: int
+    inside: NotRequired[list[int]]
 
 
 class Attempt(TypedDict):
@@ -287,7 +290,11 @@ def parts_of_messages(
         >>> parts_of_messages([part], {"messages": ["Hello", "No."]}) == [part]
         True
     """
-    return [part for part in parts if isinstance((params or {}).get(part["field"]), list)]
+    return [
+        part
+        for part in parts
+        if "inside" not in part and isinstance((params or {}).get(part["field"]), list)
+    ]
 
 
 class SavedFunction(TypedDict):

@@ -1,16 +1,23 @@
 """Completions of a real model, recorded by `bench/real`, are read and gated as they were."""
 
 from collections import Counter
+from functools import cache
 
 import pytest
 
 from bench.real.__main__ import asked_by, case_text, rows_of
 from bench.real.families import COMPUTED, cases
-from bench.real.lanes import ONCE
+from bench.real.lanes import ONCE, RETRIES
 from bench.real.served import Served, Unasked
 from graph_retry.hooks import Gate
 
 RECORDED = Served(None, kept=None)
+
+
+@cache
+def once(name):
+    """Return the recorded first answers of a lane."""
+    return rows_of(RECORDED, ONCE[name], [*cases()])
 
 
 @pytest.mark.parametrize(
@@ -18,7 +25,7 @@ RECORDED = Served(None, kept=None)
 )
 def test_recorded_answers_are_read_as_they_were(lane, n, valid, right):
     """A change of reading or validation that changes a verdict about a real answer is seen."""
-    rows = rows_of(RECORDED, ONCE[lane], [*cases()])
+    rows = once(lane)
     assert len(rows) == n
     assert sum(outcome.is_valid for _, outcome in rows) == valid
     assert sum(outcome.is_right for _, outcome in rows) == right
@@ -26,7 +33,7 @@ def test_recorded_answers_are_read_as_they_were(lane, n, valid, right):
 
 def test_the_gate_catches_what_it_caught():
     """Of constrained, valid answers: how many have doubts about their values, and are wrong."""
-    rows = rows_of(RECORDED, ONCE["constrained"], [*cases()])
+    rows = once("constrained")
     gate = Gate(confidence=0.9, of="input", input=case_text, computed=COMPUTED)
     found = Counter(asked_by(gate, rows))
     # (is wrong, a person is asked)
@@ -40,11 +47,27 @@ def test_the_gate_catches_what_it_caught():
 
 def test_mistakes_of_whole_answers_are_named():
     """The model wrote its values into the schema, for which one issue is told."""
-    rows = rows_of(RECORDED, ONCE["free"], [*cases()])
     codes = Counter(
-        issue["code"] for _, outcome in rows for issue in outcome.attempts[-1]["issues"]
+        issue["code"] for _, outcome in once("free") for issue in outcome.attempts[-1]["issues"]
     )
     assert codes["framed"] == 7
+
+
+@pytest.mark.parametrize(
+    ("lane", "right", "repeated"),
+    [
+        ("feedback with the schema", 5, 1),
+        ("the same, in messages", 5, 1),
+        ("feedback as turns, with the wrong answer", 0, 20),
+    ],
+)
+def test_feedback_earns_what_the_docs_say(lane, right, repeated):
+    """Of 22 refused answers; in messages the default sends the same request as in a prompt."""
+    refused = [case for case, outcome in once("free") if not outcome.is_valid]
+    rows = rows_of(RECORDED, RETRIES[lane], refused, retried=True)
+    same = [len({one["text"].strip() for one in outcome.answers}) == 1 for _, outcome in rows]
+    assert (len(rows), sum(outcome.is_right for _, outcome in rows)) == (22, right)
+    assert sum(same) == repeated
 
 
 def test_a_request_that_is_not_recorded_is_no_answer():

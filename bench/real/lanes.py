@@ -56,16 +56,21 @@ def as_chat(answer: Answer) -> dict[str, Any]:
 Lane = Callable[[Served, Case], Outcome]
 
 
-def lane(*hooks: Any, constrained: bool = False, sample: int | None = None, **options: Any) -> Lane:
+def lane(
+    *hooks: Any,
+    constrained: bool = False,
+    messages: bool = False,
+    sample: int | None = None,
+    **options: Any,
+) -> Lane:
     """Make a lane of this library with these hooks and options; nobody is asked."""
 
     def run(served: Served, case: Case) -> Outcome:
         heard, records = list[Answer](), list[Attempt]()
 
         def model(params: Mapping[str, Any]) -> dict[str, Any]:
-            messages = params.get("messages") or [{"role": "user", "content": params["prompt"]}]
             answer = served.ask(
-                messages,
+                params.get("messages") or [{"role": "user", "content": params["prompt"]}],
                 temperature=params.get("temperature", 0),
                 seed=params.get("seed"),
                 schema=schema_of(case) if params["constrained"] else None,
@@ -74,15 +79,14 @@ def lane(*hooks: Any, constrained: bool = False, sample: int | None = None, **op
             return as_chat(answer)
 
         given: dict[str, Any] = {"prompt": first(case), "constrained": constrained}
-        if options.get("turns"):
+        if messages:
             given = {"messages": [{"role": "user", "content": given.pop("prompt")}], **given}
         if sample is not None:
             given |= {"temperature": 0.7, "seed": sample}
-        known = {name: value for name, value in options.items() if name != "turns"}
         try:
             value = retry_llm_call(
                 model, given, list(hooks), output=case.output, review=False,
-                on_attempt=records.append, **known,
+                on_attempt=records.append, **options,
             )  # fmt: skip
         except AttemptsExhausted as error:
             # A request that was not made is no answer of the model.
@@ -107,9 +111,10 @@ def constrain(_: Any, __: int, params: Mapping[str, Any]) -> Any:
 ONCE: dict[str, Lane] = {"free": lane(), "constrained": lane(constrained=True)}
 RETRIES: dict[str, Lane] = {
     "feedback with the schema": lane(feedback=feedback(), auto_retries=1),
+    "the same, in messages": lane(feedback=feedback(), auto_retries=1, messages=True),
     "feedback without the schema": lane(feedback=feedback(schema=False), auto_retries=1),
     "feedback as turns, with the wrong answer": lane(
-        feedback=feedback("full", schema=False), auto_retries=1, turns=True
+        feedback=feedback("full", schema=False, turns=True), auto_retries=1, messages=True
     ),
     "no feedback, temperature 0.7": lane(warmer, auto_retries=1),
     "constrained, no feedback": lane(constrain, auto_retries=1),

@@ -21,6 +21,7 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from graph_retry.agents._request import EARLIER, ModelParams, as_params, orphans_in, sent_dicts
 from graph_retry.errors import AttemptFailed
+from graph_retry.hooks import Added, Prompt
 from graph_retry.ledger import params_in
 from graph_retry.plugins import Size, checked, is_array, is_object
 from graph_retry.records import Attempt, author_role
@@ -206,10 +207,8 @@ def _conversation(
     params = params_in(attempts, one["number"])
     if params is None:
         return []
-    parts = [part for part in one.get("added") or () if part["field"] == "messages"]
-    added = {at for part in parts for at in range(part["start"], part["end"])}
-    own = [each for at, each in enumerate(params["messages"]) if at not in added]
-    return sent_dicts(request, {**params, "messages": own})
+    own = Prompt(params, "messages", added=Added(params, one.get("added") or ())).own.params
+    return sent_dicts(request, own)
 
 
 def _applied(

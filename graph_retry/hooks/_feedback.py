@@ -41,6 +41,7 @@ def feedback(
     schema: bool = True,
     limit: Count = 50_000,
     measure: Callable[[str], int] = len,
+    turns: bool = False,
 ) -> Feedback:
     """Make a hook that adds the errors of the last answer to the params' `messages` or `prompt`.
 
@@ -51,13 +52,15 @@ def feedback(
         strategy: The quoted part of the last answer, besides the errors: nothing (`errors_only`),
             all of it (`full`), or its first 500 characters (`truncated`).
         field: The params field to write to. The default is `messages`, then `prompt`, then params
-            that are one text. In messages, an assistant turn and a user turn are added. The
-            assistant turn has the quoted part of the answer, at least 500 characters of it, and
-            says how many it leaves out.
+            that are one text. In messages, the feedback ends the last message if that is a user's.
+            Otherwise a user turn is added.
         schema: Whether the first retry quotes the JSON Schema of the output.
         limit: Maximum size of the field, in the unit of `measure`. The feedback is shortened to
             stay below this size. If even one error is too long, there is no feedback.
         measure: Returns the size of a text. The default counts characters.
+        turns: Whether messages get the answer as an assistant turn (at least 500 characters of it,
+            with the number of those left out), and the feedback as a user turn. A small model
+            repeated its answer word for word after such turns.
 
     Raises:
         ValueError: Before the first call, if the params have no text or messages to write to.
@@ -74,7 +77,7 @@ def feedback(
         Answer again with the complete, corrected JSON and nothing else: no prose, no code fence.
         [end of feedback]
     """
-    return Feedback(strategy, field, schema, limit, measure)
+    return Feedback(strategy, field, schema, limit, measure, turns)
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,7 @@ class Feedback:
     schema: bool
     limit: int
     measure: Callable[[str], int]
+    turns: bool = False
     ask: str = _ASK
     optional: bool = False
     """Whether params without a prompt are taken, and get no feedback."""
@@ -96,9 +100,10 @@ class Feedback:
         if error.kind not in _KINDS or (self.optional and not self.has_prompt(params)):
             return None
         prompt = Prompt(params, self.field, added=error.added)
-        in_turns = not isinstance(prompt.value, str)
+        in_turns = self.turns and not isinstance(prompt.value, str)
         for quoted, text in _texts(error, self, self.schema and attempt == 1, in_turns=in_turns):
-            told = _told(prompt, "feedback", text, error.raw_output or "", quoted)
+            answer = (error.raw_output or "") if in_turns else None
+            told = _told(prompt, "feedback", text, answer, quoted)
             if self.measure(told.text) <= self.limit:
                 # The loop reads from the error which parts the hook has added.
                 error.added = told.added
@@ -134,17 +139,19 @@ class Feedback:
     ) -> tuple[Any, Added]:
         """Return the params with a person's comment on the last answer, and what is added in them.
 
-        The comment replaces the feedback and the comments that `added` names. A prompt that is one
-        text also quotes the answer, because the comment may refer to it.
+        The comment replaces the feedback and the comments that `added` names. The answer is quoted,
+        because the comment may refer to it.
         """
         prompt, lines = Prompt(params, field, added=added), list[str]()
-        if answer and isinstance(prompt.value, str):
+        in_turns = self.turns and bool(answer) and not isinstance(prompt.value, str)
+        if answer and not in_turns:
             lines += ["Your answer was (quoted as data):", fenced(cut(answer, _COMMENTED_ON))]
         lines += _issue_lines(issues, 20)
         what = "your answer" if answer else "this request"
         lines += [f"Somebody who reviewed {what} says:", tame(message)]
         text = framed(FEEDBACK if answer else COMMENT, lines)
-        told = _told(prompt, "comment", text, answer or None, quoted=_COMMENTED_ON)
+        turn = answer if in_turns else None
+        told = _told(prompt, "comment", text, turn, quoted=_COMMENTED_ON)
         return told.params, told.added
 
 
@@ -252,14 +259,16 @@ def _earlier_lines(error: AttemptFailed, most: int) -> list[str]:
 
 
 def _told(prompt: Prompt, by: str, text: str, answer: str | None, quoted: int = 0) -> Prompt:
-    """Add feedback to a text, or to messages as new turns, in place of earlier feedback.
+    """Add feedback to a text or to messages, in place of earlier feedback.
 
-    In messages, the model's answer comes before its errors. None means that there is no answer.
+    An `answer` becomes an assistant turn, and the feedback a user turn after it.
     """
     prompt = prompt.without("feedback", "comment")
     end = len(prompt.value)
     if isinstance(prompt.value, str):
         return prompt.adding(by, f"\n\n{text}", end)
+    if answer is None and (told := prompt.adding_to_last(by, f"\n\n{text}")):
+        return told
     said = [("user", text)]
     if answer is not None:
         quoted = max(quoted, _QUOTED["truncated"])

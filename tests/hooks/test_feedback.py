@@ -1,5 +1,6 @@
 """Feedback to the model: what is said, where it is put, and that it stays small and contained."""
 
+import copy
 import dataclasses
 
 import pytest
@@ -131,14 +132,14 @@ def test_it_writes_to_the_prompt_of_any_kind_of_params(params, read):
 @pytest.mark.parametrize(
     ("strategy", "kept"), [("full", 900), ("truncated", 500), ("errors_only", 500)]
 )
-def test_the_assistant_turn_has_what_its_strategy_quotes(strategy, kept):
+def test_an_assistant_turn_has_what_its_strategy_quotes(strategy, kept):
     """All of the answer, or the number of characters that are left out; never quoted twice."""
     answer = "[" + "7" * 898 + "]"
     error = AttemptFailed(
         "no", kind="invalid_schema", raw_output=answer,
         issues=[{"path": "", "message": "not an object", "code": "type"}],
     )  # fmt: skip
-    hook = feedback(strategy)
+    hook = feedback(strategy, turns=True)
     said = [
         each["content"]
         for each in hook(error, 1, {"messages": [{"role": "user", "content": "Who?"}]})["messages"]
@@ -152,7 +153,7 @@ def test_the_assistant_turn_has_what_its_strategy_quotes(strategy, kept):
 def test_a_limit_shortens_the_assistant_turn():
     """A long answer gives way to the errors."""
     error = AttemptFailed("no", kind="invalid_syntax", raw_output="7" * 9_000)
-    made = feedback("full", limit=2_000)(
+    made = feedback("full", limit=2_000, turns=True)(
         error, 1, {"messages": [{"role": "user", "content": "Who?"}]}
     )["messages"]
     assert made[1]["content"] == "7" * 500 + " [… 8,500 more characters]"
@@ -165,9 +166,9 @@ def test_a_limit_shortens_the_assistant_turn():
         (HumanMessage("Who?"), [HumanMessage, AIMessage, HumanMessage]),
     ],
 )
-def test_in_a_conversation_it_adds_an_answer_and_a_request(turn, roles):
+def test_turns_are_an_answer_and_a_request(turn, roles):
     """The turns have the form of the messages around them; the next feedback takes their place."""
-    made = repeated({"messages": [turn]}, 1, 2, 3)["messages"]
+    made = repeated({"messages": [turn]}, 1, 2, 3, hook=feedback(turns=True))["messages"]
     seen = [each["role"] if isinstance(each, dict) else type(each) for each in made]
     said = [each["content"] if isinstance(each, dict) else each.content for each in made]
     assert seen == roles
@@ -175,9 +176,48 @@ def test_in_a_conversation_it_adds_an_answer_and_a_request(turn, roles):
     assert said[2].startswith(FEEDBACK.begin)
 
 
+IMAGE = {"type": "input_image", "image_url": "data:,"}
+
+
+@pytest.mark.parametrize(
+    ("last", "told"),
+    [
+        ({"role": "user", "content": "Who?"}, "Who?\n\n{}"),
+        (HumanMessage("Who?", name="bob", id="7"), "Who?\n\n{}"),
+        (
+            {"role": "user", "content": [{"type": "input_text", "text": "Who?"}, IMAGE]},
+            [{"type": "input_text", "text": "Who?"}, IMAGE, {"type": "input_text", "text": "{}"}],
+        ),
+        # No user's text is there to add to: a turn is added.
+        ({"role": "user", "content": [IMAGE]}, None),
+        ({"role": "assistant", "content": "It is"}, None),
+        ({"role": "tool", "tool_call_id": "1", "content": "4"}, None),
+        (AIMessage("It is"), None),
+    ],
+)
+def test_feedback_ends_the_last_message_if_that_is_a_users(last, told):
+    """The model reads one request, its own answer is no turn, and the message is its own copy."""
+    before = copy.deepcopy(last)
+    once, twice = (repeated({"messages": [last]}, *n)["messages"] for n in ((2,), (2, 3)))
+    text = feedback_text(failed())
+    assert last == before
+    assert once == twice
+    if told is None:
+        assert once[0] == last
+        user = {"role": "user", "content": text}
+        assert once[1:] == [HumanMessage(text) if isinstance(last, AIMessage) else user]
+    elif isinstance(told, str):
+        whole = told.format(text)
+        same = {"content": whole}
+        made = last.model_copy(update=same) if isinstance(last, HumanMessage) else last | same
+        assert once == [made]
+    else:
+        assert once == [{**last, "content": [*told[:-1], {"type": "input_text", "text": text}]}]
+
+
 def test_an_answer_without_text_still_makes_a_turn():
     """Providers refuse an empty assistant turn."""
-    made = feedback()(failed(raw=None), 1, {"messages": []})
+    made = feedback(turns=True)(failed(raw=None), 1, {"messages": []})
     assert made["messages"][0] == {"role": "assistant", "content": "(no text)"}
 
 
@@ -193,7 +233,7 @@ def test_a_comment_on_a_call_without_an_answer_makes_no_turn_of_the_model():
     error.added = added
     told = feedback()(error, 1, told)
     assert [turn["content"] for turn in told["messages"][:2]] == ["Who?", "It is"]
-    assert len(told["messages"]) == 4
+    assert len(told["messages"]) == 3
     asked, added = feedback().with_comment("Who?", "be kind", **none, added=None)
     assert feedback().with_comment(asked, "be brief", **none, added=added)[0].count("[comment") == 1
 

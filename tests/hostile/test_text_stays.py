@@ -55,14 +55,28 @@ def holds(sent: Any, owed: list[Any]) -> bool:
                 return False
         return True
     left = iter(sent)
-    return all(any(message == each for each in left) for message in owed)
+    return all(any(rest(each, message) is not None for each in left) for message in owed)
+
+
+def rest(sent: Any, owed: Any) -> Any:
+    """Return what a message has behind another one of its role; None if it is not that one."""
+    theirs, ours = (
+        each.model_dump() if isinstance(each, BaseMessage) else each for each in (sent, owed)
+    )
+    (said,), (whole,) = texts_of([owed]), texts_of([sent])
+    is_same = theirs | {"content": said} == ours | {"content": said}
+    is_longer = type(said) is type(whole) and whole[: len(said)] == said
+    return whole[len(said) :] if is_same and is_longer else None
 
 
 def own(sent: Any, owed: list[Any]) -> str:
     """Return what was sent beside what is owed, as one text."""
     if not isinstance(sent, str):
-        left = [each for each in sent if each not in owed]
-        return "\n".join(map(str, texts_of(left)))
+        behind = [[rest(each, message) for message in owed] for each in sent]
+        return "\n".join(
+            min((str(one) for one in found if one is not None), key=len, default=str(each))
+            for found, each in zip(behind, texts_of(sent), strict=True)
+        )
     for text in owed:
         sent = sent.replace(text, "", 1)
     return sent
@@ -232,6 +246,36 @@ def test_what_a_person_wrote_into_feedback_is_the_persons():
     resume(graph, thread(), approve())
     assert model.prompts[2].startswith(changed)
     assert "wrong 2" in model.prompts[2]
+
+
+@pytest.mark.parametrize("content", ["Who?", [{"type": "text", "text": "Who?"}]])
+def test_feedback_inside_a_message_is_replaced_wherever_the_message_goes(content):
+    """Words around it, and turns before and behind it, stay; a changed feedback is a person's."""
+    model = Sent()
+    graph = one_call("node", None, model, InMemorySaver(), feedback="errors_only")
+    asked = {"role": "user", "content": content}
+    graph.invoke({"params": {"messages": [asked]}}, thread())
+    (review,) = pending_reviews(graph, thread())
+    (shown,) = review.shown["messages"]
+    first, last = {"role": "system", "content": "In French."}, {"role": "user", "content": "Brief."}
+    if isinstance(content, str):
+        words = {"role": "user", "content": f"Listen. {shown['content']}\nNow."}
+        kept = "Listen. Who?\nNow."
+    else:
+        words, kept = shown, content
+    resume(graph, thread(), edit(messages=[first, words, last]))
+    resume(graph, thread(), approve())
+    assert model.prompts[1] == [first, words, last]
+    assert model.prompts[2][:2] == [first, {"role": "user", "content": kept}]
+    assert model.prompts[2][2]["content"].startswith("Brief.\n\n[feedback")
+    assert "wrong 2" in model.prompts[2][2]["content"]
+
+    (review,) = pending_reviews(graph, thread())
+    (*others, mine) = review.shown["messages"]
+    mine = {**mine, "content": mine["content"].replace("wrong 3", "wrong here")}
+    resume(graph, thread(), edit(messages=[*others, mine]))
+    resume(graph, thread(), approve())
+    assert model.prompts[4][2]["content"].startswith(mine["content"] + "\n\n[feedback")
 
 
 def test_a_person_may_remove_feedback():

@@ -154,10 +154,11 @@ def moved(value: Any, schema: dict[str, Any]) -> Any:
     """
     copy = deepcopy(value)
     for move in moves(copy, schema):
-        source, target = resolve_pointer(copy, pointer(move.source)), copy
+        source: Any = resolve_pointer(copy, pointer(move.source))
+        target: Any = copy
         for part in move.target:
-            if is_object(target) and target.get(str(part)) is None:
-                target[str(part)] = {}
+            if isinstance(part, str) and target.get(part) is None:
+                target[part] = {}
             target = target[part]
         for key in move.keys:
             target[key] = source.pop(key)

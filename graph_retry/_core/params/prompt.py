@@ -75,7 +75,13 @@ def without(value: Any, parts: Sequence[Addition]) -> Any:
         'Who?'
     """
     for part in sorted(parts, key=lambda part: part["start"], reverse=True):
-        value = value[: part["start"]] + value[part["end"] :]
+        left = value[: part["start"]]
+        if inside := part.get("inside"):
+            message = value[part["start"]]
+            content = fields_of(message)["content"]
+            own = content[: inside[0]] + content[inside[1] :]
+            left = [*left, with_fields(message, {"content": own})]
+        value = left + value[part["end"] :]
     return value
 
 
@@ -93,7 +99,7 @@ def removed(parts: Sequence[Addition], by: Collection[str]) -> list[Addition]:
     """Return the places of the other parts when a field loses its parts by these authors."""
     kept = [part for part in parts if part["by"] not in by]
     for gone in sorted(parts, key=lambda part: part["start"], reverse=True):
-        if gone["by"] in by:
+        if gone["by"] in by and "inside" not in gone:
             kept = moved(kept, gone["start"], gone["start"] - gone["end"])
     return kept
 
@@ -114,6 +120,9 @@ def _kept(before: Any, parts: Sequence[Addition], after: Any) -> list[Addition]:
     found: list[Addition] = []
     for part in parts:
         start, end = part["start"], part["end"]
+        if inside := part.get("inside"):
+            found += _kept_inside(before[start], part, inside, after)
+            continue
         # A person may have removed one of the turns that feedback consists of.
         pieces = [before[start:end]]
         if not isinstance(before, str) and _place(before, after, pieces[0]) is None:
@@ -125,6 +134,24 @@ def _kept(before: Any, parts: Sequence[Addition], after: Any) -> list[Addition]:
     found.sort(key=lambda part: part["start"])
     ends = [0, *(part["end"] for part in found)]
     return [part for part, end in zip(found, ends, strict=False) if part["start"] >= end]
+
+
+def _kept_inside(
+    message: Any, part: Addition, inside: Sequence[int], after: Any
+) -> list[Addition]:
+    """Return a part of one message, if its exact content is in one of the messages, once."""
+    content = fields_of(message)["content"]
+    piece = content[inside[0] : inside[1]]
+    places = [
+        (at, place)
+        for at, each in enumerate(after)
+        if type(held := fields_of(each).get("content")) is type(content)
+        for place in _places(held, piece)
+    ]
+    if len(places) != 1 or len(_places(content, piece)) != 1:
+        return []
+    ((at, place),) = places
+    return [{**part, "start": at, "end": at + 1, "inside": [place, place + len(piece)]}]
 
 
 def _place(before: Any, after: Any, piece: Any) -> int | None:
@@ -268,9 +295,14 @@ class Prompt:
         return "\n".join(str(fields_of(message).get("content")) for message in self.value)
 
     @property
+    def own(self) -> Self:
+        """The prompt without the parts that this library added."""
+        return self._changed(without(self.value, self.parts), [])
+
+    @property
     def own_text(self) -> str:
         """The prompt as one text, without the parts that this library added."""
-        return self._changed(without(self.value, self.parts), []).text
+        return self.own.text
 
     @property
     def field(self) -> str:
@@ -287,6 +319,31 @@ class Prompt:
         part: Addition = {"by": by, "field": self.field, "start": at, "end": at + len(piece)}
         value = self.value[:at] + piece + self.value[at:]
         return self._changed(value, [*moved(self.parts, at, len(piece)), part])
+
+    def adding_to_last(self, by: Any, text: str) -> Self | None:
+        """Return the prompt with a text at the end of its last message, which is a user's.
+
+        None means that the last message is another one, or has no text.
+        """
+        message = self.value[-1] if self.value else None
+        fields = fields_of(message)
+        content = fields.get("content")
+        if fields.get("role", fields.get("type")) not in ("user", "human"):
+            return None
+        piece: Any = text
+        if is_array(content):
+            texts = [block for block in content if is_object(block) and "text" in block]
+            kind = texts[-1].get("type") if texts else None
+            piece = [{"type": kind, "text": text.lstrip()}] if kind else None
+        elif not isinstance(content, str):
+            return None
+        if piece is None:
+            return None
+        start, at = len(content), len(self.value) - 1
+        part: Addition = {"by": by, "field": self.field, "start": at, "end": at + 1}
+        part["inside"] = [start, start + len(piece)]
+        told = with_fields(message, {"content": content + piece})
+        return self._changed([*self.value[:-1], told], [*self.parts, part])
 
     def _changed(self, value: Any, parts: list[Addition]) -> Self:
         made = object.__new__(type(self))
