@@ -135,8 +135,20 @@ long: install postgres chromium nginx ## the other part of the tests: every comb
 compat: install postgres chromium nginx ## the short part on the lowest and newest versions, oldest and newest Python
 	.ci/compat
 
-demo: .venv/.demo $(if $(MODEL),.venv/.pip) ## review a failing model call in the terminal; MODEL=openai:... asks a real model
-	@$(BIN)/python -m examples.demo $(if $(MODEL),--model '$(MODEL)') || [ $$? = 130 ] # Ctrl-C
+# Commands that ask a served model begin with this: without an address, a small model is started.
+SMALL := $(HOME)/.cache/graph-retry
+SERVED := if [ -z "$${OPENAI_BASE_URL:-}" ]; then \
+    $(PIP) xllamacpp; mkdir -p $(SMALL); \
+    echo "Starting a small model. At the first time 470 MB are downloaded; its log: $(SMALL)/server.log"; \
+    $(BIN)/python -m bench.real.serve >$(SMALL)/server.log 2>&1 & server=$$!; \
+    trap "kill $$server" EXIT; \
+    export OPENAI_BASE_URL=http://127.0.0.1:8095/v1; \
+    until curl -fs $$OPENAI_BASE_URL/models >/dev/null; do kill -0 $$server; sleep 1; done; \
+  fi;
+
+demo: .venv/.demo $(if $(MODEL),.venv/.pip) ## review a failing model call in the terminal; MODEL=local (or openai:...) asks a real model
+	@$(if $(filter local,$(MODEL)),$(SERVED)) \
+	$(BIN)/python -m examples.demo $(if $(MODEL),--model '$(MODEL)') || [ $$? = 130 ] # Ctrl-C
 
 web: .venv/.web ## answer the demo's reviews in a browser; PAGE=8766 for another port
 	@$(BIN)/python -m examples.reviews --port $(PAGE) || [ $$? = 130 ] # Ctrl-C
@@ -165,14 +177,7 @@ bench: install ## measure, beside other libraries: print all tables and write do
 	@mv docs/comparison.tmp docs/comparison.md
 
 real: install ## ask a real model (OPENAI_BASE_URL=…; else a small one is started, 470 MB at the first time), print tables
-	@if [ -z "$${OPENAI_BASE_URL:-}" ]; then \
-	  $(PIP) xllamacpp; \
-	  $(BIN)/python -m bench.real.serve & server=$$!; \
-	  trap "kill $$server" EXIT; \
-	  export OPENAI_BASE_URL=http://127.0.0.1:8095/v1; \
-	  until curl -fs $$OPENAI_BASE_URL/models >/dev/null; do kill -0 $$server; sleep 1; done; \
-	fi; \
-	$(BIN)/python -m bench.real
+	@$(SERVED) $(BIN)/python -m bench.real
 
 crash: install postgres ## end a process at every write of every scene, and compare what goes on
 	$(BIN)/python -m bench.crash

@@ -1,14 +1,18 @@
 """What the graphs here share: a chat thread around one retry node, and real models by name.
 
-A model is named like `small` (a script that needs no key) or like `openai:gpt-4.1-mini` (a real
-one, through LangChain's `init_chat_model`).
+A model is named like `small` (a script that needs no key), like `openai:gpt-4.1-mini` (a real one,
+through LangChain's `init_chat_model`), or like `local:NAME` (one at `OPENAI_BASE_URL`).
 """
 
 import importlib
+import json
+import os
+import urllib.request
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, TypeVar
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.runnables import RunnableLambda
 from langgraph.graph import START, StateGraph
 from langgraph.graph.message import add_messages
 from pydantic import BaseModel
@@ -34,7 +38,9 @@ def chat_model(name: str, temperature: float = 1.0) -> Any:
     Raises:
         NoModelError: If a package or the key is missing.
     """
-    provider = name.partition(":")[0]
+    provider, _, of_provider = name.partition(":")
+    if provider == "local":
+        return RunnableLambda(lambda text: _completion(of_provider, temperature, text))
     try:
         chat_models: Any = importlib.import_module("langchain.chat_models")
     except ImportError:
@@ -51,6 +57,19 @@ def chat_model(name: str, temperature: float = 1.0) -> Any:
             f"Is langchain-{provider} installed, and {provider.upper()}_API_KEY set?"
         )
         raise NoModelError(msg) from None
+
+
+def _completion(model: str, temperature: float, text: str) -> dict[str, Any]:
+    """Ask a server that speaks as OpenAI's does, such as llama.cpp, vLLM or Ollama."""
+    url = os.environ.get("OPENAI_BASE_URL", "http://127.0.0.1:8095/v1")
+    asked = {"messages": [{"role": "user", "content": text}], "temperature": temperature}
+    body = json.dumps({"model": model, "max_tokens": 400, **asked}).encode()
+    key = os.environ.get("OPENAI_API_KEY", "none")
+    headers = {"content-type": "application/json", "authorization": f"Bearer {key}"}
+    request = urllib.request.Request(f"{url}/chat/completions", body, headers)  # noqa: S310
+    with urllib.request.urlopen(request, timeout=600) as response:  # noqa: S310
+        answer: dict[str, Any] = json.load(response)
+    return answer
 
 
 class Messages(TypedDict, total=False):

@@ -1,10 +1,14 @@
 """The demo: without a terminal, in a real one, killed at the pause and during a call."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 
@@ -202,6 +206,42 @@ def test_a_real_model_is_asked_through_langchain(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "Model calls: 1 (attempts: 1)." in done.stdout
     assert (tmp_path / ".demo" / "openai_any.sqlite").exists()
+
+
+class Recorded(BaseHTTPRequestHandler):
+    """What Qwen2.5-Coder 0.5B answered at temperature 0: `make demo MODEL=local`."""
+
+    asked: ClassVar[list[dict[str, Any]]] = []
+
+    def do_POST(self):
+        """Answer as llama.cpp's server does."""
+        self.asked.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+        due = "2027-03-03" if "YYYY-MM-DD" in str(self.asked[-1]["messages"]) else "3 March 2027"
+        text = json.dumps({"vendor": "Nordlicht Druck", "total": 1240.5, "due_date": due})
+        said = {"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+        body = json.dumps({"object": "chat.completion", "choices": [said]}).encode()
+        self.send_response(200)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        """Say nothing."""
+
+
+@pytest.mark.slow
+def test_a_served_model_fails_and_is_mended(tmp_path, monkeypatch):
+    """`--model local` asks `OPENAI_BASE_URL`, at temperature 0, without LangChain's clients."""
+    with HTTPServer(("127.0.0.1", 0), Recorded) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/v1"
+        monkeypatch.setitem(ENVIRONMENT, "OPENAI_BASE_URL", url)
+        done = run(tmp_path, [*DEMO, "--model", "local"])
+        server.shutdown()
+    assert done.returncode == 0, done.stderr
+    assert [asked["temperature"] for asked in Recorded.asked] == [0, 0]
+    for text in ("/due_date", "answer> approve", '"due_date": "2027-03-03"', "Model calls: 2"):
+        assert text in done.stdout
 
 
 @pytest.mark.parametrize(
