@@ -40,7 +40,11 @@ def chat_model(name: str, temperature: float = 1.0) -> Any:
     """
     provider, _, of_provider = name.partition(":")
     if provider == "local":
-        return RunnableLambda(lambda text: _completion(of_provider, temperature, text))
+
+        def ask(text: str) -> dict[str, Any]:
+            return _completion(of_provider, temperature, text)
+
+        return RunnableLambda(ask)
     try:
         chat_models: Any = importlib.import_module("langchain.chat_models")
     except ImportError:

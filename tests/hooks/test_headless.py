@@ -42,11 +42,9 @@ def test_the_loop_ends_with_the_first_valid_output(mode, failures):
     assert last["raw"] == {"text": GOOD}
     assert last["repairs"]
     if failures:
-        first, then = model.calls[0]["messages"], model.calls[1]["messages"]
-        assert then[: len(first)] == first
-        assert [turn["role"] for turn in then[len(first) :]] == ["assistant", "user"]
-        assert then[-2]["content"] == BAD[0]
-        assert "/age: Field required" in then[-1]["content"]
+        (first,), (then,) = model.calls[0]["messages"], model.calls[1]["messages"]
+        assert then["content"].startswith(first["content"] + "\n\n")
+        assert "/age: Field required" in then["content"]
 
 
 def test_when_the_attempts_are_used_up_the_history_is_in_hand(mode):
@@ -95,7 +93,8 @@ def test_agentcasts_loop_casts_text_to_a_type_with_messages():
     )  # fmt: skip
     assert made == Person(name="Ada", age=36)
     assert [record["author"] for record in records] == ["caller", "feedback", "feedback"]
-    assert len(params_at(records).view["messages"]) == 3
+    (message,) = params_at(records).view["messages"]
+    assert BAD[1] in message["content"]
 
 
 @pytest.mark.parametrize("level", ["none", "minimal"])

@@ -136,9 +136,7 @@ def _kept(before: Any, parts: Sequence[Addition], after: Any) -> list[Addition]:
     return [part for part, end in zip(found, ends, strict=False) if part["start"] >= end]
 
 
-def _kept_inside(
-    message: Any, part: Addition, inside: Sequence[int], after: Any
-) -> list[Addition]:
+def _kept_inside(message: Any, part: Addition, inside: Sequence[int], after: Any) -> list[Addition]:
     """Return a part of one message, if its exact content is in one of the messages, once."""
     content = fields_of(message)["content"]
     piece = content[inside[0] : inside[1]]
