@@ -27,7 +27,12 @@ from graph_retry._core.threads.saved.graphs import (
     is_local,
     saver_of,
 )
-from graph_retry._core.threads.saved.listing import list_saved_reviews, noted_reviews, read_noted
+from graph_retry._core.threads.saved.listing import (
+    list_saved_reviews,
+    noted_reviews,
+    read_noted,
+    to_nobody,
+)
 from graph_retry._core.threads.saved.why_closed import (
     answers_to,
     is_rejection,
@@ -220,7 +225,7 @@ class Inbox:
         before: str | None = None,
         limit: int = 500,
         fill: Annotated[Callable[[int, int], Any], "a function `(read, threads)`"]
-        | None = lambda *_: None,
+        | None = to_nobody,
     ) -> tuple[list[Noted], str | None] | None:
         """List a part of the table of open reviews, newest first.
 

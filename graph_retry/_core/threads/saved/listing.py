@@ -79,8 +79,12 @@ async def list_saved_reviews(
     return newest_first(reviews, None, limit)
 
 
+def to_nobody(_read: int, _threads: int) -> None:
+    """Take in how far the first reading of a database is, and tell it nobody."""
+
+
 async def is_table_filled(
-    saver: BaseCheckpointSaver[Any], tell: Callable[[int, int], Any] = lambda *_: None
+    saver: BaseCheckpointSaver[Any], tell: Callable[[int, int], Any] = to_nobody
 ) -> bool:
     """Return whether a saver has its table of open reviews; the first listing fills the table.
 
