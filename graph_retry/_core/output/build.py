@@ -8,11 +8,13 @@ from importlib import import_module
 from threading import Thread
 from typing import Any
 
+from langchain_core.messages import AIMessage
 from pydantic import BaseModel
 
 from graph_retry._core.ground.functions.arguments import checked
 from graph_retry._core.ground.issues import describe, wrap_error
 from graph_retry._core.ground.json import is_object
+from graph_retry._core.output.message import MessageValidator
 from graph_retry._core.output.types.validator import TypedValidator
 from graph_retry._core.output.validator import Checked, Validator, format_issues
 from graph_retry.records import Issue
@@ -57,6 +59,8 @@ def _meant(output: Any) -> str:
 @lru_cache(maxsize=128)
 def _of_class(output: type[Any], *, strict: bool) -> Validator:
     """Make the validator of a class once, because pydantic is slow to build one."""
+    if issubclass(output, AIMessage):
+        return MessageValidator()
     return TypedValidator(output, strict=strict)
 
 

@@ -14,6 +14,7 @@ from pydantic_core import to_jsonable_python
 from graph_retry._core.ground.issues import attempt, cut, excerpt, json_problem
 from graph_retry._core.ground.json import is_array, is_number, is_object
 from graph_retry._core.output.failures import is_complete
+from graph_retry._core.output.message import dumped_message
 from graph_retry._core.output.providers.google import BLOCKED
 from graph_retry._core.output.providers.langchain import finish_reason, reasoning_in, refusal_in
 from graph_retry._core.output.providers.objects import blocked, message_of, token_name_of
@@ -137,6 +138,8 @@ def _read_message(message: BaseMessage, validator: Validator | None) -> Reading:
     if isinstance(message, AIMessage):
         usage = _usage(message.usage_metadata and dict(message.usage_metadata))
         wants_text = validator is not None and validator.wants_text
+        if value is None and validator is not None and validator.wants_message:
+            value = dumped_message(message)
         if value is None and not (text and wants_text):
             text, value = _of_tool_calls(message, validator, text)
     return Reading(

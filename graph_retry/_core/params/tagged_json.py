@@ -23,6 +23,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from langchain_core.messages import BaseMessage, messages_from_dict
+from langchain_core.messages.base import TextAccessor
 from pydantic import BaseModel, PydanticUserError, RootModel, TypeAdapter
 from pydantic.types import Secret, SecretBytes, SecretStr
 from pydantic_core import PydanticSerializationError, TzInfo, to_jsonable_python
@@ -79,6 +80,8 @@ class Writer(NamedTuple):
             TypeError: A part cannot be stored.
             ValueError: A part is a secret, text that no checkpointer keeps, or nested too deeply.
         """
+        if isinstance(value, TextAccessor):  # The `text` of a message, which is a kind of `str`.
+            value = str(value)
         cls = _exact_type(value)
         if len(path) > _MAX_DEPTH:
             why = f"nested deeper than {_MAX_DEPTH} levels, or contains itself: make it a flat tree"
