@@ -238,12 +238,34 @@ class _Kind:
 
     def call(self, function: Any, given: Any) -> Call:
         """Return the call of a function of the params: `given` is the whole input."""
-        shown, codec = self._params(given)
+        values = fields_of(given)
+        if not values and given not in ({}, None) and not isinstance(given, BaseModel):
+            return self._made(function, given, ParamsCodec[Any].for_value(given))
+        wanted = self.params if self.params is not None else self.types or values
+        kinds = {key: self.types.get(key, Any) for key in wanted if key in values}
+        try:
+            return self._made(function, *self._part(given, kinds))
+        except (TypeError, ValueError):
+            # A graph does not check its state: a value may be of another type, or be no JSON.
+            found = {key: type_for(values[key], kind) for key, kind in kinds.items()}
+            fits = {k: found[k] or Any for k in found if found[k] is not None or self.params}
+            return self._made(function, *self._part(given, fits))
+
+    def _made(self, function: Any, shown: Any, codec: ParamsCodec[Any]) -> Call:
         # A run of a node makes one call, whatever its params are: the time, or the steps left.
         options: RetryOptions = {**self.options, "key": self.name}
         update = self._update_type()
         made = Call(function, shown, self.on_retry, update if self.output else None, options, codec)
         return made.of_node(build_validator(update) if self.types else None)
+
+    def _part(self, given: Any, kinds: Mapping[str, Any]) -> tuple[Any, ParamsCodec[Any]]:
+        """Return the params: the fields of the input that have these types."""
+        values = fields_of(given)
+        shown: dict[str, Any] = {key: values[key] for key in kinds}
+        if isinstance(given, BaseModel):
+            part = part_of(self.name, type(given), tuple(kinds))
+            return part.model_construct(**shown), ParamsCodec[Any](part)
+        return shown, ParamsCodec[Any](typed_dict(self.name, tuple(kinds.items())))
 
     def update_of(self, value: Any) -> Any:
         """Return the node's update. A key whose state type is another one gets plain JSON."""
@@ -254,22 +276,6 @@ class _Kind:
             if key in update and plain_type(self.types.get(key)) != kind:
                 update[key] = TypeAdapter(kind).dump_python(update[key], mode="json")
         return update
-
-    def _params(self, given: Any) -> tuple[Any, ParamsCodec[Any]]:
-        values = fields_of(given)
-        if not values and given not in ({}, None) and not isinstance(given, BaseModel):
-            return given, ParamsCodec[Any].for_value(given)
-        wanted = self.params if self.params is not None else self.types or values
-        names = [key for key in wanted if key in values]
-        kinds = {key: type_for(values[key], self.types.get(key, Any)) for key in names}
-        if self.params is None:
-            names = [key for key in names if kinds[key] is not None]
-        shown: dict[str, Any] = {key: values[key] for key in names}
-        if isinstance(given, BaseModel):
-            part = part_of(self.name, type(given), tuple(names))
-            return part.model_construct(**shown), ParamsCodec[Any](part)
-        known = tuple((key, kinds[key] or Any) for key in names)
-        return shown, ParamsCodec[Any](typed_dict(self.name, known))
 
     def _update_type(self) -> Any:
         read = {key: Annotated[kind, BeforeValidator(_read)] for key, kind in self.output.items()}
