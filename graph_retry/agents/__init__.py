@@ -27,7 +27,7 @@ from langgraph.types import Command
 
 from graph_retry.agents._answer import AnswerValidator, carrying_answer, message_of_response
 from graph_retry.agents._history import answered, mended_update, repair_history
-from graph_retry.agents._order import check_order, misplaced
+from graph_retry.agents._order import Wrapped, check_order, listed_with, misplaced
 from graph_retry.agents._request import (
     ModelParams,
     RequestChangedError,
@@ -39,7 +39,7 @@ from graph_retry.agents._request import (
 )
 from graph_retry.agents._tool_call import When, tool_options
 from graph_retry.agents._tool_result import ledger_of
-from graph_retry.agents._tools import ToolCalls, Wrapped
+from graph_retry.agents._tools import ToolCalls
 from graph_retry.calls import Call
 from graph_retry.errors import CallCancelled
 from graph_retry.options import OnRetry, RetryOptions, settle
@@ -208,7 +208,9 @@ class RetryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     def name(self) -> str:
         """The name of the middleware. `create_agent` reads it, so the order is checked here."""
         name = super().name
-        check_order(self, name, wraps_tools=bool(self._wraps))
+        if listed := listed_with(self):
+            self._tool_calls.is_of_agent = True
+            check_order(listed, self, name, self._wraps)
         return name
 
     def wrap_model_call(

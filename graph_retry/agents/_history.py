@@ -28,7 +28,7 @@ from graph_retry.records import Attempt, author_role
 
 _REFUSED = ("rejected_input", "context_overflow")
 _CANCELLED = (
-    "The call of `{name}` was cancelled: another message came before it was finished. "
+    "The call of `{name}` was cancelled: the conversation went on before it was finished. "
     "It may have taken effect."
 )
 

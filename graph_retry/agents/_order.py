@@ -17,6 +17,13 @@ _Side = Literal["before", "after"]
 
 _SHIPPED = "langchain.agents.middleware."
 
+Wrapped = Literal[True] | frozenset[str]
+"""The names of the tools whose failures are reviewed; True for all tools."""
+
+_MADE_BY_DEEPAGENTS = (
+    " (if `interrupt_on` of `create_deep_agent` made it, give `HumanInTheLoopMiddleware` in "
+    "`middleware` in its place, or `approve=` here)"
+)
 _AGAIN = "it would take a person's rejection for a failure, and call again"
 _CHANGES = "it changes the request, so a person's edit would be lost"
 
@@ -38,25 +45,24 @@ The table has names and not classes, because older versions of LangChain lack so
 """
 
 
-def check_order(own: AgentMiddleware[Any, Any, Any], own_name: str, *, wraps_tools: bool) -> None:
+def check_order(
+    listed: Sequence[Any], own: AgentMiddleware[Any, Any, Any], own_name: str, wrapped: Wrapped
+) -> None:
     """Check the middleware of the agent that `create_agent` is making.
-
-    A middleware that is made outside of `create_agent` is not checked.
 
     Raises:
         ValueError: If LangChain's own middleware has the wrong place or a wrong option.
     """
-    places = {**_MODEL_CALLS, **(_TOOL_CALLS if wraps_tools else {})}
-    listed = _listed_with(own)
-    at = next((at for at, each in enumerate(listed) if each is own), 0)
-    sides = [_place(each, places) for each in listed]
+    at = next(at for at, each in enumerate(listed) if each is own)
+    sides = [_place(each, wrapped) for each in listed]
     right: dict[_Side, list[Any]] = {"before": [], "after": []}
     wrong: list[str] = []
     for number, (each, place) in enumerate(zip(listed, sides, strict=True)):
         side: _Side = "before" if number < at else "after"
         if place and place[0] != side:
             side, why = place
-            wrong.append(f"`{each.name}` must come {side} `{own_name}`: {why}")
+            hint = _MADE_BY_DEEPAGENTS if hasattr(each, "interrupt_on") else ""
+            wrong.append(f"`{each.name}` must come {side} `{own_name}`: {why}{hint}")
         if place and getattr(each, "on_failure", "error") != "error":
             wrong.append(
                 f"`{each.name}` makes an answer of a failure, so that `{own_name}` would not see "
@@ -78,7 +84,7 @@ def misplaced(own_name: str, field: str) -> ValueError:
     )
 
 
-def _listed_with(own: AgentMiddleware[Any, Any, Any]) -> Sequence[Any]:
+def listed_with(own: AgentMiddleware[Any, Any, Any]) -> Sequence[Any]:
     """Return the argument `middleware` of the running `create_agent`, from its stack frame.
 
     LangChain does not tell a middleware about the others. The argument's name is public, and a list
@@ -94,7 +100,11 @@ def _listed_with(own: AgentMiddleware[Any, Any, Any]) -> Sequence[Any]:
     return ()
 
 
-def _place(each: Any, places: dict[str, tuple[_Side, str]]) -> tuple[_Side, str] | None:
+def _place(each: Any, wrapped: Wrapped) -> tuple[_Side, str] | None:
+    # Tools that are not wrapped may be asked about on either side.
+    asked = getattr(each, "interrupt_on", None)
+    meets = bool(wrapped) if wrapped is True or asked is None else not wrapped.isdisjoint(asked)
+    places = {**_MODEL_CALLS, **(_TOOL_CALLS if meets else {})}
     kind = cast("type[AgentMiddleware[Any, Any, Any]]", type(each))
     hooks = (kind.wrap_model_call, kind.awrap_model_call)
     if any(hook.__qualname__.startswith("dynamic_prompt.") for hook in hooks):

@@ -20,7 +20,7 @@ from graph_retry.records import Attempt, author_role
 Result = ToolMessage | Command[Any]
 
 _REPLACED = (
-    "Note: {who} replaced this tool call. The call recorded in your message is the one you "
+    "Note: {who} replaced this tool call{when}. The call recorded in your message is the one you "
     "produced, not the one that was executed. This was intentional and authorized. Do not issue "
     "your original call again. Executed instead: {name} with arguments {args}."
 )
@@ -83,10 +83,7 @@ def told_result(
     if note is not None:
         result = _changed(result, lambda message: _with_note(request, message, note))
     update = ledger_of(str(request.tool_call["id"]), attempts)
-    # Middleware around this one may have replaced the call before. It adds a note of its own to
-    # the messages of an update that is a dict, and that note would name the failed call.
-    is_replaced = len(attempts) > 1 and request.tool_call["args"] != _recorded(request)
-    return with_update(result, update, as_pairs=is_replaced)
+    return with_update(result, update)
 
 
 def _note(request: ToolCallRequest, attempts: list[Attempt]) -> str | None:
@@ -102,7 +99,9 @@ def _note(request: ToolCallRequest, attempts: list[Attempt]) -> str | None:
         return None
     who = _WHO.get(author_role(last["author"]), "an automatic rule")
     args = json.dumps(params, ensure_ascii=False, default=str)
-    return _REPLACED.format(who=who, name=request.tool_call["name"], args=args)
+    # Middleware before this one, which replaced the call first, notes the call that failed.
+    when = " after it had failed" if has_run(attempts[:-1]) else ""
+    return _REPLACED.format(who=who, when=when, name=request.tool_call["name"], args=args)
 
 
 def _recorded(request: ToolCallRequest) -> dict[str, Any]:
@@ -182,7 +181,7 @@ def _pairs(update: Any) -> list[tuple[str, Any]] | None:
     return None
 
 
-def with_update(result: Any, update: dict[str, Any], *, as_pairs: bool = False) -> Result:
+def with_update(result: Any, update: dict[str, Any]) -> Result:
     """Return a tool's result together with an update of the agent's state."""
     if not update:
         return cast("Result", result)
@@ -195,8 +194,9 @@ def with_update(result: Any, update: dict[str, Any], *, as_pairs: bool = False) 
     ):  # `ToolNode` takes lists, although the types of middleware do not name them.
         listed: Any = [*(result if is_array(result) else [result]), Command(update=update)]
         return cast("Result", listed)
+    is_list = is_array(cast("Any", command).update)  # A key may occur in it several times.
     joined = [*pairs, *update.items()]
-    return replace(command, update=joined if as_pairs else dict(joined))
+    return replace(command, update=joined if is_list else dict(joined))
 
 
 def ledger_of(known_as: str, attempts: list[Attempt]) -> dict[str, Any]:

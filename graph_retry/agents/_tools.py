@@ -14,7 +14,7 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from graph_retry import AttemptContext
-from graph_retry.agents._order import misplaced
+from graph_retry.agents._order import Wrapped, misplaced
 from graph_retry.agents._request import RequestChangedError
 from graph_retry.agents._tool_call import When, args_of, check_approved, of_attempt
 from graph_retry.agents._tool_result import (
@@ -31,10 +31,6 @@ from graph_retry.options import RetryOptions
 from graph_retry.plugins import did_you_mean
 
 _LOG = logging.getLogger("graph_retry")
-
-
-Wrapped = Literal[True] | frozenset[str]
-"""The names of the tools whose failures are reviewed; True for all tools."""
 
 
 class _RaisedError(GraphBubbleUp):
@@ -71,6 +67,7 @@ class ToolCalls:
     rejected: What a rejection does.
     tells: Whether the model is told about a call that was changed.
     options: The options of each call.
+    is_of_agent: Whether `create_agent` has made the node that runs the tools.
     """
 
     owner: str
@@ -81,6 +78,7 @@ class ToolCalls:
     rejected: Literal["tell", "raise"]
     tells: bool
     options: RetryOptions
+    is_of_agent: bool = field(default=False, init=False)
     _has_told: bool = field(default=False, init=False)
 
     def invoke(
@@ -88,7 +86,7 @@ class ToolCalls:
     ) -> Result:
         """Make a tool call; if it fails, retry and review it."""
         if not self._wraps(request):
-            return self._kept(request, handler) if _shares_its_task(request) else handler(request)
+            return self._kept(request, handler) if self._is_shared(request) else handler(request)
 
         def use(args: dict[str, Any], context: AttemptContext) -> Result:
             self._check_approved(request, context)
@@ -105,7 +103,7 @@ class ToolCalls:
     ) -> Result:
         """Do what `invoke` does, from async code."""
         if not self._wraps(request):
-            is_kept = _shares_its_task(request)
+            is_kept = self._is_shared(request)
             return await (self._akept(request, handler) if is_kept else handler(request))
 
         async def use(args: dict[str, Any], context: AttemptContext) -> Result:
@@ -134,6 +132,18 @@ class ToolCalls:
 
     def _wraps(self, request: ToolCallRequest) -> bool:
         return self.wrapped is True or request.tool_call["name"] in self.wrapped
+
+    def _is_shared(self, request: ToolCallRequest) -> bool:
+        """Return whether one task runs all tools of a message, and begins anew after a pause.
+
+        LangChain's agent sends each tool call to a task of its own. If middleware jumps to the
+        tools, or the graph has a `ToolNode` of its own, one task may run them all.
+        """
+        message: AIMessage | None = message_calling(request)
+        if message is None or len(message.tool_calls) < 2:
+            return False
+        execution = running_task()
+        return execution is not None and not (self.is_of_agent and execution.is_sent)
 
     def _kept(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Result]
@@ -196,16 +206,3 @@ def _call_of(use: Callable[..., Any], request: ToolCallRequest, options: RetryOp
         options["key"] = call["id"]
     args = dict(call["args"])
     return Call(use, args, options=options, codec=args_of(request.tool, args))
-
-
-def _shares_its_task(request: ToolCallRequest) -> bool:
-    """Return whether one task runs all tools of a message, and begins anew after a pause.
-
-    An agent gives each tool call a task of its own. If middleware jumps to the tools, or the graph
-    has a `ToolNode` of its own, one task runs them all.
-    """
-    message: AIMessage | None = message_calling(request)
-    if message is None or len(message.tool_calls) < 2:
-        return False
-    execution = running_task()
-    return execution is not None and not execution.is_sent

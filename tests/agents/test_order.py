@@ -174,3 +174,16 @@ def test_the_whole_order_is_told(mode):
     order = "`TodoListMiddleware`, `prompt`, `RetryMiddleware`, `ModelRetryMiddleware`"
     with pytest.raises(ValueError, match=f"The right order is {order}"):
         agent_of(ScriptedChat(answer=str), [], *wrong)
+
+
+def test_approvals_of_other_tools_stand_on_either_side(mode):
+    """`HumanInTheLoopMiddleware` behind ours is refused only where both meet at one tool."""
+    weather, others = Weather(failing=["Oslo"]), HumanInTheLoopMiddleware({"other": True})
+    retry, tools = RetryMiddleware(tools=["weather"]), [weather.tool(is_async=mode.is_async)]
+    model = ScriptedChat(answer=lambda m: "Done." if m[1:] else asking(weather_of("Oslo")))
+    agent = agent_of(model, tools, retry, others, checkpointer=InMemorySaver())
+    mode.invoke(agent, {"messages": [HumanMessage("Where is it sunny?")]}, thread())
+    assert told(answer(mode, agent, thread(), edit(city="Bergen"))) == {"Oslo": "sunny in Bergen"}
+    meeting = HumanInTheLoopMiddleware({"weather": True})
+    with pytest.raises(ValueError, match=r"`interrupt_on` of `create_deep_agent` made it"):
+        agent_of(model, tools, RetryMiddleware(tools=["weather"]), meeting)

@@ -1,7 +1,7 @@
 """Questions and agents inside a call belong to one attempt, and an answer to one question."""
 
 import pytest
-from langchain.agents.middleware import HumanInTheLoopMiddleware
+from langchain.agents.middleware import AgentMiddleware, HumanInTheLoopMiddleware
 from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_core.tools import StructuredTool
 from langgraph.checkpoint.memory import InMemorySaver
@@ -142,3 +142,35 @@ def test_each_attempt_of_a_tool_that_is_an_agent_begins_anew(mode, fails):
     assert told(state) == {"Rome": "Oslo is sunny"}
     assert [call[-1].content for call in expert.calls] == ["Rome", "Oslo"]
     assert not any(isinstance(said, ToolMessage) for call in expert.calls for said in call)
+
+
+def test_a_call_that_people_edit_twice_is_told_so(mode):
+    """The note of the other middleware names the call that failed, and ours the one that ran."""
+
+    class Reading(AgentMiddleware):
+        """Middleware that reads updates as dicts, as that of deepagents does."""
+
+        def wrap_tool_call(self, request, handler):
+            return self.read(handler(request))
+
+        async def awrap_tool_call(self, request, handler):
+            return self.read(await handler(request))
+
+        def read(self, result):
+            updates.append(sorted(result.update))
+            return result
+
+    updates, weather = [], Weather(failing=["Oslo", "Rome"])
+    beside = (Reading(), HumanInTheLoopMiddleware({"weather": True}), RetryMiddleware(tools=True))
+    model, tools = scripted(asking(weather_of("Oslo")), "Done."), [weather.tool(is_async=False)]
+    agent = agent_of(model, tools, *beside, checkpointer=InMemorySaver())
+    mode.invoke(agent, HI, thread())
+    edited = {"type": "edit", "edited_action": {"name": "weather", "args": {"city": "Rome"}}}
+    mode.invoke(agent, Command(resume={"decisions": [edited]}), thread())
+    state = answer(mode, agent, thread(), edit(city="Lima"))
+    assert updates == [["ledgers", "messages"]]
+    theirs, ours, result = str(state["messages"][-2].content).split("Tool response:\n")
+    assert theirs.endswith('Executed instead: weather with arguments {"city": "Rome"}.\n\n')
+    assert ours.startswith("Note: a person replaced this tool call after it had failed.")
+    assert ours.endswith('Executed instead: weather with arguments {"city": "Lima"}.\n\n')
+    assert result == "sunny in Lima"

@@ -10,7 +10,7 @@ from langchain_core.tools import InjectedToolCallId, StructuredTool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
-from langgraph.types import Command, interrupt
+from langgraph.types import Command, Send, interrupt
 
 import graph_retry
 from graph_retry import edit, pending_reviews, resume
@@ -56,8 +56,8 @@ def jumping(log, weather):
     return agent_of(model, [log, weather], Jump(), retry, checkpointer=InMemorySaver())
 
 
-def own_node(log, weather):
-    """Make a graph with a `ToolNode` of its own."""
+def own_node(log, weather, send=None):
+    """Make a graph with a `ToolNode` of its own, which `send` may give what it works on."""
     retry = RetryMiddleware(tools=["weather"])
     node = ToolNode(
         [log, weather], wrap_tool_call=retry.wrap_tool_call, awrap_tool_call=retry.awrap_tool_call
@@ -65,8 +65,22 @@ def own_node(log, weather):
     builder = StateGraph(MessagesState)
     builder.add_node("ask", lambda _: {"messages": [asking(LOG, weather_of("Oslo"))]})
     builder.add_node("tools", node)
-    builder.add_edge(START, "ask").add_edge("ask", "tools")
+    builder.add_edge(START, "ask")
+    if send is None:
+        builder.add_edge("ask", "tools")
+    else:
+        builder.add_conditional_edges("ask", lambda state: [Send("tools", send(state))], ["tools"])
     return builder.compile(checkpointer=InMemorySaver())
+
+
+def sent_state(log, weather):
+    """Send the whole state to the tools."""
+    return own_node(log, weather, lambda state: state)
+
+
+def sent_calls(log, weather):
+    """Send several tool calls to one task."""
+    return own_node(log, weather, lambda state: state["messages"][-1].tool_calls)
 
 
 RESULTS = {
@@ -79,7 +93,7 @@ RESULTS = {
 }
 
 
-@pytest.mark.parametrize("make", [jumping, own_node])
+@pytest.mark.parametrize("make", [jumping, own_node, sent_state, sent_calls])
 @pytest.mark.parametrize("result", RESULTS.values(), ids=RESULTS)
 def test_a_tool_that_is_not_wrapped_runs_once(mode, make, result):
     """The result of a finished tool is kept, in every form, while the other tool waits."""
@@ -90,6 +104,22 @@ def test_a_tool_that_is_not_wrapped_runs_once(mode, make, result):
     state = mode.call(graph_retry, "resume", graph, thread(), edit(city="Rome"))
     assert told(state) == {"log": "logged", "Oslo": "sunny in Rome"}
     assert log.calls == {"x": 1}
+    assert weather.calls == {"Oslo": 1, "Rome": 1}
+
+
+@pytest.mark.parametrize("handles", [True, "told", str])
+def test_a_tool_node_that_handles_errors_swallows_no_question(mode, handles):
+    """With `handle_tool_errors` a person is asked as well, in place of the model."""
+    weather, retry = Weather(failing=["Oslo"]), RetryMiddleware(tools=True)
+    wraps = {"wrap_tool_call": retry.wrap_tool_call, "awrap_tool_call": retry.awrap_tool_call}
+    node = ToolNode([weather.tool(is_async=mode.is_async)], handle_tool_errors=handles, **wraps)
+    builder = StateGraph(MessagesState)
+    builder.add_node("ask", lambda _: {"messages": [asking(weather_of("Oslo"))]})
+    builder.add_node("tools", node).add_edge(START, "ask").add_edge("ask", "tools")
+    graph = builder.compile(checkpointer=InMemorySaver())
+    mode.invoke(graph, {"messages": [HumanMessage("go")]}, thread())
+    state = mode.call(graph_retry, "resume", graph, thread(), edit(city="Rome"))
+    assert told(state) == {"Oslo": "sunny in Rome"}
     assert weather.calls == {"Oslo": 1, "Rome": 1}
 
 
