@@ -311,9 +311,6 @@ def reviewed(shape: str) -> Any:
             graph.add_conditional_edges(START, lambda _: made, ["ask"])
         else:
             graph.add_edge(START, "ask")
-        if shape == "joined":
-            graph.add_node("beside", node).add_edge(START, "beside")
-            graph.add_node("end", lambda _: None).add_edge(["ask", "beside"], "end")
         return review_nodes(graph, ["params"])
 
     return build
@@ -409,7 +406,7 @@ SCENES = {
     "tools": Scene(tools, ONE, forward),
     **{
         f"reviewed {how}": Scene(reviewed(how), ONE, forward)
-        for how in ("one", "send", "nested", "joined")
+        for how in ("one", "send", "nested")
     },
     "reviewed task": Scene(_Flow, ONE, forward),
     "agent": Scene(lambda _, note: _Agent(note), {"messages": [("user", "Where?")]}, forward),
