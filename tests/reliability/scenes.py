@@ -404,10 +404,7 @@ SCENES = {
     "by hand": Scene(by_hand, ONE, forward),
     "gather": Scene(gathered, ONE, forward),
     "tools": Scene(tools, ONE, forward),
-    **{
-        f"reviewed {how}": Scene(reviewed(how), ONE, forward)
-        for how in ("one", "send", "nested")
-    },
+    **{f"reviewed {how}": Scene(reviewed(how), ONE, forward) for how in ("one", "send", "nested")},
     "reviewed task": Scene(_Flow, ONE, forward),
     "agent": Scene(lambda _, note: _Agent(note), {"messages": [("user", "Where?")]}, forward),
 }
