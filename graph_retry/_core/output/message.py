@@ -39,8 +39,12 @@ class MessageValidator(Validator):
             return None, [issue("", "the reply has no text and calls no tool", "empty_message")]
         return message, []
 
-    def _kept(self, accepted: Any, given: Any) -> tuple[Any, list[Repair]]:  # noqa: ARG002
-        return dumped_message(accepted), []
+    def _kept(
+        self,
+        accepted: Any,
+        given: Any,  # noqa: ARG002
+    ) -> tuple[Any, list[Repair], list[Issue]]:
+        return dumped_message(accepted), [], []
 
 
 def dumped_message(message: AIMessage) -> dict[str, Any]:
