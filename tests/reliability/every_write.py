@@ -142,8 +142,7 @@ class _Client:
             mode.invoke(graph, self._scene.given, config, **how)
             return False
         # A node whose writes are saved is not shown as the next one, also before the thread's end.
-        values = state.values or {}  # An entrypoint has none before its end.
-        results = values.get("results") or str(values.get("structured_response") or "")
+        results = state.values.get("results") or str(state.values.get("structured_response") or "")
         if not state.next and len(results) >= self._scene.whole:
             if self._scene.after(mode, graph, config, results):
                 return False

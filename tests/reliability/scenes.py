@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 from langchain_core.messages import AIMessage
 from langchain_core.tools import tool
-from langgraph.func import entrypoint, task
 from langgraph.graph import START, StateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.types import RetryPolicy, Send
@@ -27,7 +26,6 @@ from graph_retry import (
 )
 from graph_retry._core.threads import expiry, rewind
 from graph_retry.nodes import review_nodes
-from graph_retry.nodes import reviewed as reviewed_task
 from tests.agents.journey import traveller
 from tests.conftest import Mode
 
@@ -276,33 +274,20 @@ def tools(mode: Mode, note: Note) -> Any:
     return graph.add_edge(START, "ask").add_edge("ask", "tools").add_edge("tools", "end")
 
 
-def reviewed_node(mode: Mode, note: Note) -> Any:
-    """Return a plain node, which fails while its `n` is less than 2."""
-
-    def ask(params: dict[str, Any]) -> dict[str, Any]:
-        mark = "<{name} {n} {answered}>".format(**params)
-        told = [params["name"], params["n"], params["answered"]]
-        note("call", told=told, mark=mark, attempt=0, key="")
-        if params["n"] < 2:
-            raise ValueError(f"the call {mark} failed")
-        return {"n": params["n"], "name": params["name"], "mark": mark}
-
-    return mode.colour(ask)
-
-
 def reviewed(shape: str) -> Any:
     """Make the builder of a graph of plain nodes, which `review_nodes` lets ask."""
 
     def build(mode: Mode, note: Note) -> Any:
-        asked = reviewed_node(mode, note)
+        def ask(state: State) -> State:
+            given = state["params"]
+            mark = "<{name} {n} {answered}>".format(**given)
+            told = [given["name"], given["n"], given["answered"]]
+            note("call", told=told, mark=mark, attempt=0, key="")
+            if given["n"] < 2:
+                raise ValueError(f"the call {mark} failed")
+            return {"results": [{"n": given["n"], "name": given["name"], "mark": mark}]}
 
-        def sync(state: State) -> State:
-            return {"results": [asked(state["params"])]}
-
-        async def awaited(state: State) -> State:
-            return {"results": [await asked(state["params"])]}
-
-        node: Any = awaited if mode.is_async else sync
+        node = mode.colour(ask)
         if shape == "nested":
             node = StateGraph(State).add_node("inner", node).add_edge(START, "inner").compile()
         graph = StateGraph(State).add_node("ask", node)
@@ -314,24 +299,6 @@ def reviewed(shape: str) -> Any:
         return review_nodes(graph, ["params"])
 
     return build
-
-
-class _Flow:
-    """An entrypoint whose `@task` asks."""
-
-    def __init__(self, mode: Mode, note: Note) -> None:
-        self._is_async, self._ask = mode.is_async, reviewed_task(task(reviewed_node(mode, note)))
-
-    def compile(self, *, checkpointer: Any) -> Any:
-        """Compile it, as a builder."""
-
-        def flow(given: dict[str, Any]) -> dict[str, Any]:
-            return {"results": [self._ask(given["params"]).result()]}
-
-        async def aflow(given: dict[str, Any]) -> dict[str, Any]:
-            return {"results": [await self._ask(given["params"])]}
-
-        return entrypoint(checkpointer=checkpointer)(aflow if self._is_async else flow)
 
 
 class _Agent:
@@ -405,7 +372,6 @@ SCENES = {
     "gather": Scene(gathered, ONE, forward),
     "tools": Scene(tools, ONE, forward),
     **{f"reviewed {how}": Scene(reviewed(how), ONE, forward) for how in ("one", "send", "nested")},
-    "reviewed task": Scene(_Flow, ONE, forward),
     "agent": Scene(lambda _, note: _Agent(note), {"messages": [("user", "Where?")]}, forward),
 }
 for _form in ("node", "function"):

@@ -14,7 +14,6 @@ from pydantic import BaseModel
 from graph_retry._core.ground.functions.arguments import checked
 from graph_retry._core.ground.issues import describe, wrap_error
 from graph_retry._core.ground.json import is_object
-from graph_retry._core.output.message import MessageValidator
 from graph_retry._core.output.types.validator import TypedValidator
 from graph_retry._core.output.validator import Checked, Validator, format_issues
 from graph_retry.records import Issue
@@ -60,6 +59,9 @@ def _meant(output: Any) -> str:
 def _of_class(output: type[Any], *, strict: bool) -> Validator:
     """Make the validator of a class once, because pydantic is slow to build one."""
     if issubclass(output, AIMessage):
+        # Most calls have another type, and need no code for messages.
+        from graph_retry._core.output.message import MessageValidator  # noqa: PLC0415
+
         return MessageValidator()
     return TypedValidator(output, strict=strict)
 

@@ -14,7 +14,6 @@ from pydantic_core import to_jsonable_python
 from graph_retry._core.ground.issues import attempt, cut, excerpt, json_problem
 from graph_retry._core.ground.json import is_array, is_number, is_object
 from graph_retry._core.output.failures import is_complete
-from graph_retry._core.output.message import dumped_message
 from graph_retry._core.output.providers.google import BLOCKED
 from graph_retry._core.output.providers.langchain import finish_reason, reasoning_in, refusal_in
 from graph_retry._core.output.providers.objects import blocked, message_of, token_name_of
@@ -199,3 +198,10 @@ def _raw_calls(message: AIMessage) -> list[dict[str, Any]]:
     blocks = content if is_array(content) else []
     listed = message.additional_kwargs.get("tool_calls") or blocks
     return [item for item in listed if is_object(item)]
+
+
+def dumped_message(message: AIMessage) -> dict[str, Any]:
+    """Return the fields of a message that are not defaults, as JSON. A chunk becomes a message."""
+    kept = {name: getattr(message, name) for name in AIMessage.model_fields}
+    plain = AIMessage.model_construct(**kept)
+    return plain.model_dump(mode="json", exclude_defaults=True, exclude={"type"})

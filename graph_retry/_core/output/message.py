@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from graph_retry._core.ground.issues import issue, pydantic_issues
 from graph_retry._core.ground.json import is_object
+from graph_retry._core.output.completion import dumped_message
 from graph_retry._core.output.validator import Validator
 from graph_retry.records import Issue, Repair
 
@@ -45,10 +46,3 @@ class MessageValidator(Validator):
         given: Any,  # noqa: ARG002
     ) -> tuple[Any, list[Repair], list[Issue]]:
         return dumped_message(accepted), [], []
-
-
-def dumped_message(message: AIMessage) -> dict[str, Any]:
-    """Return the fields of a message that are not defaults, as JSON. A chunk becomes a message."""
-    kept = {name: getattr(message, name) for name in AIMessage.model_fields}
-    plain = AIMessage.model_construct(**kept)
-    return plain.model_dump(mode="json", exclude_defaults=True, exclude={"type"})
