@@ -19,7 +19,6 @@ from graph_retry.desk.web.posted import (
     NotAllowedError,
     check_json,
 )
-from graph_retry.desk.web.runs import Run, Runs, Sent
 from graph_retry.threads import list_reviews
 from tests.web.conftest import SAME_SITE
 from tests.web.forms import Form, fields
@@ -267,31 +266,6 @@ def test_a_deep_cookie_shows_the_list(desk, text):
     with desk.client() as client:
         client.cookies.set("graph-retry-view", text.encode().hex())
         assert client.get("/").status_code in (200, 413)
-
-
-def test_outcomes_are_kept_in_bounded_memory(desk, monkeypatch):
-    """An applied form is forgotten at once, and late ones as soon as they are too much together."""
-    monkeypatch.setattr("graph_retry.desk.web.runs.KEPT_CHARACTERS", 50_100)
-    runs = Runs(None)
-
-    async def applied(run):
-        from graph_retry.desk.web.runs import Outcome
-
-        return Outcome("done", not_applied=run.decisions["r"]["late"])
-
-    monkeypatch.setattr(runs, "_apply", applied)
-
-    async def send_all():
-        for number in range(40):
-            late = number % 2
-            sent = Sent([Run([], {"r": {"late": late}})], [("a", "x" * 10_000)])
-            runs.start(str(number), sent)
-            await sent.task
-        return [name for name in map(str, range(40)) if runs.get(name)]
-
-    kept = asyncio.run(send_all())
-    assert kept == [str(number) for number in range(30, 40)]
-    assert [runs.get(name).size > 0 for name in kept] == [False, True] * 5
 
 
 def test_no_page_shows_another_tenants_calls_of_the_same_thread(desk):

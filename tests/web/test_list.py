@@ -13,7 +13,8 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 
 from graph_retry import respond, resume
 from graph_retry._core.langgraph import open_reviews
-from graph_retry.desk.web import listing, waiting
+from graph_retry.desk.web import waiting
+from graph_retry.desk.web.pages import listing
 from graph_retry.threads import list_reviews
 from tests.web.conftest import Desk
 from tests.web.forms import Form

@@ -6,8 +6,8 @@ import re
 import pytest
 
 from graph_retry.desk.web import Access
-from graph_retry.desk.web.listing import Listings
-from graph_retry.desk.web.runs import Missed, Outcome, Run, Runs, Sent
+from graph_retry.desk.web.pages.listing import Listings
+from graph_retry.desk.web.runs import Run, Runs
 from graph_retry.desk.web.waiting import Waiting
 from graph_retry.errors import AnswerRefused, StaleDecision
 from graph_retry.threads import list_reviews
@@ -87,10 +87,3 @@ def test_a_form_takes_no_name_of_another_users_form(desk):
             done = client.post(form.action, files=form.posted(), follow_redirects=False)
             statuses.append(done.status_code)
     assert statuses == [400, 303, 303, 400]
-
-
-def test_the_input_for_missed_reviews_is_counted():
-    """What is kept for outcomes is bounded by all of its texts."""
-    sent = Sent([Run([], {}, told=Outcome("done"))], missed=[Missed("", None, ["y" * 500])])
-    sent.shorten()
-    assert sent.size == 500

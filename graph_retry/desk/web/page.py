@@ -24,11 +24,11 @@ from graph_retry.desk.web.forms.card import typed
 from graph_retry.desk.web.forms.fields import quoted
 from graph_retry.desk.web.forms.reading import visible
 from graph_retry.desk.web.forms.words import ago, answered, said_role, without_type
-from graph_retry.desk.web.listing import Listings, view_in
+from graph_retry.desk.web.pages.listing import Listings, view_in
 from graph_retry.desk.web.pages.past import Past
 from graph_retry.desk.web.posted import ARRIVING, REVIEWS, NotAllowedError, Posted, read_posted
 from graph_retry.desk.web.rows import subject_of, thread_key
-from graph_retry.desk.web.runs import Missed, Runs
+from graph_retry.desk.web.runs import Missed, Runs, Sent
 from graph_retry.desk.web.safety import HEADERS, Access, Guard, check_origin, review_of
 from graph_retry.desk.web.waiting import Waiting
 from graph_retry.desk.wording import said, spoken
@@ -88,18 +88,28 @@ class Site:
             try:
                 return await handler(self, request, access)
             finally:
-                self._arrived(request, access, -_bytes_of(request))
+                self._arrived(request, access.user, -_bytes_of(request))
 
         return endpoint
 
-    def _arrived(self, request: Request, access: Access, number: int) -> None:
+    def _arrived(self, request: Request, user: str | None, number: int) -> None:
         """Count the bytes of a user's forms, which are held until they are answered."""
         request.state.arrived = _bytes_of(request) + number
-        self._arriving[access.user] += number
+        self._count(user, number)
+
+    def _count(self, user: str | None, number: int) -> None:
+        self._arriving[user] += number
         if number > 0:
-            ARRIVING.check(self._arriving[access.user])
-        elif not self._arriving[access.user]:
-            del self._arriving[access.user]
+            ARRIVING.check(self._arriving[user])
+        elif not self._arriving[user]:
+            del self._arriving[user]
+
+    def start(self, request: Request, access: Access, name: str, sent: Sent) -> None:
+        """Start to apply the answers of a form, whose bytes are held until all are applied."""
+        self.runs.start(name, sent)
+        number, request.state.arrived = _bytes_of(request), 0
+        if sent.task is not None:
+            sent.task.add_done_callback(lambda _: self._count(access.user, -number))
 
     def version(self, access: Access) -> str:
         """Return the version of the open reviews that a user may see, of this process."""
@@ -124,7 +134,7 @@ class Site:
         if answers and not self.can_answer(access):
             raise NotAllowedError(403, "You can read this review, but not answer it.")
         most = self._max_body if answers else min(self._max_body, SHORT)
-        arrived = partial(self._arrived, request, access)
+        arrived = partial(self._arrived, request, access.user)
         return await read_posted(request, most, partial(self.work, request), arrived)
 
     async def work(self, request: Request, function: Callable[..., T], *args: Any) -> T:

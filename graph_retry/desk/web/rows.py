@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass
 from itertools import islice
 from typing import Any, Protocol
 
@@ -13,10 +14,16 @@ from graph_retry import PendingReview
 from graph_retry.desk.web.forms.schema import role_of
 from graph_retry.plugins import is_array, is_object, one_line, pointer
 
-TEXTS, SEARCHED, SUBJECT, LEVELS, LONGEST = 6, 2_000, 90, 6, 20
+TEXTS, SEARCHED, SUBJECT, LEVELS, LONGEST, VISITED, ISSUES = 6, 2_000, 90, 6, 20, 2_000, 3
 """Of each review: the number of texts that may name it, the characters that are searched of its
-params and of its output, and those that are shown of the subject. Texts in deeper levels, or
-further in lists, are not kept."""
+params and of its output, those that are shown of the subject, the values that are looked at, and
+the issues that the list shows. Texts in deeper levels, or further in lists, are not kept."""
+
+_LISTED = (
+    "thread_id", "review_id", "function_name", "attempt", "asked_at", "expires_at",
+    "deferred_until", "labels", "subject", "interrupt_id", "graph", "config",
+)  # fmt: skip
+"""The fields of a review that its row keeps whole. None of them holds params or an output."""
 
 _NUMBERS = re.compile(r"/\d+(?=/|$)")
 
@@ -84,31 +91,55 @@ def any_item(path: str) -> str:
     return _NUMBERS.sub("/*", path)
 
 
-def short(review: PendingReview) -> PendingReview:
-    """Return a review without its long fields, because many stay in memory."""
-    long: dict[str, Any] = {"params": {}, "suggested_params": None, "value": {}, "history": []}
-    return replace(review, **long, diff=[], raw_output=None, output=None, problem=None)
-
-
 def row_of(review: PendingReview) -> Row:
-    """Make the row of a review."""
+    """Make the row of a review, with its short fields only, because all rows stay in memory."""
     labels = texts_of(review.labels)
-    found = list(islice(texts_in(review.params), SEARCHED))
+    found = list(texts_in(review.params))
     texts = (review.function_name, review.thread_id or "", review.error, review.summary, *labels)
     said = "\n".join(text for _, text in found)
-    texts += (review.subject or "", said[:SEARCHED], (review.raw_output or "")[:SEARCHED])
+    texts += (review.subject or "", said, review.raw_output or "")
     return Row(
         key=review.key,
         thread=thread_key(review.thread_id),
         question=question_of(review),
         review=short(review),
         labels=frozenset(labels),
-        searched="\n".join(texts).casefold(),
+        searched="\n".join(text[:SEARCHED] for text in texts).casefold(),
         alike=_alike(review),
         output=one_line(review.raw_output or "", 2 * SUBJECT),
         texts=named_by(found),
         model=model_of(review.params),
     )
+
+
+def short(review: PendingReview) -> PendingReview:
+    """Return a review with the little that lists and outcomes show of it."""
+    kept = {name: getattr(review, name) for name in _LISTED}
+    failure: Any = review.failure and _cut(review.failure)
+    issues: Any = [_cut(issue) for issue in review.issues[:ISSUES]]
+    return PendingReview(params={}, failure=failure, issues=issues, **kept)
+
+
+def _cut(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: text[:SEARCHED] if isinstance(text, str) else text for key, text in record.items()}
+
+
+def bytes_in(value: Any) -> int:
+    r"""Return the bytes of memory that a record of this page holds, without graphs and configs.
+
+    Example:
+        >>> bytes_in(["a" * 1_000_000, ("\U0001f600" * 1_000_000,)]) // 1_000_000
+        5
+    """
+    if is_dataclass(value):
+        parts = {each.name: getattr(value, each.name) for each in fields(value)}
+        return bytes_in({name: parts[name] for name in parts.keys() - {"graph", "config"}})
+    size = sys.getsizeof(value)
+    if isinstance(value, Mapping):
+        return size + sum(bytes_in(key) + bytes_in(value[key]) for key in value)
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return size + sum(map(bytes_in, value))
+    return size
 
 
 def texts_of(labels: Mapping[str, str]) -> list[str]:
@@ -132,23 +163,32 @@ def model_of(params: Any) -> str:
     return model[:SUBJECT] if isinstance(model, str) else ""
 
 
-def texts_in(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
+def texts_in(value: Any) -> Iterator[tuple[str, str]]:
     """Yield the beginnings of the texts in a JSON value, by their JSON Pointers."""
-    if isinstance(value, str) and value.strip() and not value.startswith("data:"):
-        yield pointer(path), value[:SEARCHED].strip()
-    elif (is_object(value) or is_array(value)) and len(path) < LEVELS:
-        parts: list[tuple[Any, Any]] = list(
-            value.items() if is_object(value) else enumerate(value[:LONGEST])
-        )
-        if is_object(value) and "type" in value and len(value) > 1:
-            parts = [part for part in parts if part[0] != "type"]  # Of a block of a message.
-        if is_object(value) and role_of(value):
-            parts = [("content", value["content"])]
-        elif is_array(value) and value and role_of(value[-1]):
-            # The newest message of a chat says what it is about.
-            parts = [(f"-{back}", part) for back, part in enumerate(reversed(value[-LONGEST:]))]
-        for name, part in parts:
-            yield from texts_in(part, (*path, str(name)))
+    for path, text in islice(_visited(value, ()), VISITED):
+        if text is not None:
+            yield pointer(path)[:SEARCHED], text
+
+
+def _visited(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str | None]]:
+    """Visit the values in a JSON value one by one: the beginning of each text, None for others."""
+    is_text = isinstance(value, str) and value.strip() and not value.startswith("data:")
+    yield path, value[:SEARCHED].strip() if is_text else None
+    if len(path) >= LEVELS:
+        return
+    parts: Iterable[tuple[Any, Any]] = ()
+    if is_object(value) and role_of(value):
+        parts = [("content", value["content"])]
+    elif is_object(value):
+        is_block = "type" in value and len(value) > 1  # Of a message.
+        parts = ((key, part) for key, part in value.items() if not (is_block and key == "type"))
+    elif is_array(value) and value and role_of(value[-1]):
+        # The newest message of a chat says what it is about.
+        parts = [(f"-{back}", part) for back, part in enumerate(reversed(value[-LONGEST:]))]
+    elif is_array(value):
+        parts = enumerate(value[:LONGEST])
+    for name, part in parts:
+        yield from _visited(part, (*path, str(name)))
 
 
 def subject_of(row: Named, others: Iterable[Named]) -> str:
@@ -169,7 +209,7 @@ def subject_of(row: Named, others: Iterable[Named]) -> str:
 
 def _alike(review: PendingReview) -> tuple[Any, ...]:
     failure = review.failure or {"kind": "", "type": ""}
-    issues = {(any_item(issue["path"]), issue["code"]) for issue in review.issues}
+    issues = {(any_item(issue["path"][:SEARCHED]), issue["code"]) for issue in review.issues}
     is_suggested = review.suggested_params is not None
     allowed = tuple(sorted(review.allowed_decisions))
     what = (review.function_name, failure["kind"], failure["type"], tuple(sorted(issues)))

@@ -15,7 +15,7 @@ from langgraph.errors import GraphBubbleUp, GraphDrained
 from graph_retry import PendingReview
 from graph_retry.desk.running import Running
 from graph_retry.desk.web.posted import NotAllowedError
-from graph_retry.desk.web.rows import short
+from graph_retry.desk.web.rows import bytes_in, short
 from graph_retry.desk.web.safety import Access
 from graph_retry.desk.web.waiting import Waiting
 from graph_retry.desk.wording import said
@@ -27,8 +27,8 @@ from graph_retry.threads import is_rejection
 KEPT = 1_000
 """Number of sent forms whose outcomes are kept."""
 
-KEPT_CHARACTERS = 20_000_000
-"""Number of characters of kept forms and outputs. The oldest outcomes beyond it are forgotten."""
+KEPT_BYTES = 20_000_000
+"""Bytes of memory that all kept outcomes hold. The oldest outcomes beyond it are forgotten."""
 
 SOON_S = 1.5
 """Seconds that a page waits for outcomes, before the page shows that the run takes longer."""
@@ -124,7 +124,7 @@ class Sent:
     """A posted form, with one run for each thread. `posted` has its fields.
 
     `missed` lists the reviews whose answers are in no run. The runs begin at `goes_at`, or when
-    `go` is set.
+    `go` is set. `size` is the number of bytes that the outcome holds, as soon as it is known.
     """
 
     runs: list[Run]
@@ -133,28 +133,27 @@ class Sent:
     task: asyncio.Future[Any] | None = None
     goes_at: float = field(default_factory=lambda: time.monotonic() + HELD_S)
     go: asyncio.Event = field(default_factory=asyncio.Event)
+    size: int = 0
 
     @property
     def held_s(self) -> float:
         """The seconds for which the answers can still be taken back."""
         return 0.0 if self.go.is_set() else max(0.0, self.goes_at - time.monotonic())
 
-    @property
-    def size(self) -> int:
-        """The number of characters that are kept: of the form's fields, and of the outputs."""
-        outputs = sum(len(run.told.output) for run in self.runs if run.told)
-        outputs += sum(len(text) for missed in self.missed for text in missed.typed)
-        return outputs + sum(len(name) + len(text) for name, text in self.posted)
-
     def shorten(self) -> None:
         """Keep what the page of the outcome shows: the form only if an answer was not applied."""
         if not self.missed and not any(run.told and run.told.not_applied for run in self.runs):
             self.posted = ()
+        self.missed = [
+            replace(each, review=each.review and short(each.review)) for each in self.missed
+        ]
         for run in self.runs:
+            run.running = Running()
             run.decisions = dict.fromkeys(run.decisions)
             run.reviews = list(map(short, run.reviews))
             if run.told:
                 run.told.following = list(map(short, run.told.following))
+        self.size = bytes_in([self.runs, self.posted, self.missed])
 
     async def wait(self, seconds: float) -> bool:
         """Wait up to some seconds for the outcomes; return whether all are known."""
@@ -254,11 +253,11 @@ class Runs:
 
     def _forget(self) -> None:
         done = [name for name, sent in self._sent.items() if all(run.told for run in sent.runs)]
-        characters = sum(sent.size for sent in self._sent.values())
+        held = sum(sent.size for sent in self._sent.values())
         for name in done[:-1]:
-            if len(self._sent) <= KEPT and characters <= KEPT_CHARACTERS:
+            if len(self._sent) <= KEPT and held <= KEPT_BYTES:
                 break
-            characters -= self._sent.pop(name).size
+            held -= self._sent.pop(name).size
 
     async def _apply(self, run: Run) -> Outcome:
         """Resume the thread with the answers, and return the outcome, which may be an error."""

@@ -147,7 +147,7 @@ class Waiting:
         if review.graph is None:
             return await self._read_one(review.key)
         found = await self.drive(self.inbox.in_thread, review)
-        self._take(found)
+        await self._take(found)
         return found
 
     async def _read_one(self, key: str) -> list[PendingReview]:
@@ -203,8 +203,8 @@ class Waiting:
             if len(self._over) > OVER:
                 self._over.pop(next(iter(self._over)))
 
-    def _take(self, reviews: Iterable[PendingReview]) -> None:
-        for row in map(row_of, reviews):
+    async def _take(self, reviews: Collection[PendingReview]) -> None:
+        for row in await asyncio.to_thread(lambda: list(map(row_of, reviews))):
             self.version += self.rows.pop(row.key, None) is None
             self.rows[row.key] = row
 
@@ -212,8 +212,8 @@ class Waiting:
         began = time.monotonic()
         if not await self._list():
             found = [] if self.is_whole else await self._all(PAGE)
-            self._take(found)  # People see the newest reviews while the others are read.
-            self._take(found := await self._all())
+            await self._take(found)  # People see the newest reviews while the others are read.
+            await self._take(found := await self._all())
             self._drop_all_but({review.key for review in found}, [*self.rows])
         else:
             while new := self._unread():
@@ -288,7 +288,7 @@ class Waiting:
         """Read some reviews of the table, and drop those that are closed."""
         found = await self._read_noted(keys)
         self._drop_all_but({review.key for review in found}, keys)
-        self._take(found)
+        await self._take(found)
 
     def _drop_all_but(self, known: Collection[str], keys: Iterable[str]) -> None:
         for key in keys:

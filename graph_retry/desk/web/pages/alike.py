@@ -153,7 +153,7 @@ async def _answered(site: Site, request: Request, access: Access, form: Posted) 
         run = runs.setdefault(each.review.thread_id, Run([], {}, by=access.user or ""))
         run.reviews.append(each.review)
         run.decisions[each.review.review_id] = {**(each.decision or {}), **access.signed}
-    site.runs.start(name, Sent(list(runs.values()), asked, left))
+    site.start(request, access, name, Sent(list(runs.values()), asked, left))
     return there
 
 

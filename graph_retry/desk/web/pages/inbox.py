@@ -5,7 +5,8 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
-from graph_retry.desk.web.listing import (
+from graph_retry.desk.web.page import Site
+from graph_retry.desk.web.pages.listing import (
     ORDERS,
     PER_PAGE,
     TABS,
@@ -15,7 +16,6 @@ from graph_retry.desk.web.listing import (
     view_in,
     view_of,
 )
-from graph_retry.desk.web.page import Site
 from graph_retry.desk.web.pages.past import Decided
 from graph_retry.desk.web.rows import texts_of
 from graph_retry.desk.web.runs import Run

@@ -7,10 +7,19 @@ from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from itertools import islice
 from typing import Any
 
 from graph_retry.data import corrections_in
-from graph_retry.desk.web.rows import any_item, model_of, named_by, texts_in, texts_of, thread_key
+from graph_retry.desk.web.rows import (
+    SEARCHED,
+    any_item,
+    model_of,
+    named_by,
+    texts_in,
+    texts_of,
+    thread_key,
+)
 from graph_retry.desk.web.safety import Access
 from graph_retry.desk.web.waiting import Waiting
 from graph_retry.ledger import Ledger, tokens_of
@@ -23,6 +32,9 @@ DAYS = 30
 
 MOST = 50_000
 """Maximum number of calls in memory. The figures then cover only the calls that were read first."""
+
+CHANGED = 100
+"""Maximum number of changed places of a call that are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +81,10 @@ class PastCall:
     call: str
 
 
+def _past_calls(ledgers: Iterable[Ledger]) -> list[PastCall]:
+    return [call for call in map(past_call, ledgers) if call is not None]
+
+
 def past_call(ledger: Ledger) -> PastCall | None:
     """Make the row of a call; None if its ledger no longer has any record."""
     known = [each for each in ledger.attempts if each["kept_in"] is None]
@@ -84,7 +100,7 @@ def past_call(ledger: Ledger) -> PastCall | None:
         attempts=len(ledger.attempts),
         tokens=known_sum(tokens_of(each)["total_tokens"] for each in known),
         waited=tuple(_waited(each) for each in known if _is_by_person(each)),
-        changed=tuple(_changed(ledger)),
+        changed=tuple(islice(_changed(ledger), CHANGED)),
         decided=tuple(_decided(ledger)),
         model=model_of(_params(ledger, known[-1]["number"])),
         call=ledger.name,
@@ -156,7 +172,7 @@ def _changed(ledger: Ledger) -> Iterator[str]:
             "supplied": ({"output": row["output"]}, {"output": row["value"]}),
         }.get(row["how"], (None, None))
         if row["role"] in PEOPLE and before is not None and after is not None:
-            yield from {any_item(place) for place, _, _ in changes(before, after)}
+            yield from {any_item(place[:SEARCHED]) for place, _, _ in changes(before, after)}
 
 
 @dataclass(frozen=True)
@@ -221,9 +237,9 @@ class Past:
         """Read the threads again that this page has answered since they were read."""
         touched, self._waiting.touched = self._waiting.touched, set()
         for thread in touched:
-            fresh = [past_call(each) for each in await self._waiting.ledgers(thread)]
+            fresh = await asyncio.to_thread(_past_calls, await self._waiting.ledgers(thread))
             others = [call for call in self._calls if call.thread != thread]
-            self._calls = [*others, *(call for call in fresh if call is not None)]
+            self._calls = [*others, *fresh]
             self.know(thread)
 
     def calls(self, access: Access) -> list[PastCall]:
@@ -249,8 +265,9 @@ class Past:
             async for ledger in self._ledgers():
                 if len(fresh) >= MOST:
                     break
-                if (call := past_call(ledger)) is not None:
-                    fresh.append(call)
+                made = await asyncio.to_thread(_past_calls, [ledger])
+                fresh += made
+                for call in made:
                     self.know(call.thread)
         except Exception as error:  # noqa: BLE001 - the page shows any error
             self.problem = f"{type(error).__name__}: {error}"[:500]

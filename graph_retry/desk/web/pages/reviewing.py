@@ -155,7 +155,7 @@ async def _taken(site: Site, request: Request, access: Access, form: Posted) -> 
         return await preview(site, request, access, meant.reviews[0], form)
     taken = [each for each in meant.reviews if each.review_id in judged.decisions]
     run = Run(taken, judged.decisions, by=access.user or "")
-    site.runs.start(name, Sent([run], form, meant.missed))
+    site.start(request, access, name, Sent([run], form, meant.missed))
     return _to_outcome(request, name, run)
 
 
