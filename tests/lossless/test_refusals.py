@@ -89,6 +89,7 @@ REFUSED: dict[str, list[str]] = {
         '"let x = {a: 1};" [ ]',
         '{age}: -1, city: {city: 5, tags: "x"}',
         '{"a": "x" wide", "b": 1}',
+        '{"a": fals", "b": "x"}',
         '{"name": "Ann, age: "5", city: "Rome"}',
         '["S""M","L"]',
         '{""color": "x"}',

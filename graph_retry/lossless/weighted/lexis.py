@@ -142,7 +142,7 @@ def is_word(text: str, at: int) -> bool:
     if token is None or text[token.end() : token.end() + 2][1:].isalnum():
         return False
     if text[token.end() : token.end() + 1] in CLOSERS and token[0][0].isalpha():
-        return scalar(token[0]) is None
+        return scalar(token[0]) is None and token[0].lower() not in _SHORT
     return word_row(token[0].strip()) == ("unquoted_value", "")
 
 
