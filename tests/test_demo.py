@@ -88,7 +88,7 @@ def test_without_a_terminal_it_runs_to_the_end(tmp_path):
     assert done.returncode == 0, done.stderr
     for text in (
         "Starting thread 1",
-        "/due_date",
+        "due_date",
         'There is no field "temprature". Did you mean `temperature`?',
         "QuotaExceededError",
         "before: small | after: large",
@@ -174,7 +174,7 @@ def test_a_person_edits_mistypes_and_approves(tmp_path):
     shown = terminal.wait_for("Model calls: 2 (attempts: 2).")
     assert "human" in shown
     assert "(terminal)" in shown
-    assert "/temperature:" in shown
+    assert "temperature:" in shown
     assert terminal.close() == 0
 
 
@@ -240,7 +240,7 @@ def test_a_served_model_fails_and_is_mended(tmp_path, monkeypatch):
         server.shutdown()
     assert done.returncode == 0, done.stderr
     assert [asked["temperature"] for asked in Recorded.asked] == [0, 0]
-    for text in ("/due_date", "answer> approve", '"due_date": "2027-03-03"', "Model calls: 2"):
+    for text in ("3 March 2027", "answer> approve", '"due_date": "2027-03-03"', "Model calls: 2"):
         assert text in done.stdout
 
 
