@@ -137,9 +137,9 @@ async def calls_of_the_loop(saver, extra):
 async def test_a_large_edit_is_no_work_of_the_loop(tmp_path):
     """The list, a review, the history and a ledger: its values are counted, rendered elsewhere."""
     counted = []
-    for number in (1, 1_500):
+    for number in (1, 8_000):
         async with AsyncSqliteSaver.from_conn_string(str(tmp_path / str(number))) as saver:
             extra = {str(place): place for place in range(number)}
             counted.append(await calls_of_the_loop(saver, extra))
     few, many = counted
-    assert all(most - least < 1_000 for least, most in zip(few, many, strict=True))
+    assert all(most - least < 4_000 for least, most in zip(few, many, strict=True))
