@@ -16,7 +16,8 @@ from typing import Any
 from bench.load import _Sync, opened
 from bench.storage import text
 from graph_retry import edit, resume
-from graph_retry._core.langgraph.open_reviews import delete, insert, row_of
+from graph_retry._core.langgraph.storage.checkpoints import open_review
+from graph_retry._core.langgraph.storage.stores import store_of
 from graph_retry.plugins import run_sync
 from graph_retry.threads import list_reviews
 from tests.loops import Model, one_call, thread
@@ -58,9 +59,9 @@ def copied(saver: Any, template: list[Any], number: int) -> None:
         saver.put({"configurable": place}, saved.checkpoint, saved.metadata, versions)
     if number % 2:  # it has asked, and was answered
         moment = f"2026-11-22T{number:05}"
-        row = row_of(f"copy {number}", "x", str(number), moment)
-        run_sync(insert(saver, row))
-        run_sync(delete(saver, row))
+        row = open_review(f"copy {number}", "x", str(number), moment)
+        run_sync(store_of(saver).open(row))
+        run_sync(store_of(saver).close(row))
 
 
 def inbox(store: str, saver: Any) -> None:

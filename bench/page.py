@@ -23,7 +23,7 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from pydantic import BaseModel
 
 from graph_retry import create_retry_node
-from graph_retry._core.langgraph.storage import query
+from graph_retry._core.langgraph.storage.stores import SqlStore
 from graph_retry.desk.web import create_app
 from tests.postgres_server import running_server
 
@@ -68,7 +68,7 @@ class Reads:
     def __init__(self, saver: Any) -> None:
         self.number = 0
         self.patches = [
-            patch("graph_retry._core.langgraph.open_reviews.query", self._counting(query)),
+            patch.object(SqlStore, "query", self._counting(SqlStore.query)),
             patch.object(saver, "aget_tuple", self._counting(saver.aget_tuple)),
         ]
 

@@ -1,4 +1,4 @@
-"""Tools for testing code with model calls: scripted models, recorded ledgers, simulated crashes."""
+"""Tools for tests: scripted models, recorded ledgers, simulated crashes, a check of a storage."""
 
 from __future__ import annotations
 
@@ -16,12 +16,20 @@ from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import PrivateAttr
 
 from graph_retry import Completion, pending_reviews, resume
+from graph_retry._core.langgraph.storage.conformance import acheck_store, check_store
 from graph_retry.ledger import OneCall, attempts_in
 from graph_retry.plugins import checked, counted, is_array, is_object
 from graph_retry.records import Attempt, Failure
 from graph_retry.threads import attempts_of
 
-__all__ = ["ScriptedChatModel", "ScriptedLLM", "assert_replayable", "from_ledger"]
+__all__ = [
+    "ScriptedChatModel",
+    "ScriptedLLM",
+    "acheck_store",
+    "assert_replayable",
+    "check_store",
+    "from_ledger",
+]
 
 _STATUS = {"transient": 503, "permanent": 401, "rejected_input": 400}
 _VOLATILE = (

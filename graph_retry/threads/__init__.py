@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from graph_retry._core.ground.on_demand import on_demand
 
 if TYPE_CHECKING:
+    from graph_retry._core.langgraph.storage.checkpoints import OpenReview
+    from graph_retry._core.langgraph.storage.stores import ProcessLock, Store, add_store
     from graph_retry._core.threads.expiry import aexpire_reviews, expire_reviews
     from graph_retry._core.threads.history import (
         LedgerSource,
@@ -37,8 +39,10 @@ if TYPE_CHECKING:
 else:
     __getattr__ = on_demand(
         __name__,
-        *("expiry", "history", "inbox", "reading_answers", "resumption", "rewind"),
-        home="graph_retry._core.threads",
+        *("threads.expiry", "threads.history", "threads.inbox", "threads.reading_answers"),
+        *("threads.resumption", "threads.rewind"),
+        *("langgraph.storage.stores", "langgraph.storage.checkpoints"),
+        home="graph_retry._core",
     )
 
 __all__ = [
@@ -46,8 +50,12 @@ __all__ = [
     "Inbox",
     "LedgerSource",
     "Noted",
+    "OpenReview",
+    "ProcessLock",
     "Standing",
+    "Store",
     "aattempts_of",
+    "add_store",
     "aevery_ledger",
     "aexpire_reviews",
     "alist_reviews",

@@ -16,8 +16,8 @@ from langgraph.types import Command, interrupt
 from typing_extensions import TypedDict
 
 from graph_retry._core.ground.functions.awaiting import run_async, run_sync
-from graph_retry._core.langgraph.checkpoints import NO_TASK
-from graph_retry._core.langgraph.storage import query, storage_of
+from graph_retry._core.langgraph.storage.checkpoints import NO_TASK
+from graph_retry._core.langgraph.storage.stores import store_of
 from graph_retry._core.state.namespaces import Part, call_namespace_of, outermost, parts_of
 from tests.loops import thread
 
@@ -220,13 +220,14 @@ def test_a_call_of_a_function_keeps_the_namespace_it_is_given():
 
 def test_a_saver_is_asked_in_its_own_database(mode, checkpointer):
     """Each of LangGraph's savers has the connection, the lock and the loop that are used here."""
-    if storage_of(checkpointer) == "memory":
+    if isinstance(checkpointer, InMemorySaver):
         return
+    store = store_of(checkpointer)
 
     async def ask():
-        await query(checkpointer, "CREATE TABLE tried (n TEXT)")
-        await query(checkpointer, "INSERT INTO tried VALUES (%s)", "a%s?")
-        return await query(checkpointer, "SELECT n FROM tried WHERE n = %s", "a%s?")
+        await store.query("CREATE TABLE tried (n TEXT)")
+        await store.query("INSERT INTO tried VALUES (%s)", "a%s?")
+        return await store.query("SELECT n FROM tried WHERE n = %s", "a%s?")
 
     found = mode.run(lambda: run_async(ask())) if mode.is_async else run_sync(ask())
     assert list(map(tuple, found)) == [("a%s?",)]
@@ -235,7 +236,7 @@ def test_a_saver_is_asked_in_its_own_database(mode, checkpointer):
 def test_a_database_in_memory_has_no_name():
     """Its threads have no lock file."""
     with closing(sqlite3.connect(":memory:", check_same_thread=False)) as connection:
-        rows = run_sync(query(SqliteSaver(connection), "PRAGMA database_list"))
+        rows = run_sync(store_of(SqliteSaver(connection)).query("PRAGMA database_list"))
     assert [tuple(row)[1:] for row in rows] == [("main", "")]
 
 

@@ -33,7 +33,7 @@ from langgraph.types import Command
 
 import graph_retry
 from graph_retry._core.ground.functions.awaiting import run_sync
-from graph_retry._core.langgraph.open_reviews import TABLE, make_table
+from graph_retry._core.langgraph.storage.stores import store_of
 from graph_retry._core.loop.asking.person import LEFT_OVER
 from graph_retry._core.threads import history, inbox
 from tests.conftest import Mode
@@ -236,7 +236,7 @@ class Place:
         self._execute(f"CREATE SCHEMA {self._schema(None)}")
         with self.opened(None) as dsn, PostgresSaver.from_conn_string(dsn) as saver:
             saver.setup()
-            run_sync(make_table(saver))
+            run_sync(store_of(saver).prepare())
 
     def copy(self, number: int) -> None:
         """Copy what is saved now."""
@@ -249,7 +249,7 @@ class Place:
             return
         old, new = self._schema(None), self._schema(number)
         tables = ("checkpoints", "checkpoint_blobs", "checkpoint_writes", "checkpoint_migrations")
-        tables = (*tables, TABLE)
+        tables = (*tables, "graph_retry_open_reviews")
         self._execute(
             f"BEGIN ISOLATION LEVEL REPEATABLE READ; CREATE SCHEMA {new}",
             *(f"CREATE TABLE {new}.{each} (LIKE {old}.{each} INCLUDING ALL)" for each in tables),

@@ -7,11 +7,16 @@ import pytest
 from langgraph.checkpoint.base import WRITES_IDX_MAP, BaseCheckpointSaver, CheckpointTuple
 from langgraph.checkpoint.memory import InMemorySaver
 
-import graph_retry._core.langgraph.calls
-import graph_retry._core.loop.asking.person
 import graph_retry._core.loop.run.running
 import graph_retry._core.loop.run.step
 from graph_retry import StaleDecision, edit
+from graph_retry._core.langgraph.storage.stores import (
+    MemoryStore,
+    PostgresStore,
+    SqliteStore,
+    SqlStore,
+    Store,
+)
 from graph_retry._core.loop.asking import reviewers
 from tests.loops import Model, answer, one_call, reviews, thread
 from tests.threads.test_inbox import inbox
@@ -67,32 +72,34 @@ def test_a_notify_that_hangs_does_not_hold_the_question_up(form, mode, monkeypat
     assert "TimeoutError" in caplog.text
 
 
-@pytest.mark.parametrize("place", ["make_table", "insert", "delete_answered", "tell_ended_reviews"])
-def test_a_table_that_cannot_be_used_changes_nothing(place, form, mode, checkpointer, monkeypatch):
+STORES = (Store, MemoryStore, SqlStore, SqliteStore, PostgresStore)
+
+
+@pytest.mark.parametrize("method", ["prepare", "open", "open_in", "close", "namespaces"])
+def test_a_storage_that_fails_changes_nothing(method, form, mode, checkpointer, monkeypatch):
     """As with a locked database, a user without rights, or a connection that is gone."""
 
     async def fails(*_given):
         raise OSError("database is locked")
 
-    loop = graph_retry._core.loop
-    users = [
-        each
-        for each in (loop.run.running, loop.run.step, loop.asking.person)
-        if hasattr(each, place)
-    ]
-    assert users
-    for module in users:
-        monkeypatch.setattr(module, place, fails)
     model = Model(goal=1)
     graph = one_call(form, mode, model, checkpointer)
+    for kind in STORES:
+        if method in vars(kind):
+            monkeypatch.setattr(kind, method, fails)
     assert lifetime(mode, graph, model) == AS_EVER
 
 
-def test_a_search_for_other_params_that_fails_changes_nothing(mode, checkpointer, monkeypatch):
-    """Only a warning comes of it."""
-    monkeypatch.setattr(graph_retry._core.langgraph.calls, "namespaces_in", Fails(OSError("gone")))
+def test_a_search_for_ended_reviews_that_fails_changes_nothing(form, mode, monkeypatch):
+    """Its warning is left out."""
+
+    async def fails(*_given):
+        raise OSError("gone")
+
+    monkeypatch.setattr(graph_retry._core.loop.run.step, "tell_ended_reviews", fails)
     model = Model(goal=1)
-    assert lifetime(mode, one_call("function", mode, model, checkpointer), model) == AS_EVER
+    graph = one_call(form, mode, model, InMemorySaver())
+    assert lifetime(mode, graph, model) == AS_EVER
 
 
 def test_a_stream_that_takes_no_events_changes_nothing(form, mode, monkeypatch):

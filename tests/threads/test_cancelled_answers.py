@@ -11,7 +11,8 @@ from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from graph_retry import StaleDecision, aresume, edit
-from graph_retry._core.langgraph.lock import ThreadLock, _outside_lock
+from graph_retry._core.langgraph.storage.lock import ThreadLock
+from graph_retry._core.langgraph.storage.stores import store_of
 from graph_retry.threads import aattempts_of, aexpire_reviews, alist_reviews, arewind
 from tests.loops import Model, one_call, thread
 
@@ -127,7 +128,7 @@ def test_a_lock_that_comes_after_the_cancellation_is_freed(mode, saver_again, mo
     """The worker thread of the cancelled answer gets the lock, which nobody waits for any more."""
     begun, may_go_on = threading.Event(), threading.Event()
     saver, other = saver_again(), saver_again()
-    lock, made = ThreadLock(saver, "1"), mode.run(lambda: _outside_lock(saver, "1"))
+    lock, made = ThreadLock(saver, "1"), mode.run(lambda: store_of(saver).lock("1"))
     made.release()
     kind, tries = type(made), type(made).try_acquire
 

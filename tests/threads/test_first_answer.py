@@ -15,7 +15,7 @@ from psycopg_pool import ConnectionPool
 
 from graph_retry import StaleDecision, aresume, edit, pending_reviews, respond, resume
 from graph_retry._core.ground.functions.awaiting import run_sync
-from graph_retry._core.langgraph.lock import ThreadLock
+from graph_retry._core.langgraph.storage.lock import ThreadLock
 from tests.loops import Model, one_call, thread
 
 

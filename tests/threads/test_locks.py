@@ -17,7 +17,7 @@ from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from graph_retry._core.ground.functions.awaiting import run_sync
-from graph_retry._core.langgraph.lock import ThreadLock
+from graph_retry._core.langgraph.storage.lock import ThreadLock
 from tests.dev_server import ROOT
 from tests.threads.answer_as_user import BOB, answered, ask
 

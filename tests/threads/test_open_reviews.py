@@ -15,8 +15,7 @@ from langgraph.types import Command
 
 from graph_retry import aretry_llm_call, create_retry_node, edit, resume, retry_llm_call
 from graph_retry._core.ground.functions.awaiting import run_async, run_sync
-from graph_retry._core.langgraph.open_reviews import TABLE
-from graph_retry._core.langgraph.storage import query
+from graph_retry._core.langgraph.storage.stores import store_of
 from graph_retry._core.threads import inbox
 from tests.loops import Model, answer, fan_out, one_call, thread
 
@@ -46,11 +45,14 @@ def saver():
         yield Counted(connection)
 
 
+TABLE = "graph_retry_open_reviews"
+
+
 def asked(mode, saver, sql):
     """Run a statement in the saver's database."""
     if mode is None or not mode.is_async:
-        return run_sync(query(saver, sql))
-    return mode.run(lambda: run_async(query(saver, sql)))
+        return run_sync(store_of(saver).query(sql))
+    return mode.run(lambda: run_async(store_of(saver).query(sql)))
 
 
 def rows(mode, saver):

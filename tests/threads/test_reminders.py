@@ -12,8 +12,7 @@ from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from graph_retry import edit
-from graph_retry._core.langgraph import lock as _lock
-from graph_retry._core.langgraph import storage
+from graph_retry._core.langgraph.storage import stores
 from graph_retry._core.threads import expiry
 from graph_retry.threads import attempts_of, defer, list_reviews
 from tests.loops import Model, answer, one_call, refused, reviews, thread
@@ -237,11 +236,12 @@ def test_a_sweep_that_meets_a_locked_thread_leaves_no_connection_open(
     """The connection that asked for the lock in vain is closed."""
     opened = []
 
-    def connect(saver):
-        opened.append(storage.connect(saver))
-        return opened[-1]
+    class Counted(stores.PostgresStore):
+        def connect(self):
+            opened.append(super().connect())
+            return opened[-1]
 
-    monkeypatch.setattr(_lock, "connect", connect)
+    monkeypatch.setattr(stores, "_STORES", [Counted])
     with PostgresSaver.from_conn_string(postgres_dsn) as saver:
         saver.setup()
         graph = one_call("function", None, Model(goal=9), saver)

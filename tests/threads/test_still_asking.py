@@ -14,7 +14,7 @@ from langgraph.graph import START, StateGraph
 import graph_retry
 from graph_retry import edit
 from graph_retry._core.ground.functions.awaiting import run_sync
-from graph_retry._core.langgraph.lock import ThreadLock
+from graph_retry._core.langgraph.storage.lock import ThreadLock
 from tests.loops import Model, State, one_call, thread
 
 _PATIENCE = 30

@@ -12,7 +12,7 @@ import pytest
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from graph_retry import respond, resume
-from graph_retry._core.langgraph import open_reviews
+from graph_retry._core.langgraph.storage.stores import SqlStore
 from graph_retry.desk.web import waiting
 from graph_retry.desk.web.pages import listing
 from graph_retry.threads import list_reviews
@@ -162,8 +162,8 @@ def costs(desk, monkeypatch, number):
         desk.wait(f"t{each}")
     read = Counter()
 
-    async def counted_query(saver, sql, *values):
-        rows = await query(saver, sql, *values)
+    async def counted_query(store, sql, *values):
+        rows = await query(store, sql, *values)
         read.update(queries=1, rows=len(rows))
         return rows
 
@@ -175,11 +175,11 @@ def costs(desk, monkeypatch, number):
         read.update(listings=1)
         return make_listing(rows, view, user)
 
-    query, get_tuple = open_reviews.query, desk.graph.checkpointer.get_tuple
+    query, get_tuple = SqlStore.query, desk.graph.checkpointer.get_tuple
     make_listing = listing.make_listing
     pages = {}
     with monkeypatch.context() as patched, desk.client() as client:
-        patched.setattr(open_reviews, "query", counted_query)
+        patched.setattr(SqlStore, "query", counted_query)
         patched.setattr(desk.graph.checkpointer, "get_tuple", counted_get)
         patched.setattr(listing, "make_listing", counted_listing)
         assert counted(client) == number

@@ -6,7 +6,7 @@ import stat
 import pytest
 from selenium.webdriver.common.by import By
 
-from graph_retry._core.langgraph.lock import ThreadLock
+from graph_retry._core.langgraph.storage.lock import ThreadLock
 from graph_retry.desk.web import Access, create_app
 from graph_retry.desk.web.page import Site
 from graph_retry.threads import list_reviews

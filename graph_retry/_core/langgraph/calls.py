@@ -24,14 +24,6 @@ from langgraph.graph import START
 from graph_retry._core.ground.functions.awaiting import sleep
 from graph_retry._core.ground.functions.informing import informing
 from graph_retry._core.ground.json import is_object
-from graph_retry._core.langgraph.checkpoints import (
-    check_clock,
-    is_saved,
-    namespace_of,
-    namespaces_in,
-    newest_checkpoint,
-    values_of,
-)
 from graph_retry._core.langgraph.fork import past_calls, tell_unused
 from graph_retry._core.langgraph.run_config import (
     is_sent,
@@ -40,7 +32,13 @@ from graph_retry._core.langgraph.run_config import (
     saves_later,
     scratchpad_in,
 )
-from graph_retry._core.langgraph.storage import storage_of
+from graph_retry._core.langgraph.storage.checkpoints import (
+    check_clock,
+    namespace_of,
+    newest_checkpoint,
+    values_of,
+)
+from graph_retry._core.langgraph.storage.stores import store_of
 from graph_retry._core.params.patch import Encoded
 from graph_retry._core.state.attempts import records_in
 from graph_retry._core.state.equal_calls import EqualCalls, SavedCall
@@ -153,10 +151,11 @@ async def _equal_calls(
     async def read() -> EqualCalls:
         found: dict[int, SavedCall] = {}
         listed: list[str] | None = None
-        if storage_of(saver) != "other":  # Any other saver need not be able to list.
+        store = store_of(saver)
+        if store.knows_namespaces:
             # Without the list, the numbers are read one after the other.
             with informing("the list of the calls that are equal to a call"):
-                listed = await namespaces_in(saver, execution.thread, first)
+                listed = await store.namespaces(execution.thread, first)
         last = max(map(_number, listed or ()), default=0)
         number = 0
         # Threads may have begun the calls, so that an earlier number is not saved.
@@ -187,15 +186,16 @@ async def _wait_for_anchor(
     The task's id depends on these checkpoints. If the process died before they were saved, the next
     run's task would have a different id. It would not find its calls, and would repeat them.
     """
-    thread_id = str(configurable["thread_id"])
-    places: dict[str, list[dict[str, str]]] = {}
-    for namespace, checkpoint_id in configurable.get("checkpoint_map", {}).items():
-        place = {"thread_id": thread_id, "checkpoint_ns": namespace, "checkpoint_id": checkpoint_id}
-        places.setdefault(checkpoint_id, []).append(place)
+    store, thread_id = store_of(saver), str(configurable["thread_id"])
     # For a `@task`, the map names one checkpoint under two namespaces. One of them holds it.
-    for same in places.values():
+    places: dict[str, list[str]] = {}
+    for namespace, checkpoint_id in configurable.get("checkpoint_map", {}).items():
+        places.setdefault(checkpoint_id, []).append(namespace)
+    for checkpoint_id, namespaces in places.items() if not store.ends_with_process else ():
         pause, waited = 0.001, 0.0
-        while waited < _ANCHORED and not any([await is_saved(saver, place) for place in same]):
+        while waited < _ANCHORED and not any(
+            [await store.is_saved(thread_id, each, checkpoint_id) for each in namespaces]
+        ):
             await sleep(pause)
             pause, waited = min(2 * pause, 0.1), waited + pause
 
@@ -235,7 +235,7 @@ async def _note_changed(
 
     async def read() -> dict[str, Encoded]:
         found: dict[str, Encoded] = {}
-        for namespace in await namespaces_in(saver, thread_id, start):
+        for namespace in await store_of(saver).namespaces(thread_id, start):
             # A call inside a call of this name has a longer namespace, and is no namesake.
             if are_namesakes(namespace, start) and not execution.begun[namespace]:
                 newest = await newest_checkpoint(saver, thread_id, namespace)

@@ -25,7 +25,9 @@ from langgraph.checkpoint.base import (
 )
 
 from graph_retry._core.ground.functions.awaiting import SharedReads
-from graph_retry._core.langgraph.checkpoints import (
+from graph_retry._core.langgraph.run_config import brings_answer_to, outermost_loop
+from graph_retry._core.langgraph.shown import namespace_in, questions_of, shown_at
+from graph_retry._core.langgraph.storage.checkpoints import (
     is_copy,
     list_checkpoints,
     namespace_of,
@@ -39,9 +41,7 @@ from graph_retry._core.langgraph.checkpoints import (
     values_of,
     waits_for,
 )
-from graph_retry._core.langgraph.open_reviews import has_table, waiting_in
-from graph_retry._core.langgraph.run_config import brings_answer_to, outermost_loop
-from graph_retry._core.langgraph.shown import namespace_in, questions_of, shown_at
+from graph_retry._core.langgraph.storage.stores import store_of
 from graph_retry._core.state.going_back import ForkNote, PastCalls, RewindRefused
 from graph_retry._core.state.position import LOOP, loop_of
 
@@ -177,7 +177,8 @@ async def tell_ended_reviews(saver: BaseCheckpointSaver[Any], thread_id: str | N
 
     A fork of the checkpoint that shows a review, or of a copy, asks it again.
     """
-    if has_table(saver) and not await waiting_in(saver, thread_id or ""):
+    store = store_of(saver)
+    if store.keeps_reviews and not await store.open_in(thread_id or ""):
         return ""
     place, found = place_of(thread_id), list[CheckpointTuple]()
     for source in _WHY_ENDED:

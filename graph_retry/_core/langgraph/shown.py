@@ -19,8 +19,8 @@ from langgraph.config import get_config
 from langgraph.types import Interrupt
 
 from graph_retry._core.ground.json import is_object
-from graph_retry._core.langgraph.checkpoints import NO_TASK, put_writes
 from graph_retry._core.langgraph.run_config import began_at
+from graph_retry._core.langgraph.storage.checkpoints import NO_TASK, put_writes
 from graph_retry._core.state.namespaces import outermost
 from graph_retry.records import INTERVENTION
 

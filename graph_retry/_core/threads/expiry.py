@@ -13,7 +13,7 @@ from langchain_core.runnables import RunnableConfig
 from graph_retry._core.ground.functions.arguments import Seconds, async_twin, in_sync
 from graph_retry._core.ground.json import is_object
 from graph_retry._core.ground.wording import counted
-from graph_retry._core.langgraph.lock import ThreadLock
+from graph_retry._core.langgraph.storage.lock import ThreadLock
 from graph_retry._core.review.deadline import EXPIRE, is_expired
 from graph_retry._core.threads.inbox import find_all
 from graph_retry._core.threads.reminders import remind, stages_of

@@ -13,7 +13,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from graph_retry._core.ground.functions.arguments import Size, async_twin, checked, in_sync
 from graph_retry._core.ground.functions.calling import call
 from graph_retry._core.ground.wording import quoted_with_article
-from graph_retry._core.langgraph.open_reviews import Row
+from graph_retry._core.langgraph.storage.checkpoints import OpenReview
 from graph_retry._core.review.answers import assign, defer
 from graph_retry._core.review.deadline import is_expired
 from graph_retry._core.review.review import address_key
@@ -158,7 +158,7 @@ class Noted:
     thread_id: str
     review_id: str
     place: str
-    row: Row
+    row: OpenReview
 
     @property
     def key(self) -> str:

@@ -23,14 +23,14 @@ from langgraph.checkpoint.base import (
 from graph_retry._core.ground.functions.calling import call
 from graph_retry._core.ground.json import digest, is_number
 from graph_retry._core.ground.wording import passed_as
-from graph_retry._core.langgraph.checkpoints import (
+from graph_retry._core.langgraph.storage.checkpoints import (
     newest_checkpoint,
     place_of,
     put_checkpoint,
     read_checkpoint,
     waits_for,
 )
-from graph_retry._core.langgraph.lock import ThreadLock
+from graph_retry._core.langgraph.storage.lock import ThreadLock
 from graph_retry._core.review.deadline import after, is_expired
 from graph_retry._core.threads.reviews import PendingReview
 

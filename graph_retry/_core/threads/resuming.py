@@ -20,13 +20,6 @@ from graph_retry._core.ground.functions.awaiting import AsyncUnderSyncError, is_
 from graph_retry._core.ground.issues import json_problem
 from graph_retry._core.ground.json import is_object
 from graph_retry._core.ground.wording import quoted_with_article
-from graph_retry._core.langgraph.checkpoints import (
-    newest_checkpoint,
-    values_of,
-    waits_for,
-    write_answer,
-)
-from graph_retry._core.langgraph.lock import ThreadLock, pauses
 from graph_retry._core.langgraph.shown import (
     asked_in,
     drop_plain_answer,
@@ -34,6 +27,13 @@ from graph_retry._core.langgraph.shown import (
     namespace_in,
     questions_of,
 )
+from graph_retry._core.langgraph.storage.checkpoints import (
+    newest_checkpoint,
+    values_of,
+    waits_for,
+    write_answer,
+)
+from graph_retry._core.langgraph.storage.lock import ThreadLock, pauses
 from graph_retry._core.review.deadline import EXPIRE, now
 from graph_retry._core.state.namespaces import are_namesakes
 from graph_retry._core.state.position import ANSWER

@@ -9,9 +9,8 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 
 from graph_retry._core.ground.functions.arguments import async_twin, in_sync
-from graph_retry._core.langgraph.checkpoints import values_of
-from graph_retry._core.langgraph.open_reviews import Row, row_of
 from graph_retry._core.langgraph.shown import namespace_in
+from graph_retry._core.langgraph.storage.checkpoints import OpenReview, open_review, values_of
 from graph_retry._core.review.answers import Answer
 from graph_retry._core.review.review import IN_JSON, Review, parts_of
 from graph_retry._core.state.attempts import records_in
@@ -117,9 +116,9 @@ def newest_first(
 
 def key_of(review: PendingReview) -> str:
     """Return the key that sorts open reviews by the time of their questions."""
-    return row_of_review(review).place
+    return entry_of(review).place
 
 
-def row_of_review(review: PendingReview) -> Row:
+def entry_of(review: PendingReview) -> OpenReview:
     """Return the row of a review for the table of open reviews."""
-    return row_of(review.thread_id, review.namespace, review.review_id, review.asked_at)
+    return open_review(review.thread_id, review.namespace, review.review_id, review.asked_at)

@@ -21,7 +21,6 @@ from typing_extensions import TypedDict
 from graph_retry._core.ground.functions.arguments import async_twin, in_sync
 from graph_retry._core.ground.issues import issue, json_problem, literal
 from graph_retry._core.ground.json import is_object
-from graph_retry._core.langgraph.checkpoints import list_checkpoints, namespace_of, place_of
 from graph_retry._core.langgraph.fork import (
     COPY,
     FORK,
@@ -29,6 +28,7 @@ from graph_retry._core.langgraph.fork import (
     fork_note,
     put_fork,
 )
+from graph_retry._core.langgraph.storage.checkpoints import list_checkpoints, namespace_of, place_of
 from graph_retry._core.state.going_back import REWIND, RewindRefused, reopened
 from graph_retry._core.state.position import ANSWER, LOOP
 from graph_retry._core.threads.resuming import resuming

@@ -21,11 +21,8 @@ from langgraph.types import interrupt
 from graph_retry._core.ground.functions.awaiting import SharedReads
 from graph_retry._core.ground.functions.informing import informing
 from graph_retry._core.ground.wording import counted
-from graph_retry._core.langgraph.checkpoints import newest_checkpoint, waits_for
 from graph_retry._core.langgraph.ends.run_end import at_run_end, idleness, node_without_saver
 from graph_retry._core.langgraph.fork import read_once_a_step
-from graph_retry._core.langgraph.lock import hold_while_asking
-from graph_retry._core.langgraph.open_reviews import Row, has_table, insert, row_of, waiting_in
 from graph_retry._core.langgraph.run_config import (
     answers_by_id,
     call_namespace,
@@ -43,6 +40,14 @@ from graph_retry._core.langgraph.shown import (
     shown_at,
     was_sent_before,
 )
+from graph_retry._core.langgraph.storage.checkpoints import (
+    OpenReview,
+    newest_checkpoint,
+    open_review,
+    waits_for,
+)
+from graph_retry._core.langgraph.storage.lock import hold_while_asking
+from graph_retry._core.langgraph.storage.stores import Store, store_of
 from graph_retry._core.loop.asking.questions import question_of
 from graph_retry._core.loop.asking.reviewers import Passed, ask_reviewers, notify
 from graph_retry._core.loop.run.first_checks import NO_CHECKPOINTER
@@ -161,15 +166,16 @@ async def _ask_person(given: StepInput, question: Question) -> tuple[Any, bool]:
     payload = Brief(build_payload(question), **place)
     shown_schema = Brief(payload["response_schema"])
     # A resumed run repeats all code before `interrupt`. This is safe, because `notify` runs as a
-    # task, and a row that is written again replaces the same row.
+    # task, and an entry that is written again replaces the same entry.
     if not _was_left_open(given.loop):
         await notify(plan, payload, attempts)
-    row = row_of(current_thread(), call_namespace(), question.review_id, question.asked_at)
+    here = current_thread(), call_namespace()
+    entry = open_review(*here, question.review_id, question.asked_at)
     with informing("the lock of the thread until this run has ended"):
         await _hold_thread(given, saver)
     with informing(f"the entry of review {question.review_id} in the table of open reviews"):
-        if row not in await _rows_before(given, saver):
-            await insert(saver, row)
+        if entry not in await _open_before(given, store_of(saver)):
+            await store_of(saver).open(entry)
     execution = given.run.slot.execution
     shown = await _look_at_shown(question.review_id, execution.reads, execution.settled)
     # LangGraph would give the waiting answer to this question, although it is for another one.
@@ -184,17 +190,17 @@ async def _ask_person(given: StepInput, question: Question) -> tuple[Any, bool]:
     return value, shown.is_ours and not was_sent_before(question.asked_at)
 
 
-async def _rows_before(given: StepInput, saver: BaseCheckpointSaver[Any]) -> Collection[Row]:
-    """Return the rows of the thread's questions that this run asks again.
+async def _open_before(given: StepInput, store: Store) -> Collection[OpenReview]:
+    """Return the entries of the thread's questions that this run asks again.
 
-    LangGraph runs each branch again that waits, if one of them is answered: their rows are read at
-    once, and not written again.
+    LangGraph runs each branch again that waits, if one of them is answered: their entries are
+    read at once, and not written again.
     """
     run = given.run
-    if run.caller is None or not run.slot.is_saved or run.answered or not has_table(saver):
+    if run.caller is None or not run.slot.is_saved or run.answered or not store.keeps_reviews:
         return ()
     around, thread_id = run.caller.get("configurable", {}), current_thread() or ""
-    return await read_once_a_step(around, "rows", partial(waiting_in, saver, thread_id))
+    return await read_once_a_step(around, "rows", partial(store.open_in, thread_id))
 
 
 async def _hold_thread(given: StepInput, saver: BaseCheckpointSaver[Any]) -> None:

@@ -16,8 +16,8 @@ from langgraph.runtime import get_runtime
 from langgraph.types import Overwrite
 
 from graph_retry._core.ground.wording import passed_as
-from graph_retry._core.langgraph.checkpoints import read_checkpoint, record_place, saved_at
 from graph_retry._core.langgraph.run_config import call_namespace, current_saver, current_thread
+from graph_retry._core.langgraph.storage.checkpoints import read_checkpoint, record_place, saved_at
 from graph_retry._core.loop.run.settings import Settings
 from graph_retry._core.params.patch import diff_views
 from graph_retry._core.state.attempts import (

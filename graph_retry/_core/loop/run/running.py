@@ -29,10 +29,8 @@ from graph_retry._core.ground.functions.awaiting import (
 from graph_retry._core.ground.functions.informing import informing
 from graph_retry._core.ground.json import is_object
 from graph_retry._core.langgraph.calls import find_slot
-from graph_retry._core.langgraph.checkpoints import PLACE, newest_checkpoint, values_of
 from graph_retry._core.langgraph.ends.run_end import at_run_end, end_of_task
 from graph_retry._core.langgraph.fork import tell_ended
-from graph_retry._core.langgraph.open_reviews import delete_answered, make_table
 from graph_retry._core.langgraph.run_config import (
     inside,
     is_run_by_task,
@@ -41,6 +39,8 @@ from graph_retry._core.langgraph.run_config import (
     task_paths,
 )
 from graph_retry._core.langgraph.seen import write_to, writer_of
+from graph_retry._core.langgraph.storage.checkpoints import PLACE, newest_checkpoint, values_of
+from graph_retry._core.langgraph.storage.stores import store_of
 from graph_retry._core.loop.run.plan import Plan
 from graph_retry._core.loop.run.step import RUN, LoopRun
 from graph_retry._core.state.execution import Slot
@@ -210,7 +210,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         else:
             if saver is not None:
                 with informing("the table of open reviews"):
-                    await make_table(saver)
+                    await store_of(saver).prepare()
             slot = await find_slot(made, configurable, inherited)
             # If the call has a different namespace than its task, the task makes several calls.
             if is_task and slot.namespace not in ("", task):
@@ -298,9 +298,9 @@ async def _closed(run: LoopRun) -> None:
     run.slot.end()
     if run.saver is not None:
         await run.ended_reviews()
-        for row in run.answered:
+        for review in run.answered:
             with informing("the deletion of an answered review from the table of open reviews"):
-                await delete_answered(run.saver, row)
+                await store_of(run.saver).close_answered(review)
 
 
 def _task_path(caller: RunnableConfig) -> str | None:

@@ -16,12 +16,12 @@ from graph_retry._core.ground.functions.awaiting import SyncRun, is_sync, run_as
 from graph_retry._core.ground.functions.informing import informing
 from graph_retry._core.ground.functions.signatures import name_of
 from graph_retry._core.langgraph.fork import read_once_a_step, tell_ended_reviews
-from graph_retry._core.langgraph.open_reviews import Row, row_of
 from graph_retry._core.langgraph.run_config import (
     current_saver,
     namespace_in,
 )
 from graph_retry._core.langgraph.seen import Write
+from graph_retry._core.langgraph.storage.checkpoints import OpenReview, open_review
 from graph_retry._core.loop.run.events import Event, EventKind, log_review, streaming
 from graph_retry._core.loop.run.keeping import with_whole_ledger
 from graph_retry._core.loop.run.plan import Plan
@@ -71,7 +71,7 @@ class LoopRun:
     saver: BaseCheckpointSaver[Any] | None = None
     slot: Slot = field(default_factory=Slot)
     trace: CallTrace = field(default_factory=CallTrace)
-    answered: list[Row] = field(default_factory=list[Row])
+    answered: list[OpenReview] = field(default_factory=list[OpenReview])
     writes: list[Write] = field(default_factory=list[Write])
     ended: str = ""
 
@@ -225,7 +225,7 @@ def _note_review(given: StepInput, update: Mapping[str, Any]) -> None:
         run.slot.execution.settled.add(before["review_id"])
     if before is not None and after is None:
         here = (given.run.thread, given.namespace, before["review_id"], before["asked_at"])
-        run.answered.append(row_of(*here))
+        run.answered.append(open_review(*here))
         if (decision := last.get("decision")) is not None:
             reviewed: Any = {**(given.attempts[-1] if given.attempts else {}), **last}
             run.emit(

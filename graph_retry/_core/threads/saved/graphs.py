@@ -18,7 +18,7 @@ from typing_extensions import TypeIs
 from graph_retry._core.ground.functions.awaiting import is_sync, sync_or_async
 from graph_retry._core.ground.functions.calling import call
 from graph_retry._core.ground.wording import quoted_with_article
-from graph_retry._core.langgraph.checkpoints import PLACE
+from graph_retry._core.langgraph.storage.checkpoints import PLACE
 from graph_retry._core.state.namespaces import parts_of
 from graph_retry._core.state.position import LOOP
 

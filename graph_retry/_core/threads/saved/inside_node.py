@@ -18,7 +18,8 @@ from langgraph.types import StateSnapshot
 
 from graph_retry._core.ground.functions.awaiting import run_async, run_sync, sync_or_async
 from graph_retry._core.ground.json import digest
-from graph_retry._core.langgraph.checkpoints import namespaces_in, newest_checkpoint, place_of
+from graph_retry._core.langgraph.storage.checkpoints import newest_checkpoint, place_of
+from graph_retry._core.langgraph.storage.stores import store_of
 from graph_retry._core.state.namespaces import call_namespace_of, parts_of
 from graph_retry._core.state.position import loop_of
 
@@ -107,7 +108,7 @@ class _Reading:
                 "`resume(graph, config, edit(…))`."
             )
         newest, namespace = "", task
-        for attempt in await namespaces_in(saver, thread, f"{call}|{_STEP}:"):
+        for attempt in await store_of(saver).namespaces(thread, f"{call}|{_STEP}:"):
             if len(parts_of(attempt)) == len(parts_of(call)) + 1:
                 place = place_of(thread, attempt, known.get("checkpoint_id"))
                 saved = await sync_or_async(saver.get_tuple, saver.aget_tuple, place)

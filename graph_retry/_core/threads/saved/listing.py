@@ -12,35 +12,26 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 
 from graph_retry._core.ground.functions.informing import informing
-from graph_retry._core.langgraph.checkpoints import (
+from graph_retry._core.langgraph.shown import namespace_in
+from graph_retry._core.langgraph.storage.checkpoints import (
+    OpenReview,
+    is_over,
     list_checkpoints,
     namespace_of,
-    namespaces_in,
     newest_checkpoint,
     place_of,
     thread_id_of,
-    threads_in,
     unread,
     values_of,
     without_state,
 )
-from graph_retry._core.langgraph.open_reviews import (
-    ALL,
-    Row,
-    delete,
-    has_table,
-    insert_known,
-    is_filled,
-    is_over,
-    open_rows,
-)
-from graph_retry._core.langgraph.shown import namespace_in
+from graph_retry._core.langgraph.storage.stores import store_of
 from graph_retry._core.state.position import loop_of
 from graph_retry._core.threads.reviews import (
     PendingReview,
+    entry_of,
     newest_first,
     review_of,
-    row_of_review,
 )
 from graph_retry._core.threads.saved.graphs import is_local, may_make, on_thread, saver_of, shows
 from graph_retry._core.threads.saved.reading import read_newest
@@ -71,7 +62,7 @@ async def list_saved_reviews(
     # A short list reads a few threads. Rows of other graphs, and of closed reviews, need more.
     size = _PAGE if limit is None else min(limit, _PAGE)
     while limit is None or len(reviews) < limit:
-        rows = await open_rows(saver, before, size)
+        rows = await store_of(saver).open_reviews(before, size)
         reviews += await finder.read_noted(rows)
         if len(rows) < size:
             break
@@ -91,16 +82,17 @@ async def is_table_filled(
     Each thread is read once, the one that ran last first, and its rows are there at once. `tell`
     is told how many of how many threads are read.
     """
-    if has_table(saver):
+    store = store_of(saver)
+    if store.keeps_reviews:
         with informing("the table of open reviews, without which a list reads all threads,"):
-            if not await is_filled(saver):
+            if not await store.is_filled():
                 finder = Finder(saver, None, {}, answered=True)
-                threads = await threads_in(saver)
+                threads = await store.threads()
                 for number, thread_id in enumerate(threads, 1):
                     found = await finder.read_thread(thread_id)
-                    await insert_known(saver, map(row_of_review, found))
+                    await store.fill(map(entry_of, found))
                     tell(number, len(threads))
-                await insert_known(saver, [ALL])
+                await store.set_filled()
             return True
     return False
 
@@ -140,7 +132,7 @@ class Finder:
     async def read_thread(self, thread_id: str) -> list[PendingReview]:
         """Read the newest checkpoint of each namespace of a thread."""
         thread = ThreadView()
-        for namespace in await namespaces_in(self.saver, thread_id, ""):
+        for namespace in await store_of(self.saver).namespaces(thread_id, ""):
             if (saved := await newest_checkpoint(self.saver, thread_id, namespace)) is not None:
                 _keep(thread, saved)
         return await self._asked_in(thread_id, thread)
@@ -155,9 +147,9 @@ class Finder:
                 thread.add(unread(place))
         return self._wanted(self._shown(thread_id, thread))
 
-    async def read_noted(self, rows: Sequence[Row]) -> list[PendingReview]:
+    async def read_noted(self, rows: Sequence[OpenReview]) -> list[PendingReview]:
         """Read the open reviews of some rows; delete the rows whose reviews are closed."""
-        by_thread: defaultdict[str, list[Row]] = defaultdict(list)
+        by_thread: defaultdict[str, list[OpenReview]] = defaultdict(list)
         for row in rows:
             if self.is_ours(row.namespace):
                 by_thread[row.thread_id].append(row)
@@ -177,7 +169,7 @@ class Finder:
             for row in known:
                 call = thread.newest.get(row.namespace)
                 if row.review_id not in ids and is_over(row, thread.root, call):
-                    await delete(self.saver, row)
+                    await store_of(self.saver).close(row)
         return reviews
 
     def is_ours(self, namespace: str) -> bool:
@@ -203,7 +195,7 @@ async def noted_reviews(
     limit: int,
     config: RunnableConfig | None = None,
     fill: Callable[[int, int], Any] | None = None,
-) -> tuple[list[Row], str | None] | None:
+) -> tuple[list[OpenReview], str | None] | None:
     """List one page of the open calls in the saver's table; None if the saver has no table.
 
     With `fill`, the table is filled before, if it never was. `fill` is told how many of how many
@@ -214,9 +206,12 @@ async def noted_reviews(
         None after the last one.
     """
     saver = saver_of(source)
-    if saver is None or not (await is_table_filled(saver, fill) if fill else has_table(saver)):
+    if saver is None:
         return None
-    rows = await open_rows(saver, before, limit)
+    store = store_of(saver)
+    if not (await is_table_filled(saver, fill) if fill else store.keeps_reviews):
+        return None
+    rows = await store.open_reviews(before, limit)
     last = rows[-1].place if rows and len(rows) == limit else None
     graph = source if is_local(source) else None
     finder = Finder(saver, graph, config or {})
@@ -224,7 +219,7 @@ async def noted_reviews(
 
 
 async def read_noted(
-    source: Any, rows: Sequence[Row], config: RunnableConfig | None = None
+    source: Any, rows: Sequence[OpenReview], config: RunnableConfig | None = None
 ) -> list[PendingReview]:
     """Read the reviews of some table rows, and delete the rows of closed reviews."""
     saver, graph = saver_of(source), source if is_local(source) else None

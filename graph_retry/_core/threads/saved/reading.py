@@ -10,7 +10,8 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.types import Interrupt
 
 from graph_retry._core.ground.json import is_object
-from graph_retry._core.langgraph.checkpoints import (
+from graph_retry._core.langgraph.shown import namespace_in
+from graph_retry._core.langgraph.storage.checkpoints import (
     list_checkpoints,
     newest_checkpoint,
     place_of,
@@ -18,7 +19,6 @@ from graph_retry._core.langgraph.checkpoints import (
     saved_at,
     unread,
 )
-from graph_retry._core.langgraph.shown import namespace_in
 from graph_retry._core.state.kept import Reader
 from graph_retry._core.threads.saved.graphs import (
     get_state,

@@ -14,7 +14,14 @@ from typing import Any, NamedTuple
 from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.types import Interrupt
 
-from graph_retry._core.langgraph.checkpoints import (
+from graph_retry._core.langgraph.shown import (
+    ShownQuestion,
+    interventions,
+    namespace_in,
+    questions_at,
+    questions_of,
+)
+from graph_retry._core.langgraph.storage.checkpoints import (
     is_answered,
     line_of,
     namespace_of,
@@ -22,13 +29,6 @@ from graph_retry._core.langgraph.checkpoints import (
     unapplied_answer,
     values_of,
     writers_of,
-)
-from graph_retry._core.langgraph.shown import (
-    ShownQuestion,
-    interventions,
-    namespace_in,
-    questions_at,
-    questions_of,
 )
 from graph_retry._core.state.namespaces import outermost
 from graph_retry._core.state.position import LOOP, is_open, loop_of

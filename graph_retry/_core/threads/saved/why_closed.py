@@ -14,8 +14,8 @@ from graph_retry._core.ground.functions.awaiting import sleep
 from graph_retry._core.ground.functions.informing import informing
 from graph_retry._core.ground.issues import literal
 from graph_retry._core.ground.json import is_object
-from graph_retry._core.langgraph.lock import ThreadLock, pauses
 from graph_retry._core.langgraph.shown import intervention, namespace_in
+from graph_retry._core.langgraph.storage.lock import ThreadLock, pauses
 from graph_retry._core.review.deadline import EXPIRE
 from graph_retry._core.state.attempts import records_in
 from graph_retry._core.state.kept import whole

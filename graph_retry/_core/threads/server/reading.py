@@ -14,8 +14,8 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.types import StateSnapshot
 
 from graph_retry._core.ground.functions.awaiting import collect
-from graph_retry._core.langgraph.checkpoints import as_saved, place_of, unread
 from graph_retry._core.langgraph.shown import interventions, namespace_in
+from graph_retry._core.langgraph.storage.checkpoints import as_saved, place_of, unread
 from graph_retry._core.state.namespaces import moved, task_namespace
 from graph_retry._core.state.position import LOOP
 from graph_retry._core.threads.saved.graphs import get_state, is_remote, thread_of

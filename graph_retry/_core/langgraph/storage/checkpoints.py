@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 from uuid import UUID
 
 from langchain_core.runnables import RunnableConfig
@@ -25,8 +25,7 @@ from langgraph.checkpoint.serde.types import INTERRUPT, RESUME
 from langgraph.types import StateSnapshot
 
 from graph_retry._core.ground.functions.awaiting import collect, sleep, sync_or_async, to_its_end
-from graph_retry._core.ground.json import is_object
-from graph_retry._core.langgraph.storage import query, storage_of
+from graph_retry._core.ground.json import digest, is_object
 from graph_retry._core.state.position import ANSWER, LOOP, is_open
 from graph_retry.errors import ReplayMismatch
 from graph_retry.records import KeptIn
@@ -176,46 +175,6 @@ async def read_checkpoint(
     return saved if saved is not None and saved.checkpoint["id"] == wanted else None
 
 
-async def is_saved(saver: BaseCheckpointSaver[Any], place: Mapping[str, str]) -> bool:
-    """Return whether a checkpoint would survive the death of this process.
-
-    The SQL does not read the state, because the state may hold types that need deserializing.
-    """
-    storage = storage_of(saver)
-    if storage == "memory":
-        return True  # An in-memory saver dies with its process, so waiting would not help.
-    if storage == "other":
-        return await read_checkpoint(saver, {"configurable": dict(place)}) is not None
-    sql = (
-        "SELECT 1 FROM checkpoints WHERE thread_id = %s AND checkpoint_ns = %s"
-        " AND checkpoint_id = %s"
-    )
-    values = (place["thread_id"], place["checkpoint_ns"], place["checkpoint_id"])
-    return bool(await query(saver, sql, *values))
-
-
-async def threads_in(saver: BaseCheckpointSaver[Any]) -> list[str]:
-    """List the threads of a saver on SQLite or PostgreSQL, the one that ran last first."""
-    sql = "SELECT thread_id FROM checkpoints GROUP BY thread_id ORDER BY max(checkpoint_id) DESC"
-    return [row[0] for row in await query(saver, sql)]
-
-
-async def namespaces_in(saver: BaseCheckpointSaver[Any], thread_id: str, start: str) -> list[str]:
-    """List the namespaces of a thread that begin with `start`."""
-    storage = storage_of(saver)
-    if storage == "memory":
-        known = [*cast("Any", saver).storage[thread_id]]
-    elif storage == "other":
-        thread: RunnableConfig = {"configurable": {"thread_id": thread_id}}
-        first = await list_checkpoints(saver, thread, filter={"source": "input"})
-        known = list(map(namespace_of, first))
-    else:
-        sql = "SELECT DISTINCT checkpoint_ns FROM checkpoints WHERE thread_id = %s"
-        sql += " AND substr(checkpoint_ns, 1, length(%s)) = %s"
-        known = [row[0] for row in await query(saver, sql, thread_id, start, start)]
-    return [namespace for namespace in known if namespace.startswith(start)]
-
-
 async def check_clock(saved: CheckpointTuple | None) -> None:
     """Refuse to run if the newest checkpoint is from the future; if it is only a little, wait.
 
@@ -316,3 +275,33 @@ def saved_at(
 def record_place(thread_id: str | None, namespace: str, place: KeptIn) -> RunnableConfig:
     """Return the config of a checkpoint; `place` may name a namespace other than the call's."""
     return {"configurable": {"thread_id": thread_id, "checkpoint_ns": namespace, **place}}
+
+
+class OpenReview(NamedTuple):
+    """A call that waits for a person, as its storage lists it: by `place`, so by time."""
+
+    thread_id: str
+    namespace: str
+    review_id: str
+    place: str
+
+
+def open_review(
+    thread_id: str | None, namespace: str, review_id: str, asked_at: str | None
+) -> OpenReview:
+    """Return the entry of a call that waits."""
+    # The digest keeps places unique: a copied thread has the same review id and time.
+    place = f"{asked_at or ''}/{review_id}/{digest(str(thread_id), namespace)}"
+    return OpenReview(thread_id or "", namespace, review_id, place)
+
+
+def is_over(entry: OpenReview, root: CheckpointTuple | None, call: CheckpointTuple | None) -> bool:
+    """Return whether a review is closed for good, although its thread does not show the review.
+
+    A review is closed if its call has continued, or if the thread has left the step that made the
+    call (a new run of that step has a new namespace). Neither holds for a call about to ask.
+    """
+    if call is None or not waits_for(call, entry.review_id):
+        return True
+    begun_from = root_of(call)
+    return bool(begun_from) and root is not None and root.checkpoint["id"] > begun_from

@@ -1,0 +1,126 @@
+"""The lock on a thread, which `resume` holds until the graph stops again.
+
+A run that asks a person, and that nobody else has locked, locks its thread as well, until it ends.
+An answer that comes meanwhile waits: it would run the nodes again that still run.
+
+Within a process, the lock is a mutex. The lock of the storage (`Store.lock`) keeps other processes
+out. If the holder dies, the operating system or the database releases it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any, Self
+from weakref import WeakValueDictionary, finalize
+
+from graph_retry._core.ground.functions.awaiting import acquired
+from graph_retry._core.ground.functions.informing import informing
+from graph_retry._core.langgraph.storage.stores import store_of
+
+_mutexes: WeakValueDictionary[tuple[int, str], Any] = WeakValueDictionary()
+"""The mutexes of this process, by storage and thread. One disappears with its last `ThreadLock`."""
+
+_asking: WeakValueDictionary[tuple[int, str], AskingRun] = WeakValueDictionary()
+"""The runs of this process that hold the lock of their thread because they ask a person."""
+
+
+class AskingRun:
+    """A run that holds the lock of its thread until it ends, or until none of its tasks runs."""
+
+    def __init__(self, lock: ThreadLock, is_idle: Callable[[], bool]) -> None:
+        self._lock, self.is_idle = lock, is_idle
+
+    def end(self) -> None:
+        """Release the lock; a second call changes nothing."""
+        with informing("the release of the lock that a run held while it asked"):
+            self._lock.release()
+
+
+async def hold_while_asking(
+    saver: Any, thread_id: str, is_idle: Callable[[], bool]
+) -> AskingRun | None:
+    """Lock a thread for the run that asks; None if it is locked, as by the `resume` that runs it.
+
+    `is_idle` tells whether no task of the run works any more. The reader of a stream may leave a
+    run at that point, and answer before the run has ended.
+    """
+    with ExitStack() as unless_held:
+        lock = unless_held.enter_context(ThreadLock(saver, thread_id))
+        if not await lock.try_acquire():
+            return None
+        unless_held.pop_all()
+    run = _asking[lock.key] = AskingRun(lock, is_idle)
+    # A run whose reader has dropped its stream never ends.
+    finalize(run, lock.release).atexit = False
+    return run
+
+
+class ThreadLock:
+    """A lock on one thread in one checkpointer. Only its holder may continue the thread."""
+
+    def __init__(self, saver: Any, thread_id: str) -> None:
+        self._store, self._thread_id = store_of(saver), thread_id
+        self.key = id(self._store.identity), thread_id
+        self._mutex: Any = _mutexes.setdefault(self.key, threading.Lock())
+        self._outside: Any = None
+        self._held = ExitStack()
+
+    def __enter__(self) -> Self:
+        """Return the lock. The end of the block releases an acquired lock."""
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        """Release the lock."""
+        self.release()
+
+    async def try_acquire(self) -> bool:
+        """Try once to acquire the lock; return whether it succeeded.
+
+        For PostgreSQL, this opens a separate connection, which stays open until `release`.
+        """
+        asking = _asking.get(self.key)
+        if asking is not None and asking.is_idle():
+            asking.end()
+        if not self._mutex.acquire(blocking=False):
+            return False
+        # If the outside lock is refused or raises an error, the end of the block frees the mutex.
+        with ExitStack() as taken:
+            taken.callback(self._mutex.release)
+            if self._outside is None:
+                self._outside = await self._store.lock(self._thread_id)
+            if self._outside is not None and not await self._acquired_outside():
+                return False
+            self._held = taken.pop_all()
+        return True
+
+    async def _acquired_outside(self) -> bool:
+        # Meanwhile the outside lock belongs to the thread that tries it. If this run is cancelled,
+        # that thread releases it: a connection must not be closed while another thread uses it.
+        outside, self._outside = self._outside, None
+
+        def acquire() -> bool:
+            with ExitStack() as on_error:
+                on_error.callback(outside.release)
+                is_held: bool = outside.try_acquire()
+                on_error.pop_all()
+            return is_held
+
+        is_held = await acquired(acquire, lambda _: outside.release())
+        self._outside = outside
+        return is_held
+
+    def release(self) -> None:
+        """Release the lock, so that another holder can acquire it, and close its connection."""
+        with self._held:
+            if self._outside is not None:
+                self._outside.release()
+
+
+def pauses() -> Iterator[float]:
+    """Yield the seconds to wait between tries: 0.005 at first, then doubled, at most 0.5."""
+    pause = 0.005
+    while True:
+        yield pause
+        pause = min(2 * pause, 0.5)

@@ -1,0 +1,399 @@
+"""What differs between storages, one class each: memory, SQLite, PostgreSQL, and any other saver.
+
+`store_of` finds the class of a saver. No other file knows the kinds of savers. A storage of your
+own is a subclass of `Store`, made known by `add_store`; without one, its saver needs only
+`get_tuple`, `put` and `put_writes` (and `list` for inboxes, rewinds and ended reviews).
+
+LangGraph's savers for SQLite and PostgreSQL have undocumented attributes. `conn` is the connection,
+or a pool for PostgreSQL. `lock` guards its use. The async savers also have `loop`, the event loop
+on which they were made. (Read in `langgraph.checkpoint.sqlite` and `langgraph.checkpoint.postgres`;
+`tests/langgraph/test_saved.py` checks all four savers.)
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import Any, ClassVar, Protocol
+from weakref import WeakSet
+
+from graph_retry._core.ground.functions.awaiting import acquired, is_sync, to_its_end
+from graph_retry._core.langgraph.storage.checkpoints import (
+    OpenReview,
+    list_checkpoints,
+    namespace_of,
+    newest_checkpoint,
+    place_of,
+    read_checkpoint,
+    thread_id_of,
+    waits_for,
+)
+
+
+class ProcessLock(Protocol):
+    """A lock that keeps other processes out, and that ends with the process that holds it."""
+
+    def try_acquire(self) -> bool:
+        """Try once, without waiting; return whether the lock is held now."""
+        ...
+
+    def release(self) -> None:
+        """Release the lock, and close what it needs; a second call changes nothing."""
+
+
+class Store:
+    """A storage of checkpoints; this class fits each saver that has no better one.
+
+    The base keeps no open reviews, so that an inbox reads all threads. It has no lock but that
+    within this process. A subclass overrides what its storage does better. An async method also
+    serves synchronous programs: it awaits nothing there (`graph_retry.plugins.is_sync` tells).
+    """
+
+    savers: ClassVar[str] = ""
+    """The module of the savers that this class is for, or the package of their modules."""
+    keeps_reviews: bool = False
+    """Whether `open` and the methods after it are there: a listing reads only open threads."""
+    knows_namespaces: bool = False
+    """Whether `namespaces` costs little, so that each call may ask for them."""
+
+    ends_with_process: bool = False
+    """Whether all of it ends with this process, so that a single write cannot be lost."""
+
+    def __init__(self, saver: Any) -> None:
+        self.saver = saver
+
+    @property
+    def identity(self) -> Any:
+        """The object that identifies the storage: strict msgpack clones only the saver."""
+        shared = (getattr(self.saver, name, None) for name in ("conn", "storage"))
+        return next((owned for owned in shared if owned is not None), self.saver)
+
+    async def lock(self, thread_id: str) -> ProcessLock | None:
+        """Return the lock of a thread between processes; None if no other can use the storage."""
+        del thread_id
+        return None
+
+    async def is_saved(self, thread_id: str, namespace: str, checkpoint_id: str) -> bool:
+        """Return whether a checkpoint would survive the death of this process."""
+        place = place_of(thread_id, namespace, checkpoint_id)
+        return await read_checkpoint(self.saver, place) is not None
+
+    async def namespaces(self, thread_id: str, start: str) -> list[str]:
+        """List the namespaces of a thread that begin with `start`."""
+        thread: Any = {"configurable": {"thread_id": thread_id}}
+        first = await list_checkpoints(self.saver, thread, filter={"source": "input"})
+        return [known for known in map(namespace_of, first) if known.startswith(start)]
+
+    async def threads(self) -> list[str]:
+        """List all threads, the one that ran last first."""
+        saved = await list_checkpoints(self.saver, None)
+        saved.sort(key=lambda each: each.checkpoint["id"], reverse=True)
+        return list(dict.fromkeys(map(thread_id_of, saved)))
+
+    async def prepare(self) -> None:
+        """Make what open reviews need, before any model call, so that an error costs nothing."""
+
+    async def open(self, review: OpenReview) -> None:
+        """Keep a waiting call, instead of the call's earlier question."""
+        del review
+
+    async def close(self, review: OpenReview) -> None:
+        """Forget a review. If its call has asked a new question, that one stays."""
+        del review
+
+    async def is_filled(self) -> bool:
+        """Return whether `set_filled` was ever called: all threads have been read once."""
+        return False
+
+    async def fill(self, reviews: Iterable[OpenReview]) -> None:
+        """Keep the reviews found by reading threads. What is kept already is newer, and stays."""
+        del reviews
+
+    async def set_filled(self) -> None:
+        """Note that the reviews of all threads are kept, also of threads older than this."""
+
+    async def open_reviews(self, before: str | None, limit: int) -> list[OpenReview]:
+        """List the calls that may wait, greatest `place` first."""
+        del before, limit
+        return []
+
+    async def open_in(self, thread_id: str) -> set[OpenReview]:
+        """Return the calls of a thread that may wait."""
+        del thread_id
+        return set()
+
+    async def close_answered(self, review: OpenReview) -> None:
+        """Forget a review, unless the saved call still waits for its answer."""
+        if self.keeps_reviews:
+            call = await newest_checkpoint(self.saver, review.thread_id, review.namespace)
+            if call is None or not waits_for(call, review.review_id):
+                await self.close(review)
+
+
+class MemoryStore(Store):
+    """The memory of this process."""
+
+    savers = "langgraph.checkpoint.memory"
+    knows_namespaces = ends_with_process = True
+
+    async def namespaces(self, thread_id: str, start: str) -> list[str]:
+        """List the namespaces of a thread that begin with `start`."""
+        known: dict[str, Any] = self.saver.storage.get(thread_id, {})
+        # A look at a namespace makes an empty one.
+        return [each for each, saved in known.items() if saved and each.startswith(start)]
+
+
+_TABLE = "graph_retry_open_reviews"
+_INSERT = f"""
+INSERT INTO {_TABLE} (thread_id, namespace, review_id, place) VALUES (%s, %s, %s, %s)
+ON CONFLICT (thread_id, namespace) DO
+"""  # noqa: S608 - a constant
+_SELECT = f"SELECT thread_id, namespace, review_id, place FROM {_TABLE} "  # noqa: S608
+_FILLED = OpenReview("", "", "", "")
+"""A marker row: all threads have been read once, including threads older than the table."""
+_prepared: WeakSet[Any] = WeakSet()
+"""The savers whose table is known to exist."""
+
+
+class SqlStore(Store):
+    """A database with LangGraph's tables, and with a table of open reviews beside them."""
+
+    knows_namespaces = True
+    find_table: ClassVar[str]
+    collation: ClassVar[str]
+
+    def __init__(self, saver: Any) -> None:
+        super().__init__(saver)
+        # A shallow saver keeps no history of a thread.
+        is_shallow = any(kind.__module__.endswith(".shallow") for kind in type(saver).__mro__)
+        self.keeps_reviews = not is_shallow
+
+    async def is_saved(self, thread_id: str, namespace: str, checkpoint_id: str) -> bool:
+        """Look for the checkpoint without its state, which may hold types that need building."""
+        sql = "SELECT 1 FROM checkpoints WHERE thread_id = %s AND checkpoint_ns = %s"
+        sql += " AND checkpoint_id = %s"
+        return bool(await self.query(sql, thread_id, namespace, checkpoint_id))
+
+    async def namespaces(self, thread_id: str, start: str) -> list[str]:
+        """List the namespaces of a thread that begin with `start`."""
+        sql = "SELECT DISTINCT checkpoint_ns FROM checkpoints WHERE thread_id = %s"
+        sql += " AND substr(checkpoint_ns, 1, length(%s)) = %s"
+        return [row[0] for row in await self.query(sql, thread_id, start, start)]
+
+    async def threads(self) -> list[str]:
+        """List all threads, without reading state."""
+        by_age = "GROUP BY thread_id ORDER BY max(checkpoint_id) DESC"
+        return [row[0] for row in await self.query(f"SELECT thread_id FROM checkpoints {by_age}")]  # noqa: S608
+
+    async def prepare(self) -> None:
+        """Create the table once per process."""
+        if self.saver in _prepared:
+            return
+        if self.keeps_reviews and not await self.query(self.find_table, _TABLE):
+            create = (
+                f"\nCREATE TABLE IF NOT EXISTS {_TABLE} (\n"
+                "    thread_id TEXT NOT NULL, namespace TEXT NOT NULL, review_id TEXT NOT NULL,\n"
+                f"    place TEXT COLLATE {self.collation} NOT NULL UNIQUE,"
+                " PRIMARY KEY (thread_id, namespace)\n)\n"
+            )
+            try:
+                await self.query(create)
+            except Exception as error:
+                # If another process has just created the table, this failure is not an error.
+                if not await self.query(self.find_table, _TABLE):
+                    error.add_note(
+                        "graph-retry lists open reviews by a table beside the checkpoints: let "
+                        f"this user make tables, or make it once with\n{create}"
+                    )
+                    raise
+        _prepared.add(self.saver)
+
+    async def open(self, review: OpenReview) -> None:
+        """Write the row of a waiting call; it replaces the row of the call's earlier question."""
+        if self.keeps_reviews:
+            await self.prepare()
+            again = "UPDATE SET review_id = excluded.review_id, place = excluded.place"
+            await self.query(_INSERT + again, *review)
+
+    async def close(self, review: OpenReview) -> None:
+        """Delete the row of a review. If its call has asked a new question, that row stays."""
+        sql = f"DELETE FROM {_TABLE} WHERE thread_id = %s AND namespace = %s AND review_id = %s"  # noqa: S608
+        await self.query(sql, *review[:3])
+
+    async def is_filled(self) -> bool:
+        """Look for the marker row."""
+        await self.prepare()
+        return bool(await self.query(_SELECT + "WHERE place = %s", ""))
+
+    async def fill(self, reviews: Iterable[OpenReview]) -> None:
+        """Write rows found by reading threads. Existing rows are newer, and stay."""
+        for review in reviews:
+            await self.query(_INSERT + "NOTHING", *review)
+
+    async def set_filled(self) -> None:
+        """Write the marker row."""
+        await self.fill([_FILLED])
+
+    async def open_reviews(self, before: str | None, limit: int) -> list[OpenReview]:
+        """List the calls that may wait, newest question first."""
+        await self.prepare()
+        page = "WHERE place > '' AND (place < %s OR %s = '') ORDER BY place DESC LIMIT "
+        rows = await self.query(f"{_SELECT}{page}{limit}", before or "", before or "")
+        return [OpenReview(*row) for row in rows]
+
+    async def open_in(self, thread_id: str) -> set[OpenReview]:
+        """Return the rows of a thread's calls that may wait, without reading state."""
+        await self.prepare()
+        rows = await self.query(_SELECT + "WHERE thread_id = %s", thread_id)
+        return {OpenReview(*row) for row in rows}
+
+    async def query(self, sql: str, *values: str) -> list[tuple[Any, ...]]:
+        """Run one SQL statement in the database and commit; `%s` is the placeholder."""
+        loop: asyncio.AbstractEventLoop | None = getattr(self.saver, "loop", None)
+        if loop is None:
+            return self._query(sql, values)
+        if not is_sync():
+            return await to_its_end(self._aquery(sql, values))
+        with suppress(RuntimeError):  # Outside an event loop, `get_running_loop` raises this.
+            if asyncio.get_running_loop() is loop:
+                raise asyncio.InvalidStateError(
+                    f"Synchronous calls to {type(self.saver).__name__} are only allowed from "
+                    "another thread."
+                )
+        return asyncio.run_coroutine_threadsafe(self._aquery(sql, values), loop).result()
+
+    def _query(self, sql: str, values: Sequence[str]) -> list[tuple[Any, ...]]:
+        raise NotImplementedError
+
+    async def _aquery(self, sql: str, values: Sequence[str]) -> list[tuple[Any, ...]]:
+        raise NotImplementedError
+
+
+class SqliteStore(SqlStore):
+    """A SQLite database, with a lock file per thread in a folder beside it."""
+
+    savers = "langgraph.checkpoint.sqlite"
+    find_table = "SELECT name FROM sqlite_master WHERE name = %s"
+    collation = "BINARY"
+
+    async def lock(self, thread_id: str) -> ProcessLock | None:
+        """Return the lock by a file; None for a database in memory."""
+        files = await self.query("PRAGMA database_list")
+        database = next((path for _, name, path in files if name == "main"), "")
+        from graph_retry._core.langgraph.storage import file_lock  # noqa: PLC0415 (as psycopg)
+
+        return file_lock.ThreadFileLock(database, thread_id) if database else None
+
+    def _query(self, sql: str, values: Sequence[str]) -> list[tuple[Any, ...]]:
+        with self.saver.cursor() as cursor:
+            return list(cursor.execute(sql.replace("%s", "?"), values).fetchall())
+
+    async def _aquery(self, sql: str, values: Sequence[str]) -> list[tuple[Any, ...]]:
+        await self.saver.setup()
+        async with (
+            self.saver.lock,
+            self.saver.conn.execute(sql.replace("%s", "?"), values) as cursor,
+        ):
+            rows = await cursor.fetchall()
+            await self.saver.conn.commit()
+            return list(rows)
+
+
+class PostgresStore(SqlStore):
+    """A PostgreSQL database, with an advisory lock per thread."""
+
+    savers = "langgraph.checkpoint.postgres"
+    find_table = "SELECT relname FROM pg_class WHERE oid = to_regclass(%s)"
+    collation = '"C"'
+
+    async def lock(self, thread_id: str) -> ProcessLock | None:
+        """Return the advisory lock, on a connection of its own."""
+        connection = await acquired(self.connect, lambda made: made.close())
+        return _AdvisoryLock(connection, thread_id)
+
+    def connect(self) -> Any:
+        """Open a new connection with the parameters of the saver's connection or pool."""
+        from psycopg import Connection  # noqa: PLC0415 (only where PostgreSQL is used)
+        from psycopg.rows import tuple_row  # noqa: PLC0415
+
+        conn, own = self.saver.conn, dict[str, Any](autocommit=True, row_factory=tuple_row)
+        if hasattr(conn, "info"):
+            own["password"] = conn.info.password or None
+            return Connection.connect(**{**conn.info.get_parameters(), **own})
+        where: Any = conn.conninfo() if callable(conn.conninfo) else conn.conninfo
+        how: Any = conn.kwargs() if callable(conn.kwargs) else conn.kwargs or {}
+        return Connection.connect(where, **{**how, **own})
+
+    def _query(self, sql: str, values: Sequence[str]) -> list[tuple[Any, ...]]:
+        from psycopg.rows import tuple_row  # noqa: PLC0415
+
+        def ask(connection: Any) -> list[tuple[Any, ...]]:
+            with connection.cursor(row_factory=tuple_row) as cursor:
+                cursor.execute(sql, values)
+                return cursor.fetchall() if cursor.description else []
+
+        with self.saver.lock:
+            if hasattr(self.saver.conn, "cursor"):  # A pool has no `cursor`.
+                return ask(self.saver.conn)
+            with self.saver.conn.connection() as connection:
+                return ask(connection)
+
+    async def _aquery(self, sql: str, values: Sequence[str]) -> list[tuple[Any, ...]]:
+        from psycopg.rows import tuple_row  # noqa: PLC0415
+
+        async def ask(connection: Any) -> list[tuple[Any, ...]]:
+            async with connection.cursor(row_factory=tuple_row) as cursor:
+                await cursor.execute(sql, values)
+                return await cursor.fetchall() if cursor.description else []
+
+        async with self.saver.lock:
+            if hasattr(self.saver.conn, "cursor"):  # A pool has no `cursor`.
+                return await ask(self.saver.conn)
+            async with self.saver.conn.connection() as connection:
+                return await ask(connection)
+
+
+class _AdvisoryLock:
+    """A lock by PostgreSQL's advisory lock on a number: `hashtextextended(name, 0)`.
+
+    The lock holds a separate connection, because a pool may have no free one. The name includes
+    any schema except `public`, because advisory locks belong to the whole database.
+    """
+
+    def __init__(self, connection: Any, thread_id: str) -> None:
+        self._connection, self._thread_id = connection, thread_id
+
+    def try_acquire(self) -> bool:
+        schema = "coalesce(nullif(current_schema(), 'public') || '/', '')"
+        query = f"SELECT pg_try_advisory_lock(hashtextextended(%s || {schema} || %s, 0))"
+        named = ("graph_retry:", self._thread_id)
+        return bool(self._connection.execute(query, named).fetchone()[0])
+
+    def release(self) -> None:
+        self._connection.close()
+
+
+_STORES: list[type[Store]] = [MemoryStore, SqliteStore, PostgresStore]
+
+
+def add_store(kind: type[Store]) -> None:
+    """Use a class of your own for the savers that it names in `savers`; the last one added wins.
+
+    Example:
+        >>> from graph_retry.threads import Store, add_store
+        >>> class FilesStore(Store):
+        ...     savers = "my_files.saver"
+        ...     knows_namespaces = True
+        >>> add_store(FilesStore)
+    """
+    _STORES.insert(0, kind)
+
+
+def store_of(saver: Any) -> Store:
+    """Return the storage of a saver, or of what it inherits from."""
+    for kind in type(saver).__mro__:
+        for store in _STORES:
+            if f"{kind.__module__}.".startswith(f"{store.savers}."):
+                return store(saver)
+    return Store(saver)
