@@ -6,8 +6,17 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
 
-from graph_retry import AttemptsExhausted, Completion, approve, respond, retry_llm_call
+from graph_retry import (
+    AnswerRefused,
+    AttemptsExhausted,
+    Completion,
+    approve,
+    edit,
+    respond,
+    retry_llm_call,
+)
 from graph_retry.data import replay
 from graph_retry.threads import attempts_of
 from tests.loops import Model, answer, one_call, refused, reviews, thread
@@ -136,3 +145,17 @@ def test_a_validator_that_makes_an_object_is_told_so(form: str, mode: Any) -> No
         with pytest.raises(TypeError, match="accepted a `Client`, which has no plain JSON form"):
             mode.invoke(graph, given, thread())
     assert len(model.calls) == 1
+
+
+def test_a_plain_answer_that_cannot_be_saved_is_refused_before_a_call(form, mode, checkpointer):
+    """LangGraph fails to save it only after the step: the call was paid, and the review gone."""
+    model = Model()
+    graph = one_call(form, mode, model, checkpointer)
+    mode.invoke(graph, {"params": {"n": 0}}, thread())
+    with pytest.raises(AnswerRefused, match=r"cannot be saved .*64 bits.*still open"):
+        mode.invoke(graph, Command(resume={"type": "edit", "params": {"n": 2**64}}), thread())
+    assert model.calls == [{"n": 0}]
+    (review,) = reviews(mode, graph, thread())
+    assert answer(mode, graph, thread(), answers={review.review_id: edit(n=3)})["output"] == {
+        "n": 3
+    }

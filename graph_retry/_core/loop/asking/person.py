@@ -20,6 +20,7 @@ from langgraph.types import interrupt
 
 from graph_retry._core.ground.functions.awaiting import SharedReads
 from graph_retry._core.ground.functions.informing import informing
+from graph_retry._core.ground.quoting import one_line
 from graph_retry._core.ground.wording import counted
 from graph_retry._core.langgraph.ends.run_end import at_run_end, idleness, node_without_saver
 from graph_retry._core.langgraph.fork import read_once_a_step
@@ -59,7 +60,7 @@ from graph_retry._core.review.clients.table import channel_of
 from graph_retry._core.review.review import Question
 from graph_retry._core.state.going_back import Fork, fork_of, forked, goes_back
 from graph_retry._core.state.position import ANSWER, REVIEWED, Loop
-from graph_retry.errors import InterventionRequired
+from graph_retry.errors import AnswerRefused, InterventionRequired
 from graph_retry.records import Attempt, author_role
 
 OUTSIDE = (
@@ -186,8 +187,29 @@ async def _ask_person(given: StepInput, question: Question) -> tuple[Any, bool]:
         return None, False
     keep_newest_answer()
     value = interrupt(payload, response_schema=shown_schema)
+    _check_savable(value, saver, question.review_id, attempts)
     await shown.end_plain_answer()
     return value, shown.is_ours and not was_sent_before(question.asked_at)
+
+
+def _check_savable(
+    answer: Any, saver: BaseCheckpointSaver[Any], review_id: str, attempts: list[Attempt]
+) -> None:
+    """Refuse a plain answer that the thread cannot keep.
+
+    LangGraph saves the answer beside this step, and the run ends with an error when that fails.
+    Therefore nothing may be called and nothing saved before, or the review would be gone.
+    """
+    try:
+        saver.serde.dumps_typed(answer)
+    except Exception as error:
+        told = one_line(f"{type(error).__name__}: {error}", 200)
+        raise AnswerRefused(
+            f"The answer cannot be saved ({told}): give plain JSON, with integers of at most 64 "
+            "bits. Nothing was called, and the question is still open.",
+            attempts,
+            review_ids=[review_id],
+        ) from error
 
 
 async def _open_before(given: StepInput, store: Store) -> Collection[OpenReview]:
