@@ -94,8 +94,10 @@ def _note(request: ToolCallRequest, attempts: list[Attempt]) -> str | None:
         who = _WHO.get(author_role(str(decided.get("author"))), "a person")
         what = "failed" if has_run(attempts) else "was not executed"
         return _SUPPLIED.format(who=who, what=what)
-    params = params_in(attempts)
-    if len(attempts) == 1 or params is None or params == _recorded(request):
+    params, recorded = params_in(attempts), _recorded(request)
+    if len(attempts) == 1 or params is None:
+        return None
+    if params == recorded == request.tool_call["args"]:
         return None
     who = _WHO.get(author_role(last["author"]), "an automatic rule")
     args = json.dumps(params, ensure_ascii=False, default=str)
