@@ -26,10 +26,10 @@ from langgraph.types import TimeoutPolicy
 from pydantic import BaseModel, BeforeValidator, TypeAdapter
 
 from graph_retry._core.langgraph.builders import with_defaults
+from graph_retry._core.langgraph.inside_node import subgraph_of
 from graph_retry._core.params.codec import ParamsCodec
 from graph_retry._core.params.fields import with_fields
 from graph_retry._core.params.made_types import part_of, plain_type, type_for, typed_dict, types_in
-from graph_retry._core.threads.saved.inside_node import subgraph_of
 from graph_retry.calls import Call
 from graph_retry.hooks import fields_of
 from graph_retry.nodes._limits import limits_of

@@ -1,8 +1,7 @@
 """What differs between storages, one class each: memory, SQLite, PostgreSQL, and any other saver.
 
-`store_of` finds the class of a saver. No other file knows the kinds of savers. A storage of your
-own is a subclass of `Store`, made known by `add_store`; without one, its saver needs only
-`get_tuple`, `put` and `put_writes` (and `list` for inboxes, rewinds and ended reviews).
+No other file knows the kinds of savers. A storage of your own is a subclass of `Store`, made known
+by `add_store`; without one, a saver needs `get_tuple`, `put`, `put_writes`, and `list` for inboxes.
 
 LangGraph's savers for SQLite and PostgreSQL have undocumented attributes. `conn` is the connection,
 or a pool for PostgreSQL. `lock` guards its use. The async savers also have `loop`, the event loop
@@ -18,6 +17,7 @@ from contextlib import suppress
 from typing import Any, ClassVar, Protocol
 from weakref import WeakSet
 
+from graph_retry._core.ground.functions.arguments import checked
 from graph_retry._core.ground.functions.awaiting import acquired, is_sync, to_its_end
 from graph_retry._core.langgraph.storage.checkpoints import (
     OpenReview,
@@ -377,6 +377,7 @@ class _AdvisoryLock:
 _STORES: list[type[Store]] = [MemoryStore, SqliteStore, PostgresStore]
 
 
+@checked
 def add_store(kind: type[Store]) -> None:
     """Use a class of your own for the savers that it names in `savers`; the last one added wins.
 
