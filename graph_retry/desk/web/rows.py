@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Protocol
 
 from graph_retry import PendingReview
@@ -132,14 +132,15 @@ def bytes_in(value: Any) -> int:
         5
     """
     if is_dataclass(value):
-        parts = {each.name: getattr(value, each.name) for each in fields(value)}
-        return bytes_in({name: parts[name] for name in parts.keys() - {"graph", "config"}})
-    size = sys.getsizeof(value)
+        held = {each.name: getattr(value, each.name) for each in fields(value)}
+        return bytes_in({name: held[name] for name in held.keys() - {"graph", "config"}})
+    size, held_by = sys.getsizeof(value), value
+    parts: Iterable[Any] = ()
     if isinstance(value, Mapping):
-        return size + sum(bytes_in(key) + bytes_in(value[key]) for key in value)
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return size + sum(map(bytes_in, value))
-    return size
+        parts = chain.from_iterable(held_by.items())
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        parts = held_by
+    return size + sum(map(bytes_in, parts))
 
 
 def texts_of(labels: Mapping[str, str]) -> list[str]:
