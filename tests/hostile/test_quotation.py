@@ -63,12 +63,13 @@ def test_a_question_shows_it_without_effect(text: str) -> None:
     assert not re.search("[\x00-\x08\x0b-\x1f\u202a-\u202e\ud800-\udfff]", description)
 
 
-def told_by(text: str, prompt: Any) -> tuple[Any, str]:
+def told_by(text: str, prompt: Any, **options: Any) -> tuple[Any, str]:
     """Return the prompt after feedback that quotes an answer, and the feedback in it."""
     issue = {"path": text, "message": text, "code": "c", "expected": text, "received": text}
     error = AttemptFailed("no", kind="invalid_schema", issues=[issue], raw_output=text)  # type: ignore[list-item]
-    made = feedback("full")(error, 2, {"prompt": prompt})["prompt"]
-    assert feedback("full")(error, 3, {"prompt": made})["prompt"] == made
+    tell = feedback("full", **options)
+    made = tell(error, 2, {"prompt": prompt})["prompt"]
+    assert tell(error, 3, {"prompt": made})["prompt"] == made
     told = made if isinstance(made, str) else made[-1]["content"]
     told.encode()
     assert told.count(FEEDBACK.begin) == told.count(FEEDBACK.end) == 1
@@ -76,10 +77,12 @@ def told_by(text: str, prompt: Any) -> tuple[Any, str]:
     return made, told
 
 
+@pytest.mark.parametrize("prompt", ["Who?", [{"role": "user", "content": "Who?"}]])
 @pytest.mark.parametrize("text", TRICKS.values(), ids=TRICKS.keys())
-def test_a_model_is_told_it_inside_one_frame(text: str) -> None:
+def test_a_model_is_told_it_inside_one_frame(text: str, prompt: Any) -> None:
     """The quotation is one block in one frame, and issues are single lines without a fence."""
-    _, told = told_by(text, "Who?")
+    made, told = told_by(text, prompt)
+    assert isinstance(made, str) or [message["role"] for message in made] == ["user"]
     fence, inside = re.findall(r"\n(`{3,})\n(.*)\n\1\n", told, re.DOTALL)[0]
     assert fence not in inside
     after = told.split(f"\n{fence}\n")[2]
@@ -89,9 +92,9 @@ def test_a_model_is_told_it_inside_one_frame(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", TRICKS.values(), ids=TRICKS.keys())
-def test_in_messages_the_answer_is_a_turn_of_the_model(text: str) -> None:
+def test_as_turns_the_answer_is_a_turn_of_the_model(text: str) -> None:
     """So no frame quotes it, and the frame has issues as single lines without a fence."""
-    made, told = told_by(text, [{"role": "user", "content": "Who?"}])
+    made, told = told_by(text, [{"role": "user", "content": "Who?"}], turns=True)
     assert [message["role"] for message in made] == ["user", "assistant", "user"]
     assert "```" not in told
     begin, issue, *_ = told.splitlines()
