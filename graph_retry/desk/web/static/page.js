@@ -165,7 +165,7 @@
   };
 
   /* ---- While a person types, the server judges the draft by the schema of its question. ---- */
-  const JUDGE_MS = 400;
+  const JUDGE_MS = 400, JUDGED = 100000, PER_FIELD = 200;  // Bytes that the server reads of a draft (`SHORT`).
   let judgeSoon = 0, judging = null;
   const place_of = (control) => control.name.slice(control.name.indexOf(":") + 1);
   const told = (panel, found) => {
@@ -198,11 +198,12 @@
     if (line) line.textContent = count ? `${count === 1 ? "One value is" : `${count} values are`} not valid yet.` : "Valid, as far as its schema tells.";
   };
   const judge = async (panel) => {
-    const key = panel.closest("article").querySelector("[name=review]").value;
+    const key = panel.closest("article").querySelector("[name=review]").value, form = new FormData(answer());
     if (judging) judging.abort();
+    if (new Blob([...form].flat()).size + PER_FIELD * [...form].length > JUDGED) return;  // It is judged when it is sent.
     judging = new AbortController();
     try {
-      const response = await fetch(`${answer().action.replace(/[^/]*$/, key)}/draft`, { method: "POST", body: new FormData(answer()), signal: judging.signal });
+      const response = await fetch(`${answer().action.replace(/[^/]*$/, key)}/draft`, { method: "POST", body: form, signal: judging.signal });
       if (response.status === 200) told(panel, await response.json());
     } catch { /* The line tells whether the server is there. */ }
   };
