@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     )
     from graph_retry._core.threads.inbox import (
         Inbox,
-        Noted,
         Standing,
         alist_reviews,
         assign,
@@ -49,7 +48,6 @@ __all__ = [
     "Change",
     "Inbox",
     "LedgerSource",
-    "Noted",
     "OpenReview",
     "ProcessLock",
     "Standing",

@@ -32,7 +32,7 @@ RECEIVED = frozenset(
             "Validator",
             "Completion",
             "Offered",
-            *("DecisionKind", "Noted", "Reading", "Rejudged", "RunningTask", "Standing"),
+            *("DecisionKind", "Reading", "Rejudged", "RunningTask", "Standing"),
         ),
     )
 )

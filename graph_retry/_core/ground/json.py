@@ -257,6 +257,11 @@ def pointer_parts(path: str) -> list[str]:
     return [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:]]
 
 
+def address_key(thread_id: str | None, review_id: str) -> str:
+    """Return a hash of a review's ids. Copied threads share review ids, so it covers both."""
+    return hashlib.sha256(f"{thread_id}\0{review_id}".encode()).hexdigest()[:24]
+
+
 def digest(*parts: Any) -> str:
     """Return a short stable hash of JSON values, for keys and ids.
 

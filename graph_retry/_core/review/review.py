@@ -5,7 +5,6 @@ A `Question` is the record with the functions that check its answers.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -14,6 +13,7 @@ from typing import Annotated, Any, Literal, NamedTuple, NotRequired
 from typing_extensions import TypedDict
 
 from graph_retry._core.ground.issues import SHOWN_ISSUES, cut
+from graph_retry._core.ground.json import address_key
 from graph_retry._core.output.failures import OTHERWISE_TOLD, TOLD
 from graph_retry._core.output.validator import Checked
 from graph_retry._core.params.codec import ParamsCodec
@@ -189,11 +189,6 @@ class Review:
     def _part(self, name: str) -> dict[str, Any] | None:
         parts: dict[str, Any] = self.value["response_schema"].get("$defs", {})
         return parts.get(name)
-
-
-def address_key(thread_id: str | None, review_id: str) -> str:
-    """Return a hash of a review's ids. Copied threads share review ids, so it covers both."""
-    return hashlib.sha256(f"{thread_id}\0{review_id}".encode()).hexdigest()[:24]
 
 
 _IN_VALUE = {

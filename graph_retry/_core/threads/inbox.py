@@ -16,7 +16,6 @@ from graph_retry._core.ground.wording import quoted_with_article
 from graph_retry._core.langgraph.storage.checkpoints import OpenReview
 from graph_retry._core.review.answers import assign, defer
 from graph_retry._core.review.deadline import is_expired
-from graph_retry._core.review.review import address_key
 from graph_retry._core.threads.resuming import resuming
 from graph_retry._core.threads.reviews import PendingReview, key_of, open_reviews, whole_reviews
 from graph_retry._core.threads.saved.graphs import (
@@ -44,7 +43,6 @@ from graph_retry._core.threads.server.runs import UNFINISHED
 
 __all__ = [
     "Inbox",
-    "Noted",
     "Standing",
     "alist_reviews",
     "assign",
@@ -151,21 +149,6 @@ def check_source(source: Any) -> None:
         )
 
 
-@dataclass(frozen=True)
-class Noted:
-    """A line of the storage's table of open reviews. `place` sorts them, the newest last."""
-
-    thread_id: str
-    review_id: str
-    place: str
-    row: OpenReview
-
-    @property
-    def key(self) -> str:
-        """The `key` of its review."""
-        return address_key(self.thread_id, self.review_id)
-
-
 @checked
 class Inbox:
     """The open reviews of a source, in parts, for a page or a console of your own.
@@ -226,7 +209,7 @@ class Inbox:
         limit: int = 500,
         fill: Annotated[Callable[[int, int], Any], "a function `(read, threads)`"]
         | None = to_nobody,
-    ) -> tuple[list[Noted], str | None] | None:
+    ) -> tuple[list[OpenReview], str | None] | None:
         """List a part of the table of open reviews, newest first.
 
         The first list of a database reads all its threads once, and fills the table. `fill` is told
@@ -236,18 +219,14 @@ class Inbox:
             The lines, and `before` for the next part (None after the last); None without a table.
         """
         fill = fill if before is None else None
-        listed = await noted_reviews(self.source, before, limit, self._config, fill)
-        if listed is None:
-            return None
-        rows, end = listed
-        return [Noted(row.thread_id, row.review_id, row.place, row) for row in rows], end
+        return await noted_reviews(self.source, before, limit, self._config, fill)
 
     apage = async_twin(page)
 
     @in_sync
-    async def read(self, noted: Sequence[Noted]) -> list[PendingReview]:
+    async def read(self, noted: Sequence[OpenReview]) -> list[PendingReview]:
         """Read the reviews of some lines. A closed review is left out, and leaves the table."""
-        return await read_noted(self.source, [line.row for line in noted], self._config)
+        return await read_noted(self.source, noted, self._config)
 
     aread = async_twin(read)
 

@@ -22,7 +22,7 @@ from graph_retry.desk.web.safety import Access
 from graph_retry.ledger import Ledger
 from graph_retry.threads import (
     Inbox,
-    Noted,
+    OpenReview,
     aattempts_of,
     aevery_ledger,
     attempts_of,
@@ -75,7 +75,7 @@ class Waiting:
         self.rows: dict[str, Row] = {}
         self.version, self.is_whole, self.progress = 0, False, ""
         self.touched: set[str] = set()
-        self._noted: dict[str, Noted] = {}
+        self._noted: dict[str, OpenReview] = {}
         self._listed_to: str | None = None
         self._over: dict[str, Row] = {}
         self._is_sync: bool | None = None

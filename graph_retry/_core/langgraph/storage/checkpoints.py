@@ -25,7 +25,7 @@ from langgraph.checkpoint.serde.types import INTERRUPT, RESUME
 from langgraph.types import StateSnapshot
 
 from graph_retry._core.ground.functions.awaiting import collect, sleep, sync_or_async, to_its_end
-from graph_retry._core.ground.json import digest, is_object
+from graph_retry._core.ground.json import address_key, digest, is_object
 from graph_retry._core.state.position import ANSWER, LOOP, is_open
 from graph_retry.errors import ReplayMismatch
 from graph_retry.records import KeptIn
@@ -284,6 +284,11 @@ class OpenReview(NamedTuple):
     namespace: str
     review_id: str
     place: str
+
+    @property
+    def key(self) -> str:
+        """The `key` of its review."""
+        return address_key(self.thread_id, self.review_id)
 
 
 def open_review(
