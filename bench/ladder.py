@@ -7,6 +7,7 @@ named as not run. Run: `python -m bench.ladder`; the extra `bench` has what the 
 
 import json
 import logging
+import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -241,8 +242,10 @@ MODULES = {"pydantic-ai-slim": "pydantic_ai"}
 
 
 def show(rows: dict[str, Row]) -> None:
-    """Print a table, and what kinds of answers failed or came out wrong."""
+    """Print a table, and with `--kinds` what kinds of answers failed or came out wrong."""
     print(table(HEADINGS, [[name, *row.cells()] for name, row in rows.items()]) + "\n")
+    if "--kinds" not in sys.argv:
+        return
     counted = [
         f"- {name}, {what}: " + ", ".join(f"{n} {kind}" for kind, n in sorted(counts.items()))
         for name, row in rows.items()

@@ -243,11 +243,15 @@ def report(
     seed = f"(seed {options.seed})"
     print(f"{counted.total() // 2:,} damaged documents {seed}: {len(wrong)} read wrong.\n")
     results = ["exact", "refused", "WRONG"]
-    kinds = dict.fromkeys(kind for kind, _ in counted)
+    kinds = [
+        kind
+        for kind in dict.fromkeys(kind for kind, _ in counted)
+        if kind.endswith(("character", "token"))
+    ]
     rows = [[kind, *(counted[kind, result] for result in results)] for kind in kinds]
     print(table(["damage", *results], rows))
-    reasons = ", ".join(f"{reason} {n}" for reason, n in left_out.most_common())
-    print(f"\nLeft out: {reasons}.")
+    reasons = ", ".join(f"{reason} {n}" for reason, n in left_out.most_common(5))
+    print(f"\nLeft out: {left_out.total()}, most of them: {reasons}.")
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
 """Score readers on the corpus, on damaged documents, on speed and on pathological texts.
 
-Run `python -m bench.repair_score [--seed N] [--each N] [--jsonrepair PATH/lib/esm/index.js]`.
+Run `python -m bench.repair_score [--seed N] [--each N] [--speed] [--jsonrepair INDEX_JS]`.
 A reader that is not installed is reported as absent.
 """
 
@@ -45,6 +45,10 @@ CLASSES = {
     "data left out": ("lossy/elided_", "lossy/empty_slot", "lossy/placeholder"),
     "cut off": ("lossy/truncated",),
 }
+
+
+# The readers whose classes are printed.
+COMPARED = {"graph_retry", "json_repair", "LangChain JsonOutputParser", "json5", "npm jsonrepair"}
 
 
 def percent(part: int, whole: int) -> str:
@@ -166,6 +170,7 @@ def main() -> None:
     arguments.add_argument("--damaged", type=int, default=1000, help="damaged documents")
     arguments.add_argument("--only", default="", help="readers whose names start with this")
     arguments.add_argument("--jsonrepair", default="node_modules/jsonrepair/lib/esm/index.js")
+    arguments.add_argument("--speed", action="store_true", help="time the readers, too")
     options = arguments.parse_args()
     cases = build(options.seed, options.each) + damaged(options.seed + 1, options.damaged)
     groups = Counter(case.group for case in cases)
@@ -185,11 +190,12 @@ def main() -> None:
         counts["npm jsonrepair"] = verdicts(cases, [*jsonrepair(texts, options.jsonrepair)])
     print_groups(counts)
     print()
-    print_classes(counts)
+    print_classes({name: counts[name] for name in counts if name in COMPARED})
     if absent:
         print(f"\nNot run, because it is not installed: {', '.join(absent)}.")
-    speed(cases, found)
-    pathological()
+    if options.speed:
+        speed(cases, found)
+        pathological()
 
 
 if __name__ == "__main__":
