@@ -15,28 +15,38 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import RunControl
 
+from graph_retry.desk.newest import Newest
 from graph_retry.desk.wording import said
 from graph_retry.plugins import counted, is_object
 from graph_retry.threads import aresumption, resumption
 
 Place = tuple[str, ...]
 
+CALLS = 100
+"""Number of calls of a run that are followed: the newest ones."""
+
+_ABOUT = {"event", "name", "attempt"}
+
+SHOWN = 2_000
+"""Number of characters that are kept of a text that arrives: the last ones."""
+
 
 @dataclass
 class Live:
-    """An attempt that is being made: its number, and the text that has come so far."""
+    """An attempt that is being made: its number, and the length and the end of its text so far."""
 
     name: str
     attempt: int
     began: float = field(default_factory=time.monotonic)
-    text: str = ""
+    length: int = 0
+    end: str = ""
     status: str = ""
 
     def __str__(self) -> str:
         """Tell what is known of it in one line."""
         told = self.status or f"running for {time.monotonic() - self.began:.0f} s"
-        if self.text and not self.status:
-            told += f" · {counted(len(self.text), 'character')} so far"
+        if self.length and not self.status:
+            told += f" · {counted(self.length, 'character')} so far"
         return f"attempt {self.attempt} · {told}"
 
 
@@ -45,7 +55,7 @@ class Running:
     """A run of a thread. `live` has the latest attempt of each call that runs, by its place."""
 
     began: float = field(default_factory=time.monotonic)
-    live: dict[Place, Live] = field(default_factory=dict[Place, Live])
+    live: dict[Place, Live] = field(default_factory=lambda: Newest[Place, Live](CALLS))
     control: RunControl = field(default_factory=RunControl)
 
     def __str__(self) -> str:
@@ -60,13 +70,15 @@ class Running:
 
     def hear(self, place: Place, event: Any) -> None:
         """Take in what a call streams; other events of the graph say nothing about attempts."""
-        if not (is_object(event) and event.get("type") == "graph_retry"):
+        if not (is_object(event) and event.get("type") == "graph_retry" and event.keys() >= _ABOUT):
             return
-        where, number = (*place, str(event["name"])), int(event["attempt"])
+        where = (*place, str(event["name"]))
         if event["event"] == "attempt_started":
-            self.live[where] = Live(where[-1], number)
+            self.live[where] = Live(where[-1], event["attempt"])
         elif (live := self.live.get(where)) is not None:
-            live.text = said(event["value"]) if "value" in event else live.text
+            if "value" in event:
+                text = said(event["value"])
+                live.length, live.end = len(text), text[-SHOWN:]
             live.status = str(event.get("status", live.status))
 
     async def run(

@@ -27,6 +27,20 @@ def test_one_line_tells_of_all_calls_that_run():
     assert str(running) == of_one
 
 
+def test_what_is_kept_of_a_run_is_bounded():
+    """However many calls run and however much they stream: the newest calls, the end of a text."""
+    running = Running()
+    running.hear((), {"type": "graph_retry"})  # A graph may write anything to its own stream.
+    for number in range(1_000):
+        place = (f"ask:{number}",)
+        running.hear(place, event("attempt_started"))
+        running.hear(place, event("partial_output", value="x" * 100_000 + str(number)))
+    assert [*running.live] == [(f"ask:{number}", "count") for number in range(900, 1_000)]
+    (*_, last) = running.live.values()
+    assert (last.length, len(last.end), last.end[-4:]) == (100_003, 2_000, "x999")
+    assert str(running).count("100,003 characters so far") == 100
+
+
 def test_a_run_that_takes_long_is_told_of(monkeypatch):
     """A short one is not; the telling ends with the run."""
     told = list[str]()

@@ -12,7 +12,7 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from graph_retry import aresume, edit
 from graph_retry.desk.web import create_app
-from graph_retry.desk.web.posted import ARRIVING
+from graph_retry.desk.web.posted import ARRIVING, UNDER_WAY
 from graph_retry.desk.web.rows import bytes_in, row_of
 from graph_retry.desk.web.runs import Missed, Outcome, Run, Runs, Sent
 from graph_retry.threads import list_reviews
@@ -106,6 +106,24 @@ def test_answers_under_way_are_counted(desk, monkeypatch):
         again = client.post(form.action, files=form.posted(), follow_redirects=False)
     assert statuses == [303, 303, 413, 303]
     assert (taken.status_code, again.status_code) == (200, 303)
+
+
+def test_the_answers_of_one_user_that_wait_are_counted(desk, monkeypatch):
+    """However short they are, one user may send only some at a time; a form sent twice is one."""
+    monkeypatch.setattr("graph_retry.desk.web.runs.HELD_S", 30.0)
+    monkeypatch.setattr("graph_retry.desk.web.runs.UNDER_WAY", UNDER_WAY._replace(most=2))
+    desk.wait()
+    statuses = []
+    with desk.client(authorize=lambda request: request.headers["x-user"]) as client:
+        client.headers["x-user"] = "ada"
+        form = Form(opened(client)[1])
+        form.choose("reject")
+        for user, name in (("ada", "1"), ("ada", "2"), ("ada", "2"), ("ada", "3"), ("bob", "4")):
+            client.headers["x-user"] = user
+            form.fill("answer", name)
+            sent = client.post(form.action, files=form.posted(), follow_redirects=False)
+            statuses.append(sent.status_code)
+    assert statuses == [303, 303, 303, 413, 303]
 
 
 async def calls_of_the_loop(saver, extra):

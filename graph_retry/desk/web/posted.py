@@ -47,6 +47,9 @@ ARRIVING = Bound(
     40_000_000, "Your forms of this moment may have at most {} bytes: send this one again later."
 )
 """The forms of one user that arrive, are worked on or wait to be applied, in all tabs."""
+UNDER_WAY = Bound(
+    1_000, "At most {} of your answers may wait to be applied: send this one again later."
+)
 FIELDS = Bound(5_000, "A form may have at most {} fields: edit the value as JSON, or from Python.")
 NAME = Bound(4_000, "The name of a field may have at most {} bytes: edit it from Python.")
 VALUES = Bound(50_000, "A form may have at most {} JSON values: answer this review from Python.")

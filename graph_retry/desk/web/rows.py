@@ -21,7 +21,7 @@ the issues that the list shows. Texts in deeper levels, or further in lists, are
 
 _LISTED = (
     "thread_id", "review_id", "function_name", "attempt", "asked_at", "expires_at",
-    "deferred_until", "labels", "subject", "interrupt_id", "graph", "config",
+    "deferred_until", "labels", "subject", "redacted", "interrupt_id", "graph", "config",
 )  # fmt: skip
 """The fields of a review that its row keeps whole. None of them holds params or an output."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -13,8 +13,8 @@ from typing import Any
 from langgraph.errors import GraphBubbleUp, GraphDrained
 
 from graph_retry import PendingReview
-from graph_retry.desk.running import Running
-from graph_retry.desk.web.posted import NotAllowedError
+from graph_retry.desk.running import Live, Running
+from graph_retry.desk.web.posted import UNDER_WAY, NotAllowedError
 from graph_retry.desk.web.rows import bytes_in, short
 from graph_retry.desk.web.safety import Access
 from graph_retry.desk.web.waiting import Waiting
@@ -38,6 +38,9 @@ HELD_S = 10.0
 
 PUTS_OFF = {"defer", "assign"}
 """The decisions after which a review stays open for later, or for somebody else."""
+
+NAMED = 200
+"""Maximum characters of a form's name. The page makes names of 22 characters."""
 
 AT_ONCE = 4
 """Number of LangGraph threads that one form resumes at the same time."""
@@ -79,7 +82,7 @@ class Outcome:
 
 @dataclass
 class Run:
-    """The answers to the reviews of one thread.
+    """The answers to the reviews of one thread, of which their short fields are kept.
 
     `decisions` maps review ids to decisions. `told` is the outcome, which is None while the thread
     runs. `by` is the name of the sender, and `name` that of the form. `asked` maps the namespaces
@@ -94,6 +97,14 @@ class Run:
     by: str = ""
     name: str = ""
     running: Running = field(default_factory=Running)
+
+    def __post_init__(self) -> None:
+        self.asked = self.asked or {one.namespace: one.key for one in self.reviews}
+        self.reviews = list(map(short, self.reviews))
+
+    def live(self, access: Access) -> list[Live]:
+        """List the attempts that are being made, for a user who may see all calls of a thread."""
+        return [] if access.is_limited else list(self.running.live.values())
 
 
 STOPPED = Outcome(
@@ -150,7 +161,6 @@ class Sent:
         for run in self.runs:
             run.running = Running()
             run.decisions = dict.fromkeys(run.decisions)
-            run.reviews = list(map(short, run.reviews))
             if run.told:
                 run.told.following = list(map(short, run.told.following))
         self.size = bytes_in([self.runs, self.posted, self.missed])
@@ -183,25 +193,30 @@ class Runs:
         """Return the form with this name if its user has sent it before, or None.
 
         Raises:
-            NotAllowedError: If the form has no name, or the name is that of another user's form.
+            NotAllowedError: If the form has no name, or one of another user's form, or if too many
+                answers of the user are not applied yet.
         """
         sent = self.get(name)
-        if not name or (sent and any(run.by != (user or "") for run in sent.runs)):
+        is_others = sent is not None and any(run.by != (user or "") for run in sent.runs)
+        if is_others or not 0 < len(name) <= NAMED:
             raise NotAllowedError(400, "This form is incomplete: open the review again.")
+        if sent is None:
+            UNDER_WAY.check(1 + sum(run.by == (user or "") for run in self._under_way()))
         return sent
 
     @property
     def running(self) -> dict[str, Run]:
         """The runs that are being applied, by the keys of their reviews."""
-        under_way = (run for sent in self._sent.values() for run in sent.runs if not run.told)
-        return {key: run for run in under_way for key in run.asked.values()}
+        return {key: run for run in self._under_way() for key in run.asked.values()}
+
+    def _under_way(self) -> Iterator[Run]:
+        return (run for sent in self._sent.values() for run in sent.runs if not run.told)
 
     def start(self, name: str, sent: Sent) -> None:
         """Start to apply the answers of a form, for a few threads at a time."""
         self._sent[name] = sent
         for run in sent.runs:
             run.name = name
-            run.asked = run.asked or {one.namespace: one.key for one in run.reviews}
         gate = asyncio.Semaphore(AT_ONCE)
 
         async def in_turn(run: Run) -> None:

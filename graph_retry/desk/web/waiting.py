@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from langchain_core.runnables import RunnableConfig
 
 from graph_retry import PendingReview
+from graph_retry.desk.newest import Newest
 from graph_retry.desk.running import Running
 from graph_retry.desk.web.rows import Row, question_of, row_of, thread_key
 from graph_retry.desk.web.safety import Access
@@ -48,7 +49,8 @@ NEWS_S = 0.25
 """Seconds that a page waits for a later look."""
 
 OVER = 1_000
-"""Number of closed reviews that are remembered, for people who still have them on their screen."""
+"""Number of closed reviews, and of answered threads, that are remembered: the newest ones. People
+may still have them on their screen, and the history reads them again."""
 
 T = TypeVar("T")
 
@@ -56,8 +58,9 @@ T = TypeVar("T")
 class Waiting:
     """The open reviews of a source. `rows` has them by key, and those read longest ago come first.
 
-    `touched` has the threads that were answered here. `version` grows whenever a row comes or goes.
-    `is_whole` means that every review was read once. Until then, `progress` tells how far it is.
+    `touched` has the threads that were answered here and that the history has not read since.
+    `version` grows whenever a row comes or goes. `is_whole` means that every review was read once.
+    Until then, `progress` tells how far it is.
 
     The first look reads all reviews, the newest first. A later look at a database costs the same,
     however many reviews wait. This look lists the newest rows in the table of open reviews, and the
@@ -74,10 +77,10 @@ class Waiting:
         self.inbox = Inbox(source, config)
         self.rows: dict[str, Row] = {}
         self.version, self.is_whole, self.progress = 0, False, ""
-        self.touched: set[str] = set()
+        self.touched = Newest[str, None](OVER)
         self._noted: dict[str, OpenReview] = {}
         self._listed_to: str | None = None
-        self._over: dict[str, Row] = {}
+        self._over = Newest[str, Row](OVER)
         self._is_sync: bool | None = None
         self._looking: asyncio.Task[None] | None = None
         self._look_at = 0.0
@@ -191,7 +194,7 @@ class Waiting:
 
     def answered_here(self, thread_id: str | None) -> None:
         """Remember that a thread was answered by this page, and tell open pages."""
-        self.touched.add(str(thread_id))
+        self.touched[str(thread_id)] = None
         self.version += 1
 
     def drop(self, key: str) -> None:
@@ -200,8 +203,6 @@ class Waiting:
         if (row := self.rows.pop(key, None)) is not None:
             self.version += 1
             self._over[key] = row
-            if len(self._over) > OVER:
-                self._over.pop(next(iter(self._over)))
 
     async def _take(self, reviews: Collection[PendingReview]) -> None:
         for row in await asyncio.to_thread(lambda: list(map(row_of, reviews))):

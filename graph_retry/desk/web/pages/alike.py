@@ -142,7 +142,7 @@ async def _answered(site: Site, request: Request, access: Access, form: Posted) 
         raise NotAllowedError(400, "This form is incomplete: open the review again.") from None
     make = partial(_preview, way, decision, found[0])
     fresh = await _previews(site, request, access, found[0], keys, make)
-    runs: dict[str | None, Run] = {}
+    chosen: dict[str | None, list[Preview]] = {}
     left: list[Missed] = []
     known = {each.mark: each for each in fresh if each.decision is not None}
     for mark in ticked:
@@ -150,11 +150,15 @@ async def _answered(site: Site, request: Request, access: Access, form: Posted) 
         if each is None:
             left.append(await site.missed(request, mark.partition(":")[0], access, []))
             continue
-        run = runs.setdefault(each.review.thread_id, Run([], {}, by=access.user or ""))
-        run.reviews.append(each.review)
-        run.decisions[each.review.review_id] = {**(each.decision or {}), **access.signed}
-    site.start(request, access, name, Sent(list(runs.values()), asked, left))
+        chosen.setdefault(each.review.thread_id, []).append(each)
+    runs = [_run(each, access) for each in chosen.values()]
+    site.start(request, access, name, Sent(runs, asked, left))
     return there
+
+
+def _run(chosen: list[Preview], access: Access) -> Run:
+    signed = {one.review.review_id: {**(one.decision or {}), **access.signed} for one in chosen}
+    return Run([one.review for one in chosen], signed, by=access.user or "")
 
 
 async def outcomes(site: Site, request: Request, access: Access) -> Response:

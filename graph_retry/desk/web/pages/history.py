@@ -11,7 +11,9 @@ from graph_retry.desk.web.forms.attempts import attempts_told
 from graph_retry.desk.web.page import Site, root_of
 from graph_retry.desk.web.pages.past import changed_most, figures_of
 from graph_retry.desk.web.posted import text_of
+from graph_retry.desk.web.rows import thread_key
 from graph_retry.desk.web.safety import Access
+from graph_retry.ledger import Ledger
 
 _CALLS = 20
 """Maximum number of names with figures, and of calls in the list of the latest ones."""
@@ -37,15 +39,22 @@ async def history(site: Site, request: Request, access: Access) -> Response:
 async def find_thread(site: Site, request: Request, access: Access) -> Response:
     """Redirect to the page of the thread whose id was posted."""
     form = await site.form(request, access)
-    key = site.past.know(text_of(form, "thread").strip()[:1_000])
-    return RedirectResponse(f"{root_of(request)}/t/{key}", 303)
+    posted = text_of(form, "thread").strip()[:1_000]
+    if await _ledgers(site, posted, access):
+        site.past.know(posted)
+    return RedirectResponse(f"{root_of(request)}/t/{thread_key(posted)}", 303)
+
+
+async def _ledgers(site: Site, thread_id: str, access: Access) -> list[Ledger]:
+    """Read the ledgers of a thread that a user may see."""
+    known = await site.waiting.ledgers(thread_id) if thread_id else []
+    return [each for each in known if access.has(each.attempts[-1].get("labels") or {})]
 
 
 async def thread(site: Site, request: Request, access: Access) -> Response:
     """Show the ledgers of a thread, except those that the user may not see."""
     thread_id = site.past.thread(request.path_params["key"])
-    ledgers = [] if not thread_id else await site.waiting.ledgers(thread_id)
-    seen = [each for each in ledgers if access.has(each.attempts[-1].get("labels") or {})]
+    seen = await _ledgers(site, thread_id or "", access)
     if not seen:
         return await site.message(
             request, 404, "No call of this thread can be shown.",

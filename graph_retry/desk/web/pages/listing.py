@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
 
+from graph_retry.desk.newest import Newest
 from graph_retry.desk.web.posted import NotAllowedError
 from graph_retry.desk.web.rows import Row, subject_of
 from graph_retry.desk.web.safety import Access, cookie_of
@@ -158,8 +159,8 @@ class Listings:
 
     def __init__(self, waiting: Waiting) -> None:
         self._waiting, self._version = waiting, -1
-        self._made: dict[tuple[Any, ...], Listing] = {}
-        self._versions: dict[tuple[Any, ...], str] = {}
+        self._made = Newest[tuple[Any, ...], Listing](MOST_VIEWS)
+        self._versions = Newest[tuple[Any, ...], str](MOST_VIEWS)
 
     def version(self, access: Access) -> str:
         """Return a text that changes with the reviews of a user, and with no other reviews."""
@@ -184,10 +185,11 @@ class Listings:
         return made
 
     def _renew(self) -> None:
-        """Forget what was made of other rows, or for too many users."""
-        most = max(len(self._made), len(self._versions))
-        if self._version != self._waiting.version or most > MOST_VIEWS:
-            self._version, self._made, self._versions = self._waiting.version, {}, {}
+        """Forget what was made of other rows."""
+        if self._version != self._waiting.version:
+            self._version = self._waiting.version
+            self._made.clear()
+            self._versions.clear()
 
 
 def make_listing(rows: Iterable[Row], view: View, user: str | None = None) -> Listing:

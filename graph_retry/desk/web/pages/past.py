@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Any
 
 from graph_retry.data import corrections_in
+from graph_retry.desk.newest import Newest
 from graph_retry.desk.web.rows import (
     SEARCHED,
     any_item,
@@ -211,7 +212,7 @@ class Past:
         self.problem = ""
         self._waiting = waiting
         self._calls: list[PastCall] = []
-        self._threads: dict[str, str] = {}
+        self._threads = Newest[str, str](MOST)
         self._reading: asyncio.Task[None] | None = None
 
     @property
@@ -235,22 +236,21 @@ class Past:
 
     async def _read_again(self) -> None:
         """Read the threads again that this page has answered since they were read."""
-        touched, self._waiting.touched = self._waiting.touched, set()
+        touched = [*self._waiting.touched]
+        self._waiting.touched.clear()
         for thread in touched:
             fresh = await asyncio.to_thread(_past_calls, await self._waiting.ledgers(thread))
             others = [call for call in self._calls if call.thread != thread]
-            self._calls = [*others, *fresh]
+            self._calls = [*others, *fresh][-MOST:]
             self.know(thread)
 
     def calls(self, access: Access) -> list[PastCall]:
         """List the calls that the user may see."""
         return [each for each in self._calls if access.has(each.labels)]
 
-    def know(self, thread_id: str) -> str:
-        """Remember a thread, and return its key in addresses."""
-        key = thread_key(thread_id)
-        self._threads[key] = thread_id
-        return key
+    def know(self, thread_id: str) -> None:
+        """Remember a thread, so that `thread` finds it by its key in addresses."""
+        self._threads[thread_key(thread_id)] = thread_id
 
     def thread(self, key: str) -> str | None:
         """Return the id of the thread with a key; None if it is unknown."""
