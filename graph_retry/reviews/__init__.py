@@ -14,7 +14,10 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 
 from graph_retry._core.ground.functions.arguments import async_twin, checked, in_sync
-from graph_retry._core.ground.schemas import alternatives, element
+from graph_retry._core.ground.issues import top_of
+from graph_retry._core.ground.json import is_object
+from graph_retry._core.ground.schemas import alternatives, element, kinds_of
+from graph_retry._core.output.json_schema.validator import SchemaValidator
 from graph_retry._core.review.decisions import (
     DECISIONS,
     ROWS,
@@ -22,8 +25,7 @@ from graph_retry._core.review.decisions import (
     decision_named,
     form_of,
 )
-from graph_retry._core.review.forms import foreseen as by_schemas
-from graph_retry._core.review.forms.restore import branch_of
+from graph_retry._core.review.forms.restore import Field, branch_of, merged
 from graph_retry._core.review.review import AnyReview, Decision, DecisionType, Review
 from graph_retry._core.state.attempts import is_returned, parsed_value
 from graph_retry._core.threads.saved.why_closed import closing_event
@@ -81,14 +83,9 @@ def offered(review: Review) -> list[Offered]:
     """List the decisions that a review offers, in the order in which a page shows them.
 
     Example:
-        >>> from graph_retry import pending_reviews, retry_llm_call
-        >>> from langgraph.checkpoint.memory import InMemorySaver
-        >>> from langgraph.func import entrypoint
-        >>> @entrypoint(checkpointer=InMemorySaver())
-        ... def count(prompt):
-        ...     return retry_llm_call(lambda given: given, prompt, output=int)
-        >>> _ = count.invoke("many", {"configurable": {"thread_id": "1"}})
-        >>> (review,) = pending_reviews(count, {"configurable": {"thread_id": "1"}})
+        >>> from graph_retry import pending_reviews
+        >>> from graph_retry.testing import waiting_thread
+        >>> (review,) = pending_reviews(*waiting_thread())
         >>> [(each.word, each.needs) for each in offered(review)][:2]
         [('approve', ''), ('edit', 'params')]
     """
@@ -97,7 +94,7 @@ def offered(review: Review) -> list[Offered]:
 
 
 def _offered(review: Review, word: str) -> Offered:
-    row, schemas = ROWS[word], by_schemas.schemas_of(review, word)
+    row, schemas = ROWS[word], _schemas_of(review, word)
     return Offered(
         word=word,
         does=row.does(review),
@@ -150,20 +147,13 @@ def foreseen(review: Review, decision: Mapping[str, Any]) -> list[str]:
     """List the errors that the review's schemas find in an answer; a run may find more.
 
     Example:
-        >>> from graph_retry import edit, pending_reviews, retry_llm_call
-        >>> from langgraph.checkpoint.memory import InMemorySaver
-        >>> from langgraph.func import entrypoint
-        >>> def ask(params: dict[str, int]) -> str:
-        ...     return "many"
-        >>> @entrypoint(checkpointer=InMemorySaver())
-        ... def count(limit):
-        ...     return retry_llm_call(ask, {"limit": limit}, output=int)
-        >>> _ = count.invoke(3, {"configurable": {"thread_id": "1"}})
-        >>> (review,) = pending_reviews(count, {"configurable": {"thread_id": "1"}})
+        >>> from graph_retry import edit, pending_reviews
+        >>> from graph_retry.testing import waiting_thread
+        >>> (review,) = pending_reviews(*waiting_thread({"limit": 3}))
         >>> foreseen(review, edit(limit=4))
         []
     """
-    found = by_schemas.issues_in(review, decision)
+    found = issues_in(review, decision)
     return [f"{one['path'] or 'the whole value'}: {one['message']}" for one in found[:5]]
 
 
@@ -171,19 +161,46 @@ def foreseen(review: Review, decision: Mapping[str, Any]) -> list[str]:
 def issues_in(review: Review, decision: Mapping[str, Any]) -> list[Issue]:
     """List the same errors by field, for a form: each has the JSON Pointer of its place.
 
+    The run judges by the types behind these schemas. It may refuse more, or convert a value that a
+    schema refuses. A text for a type without texts is not judged, because the run reads it as JSON.
+
     Example:
-        >>> from graph_retry import pending_reviews, respond, retry_llm_call
-        >>> from langgraph.checkpoint.memory import InMemorySaver
-        >>> from langgraph.func import entrypoint
-        >>> @entrypoint(checkpointer=InMemorySaver())
-        ... def count(prompt):
-        ...     return retry_llm_call(lambda given: given, prompt, output=dict[str, int])
-        >>> _ = count.invoke("many", {"configurable": {"thread_id": "1"}})
-        >>> (review,) = pending_reviews(count, {"configurable": {"thread_id": "1"}})
+        >>> from graph_retry import pending_reviews, respond
+        >>> from graph_retry.testing import waiting_thread
+        >>> (review,) = pending_reviews(*waiting_thread(output=dict[str, int]))
         >>> [(one["path"], one["code"]) for one in issues_in(review, respond({"n": "many"}))]
         [('/n', 'type')]
     """
-    return by_schemas.issues_in(review, decision)
+    told: list[Issue] = []
+    for key, value in decision.items():
+        schema = _schemas_of(review, decision["type"]).get(key)
+        if key == "params" and is_object(value):
+            whole, unread = after_edit(review, value)
+            wrong = [] if unread else _wrong(review, schema, whole)
+            # A redacted text may break the schema, so only the changed fields are judged.
+            told += unread or [one for one in wrong if top_of(one) in value]
+        elif not isinstance(value, str) or "string" in kinds_of(schema, _root(review)):
+            told += _wrong(review, schema, value)
+    return told
+
+
+def _schemas_of(review: Review, word: str) -> dict[str, Any]:
+    """Return the JSON Schemas of a decision's keys, which the question offers."""
+    branches: list[Any] = review.value["response_schema"]["oneOf"]
+    named = (branch["properties"] for branch in branches)
+    return next((keys for keys in named if keys["type"]["const"] == word), {})
+
+
+def _wrong(review: Review, schema: Any, value: Any) -> list[Issue]:
+    whole = {**_root(review), "allOf": [{} if schema is None else schema]}
+    try:
+        return SchemaValidator(whole).check(value).issues
+    except ValueError:  # The schema has a part that our validator does not support.
+        return []
+
+
+def _root(review: Review) -> dict[str, Any]:
+    return {"$defs": review.value["response_schema"].get("$defs", {})}
 
 
 @checked
@@ -191,18 +208,17 @@ def after_edit(review: Review, params: Mapping[str, Any]) -> tuple[dict[str, Any
     """Return the params as an edit will change them, and the fields that cannot be read.
 
     Example:
-        >>> from graph_retry import pending_reviews, retry_llm_call
-        >>> from langgraph.checkpoint.memory import InMemorySaver
-        >>> from langgraph.func import entrypoint
-        >>> @entrypoint(checkpointer=InMemorySaver())
-        ... def count(prompt):
-        ...     return retry_llm_call(lambda given: "many", {"prompt": prompt, "n": 1}, output=int)
-        >>> _ = count.invoke("how many?", {"configurable": {"thread_id": "1"}})
-        >>> (review,) = pending_reviews(count, {"configurable": {"thread_id": "1"}})
+        >>> from graph_retry import pending_reviews
+        >>> from graph_retry.testing import waiting_thread
+        >>> (review,) = pending_reviews(*waiting_thread({"prompt": "how many?", "n": 1}))
         >>> after_edit(review, {"n": 2})
         ({'prompt': 'how many?', 'n': 2}, [])
     """
-    return by_schemas.with_edit(review, params)
+    issues: list[Issue] = []
+    root, node = review.value["response_schema"], review.params_schema or {}
+    is_open = bool(node.get("additionalProperties", True))
+    whole = Field("", node, root, review.shown, review.shown, is_open=is_open)
+    return merged(dict(params), whole, [node], issues), issues
 
 
 @in_sync
@@ -212,17 +228,11 @@ async def closed_by(graph: Any, config: RunnableConfig, review_id: str | None = 
     Without `review_id`, the thread's last review is meant. A review that still waits is not closed.
 
     Example:
-        >>> from graph_retry import edit, pending_reviews, resume, retry_llm_call
-        >>> from langgraph.checkpoint.memory import InMemorySaver
-        >>> from langgraph.func import entrypoint
-        >>> @entrypoint(checkpointer=InMemorySaver())
-        ... def count(prompt):
-        ...     return retry_llm_call(lambda given: given, prompt, output=int)
-        >>> config = {"configurable": {"thread_id": "1"}}
-        >>> _ = count.invoke("many", config)
-        >>> (review,) = pending_reviews(count, config)
-        >>> _ = resume(count, config, {**edit(value="3"), "by": "ada"})
-        >>> "ada" in closed_by(count, config, review.review_id)
+        >>> from graph_retry import edit, resume
+        >>> from graph_retry.testing import waiting_thread
+        >>> graph, config = waiting_thread()
+        >>> _ = resume(graph, config, {**edit(value="3"), "by": "ada"})
+        >>> "ada" in closed_by(graph, config)
         True
     """
     return await closing_event(graph, config, review_id)

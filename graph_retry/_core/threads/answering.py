@@ -31,18 +31,8 @@ async def pending_reviews(graph: Any, config: RunnableConfig) -> list[PendingRev
     `graph` is a compiled graph or a `RemoteGraph`.
 
     Example:
-        >>> from graph_retry import create_retry_node
-        >>> from langgraph.checkpoint.memory import InMemorySaver
-        >>> from langgraph.graph import StateGraph
-        >>> from typing import Any, TypedDict
-        >>> class State(TypedDict):
-        ...     params: dict[str, Any]
-        >>> builder = StateGraph(State)
-        >>> node = create_retry_node(lambda params: "no", dict, output=int, name="count")
-        >>> _ = builder.add_node("count", node).set_entry_point("count")
-        >>> graph = builder.compile(checkpointer=InMemorySaver())
-        >>> config = {"configurable": {"thread_id": "1"}}
-        >>> _ = graph.invoke({"params": {"prompt": "how many?"}}, config)
+        >>> from graph_retry.testing import waiting_thread
+        >>> graph, config = waiting_thread()
         >>> [(review.function_name, review.attempt) for review in pending_reviews(graph, config)]
         [('count', 1)]
     """

@@ -71,20 +71,12 @@ async def expire_reviews(
         ValueError: If `remind_after` or `notify` is given without the other.
 
     Example:
-        >>> from graph_retry import respond, retry_llm_call
-        >>> from langgraph.checkpoint.memory import InMemorySaver
-        >>> from langgraph.func import entrypoint
-        >>> @entrypoint(checkpointer=InMemorySaver())
-        ... def count(prompt):
-        ...     return retry_llm_call(
-        ...         lambda given: given, prompt, output=int,
-        ...         expires_after=0.001, default_decision=respond(0),
-        ...     )
-        >>> config = {"configurable": {"thread_id": "1"}}
-        >>> _ = count.invoke("many", config)
-        >>> [review.thread_id for review in expire_reviews(count)]
+        >>> from graph_retry import respond
+        >>> from graph_retry.testing import waiting_thread
+        >>> graph, config = waiting_thread(expires_after=0.001, default_decision=respond(0))
+        >>> [review.thread_id for review in expire_reviews(graph)]
         ['1']
-        >>> count.get_state(config).values
+        >>> graph.get_state(config).values
         0
     """
     stages = stages_of(notify, remind_after, escalate_to)

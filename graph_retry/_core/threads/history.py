@@ -69,17 +69,12 @@ async def attempts_of(graph: Any, config: RunnableConfig) -> list[Ledger]:
         ValueError: If it names no thread.
 
     Example:
-        >>> from graph_retry import edit, resume, retry_llm_call
-        >>> from langgraph.checkpoint.memory import InMemorySaver
-        >>> from langgraph.func import entrypoint
-        >>> @entrypoint(checkpointer=InMemorySaver())
-        ... def count(prompt):
-        ...     return retry_llm_call(lambda given: given, prompt, output=int)
-        >>> config = {"configurable": {"thread_id": "1"}}
-        >>> _ = count.invoke("many", config)
-        >>> resume(count, config, edit(value="3"))
+        >>> from graph_retry import edit, resume
+        >>> from graph_retry.testing import waiting_thread
+        >>> graph, config = waiting_thread()
+        >>> resume(graph, config, edit(value="3"))
         3
-        >>> (ledger,) = attempts_of(count, config)
+        >>> (ledger,) = attempts_of(graph, config)
         >>> [attempt["author"] for attempt in ledger.attempts], ledger.params_diff(2)
         (['caller', 'human'], [{'path': '/value', 'before': 'many', 'after': '3'}])
     """

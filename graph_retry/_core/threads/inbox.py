@@ -84,16 +84,11 @@ async def list_reviews(
         ValueError: If `limit` is not a whole number, or `config` names a thread.
 
     Example:
-        >>> from graph_retry import retry_llm_call
-        >>> from langgraph.checkpoint.memory import InMemorySaver
-        >>> from langgraph.func import entrypoint
-        >>> @entrypoint(checkpointer=InMemorySaver())
-        ... def count(prompt):
-        ...     return retry_llm_call(lambda given: given, prompt, output=int)
-        >>> for name in ("ada", "bob"):
-        ...     _ = count.invoke("many", {"configurable": {"thread_id": name}})
-        >>> [(review.thread_id, review.attempt) for review in list_reviews(count)]
-        [('bob', 1), ('ada', 1)]
+        >>> from graph_retry.testing import waiting_thread
+        >>> graph, _ = waiting_thread()
+        >>> _ = graph.invoke("many", {"configurable": {"thread_id": "2"}})
+        >>> [(review.thread_id, review.attempt) for review in list_reviews(graph)]
+        [('2', 1), ('1', 1)]
     """
     wanted, listed = (labels or {}).items(), list[PendingReview]()
     while True:
@@ -162,14 +157,9 @@ class Inbox:
         config: The config, as in `list_reviews`.
 
     Example:
-        >>> from graph_retry import retry_llm_call
-        >>> from langgraph.checkpoint.memory import InMemorySaver
-        >>> from langgraph.func import entrypoint
-        >>> @entrypoint(checkpointer=InMemorySaver())
-        ... def count(prompt):
-        ...     return retry_llm_call(lambda given: given, prompt, output=int)
-        >>> _ = count.invoke("many", {"configurable": {"thread_id": "ada"}})
-        >>> inbox = Inbox(count)
+        >>> from graph_retry.testing import waiting_thread
+        >>> graph, _ = waiting_thread()
+        >>> inbox = Inbox(graph)
         >>> (review,) = inbox.reviews()
         >>> [each.attempt for each in inbox.in_thread(review)], inbox.page() is None
         ([1], True)
@@ -291,12 +281,9 @@ async def standing(graph: Any, config: RunnableConfig, how: str = "`resume`") ->
     """Tell where a thread stands; `how` names what continues it.
 
     Example:
-        >>> from langgraph.checkpoint.memory import InMemorySaver
-        >>> from langgraph.func import entrypoint
-        >>> @entrypoint(checkpointer=InMemorySaver())
-        ... def count(prompt):
-        ...     return 3
-        >>> standing(count, {"configurable": {"thread_id": "1"}})
+        >>> from graph_retry.testing import waiting_thread
+        >>> graph, _ = waiting_thread()
+        >>> standing(graph, {"configurable": {"thread_id": "2"}})
         Standing(told='', other='', is_unfinished=False)
     """
     state = await get_state(graph, config)

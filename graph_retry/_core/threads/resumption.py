@@ -52,18 +52,13 @@ def resumption(
         TypeError: If the graph is on a server.
 
     Example:
-        >>> from graph_retry import edit, retry_llm_call
-        >>> from langgraph.checkpoint.memory import InMemorySaver
-        >>> from langgraph.func import entrypoint
-        >>> @entrypoint(checkpointer=InMemorySaver())
-        ... def count(prompt):
-        ...     return retry_llm_call(lambda given: given, prompt, output=int)
-        >>> config = {"configurable": {"thread_id": "1"}}
-        >>> _ = count.invoke("many", config)
-        >>> with resumption(count, config, edit(value="3")) as given:
-        ...     for update in count.stream(given, config, stream_mode="updates"):
+        >>> from graph_retry import edit
+        >>> from graph_retry.testing import waiting_thread
+        >>> graph, config = waiting_thread()
+        >>> with resumption(graph, config, edit(value="3")) as given:
+        ...     for update in graph.stream(given, config, stream_mode="updates"):
         ...         print(update)
-        {'count': 3}
+        {'graph': 3}
     """
     with naming_twin("aresumption"):
         thread = run_sync(take_thread(_local(graph), config, decision, answers, wait=wait))
@@ -90,19 +85,14 @@ async def aresumption(
 
     Example:
         >>> import asyncio
-        >>> from graph_retry import aretry_llm_call, edit
-        >>> from langgraph.checkpoint.memory import InMemorySaver
-        >>> from langgraph.func import entrypoint
-        >>> @entrypoint(checkpointer=InMemorySaver())
-        ... async def count(prompt):
-        ...     return await aretry_llm_call(lambda given: given, prompt, output=int)
+        >>> from graph_retry import edit
+        >>> from graph_retry.testing import waiting_thread
+        >>> graph, config = waiting_thread()
         >>> async def review():
-        ...     config = {"configurable": {"thread_id": "1"}}
-        ...     await count.ainvoke("many", config)
-        ...     async with aresumption(count, config, edit(value="3")) as given:
-        ...         return [part async for part in count.astream(given, config)]
+        ...     async with aresumption(graph, config, edit(value="3")) as given:
+        ...         return [part async for part in graph.astream(given, config)]
         >>> asyncio.run(review())
-        [{'count': 3}]
+        [{'graph': 3}]
     """
     thread = await run_async(take_thread(_local(graph), config, decision, answers, wait=wait))
     with thread:

@@ -47,19 +47,15 @@ class PendingReview(Review):
         the history. The attribute `value` has the whole question and the JSON Schema of an answer.
 
         Example:
-            >>> from graph_retry import edit, pending_reviews, resume, retry_llm_call
-            >>> from langgraph.checkpoint.memory import InMemorySaver
-            >>> from langgraph.func import entrypoint
-            >>> @entrypoint(checkpointer=InMemorySaver())
-            ... def count(prompt):
-            ...     return retry_llm_call(lambda given: given, prompt, output=int)
-            >>> _ = count.invoke("many", {"configurable": {"thread_id": "1"}})
-            >>> (review,) = pending_reviews(count, {"configurable": {"thread_id": "1"}})
+            >>> from graph_retry import edit, pending_reviews, resume
+            >>> from graph_retry.testing import waiting_thread
+            >>> graph, config = waiting_thread()
+            >>> (review,) = pending_reviews(graph, config)
             >>> shown = review.to_json()
             >>> shown["thread_id"], shown["params"], shown["allowed_decisions"][:2]
             ('1', {'value': 'many'}, ['approve', 'edit'])
             >>> config = {"configurable": {"thread_id": shown["thread_id"]}}
-            >>> resume(count, config, answers={shown["review_id"]: edit(value="3")})
+            >>> resume(graph, config, answers={shown["review_id"]: edit(value="3")})
             3
         """
         shown = {name: getattr(self, name) for name in IN_JSON}

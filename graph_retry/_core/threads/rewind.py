@@ -102,15 +102,11 @@ async def rewind(
             not a `Ledger`.
 
     Example:
-        >>> from graph_retry import edit, resume, retry_llm_call
-        >>> from langgraph.checkpoint.memory import InMemorySaver
-        >>> from langgraph.func import entrypoint
-        >>> @entrypoint(checkpointer=InMemorySaver())
-        ... def count(prompt):
-        ...     return retry_llm_call(lambda given: given, prompt, output=int)
-        >>> config = {"configurable": {"thread_id": "1"}}
-        >>> _ = count.invoke("many", config), resume(count, config, edit(value="more"))
-        >>> rewind(count, config, attempt=1, params="3")
+        >>> from graph_retry import edit, resume
+        >>> from graph_retry.testing import waiting_thread
+        >>> graph, config = waiting_thread()
+        >>> _ = resume(graph, config, edit(value="more"))
+        >>> rewind(graph, config, attempt=1, params="3")
         3
     """
     check_compiled(graph)

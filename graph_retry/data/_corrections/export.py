@@ -104,16 +104,11 @@ def corrections_of(source: LedgerSource, **selection: Unpack[Selection]) -> Iter
             call of the source has.
 
     Example:
-        >>> from graph_retry import edit, resume, retry_llm_call
-        >>> from langgraph.checkpoint.memory import InMemorySaver
-        >>> from langgraph.func import entrypoint
-        >>> @entrypoint(checkpointer=InMemorySaver())
-        ... def count(prompt):
-        ...     return retry_llm_call(lambda given: given, prompt, output=int)
-        >>> config = {"configurable": {"thread_id": "1"}}
-        >>> _ = count.invoke("many", config)
-        >>> _ = resume(count, config, edit(value="3"))
-        >>> [(row["how"], row["output"], row["value"]) for row in corrections_of(count)]
+        >>> from graph_retry import edit, resume
+        >>> from graph_retry.testing import waiting_thread
+        >>> graph, config = waiting_thread()
+        >>> _ = resume(graph, config, edit(value="3"))
+        >>> [(row["how"], row["output"], row["value"]) for row in corrections_of(graph)]
         [('edited', 'many', 3)]
     """
     return run_steps(_rows(source, _Sieve(selection)))
