@@ -45,6 +45,7 @@ from graph_retry._core.ground.issues import cut, excerpt, literal
 from graph_retry._core.ground.json import (
     ABSENT,
     NotJsonError,
+    as_text,
     digest,
     drawn,
     is_array,
@@ -80,6 +81,7 @@ __all__ = [
     "WrongArgumentError",
     "apply_patch",
     "arun_steps",
+    "as_text",
     "async_twin",
     "call",
     "changes",

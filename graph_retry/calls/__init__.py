@@ -47,6 +47,7 @@ __all__ = [
     "Call",
     "Heard",
     "JsonParams",
+    "ParamsCodec",
     "Rejudged",
     "RunningTask",
     "Terms",

@@ -13,9 +13,9 @@ from itertools import takewhile
 from operator import itemgetter
 from typing import Annotated
 
-from graph_retry._core.ground.issues import SHOWN_ISSUES
 from graph_retry.data._corrections.record import Correction
 from graph_retry.plugins import Share, Within, checked
+from graph_retry.reviews import SHOWN_ISSUES
 
 __all__ = ["Precedent", "precedents"]
 

@@ -18,6 +18,7 @@ from graph_retry._core.params.prompt import Prompt
 from graph_retry.output import parse_output
 from graph_retry.plugins import is_array, is_number, is_object, pointer
 from graph_retry.records import Attempt, Doubt
+from graph_retry.reviews import alternatives, branch_of, element
 
 _NUMBER = re.compile(r"-?\d+(?:[.,'\u2019 \u00a0\u202f]\d+)*")
 _DATE = re.compile(r"(\d{4})-\d\d-(\d\d)(?:T.*)?")
@@ -195,20 +196,17 @@ _LIMITS = ("minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems
 
 
 def _edges(value: Any, schema: Any, root: Any, path: str = "") -> Iterator[str]:
-    if is_object(schema) and isinstance(schema.get("$ref"), str):
-        schema = root.get("$defs", {}).get(schema["$ref"].rpartition("/")[2])
-    if not is_object(schema):
-        return
+    branch = branch_of(alternatives(schema, root), value)
     size = len(value) if isinstance(value, str) or is_array(value) else value
-    if is_number(size) and size in [schema.get(limit) for limit in _LIMITS]:
+    if is_number(size) and size in [branch.get(limit) for limit in _LIMITS]:
         yield path
     if is_object(value):
-        named: Any = schema.get("properties") or {}
+        named: Any = branch.get("properties") or {}
         for key, inner in value.items():
             yield from _edges(inner, named.get(key), root, path + pointer([key]))
     elif is_array(value):
         for index, inner in enumerate(value):
-            yield from _edges(inner, schema.get("items"), root, f"{path}/{index}")
+            yield from _edges(inner, element(branch, index, root), root, f"{path}/{index}")
 
 
 def output_of(attempt: Attempt) -> Any:

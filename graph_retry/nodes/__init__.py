@@ -27,12 +27,10 @@ from pydantic import BaseModel, BeforeValidator, TypeAdapter
 
 from graph_retry._core.langgraph.builders import with_defaults
 from graph_retry._core.langgraph.inside_node import subgraph_of
-from graph_retry._core.params.codec import ParamsCodec
-from graph_retry._core.params.fields import with_fields
-from graph_retry._core.params.made_types import part_of, plain_type, type_for, typed_dict, types_in
-from graph_retry.calls import Call
-from graph_retry.hooks import fields_of
+from graph_retry.calls import Call, ParamsCodec
+from graph_retry.hooks import fields_of, with_fields
 from graph_retry.nodes._limits import limits_of
+from graph_retry.nodes._types import part_of, plain_type, type_for, typed_dict, types_in
 from graph_retry.options import OnRetry, RetryOptions, settle
 from graph_retry.output import build_validator, parse_output
 from graph_retry.plugins import WrongArgumentError, checked
@@ -213,10 +211,15 @@ class _Again(Runnable[Any, Any]):
         self._node, self._given, self.name = node, given, name
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
-        return self._node.invoke(with_fields(self._given, input), config)
+        return self._node.invoke(_with(self._given, input), config)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
-        return await self._node.ainvoke(with_fields(self._given, input), config)
+        return await self._node.ainvoke(_with(self._given, input), config)
+
+
+def _with(given: Any, params: Any) -> Any:
+    """Return the input of a node with the fields of params, which are all of it if it has none."""
+    return with_fields(given, fields_of(params)) if fields_of(given) else params
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -344,7 +347,7 @@ def _reviewed_task(found: Any, own: NodeOptions) -> Any:
         given = dict(bound.arguments)
 
         def again(params: Any) -> Any:
-            new = inspect.BoundArguments(signature, with_fields(given, params))
+            new = inspect.BoundArguments(signature, _with(given, params))
             return function(*new.args, **new.kwargs)
 
         return kind.call(again, given)

@@ -224,9 +224,34 @@ class Email:
         return smtplib.SMTP(host, port, timeout=_WAIT_S)
 
 
+@dataclass(frozen=True)
+class _Webhook:
+    """Posts a message about a review to the address of a channel."""
+
+    links: Links
+    webhook: str = field(repr=False)
+
+    def __post_init__(self) -> None:
+        """Check the arguments."""
+        if not _is_web_address(self.webhook):
+            raise ValueError("`webhook` is not a whole address: give one such as `https://…`.")
+
+    @checked
+    def __call__(self, review: AnyReview) -> None:
+        """Send the message.
+
+        Raises:
+            OSError: If the webhook cannot be reached, or refuses.
+        """
+        _post(self.webhook, self._body(_message(review, self.links, None)))
+
+    def _body(self, told: _Message) -> dict[str, Any]:
+        raise NotImplementedError
+
+
 @checked
 @dataclass(frozen=True)
-class Slack:
+class Slack(_Webhook):
     """Posts a message about a review to a Slack channel: for `notify=`.
 
     Args:
@@ -238,21 +263,7 @@ class Slack:
         >>> notify = Slack(links, "https://hooks.slack.example/services/T0/B0/x")
     """
 
-    links: Links
-    webhook: str = field(repr=False)
-
-    def __post_init__(self) -> None:
-        """Check the arguments."""
-        _check_webhook(self.webhook)
-
-    @checked
-    def __call__(self, review: AnyReview) -> None:
-        """Send the message.
-
-        Raises:
-            OSError: If the webhook cannot be reached, or refuses.
-        """
-        told = _message(review, self.links, None)
+    def _body(self, told: _Message) -> dict[str, Any]:
         plain = {"type": "plain_text", "emoji": False}
         button = {"type": "button", "text": {**plain, "text": "Answer"}, "url": told.url}
         words = {**plain, "text": "\n".join(told.lines)}
@@ -262,12 +273,12 @@ class Slack:
             {"type": "actions", "elements": [button]},
         ]
         escaped = told.title.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-        _post(self.webhook, {"text": escaped, "blocks": blocks})
+        return {"text": escaped, "blocks": blocks}
 
 
 @checked
 @dataclass(frozen=True)
-class Teams:
+class Teams(_Webhook):
     """Posts a card about a review to a Teams channel: for `notify=`.
 
     Args:
@@ -280,21 +291,7 @@ class Teams:
         >>> notify = Teams(links, "https://example.logic.azure.com/workflows/x")
     """
 
-    links: Links
-    webhook: str = field(repr=False)
-
-    def __post_init__(self) -> None:
-        """Check the arguments."""
-        _check_webhook(self.webhook)
-
-    @checked
-    def __call__(self, review: AnyReview) -> None:
-        """Send the card.
-
-        Raises:
-            OSError: If the webhook cannot be reached, or refuses.
-        """
-        told = _message(review, self.links, None)
+    def _body(self, told: _Message) -> dict[str, Any]:
         # Teams shows a `TextRun` unchanged. In a `TextBlock`, it would interpret Markdown.
         texts = [
             {"type": "TextRun", "text": told.title, "weight": "bolder", "size": "medium"},
@@ -308,10 +305,7 @@ class Teams:
             "actions": [{"type": "Action.OpenUrl", "title": "Answer", "url": told.url}],
         }
         kind = "application/vnd.microsoft.card.adaptive"
-        _post(
-            self.webhook,
-            {"type": "message", "attachments": [{"contentType": kind, "content": card}]},
-        )
+        return {"type": "message", "attachments": [{"contentType": kind, "content": card}]}
 
 
 def _place_in(address: str) -> SplitResult | None:
@@ -327,11 +321,6 @@ def _place_in(address: str) -> SplitResult | None:
 def _is_web_address(address: str) -> bool:
     place = _place_in(address)
     return place is not None and place.scheme in ("https", "http")
-
-
-def _check_webhook(address: str) -> None:
-    if not _is_web_address(address):
-        raise ValueError("`webhook` is not a whole address: give one such as `https://…`.")
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):

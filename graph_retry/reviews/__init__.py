@@ -14,7 +14,7 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 
 from graph_retry._core.ground.functions.arguments import async_twin, checked, in_sync
-from graph_retry._core.ground.issues import top_of
+from graph_retry._core.ground.issues import SHOWN_ISSUES, top_of
 from graph_retry._core.ground.json import is_object
 from graph_retry._core.ground.schemas import alternatives, element, kinds_of
 from graph_retry._core.output.json_schema.validator import SchemaValidator
@@ -33,6 +33,7 @@ from graph_retry.records import Attempt, Issue
 
 __all__ = [
     "DECISIONS",
+    "SHOWN_ISSUES",
     "AnyReview",
     "Decision",
     "DecisionKind",

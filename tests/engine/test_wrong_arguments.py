@@ -42,7 +42,7 @@ PARTS = frozenset(
         *("Prompt", "fenced", "framed", "issue", "issue_line", "tame"),
         *("attempts_in", "author_role", "output_of", "params_in", "parts_of_messages", "tokens_of"),
         *("Call", "JsonParams", "check_inside", "read_result", "settle", "syntax_issue", "verdict"),
-        *("Added", "fields_of", "require_fields", "with_fields"),
+        *("Added", "ParamsCodec", "fields_of", "require_fields", "with_fields"),
         *("alternatives", "branch_of", "element"),
         *graph_retry.plugins.__all__,
     )

@@ -29,6 +29,7 @@ from graph_retry.lossless._ground import lazy
 from graph_retry.records import Issue
 
 SHOWN_ISSUES = 20
+"""The number of issues that a review shows."""
 MAX_ISSUES = 100
 MESSAGE_CHARS = 500
 VALUE_CHARS = 200

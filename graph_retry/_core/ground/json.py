@@ -119,6 +119,18 @@ def loses_digits(spelled: str) -> bool:
     return Decimal(spelled) != Decimal(repr(float(spelled)))
 
 
+def as_text(value: Any, indent: int | None = None) -> str:
+    """Write a value as a text: a text unchanged, any other value as JSON.
+
+    Example:
+        >>> as_text("a"), as_text({"a": 1})
+        ('a', '{"a": 1}')
+    """
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, indent=indent, default=str)
+
+
 def spelled_json(value: Any) -> str:
     """Write JSON with all digits of `Digits`.
 

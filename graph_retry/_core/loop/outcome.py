@@ -18,6 +18,7 @@ from typing_extensions import TypedDict
 from graph_retry._core.ground.credentials import without_keys
 from graph_retry._core.ground.functions.signatures import name_of
 from graph_retry._core.ground.issues import attempt, excerpt, json_problem
+from graph_retry._core.ground.json import as_text
 from graph_retry._core.ground.redact import redacted_in_logs
 from graph_retry._core.ground.wording import quoted_with_article
 from graph_retry._core.langgraph.run_config import current_saver
@@ -92,18 +93,13 @@ def outcome_of_error(
     part = reading.value if reading.text is None else reading.text
     if said is not None:
         told = read_result(said, plan.validator)
-        text = told.text if told.text is not None else _spelled(told.value)
-        usage = heard.usage or told.usage
-        fields |= {"raw": {"text": text}, "usage": usage, "finish_reason": told.finish_reason}
+        fields |= {"raw": {"text": _words_of(told)}, "usage": heard.usage or told.usage}
+        fields["finish_reason"] = told.finish_reason
         if failure["kind"].startswith("invalid_"):
             failure["kind"] = finish_kind(told.finish_reason) or failure["kind"]
     elif part:
-        fields |= {"raw": {"received": _spelled(part)}, "usage": reading.usage or heard.usage}
+        fields |= {"raw": {"received": as_text(part)}, "usage": reading.usage or heard.usage}
     return Outcome(record=fields, output=None, output_types={})
-
-
-def _spelled(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _may_be_read(plan: Plan[Any], error: Exception, kind: FailureKind, said: Any) -> bool:
@@ -184,7 +180,7 @@ def _raw_of(plan: Plan[Any], reading: Reading, came: str, record: dict[str, Any]
 
 
 def _words_of(reading: Reading) -> str:
-    return reading.text if reading.text is not None else _spelled(reading.value)
+    return reading.text if reading.text is not None else as_text(reading.value)
 
 
 def _with_answer(reading: Reading, said: Reading, heard: Heard) -> tuple[Reading, bool]:

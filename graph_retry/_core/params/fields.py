@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 from pydantic import BaseModel
 
@@ -28,17 +28,6 @@ def fields_of(params: Any) -> Mapping[str, Any]:
         names = [field.name for field in dataclasses.fields(params) if field.init]
         return {name: getattr(params, name, None) for name in names}
     return {}
-
-
-def with_fields(given: Any, params: Any) -> Any:
-    """Return a copy of an object with the fields of `params`, or `params` if it has none."""
-    if isinstance(given, Mapping):
-        return {**cast("Mapping[str, Any]", given), **fields_of(params)}
-    if isinstance(given, BaseModel):
-        return given.model_copy(update=dict(fields_of(params)))
-    if dataclasses.is_dataclass(given) and not isinstance(given, type):
-        return dataclasses.replace(given, **fields_of(params))
-    return params
 
 
 def hidden_fields(params: Any) -> Mapping[str, Any]:

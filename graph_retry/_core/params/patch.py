@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import copy
-import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple, cast
 
 import jsonpatch
 
-from graph_retry._core.ground.json import ABSENT, is_array, is_object, pointer
+from graph_retry._core.ground.json import ABSENT, as_text, is_array, is_object, pointer
 from graph_retry._core.ground.pictures import noted
 from graph_retry._core.ground.wording import SENTENCE_END, counted, whole_sentences
 from graph_retry.lossless._ground import identical
@@ -125,7 +124,7 @@ def _shown(value: Any, start: int, most: int) -> Any:
         return "(not set)"
     if isinstance(value, str):
         value = f"…{value[start:]}" if start else value
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = as_text(value)
     return value if len(text) <= most else whole_sentences(text, most)
 
 

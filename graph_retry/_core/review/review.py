@@ -5,7 +5,6 @@ A `Question` is the record with the functions that check its answers.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired
@@ -13,7 +12,7 @@ from typing import Annotated, Any, Literal, NamedTuple, NotRequired
 from typing_extensions import TypedDict
 
 from graph_retry._core.ground.issues import SHOWN_ISSUES, cut
-from graph_retry._core.ground.json import address_key
+from graph_retry._core.ground.json import address_key, as_text
 from graph_retry._core.output.failures import OTHERWISE_TOLD, TOLD
 from graph_retry._core.output.validator import Checked
 from graph_retry._core.params.codec import ParamsCodec
@@ -165,11 +164,7 @@ class Review:
     def quoted(self) -> list[tuple[str, str]]:
         """The heading and the text of each field that has a heading and is not empty."""
         facts = ((shown.heading, getattr(self, name)) for name, shown in SHOWN.items())
-        return [
-            (heading, fact if isinstance(fact, str) else json.dumps(fact, ensure_ascii=False))
-            for heading, fact in facts
-            if heading and fact
-        ]
+        return [(heading, as_text(fact)) for heading, fact in facts if heading and fact]
 
     @property
     def allowed_decisions(self) -> list[str]:

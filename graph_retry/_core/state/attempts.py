@@ -175,13 +175,10 @@ def filled(attempt: Attempt) -> Attempt:
 
 
 def params_at(attempts: Sequence[Attempt], number: int | None = None) -> Encoded | None:
-    """Rebuild an attempt's params (default: the last one's); None if a patch is missing."""
-    found: Encoded | None = None
-    for attempt, params in zip(attempts, _params_of(attempts), strict=True):
-        found = params
-        if attempt["number"] == number:
-            break
-    return found
+    """Rebuild an attempt's params (default: the last one's); None if they are not kept."""
+    wanted = attempts[-1]["number"] if attempts and number is None else number
+    made = zip(attempts, _params_of(attempts), strict=True)
+    return next((params for attempt, params in made if attempt["number"] == wanted), None)
 
 
 def added_in(attempts: Sequence[Attempt], view: Mapping[str, Any]) -> list[Addition]:

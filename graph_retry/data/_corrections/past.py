@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from graph_retry.data._corrections.record import Correction, as_text
+from graph_retry.data._corrections.record import Correction
 from graph_retry.hooks import CORRECTIONS, Added, Lesson, Lessons, Prompt, fenced, framed
-from graph_retry.plugins import Count, Share, checked, cut, passed_as
+from graph_retry.plugins import Count, Share, as_text, checked, cut, passed_as
 
 _OWNER = "PastCorrections"
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Literal, NotRequired, cast
 
 from typing_extensions import TypedDict
 
-from graph_retry.ledger import Ledger, output_of
+from graph_retry.ledger import Ledger, output_of, params_in
 from graph_retry.plugins import (
     Redact,
+    as_text,
     checked,
     did_you_mean,
     digest,
@@ -154,8 +154,8 @@ def _correction(
         "channel": decision.get("channel"),
         "message": decision.get("message"),
         "suggested_by": decision.get("suggested_by"),
-        "params": _params(ledger, attempt["number"]),
-        "revised": _params(ledger, attempt["number"] + 1),
+        "params": params_in(ledger, attempt["number"]),
+        "revised": params_in(ledger, attempt["number"] + 1),
         "raw": attempt["raw"],
         "output": output,
         "issues": attempt["issues"],
@@ -178,13 +178,6 @@ def _correction(
     if added := attempt.get("added"):
         row["added"] = added
     return row
-
-
-def _params(ledger: Ledger, number: int) -> dict[str, Any] | None:
-    try:
-        return ledger.params_at(number)
-    except ValueError:  # There is no such attempt, or the checkpoint with its params was deleted.
-        return None
 
 
 def counted_value(ledger: Ledger) -> tuple[Any, Literal["person", "model"] | None, bool]:
@@ -234,11 +227,6 @@ def answer_text(given: Any) -> str | None:
     if "text" in given:
         return str(given["text"])
     return as_text(given["value"]) if "value" in given else None
-
-
-def as_text(value: Any) -> str:
-    """Write an output as a text: a text unchanged, any other value as JSON."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def content_key(row: Correction) -> str:

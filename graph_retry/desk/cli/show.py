@@ -11,7 +11,7 @@ from graph_retry import PendingReview
 from graph_retry.desk.cli.screen import Rows, Screen
 from graph_retry.desk.wording import doubts_of, spoken
 from graph_retry.ledger import Ledger, tokens_of
-from graph_retry.plugins import excerpt, in_words, since
+from graph_retry.plugins import as_text, excerpt, in_words, since
 from graph_retry.records import Attempt, Failure, Issue
 from graph_retry.reviews import output_read
 
@@ -195,5 +195,4 @@ def _until(moment: str | None) -> str:
 
 
 def _text(value: Any, limit: int = 2_000) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return excerpt(text, limit)
+    return excerpt(as_text(value), limit)

@@ -266,7 +266,7 @@ def _errors_logged() -> Generator[None]:
         _LOG.warning("a stream could not be closed: %s", type(error).__name__)
 
 
-OURS = Path(__file__).parents[2]
+OURS = Path(__file__).parents[3]
 _STANDARD = Path(os.__file__).parent
 _INSTALLED = {"site-packages", "dist-packages"}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -11,6 +10,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage
 
 from graph_retry._core.ground.issues import json_problem
+from graph_retry._core.ground.json import as_text
 from graph_retry._core.ground.redact import redacted
 from graph_retry._core.ground.wording import counted, passed_as, quoted_with_article
 from graph_retry._core.langgraph.run_config import current_thread
@@ -241,4 +241,4 @@ def _raw_text(record: Attempt) -> str | None:
     value = raw.get("value")
     if "text" in raw or value is None:
         return raw.get("text")
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return as_text(value)

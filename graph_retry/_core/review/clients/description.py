@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from graph_retry._core.ground.issues import cut, excerpt, literal
+from graph_retry._core.ground.json import as_text
 from graph_retry._core.ground.pictures import noted
 from graph_retry._core.ground.quoting import inert, one_line, quoted
 from graph_retry._core.ground.wording import whole_sentences
@@ -64,7 +65,7 @@ def _facts(question: Question, room: int, share: float) -> Iterator[str]:
     which = f"{one_line(question.function_name, most(100))}, attempt {question.attempt}"
     if question.failure is None:
         yield f"Valid, and waits for approval — {which}."
-        yield f"The output:\n{quoted(excerpt(noted(shown_output(question)), most(1_500)))}"
+        yield f"The output:\n{quoted(excerpt(noted(as_text(question.output, 2)), most(1_500)))}"
     else:
         message = question.failure["message"]
         if question.issues:  # The issues are listed below, so they are removed here.
@@ -99,12 +100,6 @@ def _proposed(question: Question, room: int, most: Callable[[int], int]) -> Iter
         yield f"{what}:\n{quoted(_changes(question.diff, room))}"
     if question.alternatives:
         yield f"Alternatives:\n{quoted(cut(_alternatives(question), most(900)))}"
-
-
-def shown_output(question: Question) -> str:
-    """Write the output: a text unchanged, any other value as JSON."""
-    output = question.output
-    return output if isinstance(output, str) else json.dumps(output, ensure_ascii=False, indent=2)
 
 
 def _changes(diff: list[dict[str, Any]], room: int) -> str:

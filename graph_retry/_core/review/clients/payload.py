@@ -14,11 +14,12 @@ from typing import Any, cast
 from pydantic_core import to_jsonable_python
 
 from graph_retry._core.ground.issues import SHOWN_ISSUES, cut, excerpt, issue
+from graph_retry._core.ground.json import as_text
 from graph_retry._core.ground.quoting import one_line
 from graph_retry._core.ground.redact import property_names, redacted, redacted_issue
 from graph_retry._core.ground.schemas import storable
 from graph_retry._core.ground.wording import counted
-from graph_retry._core.review.clients.description import describe, shown_output, shown_title
+from graph_retry._core.review.clients.description import describe, shown_title
 from graph_retry._core.review.clients.table import CLIENTS, Form
 from graph_retry._core.review.decisions import ROWS, offered
 from graph_retry._core.review.forms.shown import form_args
@@ -114,7 +115,7 @@ def _redacted(question: Question) -> Question:
 
 def _summary(question: Question) -> str:
     failure = question.failure
-    return one_line(shown_output(question) if failure is None else failure["message"], 300)
+    return one_line(as_text(question.output, 2) if failure is None else failure["message"], 300)
 
 
 def _bounded(question: Question) -> Question:

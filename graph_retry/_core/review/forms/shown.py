@@ -6,13 +6,12 @@ and `redact` hides texts. One rule fits all: a repeated shown value stands for i
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
 from graph_retry._core.ground.issues import literal
-from graph_retry._core.ground.json import is_array, is_number, is_object
+from graph_retry._core.ground.json import as_text, is_array, is_number, is_object
 from graph_retry._core.ground.pictures import noted
 from graph_retry.lossless._ground import identical, written
 
@@ -49,7 +48,7 @@ def form_args(shown: dict[str, Any]) -> dict[str, Any]:
     args: dict[str, Any] = {}
     left = MAX_FORM
     for name, value in noted(shown).items():
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        text = as_text(value)
         most = min(max(left, _LEAST_SHOWN), MAX_BOX)
         hidden = len(text) - most
         cut = value if hidden <= 0 else f"{text[:most]}… [{hidden:,} more {_NOT_SHOWN}"

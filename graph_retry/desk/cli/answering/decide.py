@@ -344,7 +344,7 @@ def _output(given: str, shown: dict[str, Any]) -> dict[str, Any]:
 
 
 def _changed_output(shown: dict[str, Any], words: Sequence[str]) -> dict[str, Any]:
-    """Read changes of the shown output; a word such as `-km` drops this key, and needs the whole.
+    """Read changes of the shown output; a word such as `-km` drops this key.
 
     Raises:
         UnreadableError: If a change is not written as such, or a dropped key is not shown.
@@ -353,20 +353,8 @@ def _changed_output(shown: dict[str, Any], words: Sequence[str]) -> dict[str, An
     # A shown text may be the error, so it does not stay a text.
     changes = [word for word in words if not word.startswith("-")]
     fields = edited(shown, changes, texts_stay=False)
-    if not drops:
-        return {"changes": fields}
-    whole = _merged(shown, fields)
-    for name in drops:
-        path = pointer((name,)) if name in shown else name
-        if not path.startswith("/") or _at(whole, path) is ...:
+    paths = [pointer((name,)) if name in shown else name for name in drops]
+    for name, path in zip(drops, paths, strict=True):
+        if not path.startswith("/") or _at(shown, path) is ...:
             raise UnreadableError(f"nothing is shown at {name}.{did_you_mean(name, (*shown,))}")
-        whole = apply_patch(whole, [{"op": "remove", "path": path}])
-    return {"output": whole}
-
-
-def _merged(shown: dict[str, Any], fields: dict[str, Any]) -> dict[str, Any]:
-    """Merge changed fields onto an object, as the run does."""
-    return shown | {
-        name: _merged(shown[name], new) if is_object(new) and is_object(shown.get(name)) else new
-        for name, new in fields.items()
-    }
+    return ({"changes": fields} if fields else {}) | ({"drop": paths} if paths else {})

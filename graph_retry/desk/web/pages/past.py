@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from itertools import islice
-from typing import Any
 
 from graph_retry.data import corrections_in
 from graph_retry.desk.newest import Newest
@@ -23,7 +22,7 @@ from graph_retry.desk.web.rows import (
 )
 from graph_retry.desk.web.safety import Access
 from graph_retry.desk.web.waiting import Waiting
-from graph_retry.ledger import Ledger, tokens_of
+from graph_retry.ledger import Ledger, params_in, tokens_of
 from graph_retry.plugins import changes, known_sum
 from graph_retry.records import PEOPLE, Attempt, author_role
 from graph_retry.threads import aevery_ledger, every_ledger
@@ -103,16 +102,9 @@ def past_call(ledger: Ledger) -> PastCall | None:
         waited=tuple(_waited(each) for each in known if _is_by_person(each)),
         changed=tuple(islice(_changed(ledger), CHANGED)),
         decided=tuple(_decided(ledger)),
-        model=model_of(_params(ledger, known[-1]["number"])),
+        model=model_of(params_in(ledger, known[-1]["number"])),
         call=ledger.name,
     )
-
-
-def _params(ledger: Ledger, number: int) -> dict[str, Any]:
-    try:
-        return ledger.params_at(number)
-    except ValueError:  # The checkpoint that has them was deleted.
-        return {}
 
 
 _ENDED = {
@@ -132,7 +124,7 @@ def _decided(ledger: Ledger) -> Iterator[Decided]:
         if decision is None or author_role(decision["author"]) not in ("human", "system"):
             continue
         if texts is None:
-            texts = named_by(texts_in(_params(ledger, attempt["number"])))
+            texts = named_by(texts_in(params_in(ledger, attempt["number"])))
         worked: bool | None
         if after is None:
             told, worked = _ENDED.get(ledger.outcome, ""), ledger.outcome in _ENDED or None

@@ -9,7 +9,7 @@ from typing import Any, cast, get_type_hints
 from pydantic import BaseModel, create_model
 from typing_extensions import TypedDict
 
-from graph_retry._core.params.codec import ParamsCodec
+from graph_retry.calls import ParamsCodec
 
 
 def types_in(*schemas: Any) -> dict[str, Any]:
