@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from graph_retry._core.output.completion import Completion
     from graph_retry._core.review.answers import accept, approve, comment, edit, reject, respond
     from graph_retry._core.review.review import Decision
-    from graph_retry._core.threads.answering import (
+    from graph_retry._core.threads.answers.answering import (
         PendingReview,
         apending_reviews,
         aresume,
@@ -89,7 +89,7 @@ _PLACES = {
         "respond",
     ),
     "_core.review.review": ("Decision",),
-    "_core.threads.answering": (
+    "_core.threads.answers.answering": (
         "PendingReview",
         "apending_reviews",
         "aresume",

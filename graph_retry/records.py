@@ -41,7 +41,7 @@ OWN_TYPES = frozenset({APPROVAL, "BudgetExceededError", "NothingReturned", "Refu
 """The `type` of failures that graph-retry itself writes, and knows again by it."""
 
 PEOPLE = frozenset({"human", "rewind", "state edit"})
-"""The roles of people. A person answers a review (`human`), goes back to an earlier attempt
+"""The roles of people. A person answers a review (`human`), rewinds to an earlier attempt
 (`rewind`), or edits the params in state at a review (`state edit`)."""
 
 

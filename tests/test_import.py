@@ -74,7 +74,7 @@ def test_names_on_demand_are_the_objects_of_their_modules():
     statement = (
         "import graph_retry, graph_retry.hooks as hooks\n"
         "from graph_retry.hooks._escalation import escalate\n"
-        "from graph_retry._core.threads.answering import resume\n"
+        "from graph_retry._core.threads.answers.answering import resume\n"
         "assert hooks.escalate is escalate and graph_retry.resume is resume\n"
         "from graph_retry.hooks import *\n"
         "assert shorten_history and escalate and model_reviewer\n"
@@ -82,4 +82,4 @@ def test_names_on_demand_are_the_objects_of_their_modules():
         "assert pending_reviews and 'resume' in dir(graph_retry)"
     )
     modules, _ = loaded(statement)
-    assert "graph_retry._core.threads.answering" in modules
+    assert "graph_retry._core.threads.answers.answering" in modules

@@ -11,6 +11,9 @@ from graph_retry._core.ground.on_demand import on_demand
 if TYPE_CHECKING:
     from graph_retry._core.langgraph.storage.checkpoints import OpenReview
     from graph_retry._core.langgraph.storage.stores import ProcessLock, Store, add_store
+    from graph_retry._core.review.judge import read_answer
+    from graph_retry._core.threads.answers.resumption import aresumption, resumption
+    from graph_retry._core.threads.answers.rewind import Change, arewind, rewind
     from graph_retry._core.threads.expiry import aexpire_reviews, expire_reviews
     from graph_retry._core.threads.history import (
         LedgerSource,
@@ -32,14 +35,11 @@ if TYPE_CHECKING:
         list_reviews,
         standing,
     )
-    from graph_retry._core.threads.reading_answers import read_answer
-    from graph_retry._core.threads.resumption import aresumption, resumption
-    from graph_retry._core.threads.rewind import Change, arewind, rewind
 else:
     __getattr__ = on_demand(
         __name__,
-        *("threads.expiry", "threads.history", "threads.inbox", "threads.reading_answers"),
-        *("threads.resumption", "threads.rewind"),
+        *("threads.expiry", "threads.history", "threads.inbox", "review.judge"),
+        *("threads.answers.resumption", "threads.answers.rewind"),
         *("langgraph.storage.stores", "langgraph.storage.checkpoints"),
         home="graph_retry._core",
     )

@@ -17,7 +17,7 @@ import graph_retry
 import graph_retry.plugins
 from graph_retry._core.ground.functions.arguments import hints_of
 from graph_retry._core.ground.functions.kinds import misfit
-from graph_retry._core.threads.answering import pending_reviews
+from graph_retry._core.threads.answers.answering import pending_reviews
 from graph_retry.observers import Email, Links, Slack, Teams
 from graph_retry.threads import export_ledgers, resumption, rewind
 

@@ -77,7 +77,7 @@ def test_nobody_goes_back_to_an_attempt_that_is_gone(form):
     """The question is asked again, with the reason; going back to a kept attempt still works."""
     saver = InMemorySaver()
     graph = pruned(saver, failing(form, SYNC, saver, 4))
-    with pytest.raises(AnswerRefused, match="attempt 2 cannot be gone back to"):
+    with pytest.raises(AnswerRefused, match="attempt 2 cannot be rewound to"):
         rewind(graph, thread(), attempt=2)
     (review,) = reviews(SYNC, graph, thread())
     assert review.attempt == 4

@@ -43,7 +43,7 @@ def clock(monkeypatch):
     for module in (
         "_core.loop.review",
         "_core.loop.after_attempt",
-        "_core.threads.resuming",
+        "_core.threads.answers.resuming",
         "_core.review.deadline",
     ):
         read = lambda: Clock.now.isoformat(timespec="milliseconds")  # noqa: E731

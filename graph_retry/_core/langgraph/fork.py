@@ -42,8 +42,8 @@ from graph_retry._core.langgraph.storage.checkpoints import (
     waits_for,
 )
 from graph_retry._core.langgraph.storage.stores import store_of
-from graph_retry._core.state.going_back import ForkNote, PastCalls, RewindRefused
 from graph_retry._core.state.position import LOOP, loop_of
+from graph_retry._core.state.rewinding import ForkNote, PastCalls, RewindRefused
 
 T = TypeVar("T")
 
@@ -83,7 +83,7 @@ async def put_fork(saver: BaseCheckpointSaver[Any], old: RunnableConfig, note: s
     """
     saved = await read_checkpoint(saver, old)
     if saved is None:
-        raise RewindRefused("the checkpoint it goes back to is gone.")
+        raise RewindRefused("the checkpoint to rewind to is gone.")
     empty = empty_checkpoint()
     copy: Checkpoint = {**saved.checkpoint, "id": empty["id"], "ts": empty["ts"]}
     step = saved.metadata.get("step", -1) + 1

@@ -51,7 +51,6 @@ from graph_retry._core.output.providers.objects import raise_error_in
 from graph_retry._core.params.patch import Encoded
 from graph_retry._core.params.prompt import unsealed
 from graph_retry._core.state.attempts import added_in, open_attempt
-from graph_retry._core.state.going_back import continued
 from graph_retry._core.state.position import (
     ANSWER,
     LOOP,
@@ -61,6 +60,7 @@ from graph_retry._core.state.position import (
     fresh_loop,
     loop_of,
 )
+from graph_retry._core.state.rewinding import continued
 from graph_retry._core.state.transitions import goes_on
 from graph_retry.records import PEOPLE, Addition, Attempt, author_role
 

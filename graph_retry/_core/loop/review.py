@@ -31,7 +31,6 @@ from graph_retry._core.review.decisions import ROWS
 from graph_retry._core.review.effects import Accepted, CallAgain, Effect, End, Wait
 from graph_retry._core.review.judge import judge
 from graph_retry._core.review.review import Decision, Question, Refused
-from graph_retry._core.state.going_back import RewindRefused, is_reopened
 from graph_retry._core.state.position import (
     ANSWER,
     LOOP,
@@ -41,6 +40,7 @@ from graph_retry._core.state.position import (
     OpenReview,
     review_id_of,
 )
+from graph_retry._core.state.rewinding import RewindRefused, is_reopened
 from graph_retry.records import Attempt, Issue
 
 _LOG = logging.getLogger("graph_retry.reviews")
@@ -140,13 +140,13 @@ def _accepted(given: StepInput, taken: Taken, verdict: Accepted) -> dict[str, An
     # The attempt was counted before it had a decision. `Budget.rounds` counts the decisions.
     if settings.budget is not None:
         settings.budget.count(cast("Attempt", {**record, "decision": note}))
-    fork, keys = taken.fork, settings.keys
+    rewound, keys = taken.rewound, settings.keys
     ledger: Any = {keys["attempts"]: [{"number": record["number"], "decision": note}]}
-    if fork is not None:
-        # The fork removes later attempts from the ledger, so state gets the earlier params back.
-        kept = Overwrite(stubs_again(fork.kept(note)))
-        ledger = {keys["attempts"]: kept, keys["params"]: fork.params.view}
-    update = _apply(plan, taken.loop, verdict, output, note["author"], fork and fork.reason)
+    if rewound is not None:
+        # A rewind removes later attempts from the ledger, so state gets the earlier params back.
+        kept = Overwrite(stubs_again(rewound.kept(note)))
+        ledger = {keys["attempts"]: kept, keys["params"]: rewound.params.view}
+    update = _apply(plan, taken.loop, verdict, output, note["author"], rewound and rewound.reason)
     return {ANSWER: None, REVIEWED: None, **ledger, **update}
 
 

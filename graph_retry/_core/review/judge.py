@@ -8,6 +8,7 @@ from typing import Any, cast
 from langgraph.errors import GraphBubbleUp
 from pydantic_core import to_json
 
+from graph_retry._core.ground.functions.arguments import checked
 from graph_retry._core.ground.functions.awaiting import AsyncUnderSyncError
 from graph_retry._core.ground.issues import cut, literal, wrap_error
 from graph_retry._core.ground.json import NotJsonError, is_array, is_object, read_json
@@ -149,6 +150,20 @@ def interpret(
     said |= {} if message is None else {"message": message}
     reading.decision = cast("Decision", {"type": kind, **said})
     return reading
+
+
+@checked
+def read_answer(given: Any) -> Decision:
+    """Read the decision in an answer, in any form that a client may send; it is not applied.
+
+    Raises:
+        ValueError: If it is no decision; the message tells a person what to send.
+
+    Example:
+        >>> read_answer("yes"), read_answer({"action": "cancel", "reason": "too dear"})
+        ({'type': 'approve'}, {'type': 'reject', 'message': 'too dear'})
+    """
+    return interpret(given).decision
 
 
 def _no_decision(why: str, offered: Sequence[str]) -> Refused:

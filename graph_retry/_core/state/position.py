@@ -77,7 +77,7 @@ class Loop(TypedDict):
     automatic: The number of automatic revisions since a reviewer last decided.
     output_types: The Python types of an output that was not validated.
     review: The open question; None if nobody is asked.
-    fork: The id of the review at which somebody last went back to an earlier attempt.
+    fork: The id of the review at which somebody last rewound the call.
     identity: The identity of the call; see `identity.py`.
     function: What the function of the call held at its beginning; None if the call is known without
         it, or an earlier version saved the call.

@@ -15,9 +15,9 @@ from graph_retry._core.ground.json import is_object
 from graph_retry._core.ground.wording import counted
 from graph_retry._core.langgraph.storage.lock import ThreadLock
 from graph_retry._core.review.deadline import EXPIRE, is_expired
+from graph_retry._core.threads.answers.resuming import resuming
 from graph_retry._core.threads.inbox import find_all
 from graph_retry._core.threads.reminders import remind, stages_of
-from graph_retry._core.threads.resuming import resuming
 from graph_retry._core.threads.reviews import PendingReview
 from graph_retry._core.threads.saved.graphs import invoke, saver_of, thread_of
 from graph_retry._core.threads.saved.reading import open_questions, read_shown

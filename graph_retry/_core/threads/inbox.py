@@ -16,7 +16,7 @@ from graph_retry._core.ground.wording import quoted_with_article
 from graph_retry._core.langgraph.storage.checkpoints import OpenReview
 from graph_retry._core.review.answers import assign, defer
 from graph_retry._core.review.deadline import is_expired
-from graph_retry._core.threads.resuming import resuming
+from graph_retry._core.threads.answers.resuming import resuming
 from graph_retry._core.threads.reviews import PendingReview, key_of, open_reviews, whole_reviews
 from graph_retry._core.threads.saved.graphs import (
     check_placeless,

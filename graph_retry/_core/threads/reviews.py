@@ -15,7 +15,7 @@ from graph_retry._core.review.answers import Answer
 from graph_retry._core.review.review import IN_JSON, Review, parts_of
 from graph_retry._core.state.attempts import records_in
 from graph_retry._core.state.kept import whole
-from graph_retry._core.threads.resuming import resuming
+from graph_retry._core.threads.answers.resuming import resuming
 from graph_retry._core.threads.saved.graphs import check_compiled, thread_of
 from graph_retry._core.threads.saved.reading import open_questions, reader_of
 from graph_retry._core.threads.saved.view import Asked

@@ -58,8 +58,8 @@ from graph_retry._core.loop.run.step import StepInput
 from graph_retry._core.review.clients.payload import Brief, build_payload
 from graph_retry._core.review.clients.table import channel_of
 from graph_retry._core.review.review import Question
-from graph_retry._core.state.going_back import Fork, fork_of, forked, goes_back
 from graph_retry._core.state.position import ANSWER, REVIEWED, Loop
+from graph_retry._core.state.rewinding import Rewound, is_rewind, position_of, rewound_by
 from graph_retry.errors import AnswerRefused, InterventionRequired
 from graph_retry.records import Attempt, author_role
 
@@ -88,7 +88,7 @@ class Taken:
 
     author: Who answered: `human`, `agent:NAME`, `rewind`, or `system` for a default decision.
     loop: The position from which the decision continues.
-    fork: The earlier attempt that the answer is about; None if it is about the last attempt.
+    rewound: The earlier attempt that the answer is about; None if it is about the last attempt.
     problem: Why the answer must be refused, if this is known before the answer is read.
     came_at: When the answer was given (ISO 8601, UTC); None if unknown.
     passed: The automatic reviewers that raised an error instead of deciding.
@@ -98,7 +98,7 @@ class Taken:
     value: Any
     loop: Loop
     author: str = "human"
-    fork: Fork | None = None
+    rewound: Rewound | None = None
     problem: str | None = None
     came_at: str | None = None
     passed: list[Passed] = field(default_factory=list[Passed])
@@ -121,8 +121,8 @@ async def take_answer(given: StepInput) -> Taken:
     # `resume` may have written an answer into state before this run. This answer is taken without
     # asking anybody.
     recorded: Any = given.state.get(ANSWER)
-    if recorded is not None and (fork := await _fork(recorded["value"], attempts)):
-        return _back(plan, loop, fork, recorded.get("refused"))
+    if recorded is not None and (rewound := await _rewound(recorded["value"], attempts)):
+        return _back(plan, loop, rewound, recorded.get("refused"))
     question = question_of(plan, loop, attempts, given.params, given.state.get(REVIEWED))
     if recorded is not None:
         refused, came_at = recorded.get("refused"), recorded.get("at")
@@ -133,25 +133,25 @@ async def take_answer(given: StepInput) -> Taken:
     value, was_shown = await _ask_person(given, question)
     if not was_shown:
         return Taken(question, value, loop, problem=LEFT_OVER)
-    if fork := await _fork(value, attempts):
-        return _back(plan, loop, fork)
+    if rewound := await _rewound(value, attempts):
+        return _back(plan, loop, rewound)
     came_at = sent_at(given.run.caller)
     return Taken(question, value, loop, came_at=came_at)
 
 
-async def _fork(value: Any, attempts: list[Attempt]) -> Fork | None:
-    return fork_of(value, await whole_here(attempts)) if goes_back(value) else None
+async def _rewound(value: Any, attempts: list[Attempt]) -> Rewound | None:
+    return rewound_by(value, await whole_here(attempts)) if is_rewind(value) else None
 
 
-def _back(plan: Plan[Any], loop: Loop, fork: Fork, problem: str | None = None) -> Taken:
+def _back(plan: Plan[Any], loop: Loop, rewound: Rewound, problem: str | None = None) -> Taken:
     """Return an answer about an earlier attempt, with the question as it was at that attempt."""
-    at = forked(loop, fork.params)
-    question = question_of(plan, at, fork.attempts, fork.params)
+    at = position_of(loop, rewound.params)
+    question = question_of(plan, at, rewound.attempts, rewound.params)
     # An attempt that is made again does not count against `max_attempts`.
-    if fork.again:
+    if rewound.again:
         question = replace(question, used_up=None)
-    problem = problem or fork.problem
-    return Taken(question, fork.answer, at, author="rewind", fork=fork, problem=problem)
+    problem = problem or rewound.problem
+    return Taken(question, rewound.answer, at, author="rewind", rewound=rewound, problem=problem)
 
 
 async def _ask_person(given: StepInput, question: Question) -> tuple[Any, bool]:

@@ -9,9 +9,9 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 
 from graph_retry._core.state.attempts import ledgers_in, records_in
-from graph_retry._core.state.going_back import is_reopened
 from graph_retry._core.state.kept import whole
 from graph_retry._core.state.position import LOOP, loop_of
+from graph_retry._core.state.rewinding import is_reopened
 from graph_retry._core.threads.saved.one_call import Ledger
 from graph_retry._core.threads.saved.reading import read_whole, reader_of
 from graph_retry._core.threads.saved.view import ThreadView

@@ -12,7 +12,7 @@ from langgraph.types import Durability
 
 from graph_retry._core.ground.functions.arguments import async_twin, in_sync
 from graph_retry._core.review.answers import Answer, Answers
-from graph_retry._core.threads.resuming import resuming
+from graph_retry._core.threads.answers.resuming import resuming
 from graph_retry._core.threads.reviews import PendingReview, open_reviews, whole_reviews
 
 __all__ = [

@@ -29,9 +29,9 @@ from graph_retry._core.langgraph.fork import (
     put_fork,
 )
 from graph_retry._core.langgraph.storage.checkpoints import list_checkpoints, namespace_of, place_of
-from graph_retry._core.state.going_back import REWIND, RewindRefused, reopened
 from graph_retry._core.state.position import ANSWER, LOOP
-from graph_retry._core.threads.resuming import resuming
+from graph_retry._core.state.rewinding import REWIND, RewindRefused, reopened
+from graph_retry._core.threads.answers.resuming import resuming
 from graph_retry._core.threads.saved.graphs import (
     at_newest,
     check_compiled,
@@ -62,7 +62,7 @@ _OfCall = Annotated[
 
 
 class Change(TypedDict):
-    """The attempt to go back to, and the changes to it.
+    """The attempt to rewind to, and the changes to it.
 
     attempt: The number of the attempt to make again; the first is 1. With a `decision`, the attempt
         is not made again, but its review gets the decision.
@@ -142,7 +142,7 @@ async def rewind(
         )
         if ledger.attempts:
             ledger.at(change["attempt"])
-    return await _go_back(graph, config, ledger, answer, context)
+    return await _rewound(graph, config, ledger, answer, context)
 
 
 arewind = async_twin(rewind)
@@ -201,7 +201,7 @@ def _told_apart(ledger: Ledger) -> str:
     return f"{ledger.title} ({ledger.namespace})"
 
 
-async def _go_back(
+async def _rewound(
     graph: Any,
     config: RunnableConfig,
     ledger: Ledger,

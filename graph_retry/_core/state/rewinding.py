@@ -1,4 +1,4 @@
-"""Go back: read an answer about an earlier attempt, and continue the calls of a forked thread.
+"""Rewind: read an answer about an earlier attempt, and continue the calls of a forked thread.
 
 A fork of a thread makes its calls again. Each of them continues the call that was made before the
 fork, if there is one, and one of them may get an answer about an earlier attempt.
@@ -42,7 +42,7 @@ class RewindRefused(EscapedText, ValueError):
         return f"this rewind is refused: {self.args[0]}"
 
 
-class Fork(NamedTuple):
+class Rewound(NamedTuple):
     """An answer about an earlier attempt.
 
     answer: The answer without its key `rewind`.
@@ -71,12 +71,12 @@ class Fork(NamedTuple):
         return [*self.attempts[:-1], last]
 
 
-def goes_back(answer: Any) -> bool:
+def is_rewind(answer: Any) -> bool:
     """Return whether an answer has the key `rewind`, and may be about an earlier attempt."""
     return is_object(answer) and REWIND in answer
 
 
-def fork_of(answer: Any, attempts: list[Attempt]) -> Fork | None:
+def rewound_by(answer: Any, attempts: list[Attempt]) -> Rewound | None:
     """Read `{…, "rewind": {"attempt": 2, "again": true}}`. Any other answer gives None.
 
     An attempt that is not in the ledger also gives None. The answer is then judged as an answer to
@@ -92,13 +92,13 @@ def fork_of(answer: Any, attempts: list[Attempt]) -> Fork | None:
     if record["failure"] is None:
         before[-1]["failure"] = _SUCCEEDED
     params = params_at(attempts, number)
-    reason = f"went back from attempt {attempts[-1]['number']}"
+    reason = f"rewound from attempt {attempts[-1]['number']}"
     gone = record["kept_in"] is not None or params is None
     problem = (
-        f"attempt {number} cannot be gone back to, since the checkpoint that kept it was deleted: "
+        f"attempt {number} cannot be rewound to, since the checkpoint that kept it was deleted: "
         "name another one, or answer without `rewind`"
     )
-    return Fork(
+    return Rewound(
         said,
         before,
         params or Encoded({}, {}),
@@ -108,8 +108,8 @@ def fork_of(answer: Any, attempts: list[Attempt]) -> Fork | None:
     )
 
 
-def forked(loop: Loop, params: Encoded) -> Loop:
-    """Return the position from which an answer that goes back continues, with the attempt's types.
+def position_of(loop: Loop, params: Encoded) -> Loop:
+    """Return the position from which a rewind continues, with the attempt's types.
 
     The position has no suggestion. Its summary of records outside state is empty, because state
     then has the whole ledger.
@@ -128,7 +128,7 @@ def is_reopened(loop: Loop) -> bool:
 
 
 def reopened(state: Mapping[str, Any]) -> Loop:
-    """Return the position of a finished call that is reopened for an answer that goes back.
+    """Return the position of a finished call that is reopened for a rewind.
 
     The review of this position was never asked. Therefore an invalid answer repeats no question.
     """

@@ -13,7 +13,7 @@ from graph_retry._core.ground.functions.arguments import checked
 from graph_retry._core.ground.functions.awaiting import naming_twin, run_async, run_sync
 from graph_retry._core.ground.wording import quoted_with_article
 from graph_retry._core.review.answers import Answer, Answers
-from graph_retry._core.threads.resuming import take_thread
+from graph_retry._core.threads.answers.resuming import take_thread
 from graph_retry._core.threads.saved.graphs import is_local
 from graph_retry.errors import CallCancelled
 
