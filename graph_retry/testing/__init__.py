@@ -1,4 +1,4 @@
-"""Tools for tests: scripted models, recorded ledgers, simulated crashes, a check of a storage."""
+"""Tools for tests: scripted models, recorded ledgers, simulated crashes, checks of plug-ins."""
 
 from __future__ import annotations
 
@@ -13,14 +13,22 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.func import entrypoint
 from pydantic import PrivateAttr
 
-from graph_retry import Completion, pending_reviews, resume, retry_llm_call
+from graph_retry import Completion, pending_reviews, resume
 from graph_retry._core.langgraph.storage.conformance import acheck_store, check_store
 from graph_retry.ledger import OneCall, attempts_in
 from graph_retry.plugins import checked, counted, is_array, is_object
 from graph_retry.records import Attempt, Failure
+from graph_retry.testing._doors import (
+    check_budget,
+    check_format,
+    check_hook,
+    check_inbox,
+    check_observer,
+    check_page,
+)
+from graph_retry.testing._waiting import waiting_thread
 from graph_retry.threads import attempts_of
 
 __all__ = [
@@ -28,6 +36,12 @@ __all__ = [
     "ScriptedLLM",
     "acheck_store",
     "assert_replayable",
+    "check_budget",
+    "check_format",
+    "check_hook",
+    "check_inbox",
+    "check_observer",
+    "check_page",
     "check_store",
     "from_ledger",
     "waiting_thread",
@@ -237,40 +251,6 @@ def assert_replayable(
         if cut != whole:
             raise AssertionError(f"stopped after checkpoint {stop} it gives {cut}, not {whole}")
         stop += 1
-
-
-@checked
-def waiting_thread(
-    given: Any = "many", output: Any = int, **options: Any
-) -> tuple[Any, RunnableConfig]:
-    """Make a graph that waits for a person, and run it: to try a page, a reviewer or an answer.
-
-    Its one call `count` returns its params `given`, which are not the `output` that is wanted.
-
-    Args:
-        given: The params.
-        output: The output type.
-        options: Options of the call, such as `labels`.
-
-    Returns:
-        The graph, and the config that names its thread.
-
-    Example:
-        >>> graph, config = waiting_thread()
-        >>> [(review.function_name, review.params) for review in pending_reviews(graph, config)]
-        [('count', {'value': 'many'})]
-    """
-
-    def count(params: Any) -> Any:
-        return params
-
-    @entrypoint(checkpointer=InMemorySaver())
-    def graph(params: Any) -> Any:
-        return retry_llm_call(count, params, output=output, **options)
-
-    config = RunnableConfig(configurable={"thread_id": "1"})
-    graph.invoke(given, config)
-    return graph, config
 
 
 class _StoppedError(Exception):

@@ -1,0 +1,268 @@
+"""Check what others plug in. Each function raises an AssertionError for a broken promise."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from copy import deepcopy
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+
+from graph_retry import (
+    AttemptsExhausted,
+    Decision,
+    GraphRetryError,
+    approve,
+    aretry_llm_call,
+    edit,
+    pending_reviews,
+    respond,
+    resume,
+    retry_llm_call,
+)
+from graph_retry.hooks import Alternatives, BudgetRule
+from graph_retry.ledger import params_in
+from graph_retry.observers import Event
+from graph_retry.output import Format
+from graph_retry.plugins import checked
+from graph_retry.reviews import AnyReview, offered
+from graph_retry.testing._waiting import waiting_thread
+from graph_retry.threads import attempts_of, defer
+
+_HOSTILE = '<script>alert("1")</script> & `code` [link](javascript:1)'
+_ALL: Any = ["approve", "edit", "reject", "respond", "comment", "accept", "defer", "assign"]
+
+
+def _must(holds: object, who: str, what: str) -> None:
+    if not holds:
+        raise AssertionError(f"{who} must do this: {what}")
+
+
+@checked
+def check_hook(
+    hook: Callable[..., Any], params: Any, answer: Any = "no", output: Any = int
+) -> list[Any]:
+    """Check a hook of `on_retry` on a failed attempt, in a sync and in an async run.
+
+    Args:
+        hook: The hook.
+        params: The params of the attempt.
+        answer: The model's answer, which is not the `output` that is wanted.
+        output: The output type.
+
+    Returns:
+        The params that the hook proposes, as JSON; empty if it proposes none.
+
+    Raises:
+        AssertionError: If it changes its params, proposes what cannot be saved, or what it proposes
+            depends on the form of the run.
+
+    Example:
+        >>> check_hook(lambda error, attempt, params: {**params, "n": 2}, {"n": 1})
+        [{'n': 2}]
+    """
+    asked, options = list[Any](), {"output": output, "auto_retries": 1, "review": False}
+
+    def ask(given: Any) -> Any:
+        asked.append(given)
+        return answer
+
+    told: Any = options
+    runs: list[Callable[[], Any]] = [
+        lambda: asyncio.run(aretry_llm_call(ask, params, hook, **told))
+    ]
+    if not inspect.iscoroutinefunction(hook):
+        runs.append(lambda: retry_llm_call(ask, params, hook, **told))
+    proposed = list[list[Any]]()
+    for run in runs:
+        try:
+            run()
+        except AttemptsExhausted as ended:
+            proposed.append([params_in(ended.attempts, n) for n in range(2, len(asked) + 1)])
+        except (TypeError, ValueError) as error:
+            raise AssertionError(f"a hook must do this: propose new params ({error})") from error
+        asked.clear()
+    _must(proposed[0] == proposed[-1], "a hook", "propose the same in sync and in async runs")
+    return proposed[0]
+
+
+@checked
+def check_budget(rule: BudgetRule) -> None:
+    """Check a rule of the option `budget` on two attempts of a call.
+
+    Raises:
+        AssertionError: If a promise of `BudgetRule` is broken.
+
+    Example:
+        >>> from graph_retry.hooks import Budget
+        >>> check_budget(Budget(tokens=1_000))
+    """
+    graph, config = waiting_thread()
+    resume(graph, config, edit(value="more"))
+    first, second = attempts_of(graph, config)[0].attempts
+    before = rule.spent_on([first])
+    _must(json.loads(json.dumps(before)) == before, "a budget", "sum up as JSON (`spent_on`)")
+    both = rule.spent_on([second], before)
+    _must(both == rule.spent_on([first, second]), "a budget", "add to an earlier sum (`spent_on`)")
+    rule.count(first, second)
+    known = [rule.exceeded([first, second]), rule.exceeded([second], before)]
+    rule.count(first)
+    _must(known[0] == known[1] == rule.exceeded([first, second]), "a budget", "count once each")
+    said = [*known, rule.used_up([first]), rule.refused(), rule.unknown(first)]
+    _must(all(isinstance(each, str | None) for each in said), "a budget", "say a reason, or None")
+
+
+@checked
+def check_observer(observer: Callable[[Event], Any]) -> None:
+    """Check an observer on every kind of event.
+
+    Raises:
+        AssertionError: If it raises an error or changes an event.
+
+    Example:
+        >>> check_observer(lambda event: None)
+    """
+    wrong = list[str]()
+
+    def watched(event: Event) -> None:
+        before = deepcopy(event)
+        try:
+            observer(event)
+        except Exception as error:  # noqa: BLE001 - the loop would only log it
+            wrong.append(f"take `{event.kind}` without an error ({error!r})")
+        if event != before:
+            wrong.append(f"leave the event `{event.kind}` as it is")
+
+    graph, config = waiting_thread(observers=[watched], allowed_decisions=_ALL)
+    resume(graph, config, defer("2100-01-01"))
+    with suppress(GraphRetryError):
+        resume(graph, config, respond("many"))
+    resume(graph, config, respond(3))
+    retry_llm_call(lambda _: iter(["[1, ", "2]"]), "x", output=list[int], observers=[watched])
+    _must(not wrong, "an observer", "; ".join(dict.fromkeys(wrong)))
+
+
+@checked
+def check_page(show: Callable[[AnyReview], str]) -> None:
+    """Check what draws a review, such as a page or a message, on reviews of every kind.
+
+    Args:
+        show: Returns the text or the HTML for a review. Each decision that a review offers must be
+            in it by its word, and no text of a model may be in it as HTML.
+
+    Raises:
+        AssertionError: If a decision is missing, or a text of a model is there as HTML.
+
+    Example:
+        >>> check_page(lambda review: " ".join(review.allowed_decisions))
+    """
+
+    def suggested(_error: object, _attempt: int, _params: object) -> str:
+        return "less"
+
+    def chosen(_error: object, _attempt: int, _params: object) -> Alternatives[str]:
+        return Alternatives(["less", "more"])
+
+    for options in (
+        {"given": _HOSTILE, "labels": {"of": _HOSTILE}, "subject": _HOSTILE},
+        {"given": "3", "review": "always"},
+        {"given": {"prompt": _HOSTILE, "limit": 1}, "redact": lambda _: "***"},
+        {"on_retry": suggested, "allowed_decisions": _ALL},
+        {"on_retry": chosen},
+        {"given": [1, 2], "output": dict[str, int]},
+    ):
+        told: Any = options
+        for review in pending_reviews(*waiting_thread(**told)):
+            text = show(review)
+            for way in offered(review):
+                _must(way.word in text, "a page", f"offer `{way.word}` ({review.headline})")
+            _must("<script>alert" not in text, "a page", "escape the texts of models and params")
+
+
+@checked
+def check_inbox(
+    listed: Callable[[Any], Iterable[str]],
+    answer: Callable[[Any, RunnableConfig, str, Decision], Any],
+) -> None:
+    """Check what lists reviews and sends answers, such as the server of a page or a chat.
+
+    Args:
+        listed: Returns the ids of the open reviews of a graph that a person should see now.
+        answer: Sends a decision about a review: the graph, the config of its thread, the id of the
+            review, the decision. It may raise a `GraphRetryError` for one that is not applied.
+
+    Raises:
+        AssertionError: If a review is hidden, or an answer is lost, or applied although it is late.
+
+    Example:
+        >>> from graph_retry.threads import list_reviews
+        >>> check_inbox(
+        ...     lambda graph: [review.review_id for review in list_reviews(graph)],
+        ...     lambda graph, config, name, answer: resume(graph, config, answers={name: answer}),
+        ... )
+    """
+    graph, config = waiting_thread(allowed_decisions=_ALL)
+
+    def opened() -> str:
+        return "".join(review.review_id for review in pending_reviews(graph, config))
+
+    def send(name: str, decision: Decision) -> None:
+        with suppress(GraphRetryError):
+            answer(graph, config, name, decision)
+
+    first = opened()
+    _must(list(listed(graph)) == [first], "an inbox", "list what waits")
+    send(first, respond("many"))
+    second = opened()
+    _must(second not in ("", first), "an inbox", "send an answer, which is asked again if refused")
+    _must(list(listed(graph)) == [second], "an inbox", "list what is asked again")
+    send(first, respond(7))
+    _must(opened() == second, "an inbox", "name the review that it answers")
+    send(second, defer("2100-01-01"))
+    third = opened()
+    _must(third not in ("", second) and not [*listed(graph)], "an inbox", "hide what is deferred")
+    send(third, respond(3))
+    _must(graph.get_state(config).values == 3 and not opened(), "an inbox", "apply an answer")
+    send(third, approve())
+    _must(len(attempts_of(graph, config)[0].attempts) == 1, "an inbox", "apply an answer once")
+
+
+@checked
+def check_format(
+    written: Format, text: str, value: Any, schema: dict[str, Any] | None = None
+) -> None:
+    r"""Check a format of the option `format` on one answer.
+
+    Args:
+        written: The format.
+        text: An answer in it.
+        value: The JSON value of the answer.
+        schema: The JSON Schema of the output.
+
+    Raises:
+        AssertionError: If the format does not read the answer, also in a fence, or reads nothing.
+
+    Example:
+        >>> class Counted:
+        ...     name = "count"
+        ...     def parse(self, text, schema):
+        ...         return {"count": int(text)}
+        ...     def repair(self, text):
+        ...         return text.rpartition("\n```")[0].rpartition("\n")[2] or text, []
+        ...     def describe(self):
+        ...         return "Write a number and nothing else."
+        >>> check_format(Counted(), "3", {"count": 3})
+    """
+    _must(written.parse(text, schema) == value, "a format", "read its own text (`parse`)")
+    inside, _ = written.repair(f"Here you are:\n```{written.name}\n{text}\n```")
+    _must(written.parse(inside, schema) == value, "a format", "find a fenced answer (`repair`)")
+    _must(written.describe().strip(), "a format", "tell a model how to write it (`describe`)")
+    try:
+        written.parse("", schema)
+    except Exception:  # noqa: BLE001 - a format may refuse a text by any error
+        return
+    _must(holds=False, who="a format", what="refuse an empty text by an error (`parse`)")
