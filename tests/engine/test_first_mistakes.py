@@ -316,3 +316,40 @@ async def test_a_task_group_says_how_to_pause():
     told = "".join(traceback.format_exception(raised.value))
     assert "`count` waits for a person" in told
     assert "gather_calls" in told
+
+
+def counted(hook):
+    """Make a call that only the large model can, with a hook."""
+    params = {"prompt": "How many?", "model": "small"}
+    return retry_llm_call(
+        lambda params: "42" if params["model"] == "large" else "many",
+        params,
+        lambda error, attempt, params: hook(params),
+        output=int,
+        auto_retries=1,
+    )
+
+
+def test_a_hook_that_returns_a_decision_is_refused():
+    """An `edit` in place of params would be sent to the model."""
+    with pytest.raises(TypeError, match="hook `on_retry` returned a decision"):
+        counted(lambda params: edit(model="large"))
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_hook_that_loses_a_key_is_told(caplog, kept):
+    """Params are sent as a hook returns them, so the keys that it left out are named."""
+    assert counted(lambda params: {**(params if kept else {}), "model": "large"}) == 42
+    assert ("the params of hook `on_retry` lack `prompt`" in caplog.text) != kept
+
+
+@pytest.mark.parametrize(
+    ("keyword", "near"),
+    [("requried", "required"), ("propertys", "properties"), ("anyof", "anyOf"), ("example", None)],
+)
+def test_a_misspelt_keyword_of_a_schema_is_told(caplog, keyword, near):
+    """JSON Schema ignores unknown keywords, so that a typo would check nothing in silence."""
+    schema = {"type": "object", keyword: [], "x-requried": []}
+    assert retry_llm_call(lambda: "{}", None, output=schema) == {}
+    assert ("Did you mean" in caplog.text) == bool(near)
+    assert not near or f"`{keyword}`, which checks nothing. Did you mean `{near}`?" in caplog.text

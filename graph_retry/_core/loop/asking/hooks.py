@@ -6,19 +6,24 @@ gets a copy of the params. The message of an error names the hook that raised it
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from graph_retry._core.ground.functions.calling import call
 from graph_retry._core.ground.functions.signatures import Alternatives, name_of
+from graph_retry._core.ground.json import is_object
 from graph_retry._core.ground.wording import passed_as
 from graph_retry._core.loop.run.plan import Plan
 from graph_retry._core.loop.run.step import Once, as_task
 from graph_retry._core.params.patch import Encoded
 from graph_retry._core.params.prompt import Added, named_fields
+from graph_retry._core.review.decisions import ROWS
 from graph_retry._core.state.attempts import added_in
 from graph_retry.errors import AttemptFailed
 from graph_retry.records import Addition, Attempt, Failure
+
+_LOG = logging.getLogger("graph_retry")
 
 
 class Proposed(NamedTuple):
@@ -100,6 +105,20 @@ def error_of(plan: Plan[Any], attempts: list[Attempt]) -> AttemptFailed:
     )
 
 
+def _check_keys(hook: str, given: object, revised: object) -> None:
+    """Tell that a hook returned a decision in place of params, or only the changed fields."""
+    if not (is_object(given) and is_object(revised)):
+        return
+    if "type" not in given and revised.get("type") in ROWS:
+        raise TypeError(
+            f"hook `{hook}` returned a decision: return params instead, such as "
+            '`{**params, "model": "large"}`, or decide in a function for `reviewer=`.'
+        )
+    if lost := ", ".join(f"`{key}`" for key in given if key not in revised):
+        what = "the params of hook `%s` lack %s: to keep them, return `{**params, …}`"
+        _LOG.warning(what, hook, lost)
+
+
 async def _asked(
     plan: Plan[Any],
     hook: Callable[..., Any],
@@ -125,6 +144,8 @@ async def _asked(
         options: list[Any] = [revised]
         if isinstance(revised, Alternatives):
             options = [*revised.params]
+        for each in options:
+            _check_keys(name, copy, each)
         owner = f"the params returned by hook `{name}`"
         return [
             [*plan.codec.encode(each, owner=owner), error.added.still_in(named_fields(each))]

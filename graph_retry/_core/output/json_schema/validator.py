@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
 from typing import Any
 
 import jsonschema
@@ -32,6 +34,8 @@ from graph_retry._core.output.partial.settled import Judge, PlacedError
 from graph_retry._core.output.validator import Validator
 from graph_retry.records import Issue
 
+_LOG = logging.getLogger("graph_retry")
+
 DEFAULT_DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _REGISTRY: Any = jsonschema_specifications.REGISTRY
 _lib: Any = jsonschema  # The type stubs of `jsonschema` leave much untyped.
@@ -41,6 +45,10 @@ _KEYWORDS = frozenset(
     | {"format", "contentEncoding", "contentMediaType", "contentSchema", "$recursiveRef"}
 ).union(_lib.Draft4Validator.VALIDATORS, _lib.Draft202012Validator.VALIDATORS)
 """The keywords of all drafts. A schema without any of these accepts every value."""
+_JUDGING = {
+    word.lower(): word
+    for word in {**_lib.Draft4Validator.VALIDATORS, **_lib.Draft202012Validator.VALIDATORS}
+}
 _FORMATS = frozenset(
     {"date-time", "date", "time", "duration", "email", "idn-email", "hostname", "idn-hostname"}
     | {"ipv4", "ipv6", "uri", "uri-reference", "iri", "iri-reference", "uuid", "uri-template"}
@@ -60,7 +68,10 @@ class SchemaValidator(Validator):
 
     def __init__(self, schema: dict[str, Any], *, check_formats: bool = False) -> None:
         if problem := json_problem(schema):
-            raise _faulty(f"is not plain JSON at {literal(problem['path'])}: {problem['message']}")
+            of_types = any(isinstance(each, type) for each in schema.values())
+            how = ": name the fields in a TypedDict or a pydantic model" if of_types else ""
+            where = literal(problem["path"])
+            raise _faulty(f"is not plain JSON at {where}: {problem['message']}{how}")
         own: dict[str, Any] = with_texts(schema, str)  # No two places share a dict.
         self.schema = own
         self.name = cut(str(schema.get("title") or "JSON value"), 80)
@@ -174,7 +185,7 @@ def _format_checker(document: dict[str, Any], draft: Any) -> Any:
 
 
 def _check_parts(document: dict[str, Any], specification: Any) -> set[str]:
-    """Return the keywords of a schema.
+    """Return the keywords of a schema, and warn of those that misspell one that checks something.
 
     Raises:
         ValueError: If a reference has no target, or a pattern is not linear.
@@ -183,6 +194,13 @@ def _check_parts(document: dict[str, Any], specification: Any) -> set[str]:
     for contents in _contents(document, specification):
         _check_patterns(contents)
         words.update(contents, ["prefixItems"] if is_array(contents.get("items")) else [])
+    for word in sorted(word for word in words - _KEYWORDS if not word.startswith("x-")):
+        for near in get_close_matches(word.lower(), _JUDGING, 1, 0.83):
+            _LOG.warning(
+                "`output` JSON Schema has the unknown keyword `%s`, which checks nothing. "
+                "Did you mean `%s`?",
+                *(cut(word, 80), _JUDGING[near]),
+            )
     if {"unevaluatedProperties", "patternProperties"} <= words:
         both = "has both `unevaluatedProperties` and `patternProperties`"
         raise _faulty(f"{both}, which would match by backtracking: use `additionalProperties`")
