@@ -63,6 +63,17 @@ def test_what_stands_around_the_core_uses_listed_private_names_only():
     assert len(listed) <= MOST
 
 
+def test_a_page_of_somebody_else_needs_no_private_name():
+    """A page with every decision is 80 lines on public names."""
+    page = PACKAGE.parent / "examples" / "own_page.py"
+    assert len(page.read_text().splitlines()) <= 80
+    taken = [node for node in ast.walk(parsed(page)) if isinstance(node, ast.ImportFrom)]
+    ours = [(node.module or "", each.name) for node in taken for each in node.names]
+    used = [name for name in ours if name[0].startswith("graph_retry")]
+    assert len(used) > 5
+    assert [name for name in used if is_private(*name)] == []
+
+
 def test_a_private_name_is_known_from_a_public_one():
     """The rule above can fail: a name counts by its place, and by what its module exports."""
     assert is_private("graph_retry._core.ground.json", "is_object")
