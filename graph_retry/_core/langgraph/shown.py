@@ -7,8 +7,9 @@ the writes of a thread after each kind of answer.)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from importlib import import_module
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -21,13 +22,37 @@ from langgraph.types import Interrupt
 from graph_retry._core.ground.json import is_object
 from graph_retry._core.langgraph.run_config import began_at
 from graph_retry._core.langgraph.storage.checkpoints import NO_TASK, put_writes
-from graph_retry._core.state.namespaces import outermost
+from graph_retry._core.state.namespaces import is_of_other, namespace_of_other, outermost
 from graph_retry.records import INTERVENTION
 
 
 def intervention(value: Any) -> dict[str, Any] | None:
     """Return the value of an interrupt if graph-retry raised it; otherwise None."""
     return value if is_object(value) and value.get("type") == INTERVENTION else None
+
+
+def value_in(asked: Interrupt, at: str | None = None) -> dict[str, Any] | None:
+    """Return the value of the review that an interrupt opens; None if it opens none.
+
+    `at` is the time when the step of another library's question began.
+    """
+    if (own := intervention(asked.value)) is not None:
+        return own
+    if not (asked.response_schema or isinstance(asked.value, dict)):
+        return None
+    value = _reader().review_value(asked.value, asked.response_schema, asked.id, at)
+    place = {"checkpoint_ns": namespace_of_other(asked.id), "checkpoint_id": ""}
+    return None if value is None else {**value, **place}
+
+
+async def answer_to_other(value: dict[str, Any], given: Any) -> Any:
+    """Return the answer to a question of another library in its form; raise if it does not fit."""
+    return await _reader().answer_to(value, given)
+
+
+def _reader() -> Any:
+    # Loaded only where another library asks.
+    return import_module("graph_retry._core.review.others")
 
 
 def namespace_in(question: Mapping[str, Any]) -> str:
@@ -96,10 +121,20 @@ def asked_in(state: Any) -> list[Any]:
     return [getattr(interrupt, "value", None) or interrupt["value"] for interrupt in found]
 
 
-def interventions(interrupts: Iterable[Interrupt]) -> Iterator[tuple[Interrupt, dict[str, Any]]]:
-    """Yield the interrupts that graph-retry raised, each with its value."""
+ReadInterrupt = Callable[[Interrupt], dict[str, Any] | None]
+"""A function that returns the value of a review that an interrupt opens; None if it opens none."""
+
+
+def _own(interrupt: Interrupt) -> dict[str, Any] | None:
+    return intervention(interrupt.value)
+
+
+def interventions(
+    interrupts: Iterable[Interrupt], read: ReadInterrupt = _own
+) -> Iterator[tuple[Interrupt, dict[str, Any]]]:
+    """Yield the interrupts that open reviews (those of graph-retry), each with its value."""
     for interrupt in interrupts:
-        if (value := intervention(interrupt.value)) is not None:
+        if (value := read(interrupt)) is not None:
             yield interrupt, value
 
 
@@ -116,13 +151,16 @@ class ShownQuestion(NamedTuple):
     is_apart: bool = False
 
 
-def questions_at(thread: CheckpointTuple | None) -> Iterator[ShownQuestion]:
-    """Yield graph-retry's questions beside the outermost graph's newest checkpoint."""
+def questions_at(
+    thread: CheckpointTuple | None, read: ReadInterrupt = _own
+) -> Iterator[ShownQuestion]:
+    """Yield the questions (of graph-retry) beside the outermost graph's newest checkpoint."""
     for task, channel, questions in (thread and thread.pending_writes) or ():
         if channel == INTERRUPT:
-            for question, asked in interventions(questions):
-                first = outermost(namespace_in(asked))
-                yield ShownQuestion(question, asked, first.id not in ("", task))
+            for question, asked in interventions(questions, read):
+                place = namespace_in(asked)
+                is_apart = not is_of_other(place) and outermost(place).id not in ("", task)
+                yield ShownQuestion(question, asked, is_apart)
 
 
 def shown_at(thread: CheckpointTuple | None) -> Iterator[ShownQuestion]:

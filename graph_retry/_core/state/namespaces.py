@@ -16,6 +16,7 @@ from typing import NamedTuple
 from graph_retry._core.ground.on_demand import lazy
 
 _BETWEEN, _BEFORE_ID = "|", ":"
+_OTHER = "__interrupt__:"
 _UUID = lazy(r"[0-9a-f-]{36}")
 _TASK_ID = lazy(r":[0-9a-f-]{36}(?=\||$)")
 
@@ -97,6 +98,21 @@ def namesakes(task: str, name: str) -> str:
     """Return the prefix that all calls of this name in a task have in their namespaces."""
     spelled = name.replace("%", "%25").replace(_BETWEEN, "%7C").replace(_BEFORE_ID, "%3A")
     return f"{task}{_BETWEEN}{spelled}{_BEFORE_ID}"
+
+
+def namespace_of_other(interrupt_id: str) -> str:
+    """Return the place of a question of another library: no call of ours, so no checkpoint."""
+    return f"{_OTHER}{interrupt_id}"
+
+
+def is_of_other(namespace: str) -> bool:
+    """Return whether a question is of another library.
+
+    Example:
+        >>> is_of_other(namespace_of_other("8c99")), is_of_other("ask:1f0|guide:9ae2")
+        (True, False)
+    """
+    return namespace.startswith(_OTHER)
 
 
 def are_namesakes(one: str, other: str) -> bool:

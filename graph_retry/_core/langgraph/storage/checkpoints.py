@@ -204,6 +204,12 @@ def waits_for(saved: CheckpointTuple, review_id: str | None) -> bool:
     return not is_answered(saved) and is_open(saved.checkpoint["channel_values"], review_id)
 
 
+def has_answer(saved: CheckpointTuple, task_id: str) -> bool:
+    """Return whether an answer to a plain interrupt of a task is saved beside a checkpoint."""
+    writes = saved.pending_writes or ()
+    return any(task == task_id and channel == RESUME for task, channel, _ in writes)
+
+
 def is_answered(saved: CheckpointTuple) -> bool:
     """Return whether an answer is written beside the newest checkpoint of a call that asked.
 

@@ -17,6 +17,8 @@ from contextlib import suppress
 from typing import Any, ClassVar, Protocol
 from weakref import WeakSet
 
+from langgraph.checkpoint.serde.types import INTERRUPT
+
 from graph_retry._core.ground.functions.arguments import checked
 from graph_retry._core.ground.functions.awaiting import acquired, is_sync, to_its_end
 from graph_retry._core.langgraph.storage.checkpoints import (
@@ -123,6 +125,10 @@ class Store:
         del thread_id
         return set()
 
+    async def pauses(self) -> list[tuple[str, ...]]:
+        """List the pauses (thread, checkpoint, questions) of threads without an open review."""
+        return []  # Then other libraries' questions are listed only beside a review.
+
     async def close_answered(self, review: OpenReview) -> None:
         """Forget a review, unless the saved call still waits for its answer."""
         if self.keeps_reviews:
@@ -161,6 +167,7 @@ class SqlStore(Store):
 
     knows_namespaces = True
     find_table: ClassVar[str]
+    writes: ClassVar[str]
     collation: ClassVar[str]
 
     def __init__(self, saver: Any) -> None:
@@ -248,6 +255,15 @@ class SqlStore(Store):
         rows = await self.query(_SELECT + "WHERE thread_id = %s", thread_id)
         return {OpenReview(*row) for row in rows}
 
+    async def pauses(self) -> list[tuple[str, ...]]:
+        """List them by the index of checkpoints."""
+        newest = "SELECT thread_id, max(checkpoint_id) AS checkpoint_id FROM checkpoints "
+        newest += "WHERE checkpoint_ns = '' GROUP BY thread_id"
+        sql = f"SELECT thread_id, checkpoint_id, count(*) FROM ({newest}) heads JOIN {self.writes} "  # noqa: S608
+        sql += "USING (thread_id, checkpoint_id) WHERE checkpoint_ns = '' AND channel = %s "
+        sql += f"AND thread_id NOT IN (SELECT thread_id FROM {_TABLE}) GROUP BY 1, 2"  # noqa: S608
+        return [(thread, at, str(asked)) for thread, at, asked in await self.query(sql, INTERRUPT)]
+
     async def query(self, sql: str, *values: str) -> list[tuple[Any, ...]]:
         """Run one SQL statement in the database and commit; `%s` is the placeholder."""
         loop: asyncio.AbstractEventLoop | None = getattr(self.saver, "loop", None)
@@ -274,6 +290,7 @@ class SqliteStore(SqlStore):
     """A SQLite database, with a lock file per thread in a folder beside it."""
 
     savers = "langgraph.checkpoint.sqlite"
+    writes = "writes"
     find_table = "SELECT name FROM sqlite_master WHERE name = %s"
     collation = "BINARY"
 
@@ -304,13 +321,16 @@ class PostgresStore(SqlStore):
     """A PostgreSQL database, with an advisory lock per thread."""
 
     savers = "langgraph.checkpoint.postgres"
+    writes = "checkpoint_writes"
     find_table = "SELECT relname FROM pg_class WHERE oid = to_regclass(%s)"
     collation = '"C"'
 
     async def lock(self, thread_id: str) -> ProcessLock | None:
         """Return the advisory lock, on a connection of its own."""
         connection = await acquired(self.connect, lambda made: made.close())
-        return _AdvisoryLock(connection, thread_id)
+        from graph_retry._core.langgraph.storage import advisory_lock  # noqa: PLC0415 (as psycopg)
+
+        return advisory_lock.AdvisoryLock(connection, thread_id)
 
     def connect(self) -> Any:
         """Open a new connection with the parameters of the saver's connection or pool."""
@@ -352,26 +372,6 @@ class PostgresStore(SqlStore):
                 return await ask(self.saver.conn)
             async with self.saver.conn.connection() as connection:
                 return await ask(connection)
-
-
-class _AdvisoryLock:
-    """A lock by PostgreSQL's advisory lock on a number: `hashtextextended(name, 0)`.
-
-    The lock holds a separate connection, because a pool may have no free one. The name includes
-    any schema except `public`, because advisory locks belong to the whole database.
-    """
-
-    def __init__(self, connection: Any, thread_id: str) -> None:
-        self._connection, self._thread_id = connection, thread_id
-
-    def try_acquire(self) -> bool:
-        schema = "coalesce(nullif(current_schema(), 'public') || '/', '')"
-        query = f"SELECT pg_try_advisory_lock(hashtextextended(%s || {schema} || %s, 0))"
-        named = ("graph_retry:", self._thread_id)
-        return bool(self._connection.execute(query, named).fetchone()[0])
-
-    def release(self) -> None:
-        self._connection.close()
 
 
 _STORES: list[type[Store]] = [MemoryStore, SqliteStore, PostgresStore]

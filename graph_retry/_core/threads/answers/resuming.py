@@ -21,6 +21,7 @@ from graph_retry._core.ground.issues import json_problem
 from graph_retry._core.ground.json import is_object
 from graph_retry._core.ground.wording import quoted_with_article
 from graph_retry._core.langgraph.shown import (
+    answer_to_other,
     asked_in,
     drop_plain_answer,
     intervention,
@@ -35,7 +36,7 @@ from graph_retry._core.langgraph.storage.checkpoints import (
 )
 from graph_retry._core.langgraph.storage.lock import ThreadLock, pauses
 from graph_retry._core.review.deadline import EXPIRE, now
-from graph_retry._core.state.namespaces import are_namesakes
+from graph_retry._core.state.namespaces import are_namesakes, is_of_other
 from graph_retry._core.state.position import ANSWER
 from graph_retry._core.threads.saved.graphs import (
     at_newest,
@@ -116,8 +117,7 @@ class HeldThread:
             StaleDecision: If an answer came too late.
         """
         if shown is None:
-            state = await get_state(self.graph, self.config)
-            shown = [interrupt.value for interrupt in state.interrupts]
+            shown = [each.value for each in (await get_state(self.graph, self.config)).interrupts]
         await self._check_applied(shown)
         await self.check_in_time()
 
@@ -291,11 +291,14 @@ async def _write_down(
     An answer cannot be saved on a server, or if the call's checkpoint was deleted. LangGraph would
     give a plain answer of an earlier run to the next question, so it is removed before.
     """
-    by_id: dict[str, Any] = {}
-    notes = [_noted(given, asked.review_id) for asked, given in chosen]
+    own = [each for each in chosen if not is_of_other(each[0].namespace)]
+    notes = [(asked, _noted(given, asked.review_id)) for asked, given in own]
+    # Nothing is written if one answer does not fit.
+    others = [each for each in chosen if each not in own]
+    by_id = {each.interrupt_id: await answer_to_other(each.value, given) for each, given in others}
     if saver is not None and root is not None:
         await drop_plain_answer(saver, root)
-    for (asked, _), note in zip(chosen, notes, strict=True):
+    for asked, note in notes:
         if saver is None or not asked.is_saved:
             by_id[asked.interrupt_id] = note["value"]
         else:

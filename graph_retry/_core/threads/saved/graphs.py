@@ -109,13 +109,13 @@ def check_compiled(graph: Any) -> None:
         raise TypeError(f"`graph` is {came}: pass what `compile(checkpointer=…)` gives.")
 
 
-async def get_state(graph: Any, config: RunnableConfig) -> StateSnapshot:
+async def get_state(graph: Any, config: RunnableConfig, **options: Any) -> StateSnapshot:
     """Return the state of a thread, as `graph.get_state` does.
 
     The state is empty if a thread on a server has no checkpoint (its first run was rolled back).
     """
     try:
-        return await sync_or_async(graph.get_state, graph.aget_state, config)
+        return await sync_or_async(graph.get_state, graph.aget_state, config, **options)
     except ValueError as error:
         # A graph without a checkpointer may still get one from the config.
         if not is_local(graph) or graph.checkpointer:

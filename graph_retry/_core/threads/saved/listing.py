@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
@@ -26,6 +27,7 @@ from graph_retry._core.langgraph.storage.checkpoints import (
     without_state,
 )
 from graph_retry._core.langgraph.storage.stores import store_of
+from graph_retry._core.state.namespaces import is_of_other
 from graph_retry._core.state.position import loop_of
 from graph_retry._core.threads.reviews import (
     PendingReview,
@@ -33,7 +35,14 @@ from graph_retry._core.threads.reviews import (
     newest_first,
     review_of,
 )
-from graph_retry._core.threads.saved.graphs import is_local, may_make, on_thread, saver_of, shows
+from graph_retry._core.threads.saved.graphs import (
+    is_local,
+    may_make,
+    on_thread,
+    saver_of,
+    shows,
+)
+from graph_retry._core.threads.saved.others import waits_for_other
 from graph_retry._core.threads.saved.reading import read_newest
 from graph_retry._core.threads.saved.view import ThreadView
 
@@ -58,6 +67,8 @@ async def list_saved_reviews(
     finder = Finder(saver, graph, base, answered)
     if not await is_table_filled(saver):
         return newest_first(await finder.read_all(), before, limit)
+    if before is None:
+        await note_others(saver)
     reviews: list[PendingReview] = []
     # A short list reads a few threads. Rows of other graphs, and of closed reviews, need more.
     size = _PAGE if limit is None else min(limit, _PAGE)
@@ -95,6 +106,22 @@ async def is_table_filled(
                 await store.set_filled()
             return True
     return False
+
+
+_without_review: WeakKeyDictionary[Any, set[tuple[str, ...]]] = WeakKeyDictionary()
+"""By saver: pauses that are no reviews, such as a plain `interrupt()`, and need no second look."""
+
+
+async def note_others(saver: BaseCheckpointSaver[Any]) -> None:
+    """Put the questions of other libraries into the table; no code of ours runs when they ask."""
+    store, finder = store_of(saver), Finder(saver, None, {}, answered=True)
+    known = _without_review.setdefault(saver, set())
+    for pause in await store.pauses():
+        if pause not in known:
+            found = await finder.read_thread(pause[0])
+            await store.fill(map(entry_of, found))
+            if not found:
+                known.add(pause)
 
 
 def _keep(thread: ThreadView, saved: CheckpointTuple) -> None:
@@ -138,14 +165,14 @@ class Finder:
         return await self._asked_in(thread_id, thread)
 
     async def _asked_in(self, thread_id: str, thread: ThreadView) -> list[PendingReview]:
+        config = on_thread(self.base, thread_id)
         for interrupt, value, _ in thread.questions:
-            place = place_of(thread_id, namespace_in(value))
+            namespace = namespace_in(value)
             # Only LangGraph knows whose question it is if its call is not in this thread.
-            if namespace_in(value) not in thread.newest and (
-                await shows(self.graph, on_thread(self.base, thread_id), interrupt.id)
-            ):
-                thread.add(unread(place))
-        return self._wanted(self._shown(thread_id, thread))
+            is_known = namespace in thread.newest or is_of_other(namespace)
+            if not is_known and await shows(self.graph, config, interrupt.id):
+                thread.add(unread(place_of(thread_id, namespace)))
+        return self._wanted(await self._shown(thread_id, thread))
 
     async def read_noted(self, rows: Sequence[OpenReview]) -> list[PendingReview]:
         """Read the open reviews of some rows; delete the rows whose reviews are closed."""
@@ -156,16 +183,18 @@ class Finder:
         reviews: list[PendingReview] = []
         for thread_id, known in by_thread.items():
             try:
-                thread = await read_newest(
-                    self.saver, thread_id, {"", *(row.namespace for row in known)}
-                )
-                shown = self._shown(thread_id, thread)
+                places = {row.namespace for row in known if not is_of_other(row.namespace)}
+                thread = await read_newest(self.saver, thread_id, {"", *places})
+                shown = await self._shown(thread_id, thread)
             except Exception as error:
                 error.add_note(f"This came of reading thread {thread_id!r}, to list its reviews.")
                 raise
             reviews += self._wanted(shown)
             # An answered review keeps its row until the call continues, so that a sweep finds it.
             ids = {review.review_id for review in shown}
+            # Another graph may ask what this graph does not show.
+            others = (value for _, value, _ in thread.questions if is_of_other(namespace_in(value)))
+            ids |= {value["review_id"] for value in others}
             for row in known:
                 call = thread.newest.get(row.namespace)
                 if row.review_id not in ids and is_over(row, thread.root, call):
@@ -174,10 +203,14 @@ class Finder:
 
     def is_ours(self, namespace: str) -> bool:
         """Return whether a call belongs to the graph; every call does if there is no graph."""
-        return self.graph is None or may_make(self.graph, namespace)
+        return self.graph is None or is_of_other(namespace) or may_make(self.graph, namespace)
 
-    def _shown(self, thread_id: str, thread: ThreadView) -> list[PendingReview]:
+    async def _shown(self, thread_id: str, thread: ThreadView) -> list[PendingReview]:
         config = on_thread(self.base, thread_id)
+        for interrupt, value, _ in thread.questions:
+            namespace = namespace_in(value)
+            if is_of_other(namespace) and await waits_for_other(self.graph, config, interrupt.id):
+                thread.add(unread(place_of(thread_id, namespace)))
         return [
             review_of(asked, self.graph, config)
             for asked in thread.asked()
@@ -211,6 +244,8 @@ async def noted_reviews(
     store = store_of(saver)
     if not (await is_table_filled(saver, fill) if fill else store.keeps_reviews):
         return None
+    if before is None:
+        await note_others(saver)
     rows = await store.open_reviews(before, limit)
     last = rows[-1].place if rows and len(rows) == limit else None
     graph = source if is_local(source) else None

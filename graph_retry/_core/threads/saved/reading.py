@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
-from langgraph.types import Interrupt
+from langgraph.types import StateSnapshot
 
 from graph_retry._core.ground.json import is_object
 from graph_retry._core.langgraph.shown import namespace_in
@@ -20,6 +20,7 @@ from graph_retry._core.langgraph.storage.checkpoints import (
     unread,
 )
 from graph_retry._core.state.kept import Reader
+from graph_retry._core.state.namespaces import is_of_other
 from graph_retry._core.threads.saved.graphs import (
     get_state,
     is_remote,
@@ -28,6 +29,7 @@ from graph_retry._core.threads.saved.graphs import (
     shows,
     thread_of,
 )
+from graph_retry._core.threads.saved.others import waits_for_other
 from graph_retry._core.threads.saved.view import Asked, ThreadView
 from graph_retry._core.threads.server.reading import read_history, read_shown_there, snapshot_at
 from graph_retry.records import KeptIn
@@ -35,10 +37,10 @@ from graph_retry.records import KeptIn
 
 async def open_questions(graph: Any, config: RunnableConfig) -> list[Asked]:
     """Read the questions of a thread that can be answered, in the order of LangGraph's tasks."""
-    shown: Sequence[Interrupt] | None = None
+    shown: StateSnapshot | None = None
     if saver_of(graph) is not None:
         # A saver does not know the order of the branches of a `Send`.
-        shown = (await get_state(graph, place_of(thread_of(config), ""))).interrupts
+        shown = await get_state(graph, place_of(thread_of(config), ""))
     view = await read_shown(graph, config, shown)
     return [asked for asked in view.asked() if asked.is_open]
 
@@ -61,7 +63,7 @@ async def open_named(
 async def read_shown(
     graph: Any,
     config: RunnableConfig,
-    shown: Sequence[Interrupt] | None = None,
+    shown: StateSnapshot | None = None,
     *,
     named: Collection[str] | None = None,
 ) -> ThreadView:
@@ -72,11 +74,18 @@ async def read_shown(
     saver, thread_id = saver_of(graph), thread_of(config)
     if saver is None:
         return await read_shown_there(graph, config)
-    view = await read_newest(saver, thread_id, [""]) if shown is None else ThreadView(shown)
+    if shown is None:
+        view = await read_newest(saver, thread_id, [""])
+    else:
+        view = ThreadView(shown.interrupts, shown.created_at)
     for interrupt, value, _ in view.questions:
         if named is not None and not {interrupt.id, value["review_id"]}.intersection(named):
             continue
         namespace = namespace_in(value)
+        if is_of_other(namespace):
+            if await waits_for_other(graph, config, interrupt.id):
+                view.add(unread(place_of(thread_id, namespace)))
+            continue
         call = await newest_checkpoint(saver, thread_id, namespace)
         if call is not None and may_make(graph, namespace):
             view.add(call)

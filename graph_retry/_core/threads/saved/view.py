@@ -7,7 +7,7 @@ checkpoints. For open questions, the newest checkpoint of each call that asked i
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ from graph_retry._core.langgraph.shown import (
     namespace_in,
     questions_at,
     questions_of,
+    value_in,
 )
 from graph_retry._core.langgraph.storage.checkpoints import (
     is_answered,
@@ -73,15 +74,17 @@ class ThreadView:
     """The checkpoints of a thread that were read.
 
     `newest` and `first` hold one checkpoint per namespace. `roots` holds the outermost graph's
-    checkpoints by id. `shown` holds the interrupts that the graph shows; without a graph they are
-    read from the outermost graph's newest checkpoint.
+    checkpoints by id. `shown` holds the interrupts that the graph shows in its state of the time
+    `shown_at`; without a graph they are read from the outermost graph's newest checkpoint.
     """
 
-    def __init__(self, shown: Sequence[Interrupt] | None = None) -> None:
+    def __init__(
+        self, shown: Sequence[Interrupt] | None = None, shown_at: str | None = None
+    ) -> None:
         self.newest: dict[str, CheckpointTuple] = {}
         self.first: dict[str, CheckpointTuple] = {}
         self.roots: dict[str, CheckpointTuple] = {}
-        self._shown = shown
+        self._shown, self._shown_at = shown, shown_at
 
     def add(self, saved: CheckpointTuple) -> None:
         """Add a checkpoint, which must be older than those already added for its namespace."""
@@ -98,12 +101,15 @@ class ThreadView:
 
     @cached_property
     def questions(self) -> list[ShownQuestion]:
-        """The questions that graph-retry asks and the thread shows, one for each review."""
+        """The questions that the thread shows, one for each review, also of other libraries."""
+        root = self.root
+        at = root.checkpoint["ts"] if self._shown is None and root else self._shown_at
+        read = partial(value_in, at=at)
         if self._shown is not None:
-            shown = [ShownQuestion(*each) for each in interventions(self._shown)]
+            shown = [ShownQuestion(*each) for each in interventions(self._shown, read)]
         else:
             # LangGraph may show a question in a `@task` twice.
-            shown = sorted(questions_at(self.root), key=attrgetter("is_apart"))
+            shown = sorted(questions_at(root, read), key=attrgetter("is_apart"))
         by_review: dict[str, ShownQuestion] = {}
         for question in shown:
             by_review.setdefault(question.value["review_id"], question)

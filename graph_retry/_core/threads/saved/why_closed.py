@@ -14,7 +14,7 @@ from graph_retry._core.ground.functions.awaiting import sleep
 from graph_retry._core.ground.functions.informing import informing
 from graph_retry._core.ground.issues import literal
 from graph_retry._core.ground.json import is_object
-from graph_retry._core.langgraph.shown import intervention, namespace_in
+from graph_retry._core.langgraph.shown import intervention, namespace_in, value_in
 from graph_retry._core.langgraph.storage.lock import ThreadLock, pauses
 from graph_retry._core.review.deadline import EXPIRE
 from graph_retry._core.state.attempts import records_in
@@ -228,7 +228,7 @@ def other_question(state: StateSnapshot) -> str:
     The text also names the way to answer the interrupt. It is empty without such an interrupt.
     """
     for question in state.interrupts:
-        if intervention(question.value) is None:
+        if value_in(question) is None:
             value: Any = question.value if is_object(question.value) else {}
             requests: list[Any] = value.get("action_requests") or [question.value]
             names = [item.get("name", item) if is_object(item) else item for item in requests]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -13,10 +13,11 @@ from weakref import WeakKeyDictionary
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.pregel.remote import RemoteGraph
+from langgraph.types import Interrupt
 from langgraph_sdk.client import LangGraphClient, SyncLangGraphClient
 
 from graph_retry._core.ground.functions.calling import call, is_async
-from graph_retry._core.langgraph.shown import intervention, namespace_in
+from graph_retry._core.langgraph.shown import interventions, namespace_in, value_in
 from graph_retry._core.review.review import parts_of
 from graph_retry._core.threads.reviews import PendingReview, newest_first, open_reviews
 from graph_retry._core.threads.saved.graphs import get_state, on_thread
@@ -168,7 +169,12 @@ async def _reviews_of(client: Any, base: RunnableConfig, thread: Any) -> list[Pe
     """List the reviews of a thread. Its state is read if the listed questions are not reliable."""
     status: str = thread["status"]
     questions = listed_questions(thread)
-    asked = [value for question in questions if (value := intervention(question["value"]))]
+    read = partial(value_in, at=_saved_at(thread))
+    listed = [
+        Interrupt(each["value"], each["id"], response_schema=each.get("response_schema"))
+        for each in questions
+    ]
+    asked = [value for _, value in interventions(listed, read)]
     if "graph_id" not in (thread.get("metadata") or ()) or (
         status in ("interrupted", "idle") and not asked
     ):
@@ -176,18 +182,15 @@ async def _reviews_of(client: Any, base: RunnableConfig, thread: Any) -> list[Pe
     graph, config = _place(client, base, thread)
     if status != "interrupted" or not _is_fresh(thread, asked):
         return await _if_served(open_reviews(graph, config), [])
-    shown: list[tuple[str, Any]] = [(each["id"], each["value"]) for each in questions]
+    shown: Sequence[Interrupt] = listed
     if any("|" in namespace_in(value) for value in asked):
         # The server may list only the last of several questions in one task.
         state = await _if_served(get_state(graph, config), None)
-        shown = [(each.id, each.value) for each in state.interrupts] if state else shown
+        shown = state.interrupts if state else shown
     where: dict[str, Any] = {"graph": graph, "config": config}
     return [
-        PendingReview(
-            interrupt_id=interrupt_id, **where, **parts_of(value, [], thread["thread_id"])
-        )
-        for interrupt_id, value in shown
-        if intervention(value)
+        PendingReview(interrupt_id=each.id, **where, **parts_of(value, [], thread["thread_id"]))
+        for each, value in interventions(shown, read)
     ]
 
 

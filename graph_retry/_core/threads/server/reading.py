@@ -16,7 +16,7 @@ from langgraph.types import StateSnapshot
 from graph_retry._core.ground.functions.awaiting import collect
 from graph_retry._core.langgraph.shown import interventions, namespace_in
 from graph_retry._core.langgraph.storage.checkpoints import as_saved, place_of, unread
-from graph_retry._core.state.namespaces import moved, task_namespace
+from graph_retry._core.state.namespaces import is_of_other, moved, task_namespace
 from graph_retry._core.state.position import LOOP
 from graph_retry._core.threads.saved.graphs import get_state, is_remote, thread_of
 from graph_retry._core.threads.saved.view import ThreadView
@@ -28,10 +28,14 @@ _MOST_READ = 1_000
 
 async def read_shown_there(graph: Any, config: RunnableConfig) -> ThreadView:
     """Read the shown questions of a thread on a server."""
-    view = ThreadView(shown=(await get_state(graph, config)).interrupts)
+    state = await get_state(graph, config)
+    view = ThreadView(state.interrupts, state.created_at)
     answered: Collection[str] | None = None
     for interrupt, value, _ in view.questions:
         place = place_of(thread_of(config), namespace_in(value))
+        if is_of_other(namespace_in(value)):
+            view.add(unread(place))
+            continue
         snapshot = await snapshot_at(graph, place)
         is_hidden = snapshot is None or not snapshot.created_at
         # An older server hides the state of function calls, but lists the answered questions.

@@ -1,0 +1,25 @@
+"""A lock of a thread in PostgreSQL, which ends with the connection that holds it."""
+
+from typing import Any
+
+
+class AdvisoryLock:
+    """A lock by PostgreSQL's advisory lock on a number: `hashtextextended(name, 0)`.
+
+    The lock holds a separate connection, because a pool may have no free one. The name includes
+    any schema except `public`, because advisory locks belong to the whole database.
+    """
+
+    def __init__(self, connection: Any, thread_id: str) -> None:
+        self._connection, self._thread_id = connection, thread_id
+
+    def try_acquire(self) -> bool:
+        """Try once, without waiting; return whether the lock is held now."""
+        schema = "coalesce(nullif(current_schema(), 'public') || '/', '')"
+        query = f"SELECT pg_try_advisory_lock(hashtextextended(%s || {schema} || %s, 0))"
+        named = ("graph_retry:", self._thread_id)
+        return bool(self._connection.execute(query, named).fetchone()[0])
+
+    def release(self) -> None:
+        """Close the connection, and so release the lock."""
+        self._connection.close()

@@ -1,0 +1,253 @@
+"""Questions that other libraries ask, read into the record of a review.
+
+`HumanInTheLoopMiddleware` of LangChain asks about all calls of a message at once, or about each
+call. A node may ask with `interrupt(value, response_schema=…)`. `READERS` has a function for each
+shape of such an interrupt; an interrupt of another shape is no review.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, cast
+
+from graph_retry._core.ground.json import digest, is_array, is_object
+from graph_retry._core.output.build import build_validator
+from graph_retry._core.params.json_params import JsonParams
+from graph_retry._core.review.clients.payload import build_payload
+from graph_retry._core.review.effects import Accepted
+from graph_retry._core.review.judge import judge
+from graph_retry._core.review.review import Question, Refused
+from graph_retry.errors import AnswerRefused
+from graph_retry.records import APPROVAL
+
+_ORIGINAL = "asked_by_other"
+"""The key in a review's value that holds the other library's own value and schema."""
+
+
+class Asks(NamedTuple):
+    """What another library asks.
+
+    `name` is what it asks about, with the `params` that may be edited but for the `locked` ones.
+    `told` is its text for people. `allowed` are the decisions, and `output` is the schema of a
+    response. `reply` makes the answer of an accepted decision. `given` reads an answer that came in
+    the other library's own form.
+    """
+
+    name: str
+    params: dict[str, Any]
+    told: str
+    allowed: Sequence[str]
+    reply: Callable[[Accepted], Any]
+    params_schema: dict[str, Any] | None = None
+    locked: tuple[str, ...] = ()
+    output: dict[str, Any] = {"type": "string"}  # noqa: RUF012 - it is never changed
+    given: Callable[[Any], Any] = lambda answer: answer
+
+
+def review_value(value: Any, schema: Any, review_id: str, at: str | None) -> dict[str, Any] | None:
+    """Return another library's question as the value of a review; None if it has no known shape."""
+    found = _read(value, schema)
+    if found is None:
+        return None
+    original = {"value": value, "schema": schema}
+    return {**build_payload(_question(found, review_id, at)), _ORIGINAL: original}
+
+
+async def answer_to(asked: Mapping[str, Any], given: Any) -> Any:
+    """Return the answer to a question of `review_value`, in the form of the library that asked.
+
+    Raises:
+        AnswerRefused: If the answer does not fit.
+    """
+    original, review_id = asked[_ORIGINAL], str(asked["review_id"])
+    found = _read(original["value"], original["schema"])
+    assert found is not None  # noqa: S101 - it was read before
+    verdict = await judge(found.given(given), _question(found, review_id, asked["asked_at"]))
+    if isinstance(verdict, Refused):
+        told: Any = {"review_ids": [review_id], "reasons": {review_id: verdict.problem}}
+        raise AnswerRefused(verdict.problem, issues=verdict.issues, **told)
+    return found.reply(verdict)
+
+
+def _read(value: Any, schema: Any) -> Asks | None:
+    return next((found for read in READERS if (found := read(value, schema)) is not None), None)
+
+
+def _question(found: Asks, review_id: str, at: str | None) -> Question:
+    validator = build_validator(found.output)
+    return Question(
+        review_id=review_id,
+        function_name=found.name,
+        attempt=1,
+        failure={"kind": "rejected_input", "type": APPROVAL, "message": found.told},
+        params=found.params,
+        asked_at=at,
+        codec=JsonParams(found.params, found.params_schema, why_no_comment="no model is called"),
+        locked=found.locked,
+        allowed=tuple(found.allowed),
+        schema_of_output=found.output,
+        check_output=validator.acheck_digits,
+    )
+
+
+def _object(**fields: Any) -> dict[str, Any]:
+    """Return the schema of an object with these fields, all of them needed but for a reason."""
+    needed = [name for name, schema in fields.items() if "default" not in schema]
+    closed: dict[str, Any] = {"type": "object", "additionalProperties": False}
+    return {**closed, "properties": fields, "required": needed}
+
+
+_TEXT: dict[str, Any] = {"type": "string"}
+_DECISIONS: dict[str, dict[str, Any]] = {
+    "approve": {"type": {"const": "approve"}},
+    "edit": {"type": {"const": "edit"}, "args": {"type": "object"}},
+    "reject": {"type": {"const": "reject"}, "message": {**_TEXT, "default": ""}},
+    "respond": {"type": {"const": "respond"}, "message": _TEXT},
+}
+
+
+class _ToolCall(NamedTuple):
+    """A tool call that waits for an approval; `key` is its name, numbered if repeated."""
+
+    key: str
+    name: str
+    args: dict[str, Any]
+    told: str
+    allowed: Sequence[str]
+
+    def decided(self, kind: str, args: Any = None, message: str | None = None) -> dict[str, Any]:
+        """Return LangChain's form of a decision. An edit that changes nothing is an approval."""
+        if kind == "edit" and args == self.args and "approve" in self.allowed:
+            kind = "approve"
+        said = {"message": message} if kind in ("reject", "respond") and message else {}
+        action = {"edited_action": {"name": self.name, "args": args}} if kind == "edit" else {}
+        return {"type": kind, **said, **action}
+
+    def read(self, accepted: Accepted) -> dict[str, Any]:
+        """Return LangChain's form of a decision about this call alone."""
+        decision: Any = accepted.decision
+        message = decision["output"] if decision["type"] == "respond" else decision.get("message")
+        return self.decided(decision["type"], accepted.params, message)
+
+    def as_mapped(self, decision: Any) -> Any:
+        """Read a decision in LangChain's form into one of a review of several calls."""
+        edited: Any = decision.get("edited_action") if is_object(decision) else None
+        if not is_object(edited) or edited.get("name") != self.name:
+            return decision
+        rest = {key: part for key, part in decision.items() if key != "edited_action"}
+        return {**rest, "args": edited.get("args")}
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The schema of a decision about this call."""
+        return {"oneOf": [_object(**_DECISIONS[kind]) for kind in self.allowed]}
+
+
+def _one_approval(value: Any, schema: Any) -> Asks | None:
+    """Read a question of `HumanInTheLoopMiddleware(interrupt_mode="per_call")`."""
+    if not is_object(value) or value.get("type") != "tool_approval" or not is_object(schema):
+        return None
+    definitions: dict[str, Any] = schema.get("$defs", {})
+    branches = [_resolved(branch, definitions) for branch in schema.get("oneOf", [schema])]
+    by_word = {each["properties"]["type"]["const"]: each["properties"] for each in branches}
+    if not by_word.keys() <= _DECISIONS.keys():
+        return None
+    name, args = value["name"], value["args"]
+    call = _ToolCall(name, name, args, value["description"], tuple(by_word))
+    params_schema: dict[str, Any] | None = None
+    if "edit" in by_word:
+        action = _resolved(by_word["edit"]["edited_action"], definitions)
+        params_schema = {**_resolved(action["properties"]["args"], definitions)}
+        params_schema |= {"$defs": definitions}
+    return Asks(name, args, call.told, call.allowed, call.read, params_schema)
+
+
+def _resolved(schema: Any, definitions: Mapping[str, Any]) -> dict[str, Any]:
+    name = str(schema.get("$ref", "")).removeprefix("#/$defs/")
+    found: dict[str, Any] = definitions.get(name, schema)
+    return found
+
+
+def _approvals(value: Any, _schema: Any) -> Asks | None:
+    """Read a question of `HumanInTheLoopMiddleware` about all calls of a message."""
+    if not is_object(value) or value.keys() != {"action_requests", "review_configs"}:
+        return None
+    requests, configs = value["action_requests"], value["review_configs"]
+    if not (is_array(requests) and is_array(configs) and 0 < len(requests) == len(configs)):
+        return None
+    calls: list[_ToolCall] = []
+    for asked, config in zip(cast("Any", requests), cast("Any", configs), strict=True):
+        allowed = config["allowed_decisions"]
+        if not {*allowed} <= _DECISIONS.keys():
+            return None
+        name, number = asked["name"], sum(call.name == asked["name"] for call in calls) + 1
+        key = name if number == 1 else f"{name} ({number})"
+        calls.append(_ToolCall(key, name, asked["args"], asked.get("description", ""), allowed))
+    if len(calls) > 1:
+        return _several(calls)
+    (call,) = calls
+    return Asks(
+        call.name, call.args, call.told, call.allowed, lambda made: {"decisions": [call.read(made)]}
+    )
+
+
+def _several(calls: Sequence[_ToolCall]) -> Asks:
+    """Return what is asked about several calls at once: one decision for all, or one for each."""
+
+    def reply(accepted: Accepted) -> Any:
+        decision, args = cast("Any", accepted.decision), accepted.params or {}
+        kind, message = decision["type"], decision.get("message")
+        if kind != "respond":
+            made = [call.decided(kind, args.get(call.key), message) for call in calls]
+            return {"decisions": made}
+        each = [(call, decision["output"][call.key]) for call in calls]
+        return {
+            "decisions": [
+                call.decided(one["type"], one.get("args"), one.get("message")) for call, one in each
+            ]
+        }
+
+    def given(answer: Any) -> Any:
+        decisions: Any = answer.get("decisions") if is_object(answer) else None
+        if not is_array(decisions) or len(decisions) != len(calls):
+            return answer
+        pairs = zip(calls, decisions, strict=True)
+        output = {call.key: call.as_mapped(decision) for call, decision in pairs}
+        rest = {key: part for key, part in answer.items() if key != "decisions"}
+        return {**rest, "type": "respond", "output": output}
+
+    every = [kind for kind in ("approve", "reject") if all(kind in one.allowed for one in calls)]
+    changes = any("edit" in call.allowed for call in calls)
+    if changes and all({"approve", "edit"} & {*call.allowed} for call in calls):
+        every.append("edit")
+    return Asks(
+        ", ".join(call.key for call in calls),
+        {call.key: call.args for call in calls},
+        "\n\n".join(call.told for call in calls),
+        [*every, "respond"],
+        reply,
+        _object(**{call.key: {"type": "object"} for call in calls}),
+        tuple(call.key for call in calls if "edit" not in call.allowed),
+        _object(**{call.key: call.schema for call in calls}),
+        given,
+    )
+
+
+def _question_with_schema(value: Any, schema: Any) -> Asks | None:
+    """Read `interrupt(value, response_schema=…)` of a node: the person's response is its result."""
+    if not is_object(schema):
+        return None
+    name = str(schema.get("title") or f"question {digest(schema)[:6]}")
+    told = value if isinstance(value, str) else f"a person has to answer as `{name}`"
+    params: dict[str, Any] = value if is_object(value) else {"question": value}
+    return Asks(
+        name, params, told, ["respond"], lambda made: cast("Any", made.decision)["output"]
+    )._replace(output=schema)
+
+
+READERS: list[Callable[[Any, Any], Asks | None]] = [
+    _one_approval,
+    _approvals,
+    _question_with_schema,
+]
+"""A reader of each shape, with the value and the `response_schema` of an interrupt."""
