@@ -171,10 +171,10 @@ studio: .venv/.studio ## serve the graphs of nodes/ to Studio and chat UIs; PORT
 	@exec $(BIN)/python -m langgraph_cli dev --no-browser --no-reload \
 	  --host 127.0.0.1 --port $(PORT)
 
-bench: install ## measure, beside other libraries: print all tables and write docs/comparison.md
+bench: install ## measure, beside other libraries: print all tables and write bench/results.md
 	$(PIP) '.[bench]'
-	$(BIN)/python -m bench.report | tee docs/comparison.tmp
-	@mv docs/comparison.tmp docs/comparison.md
+	$(BIN)/python -m bench.report | tee bench/results.tmp
+	@mv bench/results.tmp bench/results.md
 
 real: install ## ask a real model (OPENAI_BASE_URL=…; else a small one is started, 470 MB at the first time), print tables
 	@$(SERVED) $(BIN)/python -m bench.real

@@ -1,4 +1,4 @@
-"""Print all tables of measurements as one page of Markdown, which is `docs/comparison.md`.
+"""Print all tables of measurements as one page of Markdown, which is `bench/results.md`.
 
 Each table comes from its own script, which runs in its own process.
 Run: `python -m bench.report`, or `make bench`, which writes the page.
@@ -55,7 +55,7 @@ SECTIONS = [
     Section(
         "Reading broken JSON",
         "A corpus of broken documents, each with its correct value. A `wrong` reading is one that "
-        "was accepted with another value. See [Reading](reading.md).",
+        "was accepted with another value. See `docs/reading.md`.",
         "repair_score",
     ),
     Section(
@@ -67,7 +67,7 @@ SECTIONS = [
     Section(
         "Judging an answer while it comes",
         "The answers come in tokens of four characters. If the time for each character stays the "
-        "same for longer answers, the cost is linear. See [Streams](streaming.md).",
+        "same for longer answers, the cost is linear. See `docs/streaming.md`.",
         "streaming",
     ),
     Section("Import", "Each import runs in a fresh process, with compiled modules.", "import_time"),
@@ -87,7 +87,7 @@ def main() -> None:
     """Print the page."""
     versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     print(
-        "# Comparison\n\n"
+        "# Measurements\n\n"
         f"Written by `make bench` on {datetime.now(UTC):%Y-%m-%d}: {platform.system()} on "
         f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, "
         f"{versions}. Counts are the same on every machine. Times depend on the machine and its "
@@ -100,7 +100,7 @@ def main() -> None:
         f"While this was measured the load average was {os.getloadavg()[2]:.0f} (15 minutes): "
         "if it is above the number of cores, times are too long and their ratios are rough.\n"
     )
-    print("For the tests with crashes, races and load, see [reliability](reliability.md).")
+    print("For the tests with crashes, races and load, see `docs/reliability.md`.")
 
 
 if __name__ == "__main__":
