@@ -28,7 +28,7 @@ PERMISSIVE := tests/engine/test_answering.py tests/engine/test_plain_state.py \
   tests/history/test_exporting.py tests/reliability/test_storage_failures.py \
   tests/reliability/test_surroundings.py tests/threads/test_first_answer.py
 
-.PHONY: help install format lint types mypy pyright postgres chromium nginx test long compat demo web studio bench real crash \
+.PHONY: help install format lint types release mypy pyright postgres chromium nginx test long compat demo web studio bench real crash \
   races load docs site notebooks pictures
 
 help: ## list the commands
@@ -131,6 +131,9 @@ slow: install postgres chromium nginx ## the tests that take seconds each: many 
 
 long: install postgres chromium nginx ## the other part of the tests: every combination, and more random draws
 	$(PYTEST) -n 3 --part long --durations 10
+
+release: ## check VERSION=x.y.z: changelog, pages, sdist, wheel; write the notes; print how to tag and upload
+	.ci/release $(VERSION)
 
 compat: install postgres chromium nginx ## the short part on the lowest and newest versions, oldest and newest Python
 	.ci/compat
