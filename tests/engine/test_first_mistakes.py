@@ -353,3 +353,9 @@ def test_a_misspelt_keyword_of_a_schema_is_told(caplog, keyword, near):
     assert retry_llm_call(lambda: "{}", None, output=schema) == {}
     assert ("Did you mean" in caplog.text) == bool(near)
     assert not near or f"`{keyword}`, which checks nothing. Did you mean `{near}`?" in caplog.text
+
+
+def test_a_subject_that_is_a_fields_name_is_refused():
+    """The list of reviews would show the word `prompt` for each of them."""
+    with pytest.raises(ValueError, match=r"`subject` is the name of a field"):
+        retry_llm_call(lambda params: "42", {"prompt": "How many?"}, subject="prompt")

@@ -55,8 +55,8 @@ def check_first(given: StepInput, params: Encoded) -> None:
     Raises:
         AsyncUnderSyncError: If the run is sync, and a function that it may call is async.
         InterventionRequired: If the call cannot end without a person, and nobody can be asked.
-        ValueError: If a hook needs a field that the params lack, `locked` names one, or a field
-            holds a credential.
+        ValueError: If a hook needs a field that the params lack, `locked` names one, `subject` is
+            the name of a field, or a field holds a credential.
     """
     plan, run = given.plan, given.run
     _check_credentials(plan, params.view)
@@ -77,6 +77,11 @@ def _check_functions(plan: Plan[Any], params: Encoded) -> None:
     """Raise if `locked` names an unknown field, or a function cannot work in this run."""
     settings = plan.settings
     check_fields("`locked` names", settings.locked, params.view)
+    if isinstance(settings.subject, str) and settings.subject in params.view:
+        raise ValueError(
+            f"`subject` is the name of a field, and would be shown as this word: give a function "
+            f"of the params, such as `lambda params: params[{settings.subject!r}]`."
+        )
     plan.passing.check_names(params.view)
     _check_default(plan, params.view)
     for function in (
