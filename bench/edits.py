@@ -2,8 +2,9 @@
 
 Each row fails until a person has edited the params N times. The loops by hand are the one of the
 design that this library grew out of (one function that calls, catches, interrupts and calls again),
-the one LangGraph's pages on the functional API show (a task in a loop around `interrupt`), and the
-most careful one: a node for the call, a node for the question, and an edge.
+the one LangGraph's pages on the functional API show (a task in a loop around `interrupt`), an
+`error_handler` that interrupts and goes to the failed node again, and the most careful one: a node
+for the call, a node for the question, and an edge.
 Run: `python -m bench.edits`
 """
 
@@ -11,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.errors import NodeError
 from langgraph.func import entrypoint, task
 from langgraph.graph import StateGraph
 from langgraph.types import Command, interrupt
@@ -92,6 +94,22 @@ def two_nodes(model: Model) -> Any:
     return builder.compile(checkpointer=InMemorySaver())
 
 
+def handled(model: Model) -> Any:
+    """Let the node's error handler ask, and go to the node again."""
+
+    def ask(state: State) -> State:
+        return {"output": model(state["params"])}
+
+    def handle(state: State, error: NodeError) -> Command[Any]:
+        answer = interrupt(str(error.error))
+        return Command(update={"params": {**state["params"], **answer}}, goto=error.node)
+
+    builder = StateGraph(State)
+    builder.add_node("ask", ask, error_handler=handle)
+    builder.set_entry_point("ask")
+    return builder.compile(checkpointer=InMemorySaver())
+
+
 def as_function(model: Model) -> Any:
     """Call `retry_llm_call` in a node."""
     return around(lambda state: {"output": retry_llm_call(model, state["params"], max_attempts=99)})
@@ -105,6 +123,7 @@ def as_node(model: Model) -> Any:
 LOOPS: dict[str, Callable[[Model], Any]] = {
     "the source design's loop": source_design,
     "LangGraph: a task in a loop around `interrupt`": documented,
+    "LangGraph: an `error_handler` with `interrupt` and `goto`": handled,
     "by hand: two nodes and an edge": two_nodes,
     "graph-retry, function": as_function,
     "graph-retry, node": as_node,

@@ -1,21 +1,27 @@
-"""What a call costs over a hand-written subgraph, in ratios from one run.
+"""What a call costs over a hand-written subgraph and over a `@task`, in ratios from one run.
 
 The yardstick is a two-node subgraph that keeps its call in one step and its check in another, as
-a careful user would write it, and saves each before the next (`durability="sync"`). All run a call
-that succeeds at once, sync and async, on two checkpointers and on none.
+a careful user would write it, and saves each before the next (`durability="sync"`). A `@task` in a
+node is the least that saves a call; it cannot ask. All run a call that succeeds at once, sync and
+async, on two checkpointers and on none. Python calls are counted: they are equal on every machine.
 Run: `python -m bench.overhead`
 """
 
 import asyncio
 import statistics
+import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
+from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.func import task
 from langgraph.graph import END, START, StateGraph
 from pydantic import BaseModel
 from typing_extensions import TypedDict
@@ -61,6 +67,22 @@ def by_hand() -> Any:
     return builder.compile()
 
 
+@task
+def asked(params: dict[str, Any]) -> str:
+    """Ask in a task."""
+    return ask(params)
+
+
+def in_task(state: State) -> State:
+    """Let a task save the call, and check it in the node."""
+    return {"output": Person.model_validate_json(asked(state["params"]).result()).model_dump()}
+
+
+async def in_atask(state: State) -> State:
+    """Do the same in an async node."""
+    return {"output": Person.model_validate_json(await asked(state["params"])).model_dump()}
+
+
 def around(node: Any, saver: Any) -> Any:
     """Put a node into a parent with a checkpointer."""
     builder = StateGraph(State)
@@ -80,12 +102,31 @@ async def acall(state: State) -> State:
     return {"output": await aretry_llm_call(ask, state["params"], output=Person)}
 
 
+def python_calls(run: Callable[[], None]) -> int:
+    """Count the Python functions that are called, in every thread that begins meanwhile."""
+    calls = count()
+
+    def note(_frame: Any, event: str, _arg: Any) -> None:
+        if event == "call":
+            next(calls)
+
+    threading.setprofile(note)
+    sys.setprofile(note)
+    try:
+        run()
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+    return next(calls)
+
+
 def compare(
-    title: str, saver: Any, run: Callable[[Any, Any], None], function: Any
+    title: str, saver: Any, run: Callable[[Any, Any], None], task: Any, function: Any
 ) -> list[list[str]]:
-    """Run the three graphs in turn and return a row of medians and ratios for each."""
+    """Run the graphs in turn; return a row for each: calls, median, and ratios to the first."""
     graphs = {
         "by hand": around(by_hand(), saver),
+        "a `@task`": around(task, saver),
         "node": around(create_retry_node(ask, dict, output=Person), saver),
         "function": around(function, saver),
     }
@@ -96,10 +137,19 @@ def compare(
             started = time.perf_counter()
             run(graph, config)
             times[name].append((time.perf_counter() - started) * 1000)
-    base = statistics.median(times["by hand"])
+    counted = {
+        name: python_calls(partial(run, graph, {"configurable": {"thread_id": f"{title} {name}"}}))
+        for name, graph in graphs.items()
+    }
     medians = {name: statistics.median(values) for name, values in times.items()}
     return [
-        [f"{title}, {name}", f"{median:.2f} ms", f"{median / base:.2f}"]
+        [
+            f"{title}, {name}",
+            f"{counted[name]:,}",
+            f"{counted[name] / counted['by hand']:.2f}",
+            f"{median:.2f} ms",
+            f"{median / medians['by hand']:.2f}",
+        ]
         for name, median in medians.items()
     ]
 
@@ -122,11 +172,11 @@ def main() -> None:
 
         file = str(Path(folder) / "bench.sqlite")
         for title, saver in (("memory", InMemorySaver()), ("no checkpointer", None)):
-            rows += compare(title, saver, run, call)
-            rows += compare(f"{title}, async", saver, arun, acall)
+            rows += compare(title, saver, run, in_task, call)
+            rows += compare(f"{title}, async", saver, arun, in_atask, acall)
         with SqliteSaver.from_conn_string(file) as sqlite:
-            rows += compare("SQLite", sqlite, run, call)
-    print(table(["a call that succeeds at once", "median", "ratio"], rows))
+            rows += compare("SQLite", sqlite, run, in_task, call)
+    print(table(["a call that succeeds at once", "Python calls", "ratio", "median", "ratio"], rows))
 
 
 if __name__ == "__main__":
