@@ -191,6 +191,7 @@ races: install postgres ## let 8 processes answer the same reviews, on SQLite an
 load: install postgres ## 1,000 waiting threads, a wide `Send`, and what months bring
 	$(BIN)/python -m bench.load
 	$(BIN)/python -m bench.months
+	$(BIN)/python -m bench.fleet
 
 docs: install ## run every example of README, docs, docstrings, examples and notebooks
 	$(BIN)/python -m pytest tests/test_docs.py tests/test_examples.py tests/test_notebooks.py
