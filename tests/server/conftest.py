@@ -17,6 +17,8 @@ from tests.dev_server import ROOT, dev_server, shows_functions
 from tests.server.remote import Remote
 
 GRAPHS = (
+    "approving_all",
+    "approving_each",
     "node",
     "function",
     "patient_node",

@@ -8,6 +8,8 @@ from operator import add
 from pathlib import Path
 from typing import Annotated, Any
 
+from langchain.agents import create_agent
+from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain_core.messages import AIMessage
 from langgraph.config import get_config
 from langgraph.func import entrypoint, task
@@ -28,6 +30,7 @@ from graph_retry import (
 )
 from graph_retry.nodes import review_nodes
 from tests.agents.journey import traveller
+from tests.agents.scripted import ScriptedChat, asking, weather_of
 from tests.review.questions import Params, Person
 
 HERE = Path(__file__).parent
@@ -301,6 +304,24 @@ fan = (
 )
 
 agent = traveller(log_call)
+
+
+def approving(mode: Any) -> Any:
+    """Make an agent whose one tool call waits for LangChain's own middleware."""
+
+    def weather(city: str) -> str:
+        """Tell a city's weather."""
+        log_call({"n": city})
+        return f"sunny in {city}"
+
+    def answer(messages: Any) -> Any:
+        return asking(weather_of("Oslo")) if messages[-1].type == "human" else "Done."
+
+    human = HumanInTheLoopMiddleware({"weather": True}, interrupt_mode=mode)
+    return create_agent(ScriptedChat(answer=answer), [weather], middleware=[human])
+
+
+approving_all, approving_each = approving("batched"), approving("per_call")
 
 
 def count_in_node(state: State) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from graph_retry._core.review.effects import (
     overruled,
     rejected,
     responded,
+    verb_of,
     words_of_output,
 )
 from graph_retry._core.review.review import (
@@ -124,7 +125,7 @@ ROWS: dict[str, Row] = {
             "the call has no params" if question.codec.form == "empty" else None
         ),
         decide=call_again,
-        does=lambda _: "call again with your changes",
+        does=lambda review: f"{verb_of(review)} with your changes",
         example={"params": ...},
         typed=("", "FIELD", "FIELD=VALUE …"),
         sent={"Agent Chat UI": "fields, *Submit*", "Agent Inbox": "fields, *Submit*"},

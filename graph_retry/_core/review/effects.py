@@ -193,8 +193,13 @@ def output_missing(question: Question) -> str | None:
     return None if question.takes_output else "no output could be read"
 
 
+def verb_of(review: Review) -> str:
+    return "make the call" if review.is_before_call else "call again"
+
+
 def approves(review: Review) -> str:
     if review.failure is None:
         return "take this output"
     suggested = review.suggested_params is not None
-    return f"call again with {'the suggested changes' if suggested else 'the params as they are'}"
+    how = "the suggested changes" if suggested else "the params as they are"
+    return f"{verb_of(review)} with {how}"

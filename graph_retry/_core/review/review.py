@@ -125,9 +125,14 @@ class Review:
     @property
     def headline(self) -> str:
         """The subject of the review in a few words: function, attempt and error class."""
-        if self.failure is None or self.failure["type"] == APPROVAL:
+        if self.failure is None or self.is_before_call:
             return f"{self.function_name} awaits approval (attempt {self.attempt})"
         return f"{self.function_name} failed (attempt {self.attempt}): {self.failure['type']}"
+
+    @property
+    def is_before_call(self) -> bool:
+        """Whether a person has to approve the call before it is made."""
+        return self.failure is not None and self.failure["type"] == APPROVAL
 
     @property
     def summary(self) -> str:
@@ -143,6 +148,8 @@ class Review:
     def _told(self) -> tuple[str, str]:
         if self.failure is None:
             return "valid, to approve", "The model's output is valid. Should it be used?"
+        if self.is_before_call:
+            return "to approve", "Nothing has been called yet. Should this call be made?"
         return TOLD.get(self.failure["kind"], OTHERWISE_TOLD)
 
     @property

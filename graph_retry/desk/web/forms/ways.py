@@ -88,6 +88,8 @@ def _way(offer: Offered, review: Review) -> Way:
         )
     elif word == "approve" and review.suggested_params is not None:
         name = "approve the suggestion"
+    elif word in ("approve", "edit") and review.is_before_call:
+        name = f"{word} the first call"
     ends = offer.outcome is not None and not offer.needs
     reason = "What the model should know" if offer.needs_words else "Why" if ends else ""
     reason = "A remark or question that stays with the review" if offer.waits else reason
