@@ -293,9 +293,9 @@ def _observers(given: Sequence[Observer]) -> tuple[Observer, ...]:
 def _transient(given: RetryPolicy) -> RetryPolicy:
     if given.retry_on is not RetryPolicy().retry_on:
         raise ValueError(
-            "`transient` has `retry_on`, but failures of the kind `transient` are tried again, "
-            'whatever they are: leave it out, and return "transient" for an exception, or another '
-            "kind, from `classify=`."
+            "`transient` has `retry_on`, which is not used, because each failure of the kind "
+            "`transient` is tried again. Leave `retry_on` out. To choose the exceptions, return "
+            '"transient" or another kind from `classify=`.'
         )
     return given
 

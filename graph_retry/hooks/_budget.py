@@ -89,7 +89,9 @@ class Budget(BudgetRule):
             ValueError: If `cost` has no `price`.
         """
         if self.cost is not None and self.price is _price_unknown:
-            raise ValueError("`cost` needs `price`, a function of an attempt that tells its cost.")
+            raise ValueError(
+                "`cost` needs `price`, a function of an attempt that returns its cost."
+            )
 
     def spent_on(self, attempts: Iterable[Attempt], before: Spent | None = None) -> Spent:
         """Add up the cost of these attempts, and add the cost `before` them.

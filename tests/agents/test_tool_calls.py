@@ -81,7 +81,7 @@ def test_tools_that_are_no_names_are_refused(tools):
         RetryMiddleware(tools=tools)
     with pytest.raises(
         TypeError,
-        match="`models`: give a dict by name, each a `BaseChatModel`, or None; not 'large'",
+        match="`models`: give a dict by name, each value a `BaseChatModel`, or None; not 'large'",
     ):
         RetryMiddleware(models="large")
 

@@ -128,7 +128,7 @@ def test_a_hook_that_cannot_be_called_is_refused_at_once(hook, words):
         (
             {"repair": False},
             ValueError,
-            "a function that takes a text alone, or a pair of these in this order; not False.",
+            "a function that takes only a text, or a pair of these in this order; not False.",
         ),
     ],
 )
@@ -183,7 +183,7 @@ def test_whatever_takes_three_arguments_is_a_hook(hook):
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({}, "`params` is not in the state (under this name or its own in `keys`): give a"),
+        ({}, "`params` is not in the state, and `keys=` names no other key: give a"),
         ({"params": "Hi."}, f"`params` is a `str`: give a `{__name__}.Params`"),
         (
             {"params": {"promt": "Hi."}},
@@ -219,7 +219,7 @@ def test_params_that_do_not_fit_say_what_came(given, words):
         (lambda: RetryMiddleware(zzz=3), "unknown argument `zzz`. Known are on_retry, tools"),
         (
             lambda: create_retry_node(write, dict, allowed_decisions="approve"),
-            "`allowed_decisions`: give a list that is not empty, each 'approve', 'edit'",
+            "`allowed_decisions`: give a list that is not empty, each item 'approve', 'edit'",
         ),
     ],
 )

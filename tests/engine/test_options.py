@@ -71,7 +71,7 @@ def test_documented_defaults_are_the_defaults():
         (
             "review",
             "yes",
-            "`review`: give True or False, 'always', or a function that takes an `Attempt`",
+            "`review`: give True or False, 'always', or a function that takes only an `Attempt`",
         ),
         (
             "repair",
@@ -81,7 +81,7 @@ def test_documented_defaults_are_the_defaults():
         (
             "allowed_decisions",
             [],
-            "`allowed_decisions`: give a list that is not empty, each 'approve', ",
+            "`allowed_decisions`: give a list that is not empty, each item 'approve', ",
         ),
         ("allowed_decisions", ["approv"], "not 'approv'. Did you mean `approve`?"),
         ("budget", Budget, "`budget`: give a `SharedBudget`, your own `BudgetRule`"),
@@ -90,7 +90,7 @@ def test_documented_defaults_are_the_defaults():
         (
             "allowed_decisions",
             "edit",
-            "`allowed_decisions`: give a list that is not empty, each 'approve', ",
+            "`allowed_decisions`: give a list that is not empty, each item 'approve', ",
         ),
         ("locked", "prompt", "`locked`: give a list of texts; not 'prompt'."),
         ("labels", ["acme"], "`labels`: give a dict of texts by name; not ['acme']."),

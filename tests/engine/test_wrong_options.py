@@ -193,11 +193,11 @@ def test_a_value_that_would_do_nothing_is_refused(mistake):
 TYPES = {
     "a price that is a number": (
         lambda: Budget(cost=1, price=3),
-        "`price`: give a function that takes an `Attempt` alone; not 3.",
+        "`price`: give a function that takes only an `Attempt`; not 3.",
     ),
     "a measure that is a number": (
         lambda: feedback(measure=3),
-        "`measure`: give a function that takes a text alone; not 3.",
+        "`measure`: give a function that takes only a text; not 3.",
     ),
     "a schedule that is a list": (
         lambda: escalate([{"model": "x"}]),

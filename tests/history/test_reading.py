@@ -101,7 +101,7 @@ def test_an_error_has_a_ledger():
         retry_llm_call(lambda params: "no", {"n": 1}, output=int)
     ledger = Ledger(caught.value.attempts)
     assert (ledger.params_at(1), ledger.value_at(1)) == ({"n": 1}, "no")
-    with pytest.raises(ValueError, match=r"has no attempt 2\. It has 1: give one of these"):
+    with pytest.raises(ValueError, match=r"has no attempt 2\. Its attempts are 1"):
         ledger.params_at(2)
     with pytest.raises(ValueError, match=r"has no attempt 1\. It has no attempts\."):
         Ledger([]).at(1)

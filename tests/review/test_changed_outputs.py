@@ -190,9 +190,9 @@ def test_what_was_shown_redacted_comes_back_as_it_was():
 def test_a_text_that_is_neither_an_output_nor_its_json_is_told_so():
     """The error of the JSON follows that of the text."""
     refused = judge(respond('{"a": 1e400}'), asked_about(READ))
-    why = "it is not JSON: 1e400 is out of the range of floats"
-    assert f"The output was taken as a text, because {why}" in refused.problem
-    assert refused.problem.endswith("Correct its JSON, or give the value itself.")
+    why = "it is not valid JSON: 1e400 is out of the range of floats"
+    assert f"The output is a text, because {why}" in refused.problem
+    assert refused.problem.endswith("Correct the JSON, or give the value itself.")
 
 
 def test_a_choice_without_alternatives_is_told_what_to_do():

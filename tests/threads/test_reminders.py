@@ -208,7 +208,7 @@ def test_what_was_sent_is_kept_in_the_thread_and_nowhere_else(mode, checkpointer
         ({"notify": print, "remind_after": "soon"}, TypeError, "seconds above 0"),
         ({"notify": print, "remind_after": [0]}, TypeError, "seconds above 0"),
         ({"escalate_to": {5: Told}}, ValueError, "which is a class"),
-        ({"escalate_to": {5: lambda: None}}, ValueError, "takes a `PendingReview` alone"),
+        ({"escalate_to": {5: lambda: None}}, ValueError, "takes only a `PendingReview`"),
     ],
 )
 def test_a_wrong_stage_is_told_before_anything_is_sent(options, kind, told):

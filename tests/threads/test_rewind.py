@@ -228,7 +228,7 @@ def test_the_params_of_an_attempt_that_left_the_ledger_are_not_sent(mode):
 @pytest.mark.parametrize(
     ("change", "error", "says"),
     [
-        ({"attempt": 3}, ValueError, "no attempt 3. It has 1, 2: give one of these numbers"),
+        ({"attempt": 3}, ValueError, "no attempt 3. Its attempts are 1, 2"),
         ({"attempt": 1, "params": {}, "decision": reject()}, TypeError, "not both"),
     ],
 )

@@ -143,7 +143,7 @@ def test_links_work_where_the_app_is_mounted(desk):
         ({"page": "https://example.org/a#b"}, "without `\\?` and `#`"),
         (
             {"secret": "short"},
-            "`secret`: give a text of at least 16 random bytes, .* 5 char",
+            "`secret`: give a random text of 22 characters or more, .* 5 char",
         ),
         ({"expires_after": 0}, "seconds above 0"),
     ],

@@ -36,7 +36,7 @@ def test_nobody_sees_anything_before_it_is_said_who_may(desk):
         ({"user": ""}, "`user`: give a text that is not empty or None; not ''"),
         (
             {"secret": ""},
-            "`secret`: give a text of at least 16 random bytes, .* or None; not a text of 0",
+            "`secret`: give a random text of 22 characters or more, .* or None; not a text of 0",
         ),
         ({"secret": "sesame"}, "`secret`: give .*; not a text of 6 characters"),
         ({"secret": b"a long random text of your own"}, "`secret`: give .*; not a `bytes`"),

@@ -58,7 +58,7 @@ with the JSON, because LangGraph would copy a plain string into each checkpoint.
 """
 
 _WHY_ENDED = {
-    "input": "the thread was given a new input; answer with `resume` before",
+    "input": "the thread got a new input. Answer with `resume` before you invoke it again",
     "fork": "the thread was run from an earlier checkpoint",
 }
 """The reason why an open review ended, by the source of the checkpoint that ended it."""

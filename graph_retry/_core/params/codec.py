@@ -354,7 +354,7 @@ class ParamsCodec(Generic[ParamsT]):
         if kind.form == "object":
             came = f"is {_class_named(value.__class__)}"
             if value is None:
-                came = "is not in the state (under this name or its own in `keys`)"
+                came = "is not in the state, and `keys=` names no other key"
             want = _class_named(kind.instance)
             raise ParamsInvalid([issue("", f"{came}: give {want} or its JSON", "type")])
         return value

@@ -280,8 +280,8 @@ async def checked_output(output: Any, question: Question) -> Any:
             value = read_json(output)
         except NotJsonError as error:
             why = (
-                f"The output was taken as a text, because it is not JSON: {error}. Correct its "
-                "JSON, or give the value itself."
+                f"The output is a text, because it is not valid JSON: {error}. Correct the JSON, "
+                "or give the value itself."
             )
             checked.issues.append(issue("", why, "no_json"))
         else:

@@ -72,8 +72,7 @@ class Random:
 Secret = Annotated[
     str,
     Random(),
-    "a text of at least 16 random bytes, as `secrets.token_urlsafe()` makes one (22 characters or "
-    "more, without a pattern)",
+    "a random text of 22 characters or more, such as `secrets.token_urlsafe()` returns",
 ]
 
 

@@ -269,7 +269,8 @@ def _words(kind: Any, size: str = "") -> str:
     is_plain = item in _PLAIN.values()
     if is_plain:
         return f"{plain} of {item.removeprefix('a ')}s{by}{size}"
-    return f"{plain}{by}{size}, each {item}"
+    part = "item" if plain == "a list" else "value"
+    return f"{plain}{by}{size}, each {part} {item}"
 
 
 def _words_of_union(branches: Iterable[Any]) -> str:
@@ -296,8 +297,8 @@ def _words_of_function(arguments: list[Any]) -> str:
         return f"a function `({', '.join(arguments)})`"
     if Any in arguments:
         return f"a function of {counted(len(arguments), 'argument')}"
-    alone = " alone" if len(arguments) == 1 else ""
-    return f"a function that takes {' and '.join(map(_words, arguments))}{alone}"
+    only = "only " if len(arguments) == 1 else ""
+    return f"a function that takes {only}{' and '.join(map(_words, arguments))}"
 
 
 def _or(words: list[str]) -> str:

@@ -21,8 +21,8 @@ Entry = dict[str, Any]
 Read = Callable[[Entry, Reading], Entry]
 
 NO_FIELDS = (
-    f"An edit needs the changed fields, which must be an object: {form_of('edit')}, or in a form's "
-    "answer the edited fields as `args`."
+    f"An edit needs an object of the changed fields: {form_of('edit')}. A form's answer has them "
+    "as `args`."
 )
 
 _JSON = lazy(r"\{|\[\s*\{")

@@ -239,9 +239,9 @@ def _unknown(
     held = next((name for name in field.shown if is_object(wrapped) and name in wrapped), None)
     if held is not None and not sent.keys() & field.shown.keys():
         how = f"To change `{held}`, send it as a field of its own, and not inside `{label:.80}`."
-        return f"{problem}. {how} To add a field of that name, send `{held}` with it."
+        return f"{problem}. {how} To add a new field, send `{held}` as well."
     near = near_miss(label, known, sent)
-    how = f"Did you mean `{near}`? To add a field of that name, send `{near}` with it."
+    how = f"Did you mean `{near}`? To add a new field, send `{near}` as well."
     return near and f"{problem}. {how}"
 
 

@@ -121,8 +121,8 @@ async def get_state(graph: Any, config: RunnableConfig, **options: Any) -> State
         if not is_local(graph) or graph.checkpointer:
             raise
         raise ValueError(
-            "`graph` has no checkpointer, so none of its threads wait: pass what "
-            "`compile(checkpointer=…)` gives, with the checkpointer of the run that asked."
+            "`graph` has no checkpointer, so it has no threads: pass the graph that "
+            "`compile(checkpointer=…)` returned, with the checkpointer of the run that asked."
         ) from error
     except TypeError:
         # `RemoteGraph` raises a `TypeError` for a graph or subgraph without a checkpoint.

@@ -113,7 +113,7 @@ class Ledger:
             if attempt["number"] == number:
                 return attempt
         known = ", ".join(str(attempt["number"]) for attempt in self.attempts)
-        has = f"It has {known}: give one of these numbers" if known else "It has no attempts"
+        has = f"Its attempts are {known}" if known else "It has no attempts"
         raise ValueError(f"this ledger has no attempt {number!r}. {has}.")
 
     def params_at(self, number: int) -> dict[str, Any]:
