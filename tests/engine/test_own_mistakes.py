@@ -24,7 +24,8 @@ from graph_retry import (
     retry_llm_call,
 )
 from graph_retry._core.loop.run import first_checks
-from graph_retry._core.threads import expiry, history, inbox, resumption, rewind
+from graph_retry._core.threads import expiry, history, inbox
+from graph_retry._core.threads.answers import resumption, rewind
 from graph_retry.hooks import Budget
 from tests.loops import Model, one_call, reviews, thread
 

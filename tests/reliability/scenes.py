@@ -24,7 +24,8 @@ from graph_retry import (
     respond,
     retry_llm_call,
 )
-from graph_retry._core.threads import expiry, rewind
+from graph_retry._core.threads import expiry
+from graph_retry._core.threads.answers import rewind
 from graph_retry.nodes import review_nodes
 from tests.agents.journey import traveller
 from tests.conftest import Mode

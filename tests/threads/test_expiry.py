@@ -24,7 +24,8 @@ from graph_retry import (
     resume,
     retry_llm_call,
 )
-from graph_retry._core.threads import expiry, inbox, resumption
+from graph_retry._core.threads import expiry, inbox
+from graph_retry._core.threads.answers import resumption
 from graph_retry.threads import assign, defer
 from tests.loops import Model, State, answer, fan_out, one_call, refused, reviews, thread
 from tests.threads.threads import ends_before_its_run

@@ -7,7 +7,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from graph_retry import edit
 from graph_retry._core.ground.functions.awaiting import sync_or_async
-from graph_retry._core.threads import expiry, resumption
+from graph_retry._core.threads import expiry
+from graph_retry._core.threads.answers import resumption
 from tests.loops import Model, answer, one_call, thread
 from tests.threads.threads import ends_before_its_run
 
