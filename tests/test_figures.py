@@ -7,6 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 MEASURED = (ROOT / "bench/results.md").read_text()
+DAMAGED = re.search(r"3,000 damaged documents \(seed \d+\): (\d+) read wrong", MEASURED) or ("", "")
 READ = MEASURED.partition("| reader, in %")[2].partition("\n\n")[0]
 PATH = ("tutorial", "guide", "options", "concepts", "guarantees")
 
@@ -46,6 +47,7 @@ LARGE = [
 ]
 OURS_READ, JSON_REPAIR = (cells(name, READ) for name in ("graph_retry", "json_repair"))
 HOME, OTHERS, TRAPS = "docs/index.md", "docs/comparison.md", "docs/guarantees.md"
+PROVEN = "docs/reliability.md"
 
 
 @pytest.mark.parametrize(
@@ -65,6 +67,9 @@ HOME, OTHERS, TRAPS = "docs/index.md", "docs/comparison.md", "docs/guarantees.md
         (OTHERS, "node # to # times", ratios("node")),
         (OTHERS, "function # to # times", ratios("function")),
         (OTHERS, "| # to # times | a list", [round(f(SMALL + LARGE), 1) for f in (min, max)]),
+        (PROVEN, "# to # times the space", [round(f(SMALL + LARGE), 1) for f in (min, max)]),
+        (PROVEN, "simulated tasks: # calls a success", [cells("graph-retry |")[3]]),
+        (PROVEN, "# of 3,000 are read", [float(DAMAGED[1])]),
         (OTHERS, "repaired, exact / wrong | # / # %", OURS_READ[:2]),
         (OTHERS, "100 / 0 % | json_repair # / #", JSON_REPAIR[:2]),
         (OTHERS, "a value given | # % | json_repair #", [OURS_READ[2], JSON_REPAIR[2]]),
