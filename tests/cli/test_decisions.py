@@ -50,7 +50,7 @@ def test_a_change_is_read(change, meant):
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ("n", "is not a change"),
+        ("n", "'n' is not a change: write field=value. Leave no spaces around `=`."),
         ("=1", "is not a change"),
         ("", "is not a change"),
         ("zipp", "Did you mean `zip`?"),

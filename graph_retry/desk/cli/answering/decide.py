@@ -248,7 +248,8 @@ def edited(
     for change in changes:
         name, sign, text = change.partition("=")
         if not sign or not name:
-            meant = did_you_mean(name, (*shown,))
+            known = name in shown
+            meant = " Leave no spaces around `=`." if known else did_you_mean(name, (*shown,))
             raise UnreadableError(f"{change!r} is not a change: write field=value.{meant}")
         if name in shown or not name.startswith("/"):
             fields[name] = read(text, shown.get(name))
