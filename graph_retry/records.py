@@ -301,12 +301,13 @@ class SavedFunction(TypedDict):
     """The function of a call as its saved state tells it.
 
     code, source: Digests of the code, and of the files that have it (empty if a file is not found).
-    parts: The digest of each captured value by its name; None if the value is not compared, because
-        it has no readable content, or because the function itself changes it.
+    parts: The digest of each captured value by its name; None if it has no readable content.
     objects: The functions and objects that have the parts, by the place of their parts, as numbers
         of the process that saved the call.
     shown: Digests of what values without a digest show, such as the attributes of a chat model. If
         they differ, the object may have been exchanged for one that does the same, or for another.
+    unsteady: How the function itself changes parts during a call: "changed", or "used" if it takes
+        entries of them.
     """
 
     code: str
@@ -314,6 +315,7 @@ class SavedFunction(TypedDict):
     parts: dict[str, str | None]
     objects: dict[str, str]
     shown: NotRequired[dict[str, str]]
+    unsteady: NotRequired[dict[str, str]]
 
 
 def shown_record(record: Attempt) -> Attempt:

@@ -64,18 +64,19 @@ def chosen(name: str, saved: EqualCalls, begun: Iterable[int], function: Capture
         ReplayMismatch: If the call may continue either of two saved calls that differ.
     """
     free = sorted(set(saved).difference(begun))
-    likeness = {number: function.like_saved(saved[number].function) for number in free}
-    same = [number for number in free if likeness[number] == "same"]
-    if same:
-        return same[0]
-    unknown = [number for number in free if likeness[number] == "unknown"]
-    if not unknown:
-        return None
-    functions = [function.without_state(saved[number].function) for number in unknown]
+    compared = {number: function.like_saved(saved[number].function) for number in free}
+    found = {likeness: number for number in reversed(free) for likeness in compared[number][:1]}
+    if "same" in found:
+        return found["same"]
+    if "changed" not in found:
+        if "unknown" not in found:
+            return None
+        raise _not_known(name, compared[found["unknown"]].names)
+    changed = [number for number in free if compared[number].likeness == "changed"]
+    functions = [function.steady(saved[number].function) for number in changed]
     first = functions[0]
     is_recorded = first is not None or not function.parts
-    are_equal = is_recorded and all(each == first for each in functions)
-    if len(unknown) > 1 and not are_equal:
+    if len(changed) > 1 and not (is_recorded and all(each == first for each in functions)):
         why = (
             "an earlier version of graph-retry saved them"
             if first is None
@@ -87,7 +88,18 @@ def chosen(name: str, saved: EqualCalls, begun: Iterable[int], function: Capture
             f"continues, because {why}. Nothing was called. Continue the thread with the code that "
             f"saved it; for new threads, {_REMEDY}."
         )
-    return unknown[0]
+    return changed[0]
+
+
+def _not_known(name: str, held: list[str]) -> ReplayMismatch:
+    parts = ", ".join(f"`{each}`" for each in held)
+    return ReplayMismatch(
+        f"`{name}` was called with equal params when this thread was saved, and it is not known "
+        f"whether this call continues that one: what its function holds differs, or cannot be read "
+        f"without using it up ({parts}). Nothing was called. Let the function hold data that can "
+        f"be read, such as a text or a path, or {_REMEDY}; a call that is saved without its key "
+        f"then starts with its first attempt."
+    )
 
 
 def new_number(saved: EqualCalls, begun: Iterable[int]) -> int:
@@ -100,7 +112,9 @@ def why_new(name: str, saved: EqualCalls, begun: Iterable[int], function: Captur
     """Return a note that a new call may be meant as a saved call; None if all were made already."""
     missing = [saved[number] for number in sorted(set(saved).difference(begun))]
     fields = [
-        function.differing(each.function) for each in missing if each.function and each.is_made
+        function.like_saved(each.function).names
+        for each in missing
+        if each.function and each.is_made
     ]
     if not fields:
         return None

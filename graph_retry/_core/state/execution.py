@@ -22,7 +22,7 @@ from typing import Any
 from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
 from graph_retry._core.ground.functions.awaiting import SharedReads, waited
-from graph_retry._core.ground.held.captured import Captured, exchanged, unread_in
+from graph_retry._core.ground.held.captured import Captured
 from graph_retry._core.params.patch import Encoded
 from graph_retry._core.state.equal_calls import EqualCalls, check_equal, chosen, new_number, why_new
 from graph_retry._core.state.identity import Made
@@ -207,8 +207,7 @@ class Execution:
         if number is None:
             number = new_number(saved, begun)
         if function is not None and number in saved:
-            function.changed.update(unread_in(saved[number].function))
-            if shown := exchanged(saved[number].function, function):
+            if shown := function.go_on(saved[number].function):
                 _LOG.warning(_EXCHANGED, name, ", ".join(f"`{each}`" for each in shown))
         begun[number] = slot.function = function
         own = f"{namespace}.{number}" if number else namespace

@@ -219,7 +219,7 @@ def _of_function(made: Made, functions: Mapping[str, SavedFunction | None]) -> l
     assert made.function is not None  # noqa: S101
     places, saved = [*functions], [*functions.values()]
     calls = {number: SavedCall(each, is_made=True) for number, each in enumerate(saved)}
-    likeness = [made.function.like_saved(each) for each in saved]
+    likeness = [made.function.like_saved(each).likeness for each in saved]
     if "same" in likeness:
         return [place for place, each in zip(places, likeness, strict=True) if each == "same"]
     number = chosen(made.name, calls, (), made.function)

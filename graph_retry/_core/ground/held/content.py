@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import io
+import os
 import re
 import sys
 import types
@@ -16,7 +18,9 @@ from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from functools import cached_property
+from mmap import mmap
 from pathlib import Path, PurePath
+from queue import Queue
 from typing import Any, Generic, Protocol, cast
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -44,7 +48,8 @@ _MEANS = (
 """Classes of objects by which a call is made. They may be exchanged while a call waits."""
 
 _CONTAINERS = (list, tuple, dict, set, frozenset, deque)
-_MOST, _DEEPEST = 5_000, 50
+_FLAT = frozenset({type(None), bool, int, float, str, bytes})
+_MANY, _MOST, _DEEPEST = 5_000, 50_000, 50
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: the class was made by Python code.
 
 
@@ -63,10 +68,51 @@ def is_named(value: Any) -> bool:
     return is_free and named and getattr(value, "__closure__", None) is None
 
 
-class Content:
-    """A digest of values that are added one after the other."""
+def _file(value: Any) -> Any:
+    """Return what tells a file from others, and its place; a file that is written has no place."""
+    place = os.lseek(value.fileno(), 0, os.SEEK_CUR) if value.readable() else None
+    return value.name, value.mode, place
 
-    def __init__(self, salt: str) -> None:
+
+_READ_AS: dict[type[Any], Callable[[Any], Any]] = {
+    **dict.fromkeys([io.TextIOWrapper, io.BufferedReader, io.BufferedRandom, io.FileIO], _file),
+    re.Match: lambda value: (value.re, value.string, value.span()),
+    types.MappingProxyType: dict,
+    memoryview: lambda value: (value.format, value.shape, value.tobytes()),
+    mmap: lambda value: value[:],
+    Queue: lambda value: value.queue,
+}
+"""What classes of Python that cannot be copied consist of. Nothing is changed or used up."""
+
+
+def copied(value: Any) -> Any:
+    """Return what Python makes a copy of an object from.
+
+    Raises:
+        OpaqueError: If it cannot be copied.
+    """
+    try:
+        if (read := _READ_AS.get(class_of(value))) is not None:
+            return read(value)
+        made = value.__reduce_ex__(4)
+    except Exception as error:  # The class may raise anything.
+        raise OpaqueError from error
+    if isinstance(made, str):
+        raise OpaqueError
+    # After a function, its arguments and a state, there may be iterators over entries.
+    return [*made[:3], *(None if each is None else [*each] for each in made[3:5])]
+
+
+class Content:
+    """A digest of values that are added one after the other.
+
+    Args:
+        salt: Keeps digests of short values from being guessed.
+        as_copied: Whether objects whose class says how they are copied are read as copies are made.
+    """
+
+    def __init__(self, salt: str, *, as_copied: bool = False) -> None:
+        self._as_copied = as_copied
         self._hash = hashlib.blake2b(digest_size=6, key=salt.encode(errors="replace")[:64])
         self._around: list[int] = []
         self._count = 0
@@ -101,12 +147,23 @@ class Content:
                 self._text(base, hex(value) if base is int else base.__repr__(value))
             elif isinstance(value, _CONTAINERS):
                 self._container(value)
+            elif class_of(value) in _READ_AS or self._is_copied(kind):
+                self.add(copied(value))
             else:
                 self._container(dict(attributes_of(value)))
             if base is not None or isinstance(value, _CONTAINERS):
                 self._container(dict(getattr(cast("Any", value), "__dict__", {})))
             self._text(kind, ")")
             self._around.pop()
+
+    def _is_copied(self, kind: type[Any]) -> bool:
+        """Return whether an object is read as it is copied: one of C, or one that says how."""
+        if issubclass(kind, _MEANS) or kind is object:
+            return False
+        if self._as_copied and not is_own(kind):
+            names = ("__reduce__", "__reduce_ex__", "__getstate__")
+            return any(getattr(kind, name) is not getattr(object, name, None) for name in names)
+        return _is_hidden(kind)
 
     def _text(self, kind: type[Any], text: str) -> None:
         told = f"{kind.__module__}:{kind.__qualname__}:{len(text)}:{text}"
@@ -123,8 +180,7 @@ class Content:
     def _members(self, kind: type[Any]) -> None:
         """Add what a class holds that code has made in a function, perhaps several times."""
         self._around.append(id(kind))
-        for name, member in sorted({**vars(kind)}.items()):
-            made = inspect.unwrap(getattr(member, "__func__", getattr(member, "fget", member)))
+        for name, made in members_of(kind):
             if inspect.isfunction(made):
                 self._text(kind, f"{name} {code_digest(made.__code__)}")
                 for cell_of, cell in zip(
@@ -132,9 +188,9 @@ class Content:
                 ):
                     if cell_of != "__class__":
                         self.add(cell.cell_contents)
-            elif not (name.startswith("_") or inspect.isdatadescriptor(member)):
+            else:
                 self._text(kind, name)
-                self.add(member)
+                self.add(made)
         self._around.pop()
 
     def _container(self, value: Any) -> None:
@@ -148,7 +204,11 @@ class Content:
             for _, item in self._sorted([*cast("set[Any]", value)]):
                 self.add(item)
         else:
-            for item in [*cast("list[Any]", value)]:
+            items = [*cast("list[Any]", value)]
+            if len(items) > _MANY and _FLAT.issuperset(map(type, items)):
+                self._text(list, repr(items))
+                return
+            for item in items:
                 self.add(item)
 
     def _sorted(self, items: Any) -> list[tuple[str, Any]]:
@@ -162,6 +222,15 @@ class Content:
             return alone.digest()
 
         return sorted(((place(item), item) for item in items), key=lambda pair: pair[0])
+
+
+def members_of(kind: type[Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the functions of a class, and the values that it has itself."""
+    for name, member in sorted({**vars(kind)}.items()):
+        made = inspect.unwrap(getattr(member, "__func__", getattr(member, "fget", member)))
+        is_value = not (name.startswith("_") or inspect.isdatadescriptor(member))
+        if is_value or inspect.isfunction(made):
+            yield name, made if inspect.isfunction(made) else member
 
 
 def is_local(kind: type[Any]) -> bool:
@@ -180,6 +249,44 @@ def _is_of_python(kind: type[Any]) -> bool:
     return bool(kind.__flags__ & _HEAP_TYPE) and has_attributes
 
 
+def _is_hidden(kind: type[Any]) -> bool:
+    """Return whether objects of a class may have content that their attributes do not show."""
+    return any(base is not object and not _is_of_python(base) for base in kind.__mro__)
+
+
+def items_of(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the entries of a list, a tuple, a `deque` or a dict, and its attributes, by place."""
+    if isinstance(value, dict):
+        for key, item in {**cast("Any", value)}.items():
+            yield f"[{key!r}]", item
+    elif isinstance(value, list | tuple | deque):
+        for number, item in enumerate([*cast("list[Any]", value)]):
+            yield f"[{number}]", item
+    else:
+        return
+    for name, item in {**getattr(cast("Any", value), "__dict__", {})}.items():
+        yield f".{name}", item
+
+
+def is_stream(value: Any) -> bool:
+    """Return whether a value yields data that it thereby uses up."""
+    kind = class_of(value)
+    yields = any(hasattr(kind, name) for name in ("__next__", "__anext__", "__await__"))
+    return yields and not (isinstance(value, io.IOBase) and not _is_read(value))
+
+
+def _is_read(file: io.IOBase) -> bool:
+    try:
+        return file.readable()
+    except ValueError:  # It is closed.
+        return False
+
+
+def is_data(value: Any) -> bool:
+    """Return whether a value is data even if it cannot be read, and not a means of a call."""
+    return isinstance(value, _CONTAINERS) or is_stream(value)
+
+
 def attributes_of(value: Any) -> Mapping[str, Any]:
     """Return the attributes of an object by name, without cached ones.
 
@@ -187,8 +294,7 @@ def attributes_of(value: Any) -> Mapping[str, Any]:
         OpaqueError: If the object may have content that its attributes do not show.
     """
     kind = class_of(value)
-    hidden = any(base is not object and not _is_of_python(base) for base in kind.__mro__)
-    if hidden or kind is object or isinstance(value, _MEANS):
+    if _is_hidden(kind) or kind is object or isinstance(value, _MEANS):
         raise OpaqueError
     if isinstance(value, BaseModel):
         more = (value.__pydantic_extra__, value.__pydantic_private__)
