@@ -207,8 +207,9 @@ class Execution:
         if number is None:
             number = new_number(saved, begun)
         if function is not None and number in saved:
-            if shown := function.go_on(saved[number].function):
-                _LOG.warning(_EXCHANGED, name, ", ".join(f"`{each}`" for each in shown))
+            shown = ", ".join(f"`{each}`" for each in function.go_on(saved[number].function))
+            if shown:
+                _LOG.warning(_EXCHANGED, name, shown)
         begun[number] = slot.function = function
         own = f"{namespace}.{number}" if number else namespace
         self.begun[own] += 1

@@ -35,7 +35,7 @@ class Captured:
     parts: What it holds, and the pieces of what may change in place.
     shown: Digests of what the values without a digest show, such as the name of a client's model.
     uncertain: The names of parts whose content cannot be read for certain.
-    unsteady: How the function changes parts during a call: "changed", or "used" if it takes entries.
+    unsteady: How the function changes a part in a call: "changed", or "used" if it takes entries.
     """
 
     function: Any
@@ -102,7 +102,7 @@ class Captured:
         for name in self._read(saved):
             names.setdefault(self._judged(name, saved), []).append(name)
         order: list[Likeness] = ["other", "unknown", "changed"]
-        likeness = next((each for each in order if each in names), "same")
+        likeness: Likeness = next((each for each in order if each in names), "same")
         if saved["code"] != self.code and likeness in ("changed", "same"):
             # In unchanged files, other code is another function. In changed ones it may be an edit.
             likeness = "other" if self.source and saved["source"] == self.source else "changed"
