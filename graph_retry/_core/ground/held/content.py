@@ -197,7 +197,12 @@ class Content:
         # A copy, because another thread may change the container meanwhile.
         if isinstance(value, dict):
             known: dict[Any, Any] = dict(cast("Any", value))
-            for _, key in self._sorted(known):
+            keys = [key for _, key in self._sorted(known)]
+            if _is_flat(keys):
+                self._container(keys)
+                self._container([known[key] for key in keys])
+                return
+            for key in keys:
                 self.add(key)
                 self.add(known[key])
         elif isinstance(value, set | frozenset):
@@ -205,7 +210,7 @@ class Content:
                 self.add(item)
         else:
             items = [*cast("list[Any]", value)]
-            if len(items) > _MANY and _FLAT.issuperset(map(type, items)):
+            if _is_flat(items):
                 self._text(list, repr(items))
                 return
             for item in items:
@@ -214,14 +219,21 @@ class Content:
     def _sorted(self, items: Any) -> list[tuple[str, Any]]:
         """Sort items by their own content, because the order of a set differs between processes."""
 
+        is_flat = _is_flat(items)
+
         def place(item: Any) -> str:
-            if type(item) is str:
-                return item
+            if type(item) is str or is_flat:
+                return str(item)
             alone = Content("")
             alone.add(item)
             return alone.digest()
 
         return sorted(((place(item), item) for item in items), key=lambda pair: pair[0])
+
+
+def _is_flat(items: Any) -> bool:
+    """Return whether items are so many that they are read at once, and have a `repr` that tells."""
+    return len(items) > _MANY and _FLAT.issuperset(map(type, items))
 
 
 def members_of(kind: type[Any]) -> Iterator[tuple[str, Any]]:

@@ -1,0 +1,265 @@
+"""What kinds of values a function may hold, and what is known about the next call from them."""
+
+import array
+import asyncio
+import collections
+import csv
+import enum
+import functools
+import io
+import itertools
+import mmap
+import operator
+import queue
+import re
+import sqlite3
+import tempfile
+import threading
+import types
+from dataclasses import dataclass, field
+from pathlib import Path
+from unittest.mock import Mock
+from xml.etree import ElementTree as ET
+
+import httpx
+import numpy as np
+import pytest
+from langchain_core.documents import Document
+from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.runnables import RunnableLambda
+from langgraph.checkpoint.memory import InMemorySaver
+
+from graph_retry import ReplayMismatch, retry_llm_call
+from graph_retry._core.ground.held import reading
+from tests.identity.cities import one_node
+from tests.loops import thread
+
+PARAMS = {"style": "short"}
+FILES = Path(tempfile.mkdtemp())
+CALLS = []
+OPENED = []
+
+
+def tell(document, _params):
+    """Tell of a document; count the call."""
+    CALLS.append(document)
+    return f"about {document}"
+
+
+@dataclass
+class Counting:
+    """Tells of a document, and counts."""
+
+    document: str
+    count: int = 0
+    log: list = field(default_factory=list)
+
+    def tell(self, params):
+        self.count += 1
+        self.log.append(params)
+        return tell(self.document, params)
+
+
+def by(make, read):
+    """Return what makes a function that holds a value made of a document, and reads it."""
+
+    def function_of(document):
+        held = make(document)
+        return lambda params: tell(read(held), params)
+
+    return function_of
+
+
+def by_counting(document):
+    """Return a function that holds an object whose method changes it."""
+    held = Counting(document)
+    return lambda params: f"{held.tell(params)}"
+
+
+def by_counted(document):
+    """Return a function that holds a dict that it changes."""
+    held = {"id": document, "count": 0}
+
+    def ask(params):
+        held["count"] += 1
+        return tell(held["id"], params)
+
+    return ask
+
+
+def by_conversation(document):
+    """Return a function that holds a list of messages, which grows."""
+    held = [document]
+
+    def ask(params):
+        held.append("answer")
+        return tell(held[0], params)
+
+    return ask
+
+
+def by_local_class(document):
+    """Return a function that holds an object whose class holds a client and a document."""
+    client = threading.Lock()
+
+    class Local:
+        def tell(self, params):
+            return tell(document, params) if client else None
+
+    held = Local()
+    return lambda params: f"{held.tell(params)}"
+
+
+def by_chain(document):
+    """Return a chain whose prompt has a document."""
+    prompt = ChatPromptTemplate.from_messages([("user", document + " {style}")])
+    return prompt | RunnableLambda(lambda value: tell(value.to_string()[7], PARAMS))
+
+
+def file_of(document):
+    """Return a file of a document, opened."""
+    path = FILES / document
+    path.write_text(document)
+    OPENED.append(path.open())
+    return OPENED[-1]
+
+
+def mapped(document):
+    """Return a file of a document in memory."""
+    with file_of(document) as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def cursor_of(document):
+    """Return the rows of a query for a document."""
+    OPENED.append(sqlite3.connect(":memory:"))
+    return OPENED[-1].execute("select ?", (document,))
+
+
+def done_in_the_future(document):
+    """Return the future of a document."""
+    loop = asyncio.new_event_loop()
+    made = loop.create_future()
+    made.set_result(document)
+    loop.close()
+    return made
+
+
+def deepest(held):
+    """Return what lists hold that hold one another."""
+    return deepest(held[0]) if isinstance(held, list) else held
+
+
+first, item = next, operator.itemgetter(0)
+TOLD = {
+    "counting object": by_counting,
+    "counted dict": by_counted,
+    "class of a function": by_local_class,
+    "chain": by_chain,
+    "namespace": by(lambda each: types.SimpleNamespace(text=each), lambda held: held.text),
+    "mapping": by(lambda each: types.MappingProxyType({0: each}), item),
+    "array": by(lambda each: array.array("b", each.encode()), lambda held: chr(held[0])),
+    "numpy": by(lambda each: np.array([each] * 9), lambda held: str(held[0])),
+    "numpy objects": by(lambda each: np.array([each], dtype=object), item),
+    "XML": by(lambda each: ET.fromstring(f"<a>{each}</a>"), lambda held: held.text),
+    "memory": by(lambda each: memoryview(each.encode()), lambda held: chr(held[0])),
+    "match": by(lambda each: re.match(".", each), item),
+    "item getter": by(operator.itemgetter, lambda held: held({"a": "a", "b": "b"})),
+    "exception": by(ValueError, str),
+    "enum": by(lambda each: enum.Enum("Made", {"X": each}).X, lambda held: held.value),
+    "document": by(lambda each: Document(page_content=each), lambda held: held.page_content),
+    "response": by(lambda each: httpx.Response(200, text=each), lambda held: held.text),
+    "mock": by(lambda each: Mock(document=each), lambda held: held.document),
+    "bytes": by(lambda each: io.BytesIO(each.encode()), lambda held: held.read().decode()),
+    "text": by(io.StringIO, lambda held: held.read()),
+    "iterator": by(lambda each: iter([each]), first),
+    "chained iterators": by(lambda each: itertools.chain([each], "z"), first),
+    "file": by(file_of, lambda held: held.read()),
+    "mapped file": by(mapped, lambda held: chr(held[0])),
+    "long list": by(lambda each: ["x"] * 30_000 + [each], lambda held: held[-1]),
+    "long dict": by(lambda each: dict.fromkeys(range(9_000), each), item),
+    "deque": by(lambda each: collections.deque([each]), item),
+    "default dict": by(lambda each: collections.defaultdict(list, {0: each}), item),
+    "cache": by(lambda each: functools.cache(lambda _: each), lambda held: held(0)),
+}
+"""Functions that hold data which can be read: the documents are told apart."""
+
+ASKED = {
+    "conversation": (by_conversation, "held[0]"),
+    "method of a list": (by(lambda each: [each].pop, lambda held: held()), "held.self[0]"),
+    "queue": (by(lambda each: filled(queue.Queue(), each), lambda held: held.get()), "held.queue"),
+    "generator": (by(lambda each: (text for text in [each]), first), "held"),
+    "rows of a file": (by(lambda each: csv.reader([each]), lambda held: next(held)[0]), "held"),
+    "rows of a query": (by(cursor_of, lambda held: next(held)[0]), "held"),
+    "future": (by(done_in_the_future, lambda held: held.result()), "held"),
+    "deep": (by(lambda each: functools.reduce(lambda a, _: [a], range(99), each), deepest), "held"),
+}
+"""Functions that hold data which their calls use up, or which cannot be read, and its name."""
+
+YIELDING = {"generator", "rows of a file", "rows of a query", "future", "deep"}
+
+
+def filled(made, document):
+    """Return a queue with a document in it."""
+    made.put(document)
+    return made
+
+
+def run_twice(make, documents, restarted):
+    """Make a call about the first document and die; then run again, about the second one."""
+    CALLS.clear()
+    left = iter(documents)
+
+    def node(_):
+        document = next(left)
+        text = retry_llm_call(make(document), PARAMS, name="ask")
+        if not runs:
+            runs.append(document)
+            raise OSError("killed")
+        return {"output": text}
+
+    runs = []
+    graph = one_node(node, InMemorySaver())
+    with pytest.raises(OSError, match="killed"):
+        graph.invoke({}, thread())
+    restarted()
+    return graph.invoke(None, thread())["output"]
+
+
+@pytest.fixture(params=["one process", "restarted"])
+def restarted(request, monkeypatch):
+    """Forget the objects of this process between two runs, or do not; close what was opened."""
+
+    def forget():
+        if request.param == "restarted":
+            monkeypatch.setattr(reading, "_PROCESS", "another")
+            reading._tokens.clear()
+
+    yield forget
+    while OPENED:
+        OPENED.pop().close()
+
+
+@pytest.mark.parametrize("kind", TOLD)
+def test_data_that_can_be_read_tells_calls_apart(kind, restarted):
+    """Protects document b from the result of a, and a from a second call, which would be paid."""
+    assert run_twice(TOLD[kind], "ab", restarted) == "about b"
+    assert CALLS == ["a", "b"]
+    assert run_twice(TOLD[kind], "aa", restarted) == "about a"
+    assert CALLS == ["a"]
+
+
+@pytest.mark.parametrize("kind", ASKED)
+def test_data_that_is_used_up_or_unread_is_refused(kind, restarted):
+    """Protects document b where nothing tells whether it is a: the value is named, and `key=`."""
+    make, named = ASKED[kind]
+    pattern = rf"`ask`.*{re.escape(named)}.*`key=`"
+    with pytest.raises(ReplayMismatch, match=pattern):
+        run_twice(make, "ab", restarted)
+    assert CALLS == ["a"]
+    if kind in YIELDING:
+        with pytest.raises(ReplayMismatch, match=pattern):
+            run_twice(make, "aa", restarted)
+    else:
+        assert run_twice(make, "aa", restarted) == "about a"
+    assert CALLS == ["a"]
