@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from graph_retry._core.ground.held.content import is_stream
-from graph_retry._core.ground.held.reading import Part, Reading
+from graph_retry._core.ground.held.reading import Part, Reading, token_of
 from graph_retry.records import SavedFunction
 
 Likeness = Literal["same", "changed", "other", "unknown"]
@@ -50,6 +50,10 @@ class Captured:
 
     def saved(self) -> SavedFunction:
         """Return the form for graph state. It has the pieces of those values that calls change."""
+        for name in self.unsteady:
+            owner = self.parts[name].owner if name in self.parts else None
+            if isinstance(owner, list) and (token := token_of(owner, kept=True)):
+                self.objects[name] = token
         return {
             "code": self.code,
             "source": self.source,
@@ -122,15 +126,16 @@ class Captured:
     def _judged(self, name: str, saved: SavedFunction) -> Likeness:
         """Judge a value that differs from that of a saved call."""
         part, unsteady = self.parts[name], saved.get("unsteady", {})
-        if self._may_change(name, saved):
-            return "changed"
         around = part.piece_of
+        in_list = bool(around) and isinstance(self.parts[around].owner, list | deque)
+        if self._may_change(around if in_list else name, saved):
+            return "changed"
         if "used" in (unsteady.get(name), unsteady.get(around)):
             return "unknown"
         if name in unsteady:
             return "unknown" if is_stream(part.owner) else "same"
         # A list that grows while it is used may be a log, or a conversation about a document.
-        grows = around in unsteady and isinstance(self.parts[around].owner, list | deque)
+        grows = in_list and around in unsteady
         return "unknown" if grows or name in self.uncertain else "other"
 
     def steady(self, saved: SavedFunction | None) -> Any:

@@ -158,7 +158,7 @@ class Content:
 
     def _is_copied(self, kind: type[Any]) -> bool:
         """Return whether an object is read as it is copied: one of C, or one that says how."""
-        if issubclass(kind, _MEANS) or kind is object:
+        if kind is object or issubclass(kind, _MEANS):
             return False
         if self._as_copied and not is_own(kind):
             names = ("__reduce__", "__reduce_ex__", "__getstate__")
@@ -218,7 +218,6 @@ class Content:
 
     def _sorted(self, items: Any) -> list[tuple[str, Any]]:
         """Sort items by their own content, because the order of a set differs between processes."""
-
         is_flat = _is_flat(items)
 
         def place(item: Any) -> str:
@@ -292,6 +291,11 @@ def _is_read(file: io.IOBase) -> bool:
         return file.readable()
     except ValueError:  # It is closed.
         return False
+
+
+def is_means(value: Any) -> bool:
+    """Return whether a value is known to be that by which a call is made, as a chat model is."""
+    return isinstance(value, _MEANS)
 
 
 def is_data(value: Any) -> bool:

@@ -35,6 +35,7 @@ from graph_retry._core.ground.held.content import (
     file_digest,
     is_data,
     is_local,
+    is_means,
     is_named,
     is_own,
     is_stream,
@@ -167,17 +168,18 @@ class Reading:
 
     def _unread(self, name: str, value: Any) -> None:
         """Note a value without a digest, such as a client, and what it shows."""
-        self.parts[name] = Part(None, value, self._object(name, value))
+        place = self._object(name, value)
+        self.parts[name] = Part(None, value, place)
         if is_data(value):
             self.uncertain.add(name)
         for each, item in shown_of(value).items():
             with suppress(OpaqueError):
                 self.shown[f"{name}.{each}"] = self._digest(item)
-            if is_stream(item):
-                self._value(f"{name}.{each}", item, value)
+            if is_stream(item) and not is_means(value):
+                self._value(f"{name}.{each}", item, value, place)
 
     def _object(self, place: str, owner: Any) -> str:
-        if token := _token(owner):
+        if token := token_of(owner):
             self.objects[place] = token
         return place
 
@@ -226,7 +228,7 @@ class Reading:
         """Read a value whole, and the pieces of one that may change in place."""
         digest = self._digest(value)
         is_fixed = isinstance(value, _FIXED)
-        if is_stream(value) and _token(value):
+        if (is_stream(value) or isinstance(value, list)) and token_of(value):
             state_of = self._object(name, value)
         if isinstance(value, type) and is_local(value):  # Its content was read, and may change.
             holder, is_fixed, state_of = value, False, self._object(name, value)
@@ -267,8 +269,10 @@ def _is_function(value: Any) -> bool:
 
 
 _PROCESS = uuid4().hex[:12]
-_tokens: dict[int, tuple[weakref.ref[Any], str]] = {}
+_tokens: dict[int, tuple[Callable[[], Any], str]] = {}
 _numbers = itertools.count(1)
+_lists: list[int] = []
+_MOST_LISTS = 50
 
 
 def _forgetting(place: int) -> Callable[[Any], None]:
@@ -278,13 +282,25 @@ def _forgetting(place: int) -> Callable[[Any], None]:
     return forget
 
 
-def _token(owner: Any) -> str | None:
-    """Return a name that only this object of this process has; None if it cannot be followed."""
+def _itself(owner: Any) -> Any:
+    return owner
+
+
+def token_of(owner: Any, *, kept: bool = False) -> str | None:
+    """Return a name that only this object of this process has; None if it cannot be followed.
+
+    A list can only be followed if it is kept. Only a few are.
+    """
     known = _tokens.get(id(owner))
     if known is None or known[0]() is not owner:
         try:
-            followed = weakref.ref(owner, _forgetting(id(owner)))
+            followed: Callable[[], Any] = weakref.ref(owner, _forgetting(id(owner)))
         except TypeError:
-            return None
+            if not kept:
+                return None
+            _lists.append(id(owner))
+            if len(_lists) > _MOST_LISTS:
+                _tokens.pop(_lists.pop(0), None)
+            followed = functools.partial(_itself, owner)
         known = _tokens[id(owner)] = (followed, f"{_PROCESS}.{next(_numbers)}")
     return known[1]
