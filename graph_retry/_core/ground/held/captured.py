@@ -18,6 +18,7 @@ from graph_retry._core.ground.held.reading import Part, Reading, token_of
 from graph_retry.records import SavedFunction
 
 Likeness = Literal["same", "changed", "other", "unknown"]
+_BY_WEIGHT: tuple[Likeness, ...] = ("same", "changed", "unknown", "other")
 
 
 class Compared(NamedTuple):
@@ -105,8 +106,9 @@ class Captured:
         names: dict[Likeness, list[str]] = {}
         for name in self._read(saved):
             names.setdefault(self._judged(name, saved), []).append(name)
-        order: list[Likeness] = ["other", "unknown", "changed"]
-        likeness: Likeness = next((each for each in order if each in names), "same")
+        likeness: Likeness = "same"
+        for each in _BY_WEIGHT:
+            likeness = each if each in names else likeness
         if saved["code"] != self.code and likeness in ("changed", "same"):
             # In unchanged files, other code is another function. In changed ones it may be an edit.
             likeness = "other" if self.source and saved["source"] == self.source else "changed"

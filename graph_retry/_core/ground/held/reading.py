@@ -193,6 +193,7 @@ class Reading:
         if isinstance(value, Runnable) and not isinstance(value, BaseLanguageModel):
             self._function(value, f"{name}.")
             return
+        value = cast("Any", value)
         pieces = {} if isinstance(value, type) else dict(items_of(value))
         is_new = id(value) not in self._seen and self._depth < _DEEPEST
         if is_new and isinstance(value, type) and is_local(value):
@@ -228,7 +229,7 @@ class Reading:
         """Read a value whole, and the pieces of one that may change in place."""
         digest = self._digest(value)
         is_fixed = isinstance(value, _FIXED)
-        if (is_stream(value) or isinstance(value, list)) and token_of(value):
+        if (is_stream(value) or class_of(value) is list) and token_of(value):
             state_of = self._object(name, value)
         if isinstance(value, type) and is_local(value):  # Its content was read, and may change.
             holder, is_fixed, state_of = value, False, self._object(name, value)
@@ -253,8 +254,10 @@ def _pieces_of(value: Any) -> Iterator[tuple[str, Any]]:
         yield from items_of(value)
         return
     if is_stream(value):
-        made = [each if isinstance(each, tuple) else (each,) for each in copied(value)]
-        yield from ((f":{number}", each) for number, each in enumerate(itertools.chain(*made)))
+        made: list[Any] = []
+        for each in copied(value):
+            made += each if isinstance(each, tuple) else (each,)
+        yield from ((f":{number}", each) for number, each in enumerate(made))
         return
     with suppress(OpaqueError):
         for name, item in attributes_of(value).items():
