@@ -110,6 +110,28 @@ def by_local_class(document):
     return lambda params: f"{held.tell(params)}"
 
 
+def by_dispatch(document):
+    """Return a function that holds functions which share what they hold."""
+
+    @functools.singledispatch
+    def held(params):
+        return tell(document, params)
+
+    return lambda params: f"{held(params)}"
+
+
+class Fetching:
+    """An object that fetches what it does not have, which nobody may do for an identity."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text):
+        self.text = text
+
+    def __getattr__(self, name):
+        raise RuntimeError("fetched")
+
+
 def by_chain(document):
     """Return a chain whose prompt has a document."""
     prompt = ChatPromptTemplate.from_messages([("user", document + " {style}")])
@@ -156,6 +178,8 @@ TOLD = {
     "counted dict": by_counted,
     "class of a function": by_local_class,
     "chain": by_chain,
+    "shared functions": by_dispatch,
+    "fetching": by(Fetching, lambda held: held.text),
     "namespace": by(lambda each: types.SimpleNamespace(text=each), lambda held: held.text),
     "mapping": by(lambda each: types.MappingProxyType({0: each}), item),
     "array": by(lambda each: array.array("b", each.encode()), lambda held: chr(held[0])),
@@ -187,6 +211,7 @@ TOLD = {
 ASKED = {
     "conversation": (by_conversation, "held[0]"),
     "method of a list": (by(lambda each: [each].pop, lambda held: held()), "held.self[0]"),
+    "method of a set": (by(lambda each: {each}.pop, lambda held: held()), "held.self"),
     "queue": (by(lambda each: filled(queue.Queue(), each), lambda held: held.get()), "held.queue"),
     "generator": (by(lambda each: (text for text in [each]), first), "held"),
     "rows of a file": (by(lambda each: csv.reader([each]), lambda held: next(held)[0]), "held"),

@@ -33,6 +33,7 @@ from langgraph.store.base import BaseStore
 from pydantic import BaseModel, Secret, SecretBytes, SecretStr
 
 from graph_retry._core.ground.functions.calling import is_library
+from graph_retry._core.ground.held.code import code_digest
 
 _SPELLED: frozenset[type[Any]] = frozenset({
     type(None), bool, int, float, complex, str, bytes, bytearray, date, datetime, time, timedelta,
@@ -58,6 +59,10 @@ class_of: Callable[[object], type[Any]] = type
 
 class OpaqueError(Exception):
     """A value has no content that can be read."""
+
+
+class TooLargeError(OpaqueError):
+    """A value has more content than is read."""
 
 
 def is_named(value: Any) -> bool:
@@ -128,8 +133,10 @@ class Content:
             OpaqueError: If a part of it has no content that can be read, or it is too large.
         """
         self._count += 1
-        if self._count > _MOST or len(self._around) > _DEEPEST or id(value) in self._around:
+        if id(value) in self._around:
             raise OpaqueError
+        if self._count > _MOST or len(self._around) > _DEEPEST:
+            raise TooLargeError
         kind: Any = class_of(value)
         if isinstance(value, type | types.ModuleType) or inspect.isroutine(value):
             self._reference(value)
@@ -152,7 +159,7 @@ class Content:
             else:
                 self._container(dict(attributes_of(value)))
             if base is not None or isinstance(value, _CONTAINERS):
-                self._container(dict(getattr(cast("Any", value), "__dict__", {})))
+                self._container(_dict_of(value))
             self._text(kind, ")")
             self._around.pop()
 
@@ -266,16 +273,19 @@ def _is_hidden(kind: type[Any]) -> bool:
 
 
 def items_of(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the entries of a list, a tuple, a `deque` or a dict, and its attributes, by place."""
+    """Yield the entries of a list, tuple, `deque`, dict or set, and its attributes, by place."""
     if isinstance(value, dict):
         for key, item in {**cast("Any", value)}.items():
             yield f"[{key!r}]", item
     elif isinstance(value, list | tuple | deque):
         for number, item in enumerate([*cast("list[Any]", value)]):
             yield f"[{number}]", item
+    elif isinstance(value, set):
+        flat = [item for item in [*cast("Any", value)] if type(item) in _FLAT]
+        yield from ((f"[{item!r}]", item) for item in flat)
     else:
         return
-    for name, item in {**getattr(cast("Any", value), "__dict__", {})}.items():
+    for name, item in _dict_of(value).items():
         yield f".{name}", item
 
 
@@ -298,9 +308,12 @@ def is_means(value: Any) -> bool:
     return isinstance(value, _MEANS)
 
 
-def is_data(value: Any) -> bool:
-    """Return whether a value is data even if it cannot be read, and not a means of a call."""
-    return isinstance(value, _CONTAINERS) or is_stream(value)
+def _dict_of(value: Any) -> dict[str, Any]:
+    """Return a copy of an object's own attributes, without calling what its class may define."""
+    try:
+        return {**object.__getattribute__(value, "__dict__")}
+    except AttributeError:
+        return {}
 
 
 def attributes_of(value: Any) -> Mapping[str, Any]:
@@ -325,7 +338,7 @@ def attributes_of(value: Any) -> Mapping[str, Any]:
             with suppress(AttributeError):  # The slot is empty.
                 if inspect.ismemberdescriptor(member):
                     found[name] = member.__get__(value)
-    found.update(getattr(value, "__dict__", {}))
+    found.update(_dict_of(value))
     return {
         name: item
         for name, item in found.items()
@@ -335,8 +348,7 @@ def attributes_of(value: Any) -> Mapping[str, Any]:
 
 def shown_of(value: Any) -> Mapping[str, Any]:
     """Return what an object shows of itself, although it may have more that nobody can read."""
-    shown: dict[str, Any] = {**getattr(value, "__dict__", {})}
-    return {name: item for name, item in shown.items() if not _is_nothing(item)}
+    return {name: item for name, item in _dict_of(value).items() if not _is_nothing(item)}
 
 
 def _is_nothing(item: Any) -> bool:
@@ -354,54 +366,3 @@ def is_own(kind: type[Any]) -> bool:
         and is_library(getattr(sys.modules.get(base.__module__), "__file__", None) or "")
         for base in kind.__mro__
     )
-
-
-PYTHON = f"{sys.implementation.cache_tag}"
-"""The bytecode of a function differs between versions of Python."""
-
-_codes: dict[int, tuple[types.CodeType, str]] = {}
-
-
-def code_digest(code: types.CodeType) -> str:
-    """Return a digest of code that is the same in each process of this version of Python."""
-    known = _codes.get(id(code))
-    if known is None:
-        made = hashlib.blake2b(digest_size=12)
-        for text in _texts_of(code):
-            made.update(f"{len(text)}:{text}".encode(errors="surrogatepass"))
-        known = _codes[id(code)] = (code, made.hexdigest())
-        if len(_codes) > _MOST_CODES:
-            _codes.pop(next(iter(_codes)), None)
-    return known[1]
-
-
-_MOST_CODES = 1_000
-
-
-def _texts_of(code: types.CodeType) -> Iterator[str]:
-    """Yield what makes code what it is: neither the file nor the lines, which edits around move."""
-    yield code.co_code.hex()
-    yield repr((code.co_names, code.co_varnames, code.co_freevars, code.co_argcount))
-    for value in code.co_consts:
-        if isinstance(value, types.CodeType):
-            yield from _texts_of(value)
-        elif isinstance(value, frozenset):  # Its order differs between processes.
-            yield repr(sorted(map(repr, cast("Any", value))))
-        else:
-            yield f"{type(value).__name__} {value!r}"
-
-
-_files: dict[str, tuple[tuple[int, int], str]] = {}
-
-
-def file_digest(path: str) -> str:
-    """Return a digest of a source file, with the version of Python; empty if there is no file."""
-    try:
-        seen = Path(path).stat()
-        stamp = (seen.st_mtime_ns, seen.st_size)
-        if path not in _files or _files[path][0] != stamp:
-            text = hashlib.blake2b(Path(path).read_bytes(), digest_size=12).hexdigest()
-            _files[path] = (stamp, f"{PYTHON} {text}")
-    except OSError:
-        return ""
-    return _files[path][1]

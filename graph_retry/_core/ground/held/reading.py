@@ -24,16 +24,14 @@ from uuid import UUID, uuid4
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.runnables import Runnable
 
+from graph_retry._core.ground.held.code import PYTHON, code_digest, file_digest
 from graph_retry._core.ground.held.content import (
-    PYTHON,
     Content,
     OpaqueError,
+    TooLargeError,
     attributes_of,
     class_of,
-    code_digest,
     copied,
-    file_digest,
-    is_data,
     is_local,
     is_means,
     is_named,
@@ -170,7 +168,7 @@ class Reading:
         """Note a value without a digest, such as a client, and what it shows."""
         place = self._object(name, value)
         self.parts[name] = Part(None, value, place)
-        if is_data(value):
+        if is_stream(value):
             self.uncertain.add(name)
         for each, item in shown_of(value).items():
             with suppress(OpaqueError):
@@ -187,9 +185,11 @@ class Reading:
         if _is_function(value):
             self._function(value, f"{name}.")
             return
-        with suppress(OpaqueError):
+        try:
             self._content(name, value, holder, state_of)
             return
+        except OpaqueError as error:
+            is_data = isinstance(error, TooLargeError) and isinstance(value, list | tuple | dict)
         if isinstance(value, Runnable) and not isinstance(value, BaseLanguageModel):
             self._function(value, f"{name}.")
             return
@@ -213,6 +213,8 @@ class Reading:
                 digest = self._digest(value, as_copied=True)
             except OpaqueError:
                 self._unread(name, value)
+                if is_data:
+                    self.uncertain.add(name)
             else:
                 self.parts[name] = Part(digest, value, self._object(name, value))
                 self.uncertain.add(name)
@@ -250,7 +252,7 @@ _FIXED = (str, bytes, tuple, frozenset, type, Enum, date, time, UUID)
 
 def _pieces_of(value: Any) -> Iterator[tuple[str, Any]]:
     """Yield what a value that was read whole consists of, and can exchange in place."""
-    if isinstance(value, list | dict | deque):
+    if isinstance(value, list | dict | deque | set):
         yield from items_of(value)
         return
     if is_stream(value):
