@@ -6,7 +6,7 @@ import operator
 import struct
 import zlib
 from datetime import date
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from langgraph.graph import START, StateGraph
 from langgraph.types import Send
@@ -14,6 +14,9 @@ from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
 from graph_retry import AttemptFailed, Completion, retry_llm_call
+
+WAYS: Final = ("approve", "edit", "comment", "respond", "reject", "defer", "assign")
+"""What a person of the office may decide: all but taking an output that is not valid."""
 
 FORMATS = "Write numbers as plain numbers and dates as YYYY-MM-DD."
 
@@ -116,14 +119,23 @@ class Job(TypedDict, total=False):
 def invoice(work: Work) -> Job:
     """Read an invoice."""
     params, labels = Reading(document=work["text"]), work["labels"]
-    result = retry_llm_call(read, params, formats, output=Invoice, labels=labels)
+    result = retry_llm_call(
+        read, params, formats, output=Invoice, labels=labels, allowed_decisions=WAYS
+    )
     return {"results": [result.model_dump(mode="json")]}
 
 
 def ticket(work: Work) -> Job:
     """Sort a message of a customer."""
     params = Chat(messages=work["messages"])
-    result = retry_llm_call(sort, params, output=Ticket, labels=work["labels"], name="sort ticket")
+    result = retry_llm_call(
+        sort,
+        params,
+        output=Ticket,
+        labels=work["labels"],
+        name="sort ticket",
+        allowed_decisions=WAYS,
+    )
     return {"results": [result.model_dump()]}
 
 

@@ -56,6 +56,25 @@ def test_one_edit_is_shown_for_each_and_made_for_each(desk):
         assert (decision["type"], decision["by"], decision["channel"]) == ("edit", "ada", "web")
 
 
+def test_a_suggestion_that_is_put_in_is_put_in_everywhere(desk):
+    """In the form of the call it is a change, as if it had been typed."""
+    desk.options["on_retry"] = lambda error, attempt, params: params.model_copy(
+        update={"prompt": f"{params.prompt} Count."}
+    )
+    for number in range(2):
+        desk.wait(f"t{number}", {"prompt": TEXT.format(number)})
+    with desk.client() as client:
+        form = Form(opened(client)[1])
+        form.choose("edit")
+        form.press("params take:1")
+        form = Form(sent(client, form).text)
+        form.controls.append(["alike", "1"])
+        page = client.post(form.action, files=form.posted()).text
+        assert page.count("<ins> Count.</ins>") == 2
+        assert "2 answers are applied." in ended(client, page)
+    assert {call.prompt for call in desk.calls[2:]} == {f"{TEXT.format(n)} Count." for n in (0, 1)}
+
+
 def test_only_what_is_ticked_is_answered(desk):
     """A tick that is taken away leaves its review as it is."""
     for number in range(3):

@@ -2,6 +2,7 @@
 
 import json
 import re
+from datetime import date
 
 from pydantic import BaseModel
 from selenium.webdriver import Keys
@@ -63,6 +64,55 @@ def test_two_wrong_values_of_eight_lines_take_twelve_keys(browser, desk):
     assert len(keys) + 2 <= 12
     lines[4]["price"], lines[6]["price"] = 8.5, 7.5
     assert [line.model_dump() for line in desk.results[0].lines] == lines
+
+
+def test_tab_chooses_a_wrong_text_and_links_name_the_case(browser, desk):
+    """What is typed replaces a date too; a way chosen by mouse on a phone comes into sight."""
+
+    class Invoice(BaseModel):
+        day: date
+        due: date
+
+    desk.says = lambda _: '{"day": "3 March", "due": "4 March"}'
+    desk.options["output"] = Invoice
+    desk.wait("t1", {"prompt": "Read A."}, {"prompt": "Read B."})
+    with serving(create_app(desk.graph, authorize=lambda _: "ada")) as page:
+        sized(browser, 390)
+        browser.get(f"{page}/")
+        one(browser, ".row").click()
+        wait_for(browser, "The others: Read ")
+        label = one(browser, "[data-way=r] + label")
+        browser.execute_script("arguments[0].scrollIntoView({block: 'end'})", label)
+        label.click()
+        field = one(browser, "[name$='output.text:/day']")
+        button = one(browser, "[data-way=r] ~ .panel .send")
+        tops = "return arguments[0].getBoundingClientRect().top"
+        assert browser.execute_script(tops, field) < browser.execute_script(tops, button) < 900
+        browser.execute_script("document.activeElement.blur()")
+        press(browser, "r", "2027-03-03", Keys.TAB, "2027-03-04")
+        send(browser)
+        wait_for(browser, "Your output is used.")
+        assert "Continue with this thread: Read " in main_text(browser)
+        sized(browser, 1100)
+    assert desk.results == [Invoice(day=date(2027, 3, 3), due=date(2027, 3, 4))]
+
+
+def test_a_mapping_is_written_and_changed_as_json(desk):
+    """Its names are free, so that no fields can offer them; it may be empty at first."""
+    desk.options["output"] = dict[str, int]
+    for says in ('{"a": ', '{"a": "many", "b": 2}'):
+        desk.says = lambda _, says=says: says
+        desk.wait(says, {"prompt": says})
+        with desk.client() as client:
+            form = Form(opened(client)[1])
+            form.choose("respond")
+            if says.endswith("}"):
+                form.press("output json:")
+                form = Form(sent(client, form).text)
+            form.untick("output.none:")
+            form.fill("output.json:", '{"c": 3}')
+            assert "Your output is used." in sent(client, form).text
+    assert desk.results == [{"c": 3}, {"c": 3}]
 
 
 def test_the_panes_stand_side_by_side_where_there_is_room(browser, desk):
@@ -199,3 +249,4 @@ def test_tabs_show_what_waits_what_is_mine_and_what_comes_later(desk):
         assert threads("mine") == {"given"}
         assert threads("later") == {"deferred"}
         assert threads("sideways") == {"plain", "given"}
+        assert "Preview on all 2" in opened(client)[1]  # Without the deferred one.

@@ -229,6 +229,7 @@ class Site:
             "title": self._title,
             "access": access,
             "version": self.version(access),
+            "named": _of_seen(self.waiting.named),
             "is_read_only": self.is_read_only,
         }
         return HTMLResponse(

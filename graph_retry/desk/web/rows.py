@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from graph_retry import PendingReview
 from graph_retry.desk.web.forms.schema import role_of
-from graph_retry.plugins import is_array, is_object, one_line, pointer
+from graph_retry.plugins import is_array, is_object, one_line, pointer, since
 
 TEXTS, SEARCHED, SUBJECT, LEVELS, LONGEST, VISITED, ISSUES = 6, 2_000, 90, 6, 20, 2_000, 3
 """Of each review: the number of texts that may name it, the characters that are searched of its
@@ -26,6 +26,9 @@ _LISTED = (
 """The fields of a review that its row keeps whole. None of them holds params or an output."""
 
 _NUMBERS = re.compile(r"/\d+(?=/|$)")
+
+COMPARED = 50
+"""Number of reviews of a call among which the subject of one is sought."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,12 @@ class Row:
     def subject(self) -> str:
         """What the call says that it is about, or ""."""
         return self.review.subject or ""
+
+    @property
+    def is_put_off(self) -> bool:
+        """Whether the review is deferred to a later time."""
+        until = self.review.deferred_until
+        return until is not None and since(until) < 0
 
 
 class Named(Protocol):

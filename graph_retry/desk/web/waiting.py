@@ -18,7 +18,7 @@ from langchain_core.runnables import RunnableConfig
 from graph_retry import PendingReview
 from graph_retry.desk.newest import Newest
 from graph_retry.desk.running import Running
-from graph_retry.desk.web.rows import Row, question_of, row_of, thread_key
+from graph_retry.desk.web.rows import COMPARED, Row, question_of, row_of, subject_of, thread_key
 from graph_retry.desk.web.safety import Access
 from graph_retry.ledger import Ledger
 from graph_retry.threads import (
@@ -91,10 +91,19 @@ class Waiting:
         return self.inbox.can_answer
 
     def alike(self, key: str, access: Access) -> list[Row]:
-        """List a review and then the reviews that are alike; an unknown review gives no list."""
+        """List a review and then those alike, without deferred ones; none if it is unknown."""
         first = self.rows.get(key)
         rows = [row for row in self.rows.values() if first and row.alike == first.alike]
+        rows = [row for row in rows if row is first or not row.is_put_off]
         return sorted(access.seen(rows), key=lambda row: row is not first)
+
+    def named(self, review: PendingReview) -> str:
+        """Return what a link to a review says: its subject, or its call, and the attempt."""
+        row, rows = self.rows.get(review.key), [*self.rows.values()]  # Which the loop changes.
+        others = (each for each in rows if each.review.function_name == review.function_name)
+        subject = subject_of(row, islice(others, COMPARED)) if row else review.subject
+        again = f", attempt {review.attempt}" if review.attempt > 1 else ""
+        return f"{subject or review.function_name}{again}"
 
     def in_thread(self, thread: str) -> list[Row]:
         """List the known open reviews of a thread, by the thread's key in addresses."""

@@ -14,7 +14,7 @@ from jsonpointer import resolve_pointer
 
 from graph_retry.desk.changed import edited_fields
 from graph_retry.desk.web.forms.card import first_value, is_same
-from graph_retry.desk.web.forms.ways import NotYetError, Way
+from graph_retry.desk.web.forms.ways import NotYetError, Way, edit_to
 from graph_retry.desk.wording import spoken
 from graph_retry.plugins import ABSENT, apply_patch, changes, is_number, is_object
 from graph_retry.reviews import Review
@@ -34,9 +34,9 @@ def carried(way: Way, decision: dict[str, Any], first: Review, other: Review) ->
     if way.needs == "output":
         return {**decision, "output": carry(before, decision["output"], there)}
     made = carry(before, {**first.shown, **decision["params"]}, there)
-    if not edited_fields(there, made) or not (edited := edited_fields(other.shown, made)):
+    if not edited_fields(there, made):
         raise NotYetError("It has these values already.")
-    return {**decision, "params": edited}
+    return {**decision, "params": edit_to(made, other)}
 
 
 def carry(before: Any, after: Any, there: Any) -> Any:

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 from urllib.parse import quote
 
@@ -78,6 +79,8 @@ class Field:
     kept: int = 0
     """The number of items of a long list, of which the form shows only some."""
     from_suggestion: bool = False
+    is_open: bool = False
+    """Whether the names of an output's members are free, so that JSON can change them."""
 
     @property
     def rows(self) -> int:
@@ -86,12 +89,15 @@ class Field:
         return max(1, min(lines, 16))
 
     @property
-    def counts(self) -> tuple[int, int]:
-        """The number of controls to look at, and that of all controls and kept items."""
+    def counts(self) -> tuple[int, int, int]:
+        """The number of controls to look at, of the others, and of the values in these others."""
         if not self.fields and not self.kept:
-            return int(self.is_marked), 1
-        wrong, every = zip(*[(0, 0), *(part.counts for part in self.fields)], strict=True)
-        return sum(wrong), sum(every) + self.kept - (len(self.fields) if self.kept else 0)
+            rest = not self.is_marked
+            return int(self.is_marked), int(rest), int(rest and not self.is_empty)
+        parts = [(0, 0, 0), *(part.counts for part in self.fields)]
+        wrong, rest, kept = (sum(numbers) for numbers in zip(*parts, strict=True))
+        more = self.kept - len(self.fields) if self.kept else 0
+        return wrong, rest + more, kept + more
 
     def wrong(self) -> Iterator[Field]:
         """Yield this field and those in it that have a problem."""
@@ -193,7 +199,8 @@ class Form:
             return "choice"
         declared = _CONTROLS.get(str(branch.get("type")))
         kind = declared or _CONTROLS.get(kind_of(value), "json")
-        is_value = not (value is ABSENT or value is None or isinstance(value, Unread))
+        known = value is not ABSENT and value is not None
+        is_value = known and not isinstance(value, Unread)
         # A wrong value of a yes-or-no field is told above it, and neither button is pressed.
         is_told = kind == "flag" and pointer(path) in self._problems
         is_altered = is_value and not is_told and not _gives_back(kind, value)
@@ -201,14 +208,14 @@ class Form:
             return "json"
         if (is_object(value) or is_array(value)) and len(value) > self._left:
             return "json"
-        if kind == "object" and (value is None or value is ABSENT) and not self._show_absent:
+        if kind == "object" and not known and not self._show_absent:
             return "json"
         if kind == "text" and isinstance(value, str):
             if ALTERED.search(value) or ("\r" in value and re.search(r"\r(?!\n)|(?<!\r)\n", value)):
                 return "json"
             is_day = branch.get("format") == "date" and DAY.fullmatch(value)
             return "date" if is_day else "crlf" if "\r" in value else "text"
-        if kind == "object" and not branch.get("properties") and not value:
+        if kind == "object" and not branch.get("properties") and not (known and value):
             return "json"
         return "date" if kind == "text" and branch.get("format") == "date" else kind
 
@@ -256,6 +263,7 @@ class Form:
             shown = {name: part for name, part in shown.items() if name in nodes}
         required = (*(node.get("required") or ()), *tags)
         made.role = role_of(shown)
+        made.is_open = self._show_absent and not nodes
         names = list(shown)
         if self._show_absent and not made.role:
             names = [*nodes, *(name for name in shown if name not in nodes)]
@@ -321,4 +329,5 @@ def _text(kind: str, value: Any) -> str:
         return json.dumps(value)
     if kind != "json":
         return said(value)
-    return str(visible(json.dumps(value, indent=2, ensure_ascii=False)))
+    # A text that no field could read is shown as a text.
+    return str(visible(json.dumps(value, indent=2, ensure_ascii=False, default=attrgetter("text"))))

@@ -60,7 +60,7 @@ class Way(Offered):
                 raise NotYetError("Fill this in first.", "")
             if self.needs == "until" and _is_too_late(value, review.expires_at):
                 raise NotYetError("This review ends before that time: choose an earlier one.", "")
-            made[self.needs] = _edited(value, review) if self.needs == "params" else value
+            made[self.needs] = edit_to(value, review) if self.needs == "params" else value
         return made | ({"message": words} if words else {})
 
 
@@ -96,11 +96,14 @@ def _way(offer: Offered, review: Review) -> Way:
     return Way(**facts, name=name, words=reason, is_dangerous=ends)
 
 
-def _edited(value: Any, review: Review) -> dict[str, Any]:
+def edit_to(value: Any, review: Review) -> dict[str, Any]:
     """Return the edit after which the call has exactly the params of a form.
 
     A form begins with the present params, but an edit applies to the suggested ones. So the edit
     also takes back each suggested field that the person did not take.
+
+    Raises:
+        NotYetError: If nothing is changed, or an edit cannot make this change.
     """
     if not is_object(value):  # No page makes such a form.
         raise NotYetError("This form is incomplete: open the review again.")

@@ -14,7 +14,7 @@ from starlette.requests import Request
 
 from graph_retry.desk.newest import Newest
 from graph_retry.desk.web.posted import NotAllowedError
-from graph_retry.desk.web.rows import Row, subject_of
+from graph_retry.desk.web.rows import COMPARED, Row, subject_of
 from graph_retry.desk.web.safety import Access, cookie_of
 from graph_retry.desk.web.waiting import Waiting
 from graph_retry.plugins import digest, since
@@ -145,7 +145,7 @@ class Listing:
         calls: dict[str, list[Row]] = {}
         for row in self.rows:
             named = calls.setdefault(row.review.function_name, [])
-            if len(named) < PER_PAGE:
+            if len(named) < COMPARED:
                 named.append(row)
         return {row.key: subject_of(row, calls[row.review.function_name]) for row in rows}
 
@@ -195,7 +195,7 @@ class Listings:
 def make_listing(rows: Iterable[Row], view: View, user: str | None = None) -> Listing:
     """Filter and sort the rows."""
     known = list(rows)
-    put_off = [row for row in known if is_put_off(row)]
+    put_off = [row for row in known if row.is_put_off]
     mine = view.label if view.tab != "mine" else (*view.label, f"assignee: {user}")
     wanted = replace(view, label=mine)
     chosen = [row for row in known if _is_wanted(row, wanted)]
@@ -258,16 +258,10 @@ def _when_asked(row: Row) -> tuple[str, str]:
 
 def _is_wanted(row: Row, view: View) -> bool:
     return (
-        is_put_off(row) == (view.tab == "later")
+        row.is_put_off == (view.tab == "later")
         and view.call in ("", row.review.function_name)
         and view.kind in ("", row.review.summary)
         and view.model in ("", row.model)
         and row.labels.issuperset(view.label)
         and all(word in row.searched for word in view.text.casefold().split())
     )
-
-
-def is_put_off(row: Row) -> bool:
-    """Return whether a review is deferred to a later time."""
-    until = row.review.deferred_until
-    return until is not None and since(until) < 0

@@ -287,6 +287,10 @@
     field.focus();
     if (field.select) field.select();
   });
+  /* A text of one line is chosen by Tab, as browsers choose that of an input. */
+  document.addEventListener("keyup", (event) => {
+    if (event.key === "Tab" && event.target.rows === 1) event.target.select();
+  });
   document.addEventListener("focusin", (event) => {
     const mark = event.target.closest(".is-marked") && placeOf(event.target);
     if (mark) place(mark);
@@ -328,16 +332,20 @@
     const row = rows[at < 0 ? (by > 0 ? 0 : rows.length - 1) : Math.min(Math.max(at + by, 0), rows.length - 1)];
     if (row) row.focus();
   };
+  const reveal = (way) => way.querySelector(".panel").scrollIntoView({ block: "nearest" });
+  document.addEventListener("change", (event) => {
+    if (event.target.matches(".way > input:has(~ .panel)")) reveal(event.target.parentElement);
+  });
   const choose = (key) => {
     const card = document.activeElement.closest("article") || document;
     const way = card.querySelector(`[data-way="${CSS.escape(key)}"]`);
     if (!way) return false;
     way.checked = true;
     const panel = way.parentElement.querySelector(".panel");
-    const inside = panel && (wrongFields()[0] || panel.querySelector("textarea, input:not([type=hidden]):not(.show-all), select, button"));
+    const inside = wrongFields()[0] || panel.querySelector("textarea, input:not([type=hidden], [type=checkbox]), select, button");
+    reveal(way.parentElement);
     (inside || way).focus();
     if (inside && inside.closest(".is-marked") && inside.select) inside.select();
-    way.parentElement.scrollIntoView({ block: "nearest" });
     return true;
   };
   document.addEventListener("keydown", (event) => {
