@@ -5,7 +5,14 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command
 
-from graph_retry import AnswerRefused, create_retry_node, edit, resume, retry_llm_call
+from graph_retry import (
+    AnswerRefused,
+    create_retry_node,
+    edit,
+    pending_reviews,
+    resume,
+    retry_llm_call,
+)
 from tests.loops import Model, State, thread
 
 ASKED = {"n": 0}
@@ -78,6 +85,26 @@ def test_an_answer_to_an_earlier_checkpoint_is_told(version, by_id, caplog):
     (told,) = [each.message for each in caplog.records if each.levelname == "WARNING"]
     assert question.value["review_id"] in told
     assert "`rewind`" in told
+
+
+def test_an_answer_to_a_call_in_another_order_is_used_when_it_is_reached():
+    """The giver learns which question is open now, and that nothing is lost."""
+    model, orders = Model(), iter([(0, -1), (-1, 0), (-1, 0)])
+
+    def node(_):
+        tell = {"output": dict[str, int], "name": "count"}
+        return {"output": [retry_llm_call(model, {"n": n}, **tell) for n in next(orders)]}
+
+    builder = StateGraph(State).add_node("ask", node).add_edge(START, "ask")
+    graph = builder.compile(checkpointer=InMemorySaver())
+    graph.invoke({}, thread())
+
+    with pytest.raises(AnswerRefused, match="is used when the node makes that call") as told:
+        resume(graph, thread(), edit(n=1))
+    (open_now,) = pending_reviews(graph, thread())
+    assert f"waits for an answer to `count` ({open_now.review_id!r})" in str(told.value)
+
+    assert resume(graph, thread(), edit(n=2))["output"] == [{"n": 2}, {"n": 1}]
 
 
 def test_where_nothing_differs_no_difference_is_named():

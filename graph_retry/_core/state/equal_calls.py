@@ -71,7 +71,7 @@ def chosen(name: str, saved: EqualCalls, begun: Iterable[int], function: Capture
     if "changed" not in found:
         if "unknown" not in found:
             return None
-        raise _not_known(name, compared[found["unknown"]].names)
+        raise _not_known(name, compared[found["unknown"]].names, function)
     changed = [number for number in free if compared[number].likeness == "changed"]
     functions = [function.steady(saved[number].function) for number in changed]
     first = functions[0]
@@ -91,14 +91,20 @@ def chosen(name: str, saved: EqualCalls, begun: Iterable[int], function: Capture
     return changed[0]
 
 
-def _not_known(name: str, held: list[str]) -> ReplayMismatch:
-    parts = ", ".join(f"`{each}`" for each in held)
+def _not_known(name: str, held: list[str], function: Captured) -> ReplayMismatch:
+    unread = [f"`{each}`" for each in held if function.parts[each].digest is None]
+    changed = [f"`{each}`" for each in held if function.parts[each].digest is not None]
+    told = (
+        [f"{', '.join(changed)} differs, which may be a change of the same object"]
+        if changed
+        else []
+    )
+    told += [f"{', '.join(unread)} cannot be read without using it up"] if unread else []
     return ReplayMismatch(
         f"`{name}` was called with equal params when this thread was saved, and it is not known "
-        f"whether this call continues that one: what its function holds differs, or cannot be read "
-        f"without using it up ({parts}). Nothing was called. Let the function hold data that can "
-        f"be read, such as a text or a path, or {_REMEDY}; a call that is saved without its key "
-        f"then starts with its first attempt."
+        f"whether this call continues that one: of what its function holds, {'; '.join(told)}. "
+        f"Nothing was called. Let the function hold data that can be read, such as a text or a "
+        f"path, or {_REMEDY}; with a new key, a saved call starts with its first attempt."
     )
 
 

@@ -395,6 +395,7 @@ def _told_kept(answered: Asked, open_now: Sequence[dict[str, Any]], *, is_over: 
     if is_over and not notes:
         return f"{what}; and the run ended, so your answer decided nothing."
     asks = ", ".join(f"`{each['function_name']}` ({each['review_id']!r})" for each in open_now)
-    why = f": {notes[0]}" if notes else ""
-    now = f" Now the thread waits for an answer to {asks}{why}." if asks else ""
-    return f"{what}; your answer is kept for it.{now}"
+    now = f" Now the thread waits for an answer to {asks}." if asks else ""
+    if notes:  # In another order, another call is reached first, and nothing has to be mended.
+        now += f" Its note says: {notes[0]}."
+    return f"{what}; your answer is kept, and is used when the node makes that call.{now}"
