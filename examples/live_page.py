@@ -5,7 +5,6 @@ It needs the extra `web` and httpx. To see it: `uvicorn examples.live_page:app`,
 
 import json
 from collections.abc import AsyncIterator
-from contextlib import nullcontext
 from typing import Any
 
 from langgraph.checkpoint.memory import InMemorySaver
@@ -52,9 +51,9 @@ async def summary(text: str) -> Any:
 async def events(thread: str, body: dict[str, Any]) -> AsyncIterator[str]:
     """Start or answer, send each event of the run, and then what the thread waits for."""
     config: Any = {"configurable": {"thread_id": thread}}
-    begin = nullcontext(body["text"]) if "text" in body else None
+    how: Any = {"start": body["text"]} if "text" in body else {"decision": body}
     try:
-        async with begin or aresumption(summary, config, body) as given:
+        async with aresumption(summary, config, **how) as given:
             async for event in summary.astream(given, config, stream_mode="custom"):
                 yield f"data: {json.dumps(event)}\n\n"
     except (AnswerRefused, StaleDecision) as error:

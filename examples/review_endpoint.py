@@ -39,8 +39,7 @@ async def outcome(name: str) -> Any:
 @app.put("/invoices/{name}")
 async def start(name: str, document: dict[str, str]) -> Any:
     """Read a document, as far as that needs nobody; the same request again changes nothing."""
-    if (await total.aget_state(thread(name))).created_at is None:
-        await total.ainvoke(document["text"], thread(name))
+    await aresume(total, thread(name), start=document["text"])
     return await outcome(name)
 
 

@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint
 
-from graph_retry import aretry_llm_call
+from graph_retry import aresume, aretry_llm_call
 from graph_retry.desk.web import Access, create_app
 
 
@@ -42,8 +42,7 @@ app.mount("/reviews", create_app(total, authorize=who))
 async def start(name: str, request: Request) -> Any:
     """Read an invoice: its total, or where a person is asked about it."""
     config: Any = {"configurable": {"thread_id": name}}
-    if (await total.aget_state(config)).created_at is None:
-        await total.ainvoke((await request.json())["text"], config)
+    await aresume(total, config, start=(await request.json())["text"])
     state = await total.aget_state(config)
     return {"waits": "/reviews/"} if state.next else {"total": state.values}
 

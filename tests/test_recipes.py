@@ -1,114 +1,77 @@
 """Recipes of the docs that are run twice, or killed and run again."""
 
-import io
-import re
-from contextlib import redirect_stdout, suppress
-from pathlib import Path
+import asyncio
+import importlib
+import sys
+from asyncio import create_subprocess_exec
 
 import pytest
-from langgraph.checkpoint import memory
-from langgraph.checkpoint.memory import InMemorySaver
 
-import graph_retry._core.loop.call as loop
-from tests.test_docs import python_blocks
+from tests.reliability.forking import ROOT, counted
 
-RECIPE = Path(__file__).parents[1] / "docs" / "howto" / "night-batch.md"
-NIGHT, MORNING = re.findall("```python\n(.*?)```", RECIPE.read_text(), re.DOTALL)
-
-
-class Killed(BaseException):
-    """The death of a process in a model call."""
+GROUPS = (
+    ("night-batch", "any-node", "endpoint"),
+    ("fan-out", "migrate", "notify", "live"),
+    ("tools", "upgrades", "leaving", "sources"),
+)
 
 
-def counted(code, calls, dies_at=None):
-    """Run a program of the recipe; count its model calls, of which one may end the process."""
-    code = code.replace("def ask(params):", "def ask(params):\n    count(params)")
+def test_every_recipe_is_played():
+    """A page with a program is in one of the groups, or needs a database server."""
+    texts = {page.stem: page.read_text() for page in (ROOT / "docs" / "howto").glob("*.md")}
+    pages = {name for name, text in texts.items() if "```python" in text}
 
-    def count(params):
-        calls.append(params["prompt"][-7:])
-        if len(calls) == dies_at:
-            raise Killed
-
-    names = {"count": count, "print": lambda *_: None}
-    exec(code, names)
-    return names
+    assert pages == {page for group in GROUPS for page in group} | {"several-workers"}
 
 
-@pytest.mark.parametrize("dies_at", [None, 1, 2, 3, 4])
-def test_a_night_that_runs_again_pays_for_no_item_twice(tmp_path, monkeypatch, dies_at):
-    """Each item is paid once, but for the call in flight, and each open review stays open."""
-    monkeypatch.chdir(tmp_path)
-    calls = []
-    if dies_at:
-        with pytest.raises(Killed):
-            counted(NIGHT, calls, dies_at)
-    for _ in range(2):
-        names = counted(NIGHT, calls)
-    assert len(calls) == 4 + bool(dies_at)
-
-    exec(MORNING, names)
-
-    assert len(calls) == 6 + bool(dies_at)
-    with names["SqliteSaver"].from_conn_string("night.sqlite") as saver:
-        graph = names["nightly"](saver, None)
-        totals = {
-            name: graph.get_state({"configurable": {"thread_id": name}}).values["total"]
-            for name in names["documents"]
-        }
-    assert totals == {"a": 12.5, "b": 99.0, "c": 12.5, "d": 99.0}
-
-
-DOCS = RECIPE.parent
-OTHERS = ("any-node", "deadlines", "fan-out", "migrate", "notify", "tools", "upgrades")
-
-
-class Storage:
-    """Makes the savers of a program: the same ones whenever it is run again."""
-
-    def __init__(self):
-        self.savers, self.made = [], 0
-
-    def __call__(self):
-        if self.made == len(self.savers):
-            self.savers.append(InMemorySaver())
-        self.made += 1
-        return self.savers[self.made - 1]
-
-
-def run(code, storage, monkeypatch, dies_at=None):
-    """Run a program on its storage; return the number of its calls and what it printed."""
-    calls, plain = [], loop.call
-
-    async def counted_call(*given, **more):
-        calls.append(given)
-        if len(calls) == dies_at:
-            raise Killed
-        return await plain(*given, **more)
-
-    storage.made = 0
-    printed = io.StringIO()
-    with monkeypatch.context() as patch, redirect_stdout(printed):
-        patch.setattr(memory, "InMemorySaver", storage)
-        patch.setattr(loop, "call", counted_call)
-        exec(code, {"__name__": "__main__"})
-    return len(calls), printed.getvalue()
-
-
-@pytest.mark.parametrize("name", OTHERS)
 @pytest.mark.slow
-def test_a_recipe_that_is_killed_and_run_again_does_what_it_says(name, tmp_path, monkeypatch):
-    """A program that gives its threads an input begins anew, whatever an earlier run left there."""
-    monkeypatch.chdir(tmp_path)
-    blocks = python_blocks((DOCS / f"{name}.md").read_text())
-    code = "\n".join(block.code for block in blocks if not (block.needs or block.file))
-    storage = Storage()
-    calls, told = run(code, storage, monkeypatch)
-    assert calls
-    for dies_at in {1, calls // 2 + 1, calls}:
-        storage = Storage()
-        with suppress(Killed):  # Of two tools at once, LangGraph tells of one.
-            run(code, storage, monkeypatch, dies_at)
-        assert run(code, storage, monkeypatch) == (calls, told), dies_at
-    again = run(code, storage, monkeypatch)
-    # The state of a thread keeps the results of the earlier runs, as a list does in `fan-out`.
-    assert again == (calls, told) if name != "fan-out" else again[0] == calls
+@pytest.mark.parametrize("pages", GROUPS, ids=lambda pages: pages[0])
+def test_a_recipe_that_is_killed_and_run_again_pays_once(pages):
+    """Run twice, or killed by SIGKILL and run again: no call is paid twice, no review is ended."""
+    found = counted("recipes", ",".join(pages), "2")
+
+    assert {page: told["wrong"] for page, told in found.items() if told["wrong"]} == {}
+    assert all(told["calls"] and told["killed"] >= 3 for told in found.values())
+
+
+WORKER = "import asyncio, examples.several_workers as it; asyncio.run(it.worker())"
+
+
+@pytest.mark.slow
+def test_workers_that_are_killed_twice_and_get_each_job_twice_pay_once(
+    monkeypatch, postgres_database
+):
+    """Of twenty pages each is paid once, but for the call that each killed worker had in flight."""
+    monkeypatch.setenv("DATABASE_URL", postgres_database)
+    recipe = importlib.import_module("examples.several_workers")
+
+    async def batch():
+        jobs = [{"page": page} for page in range(20)]
+        pool, queue = recipe.pool, recipe.queue
+        async with pool, queue.open_async(pool), pool.connection() as log:
+
+            async def calls():
+                counted = await log.execute("SELECT count(*) c, count(DISTINCT key) k FROM calls")
+                return await counted.fetchone()
+
+            await recipe.AsyncPostgresSaver(pool).setup()
+            await queue.schema_manager.apply_schema_async()
+            await log.execute("CREATE TABLE calls (key text)")
+            await recipe.work.batch_defer_async(*jobs)
+            for paid in (3, 9):
+                worker = await create_subprocess_exec(sys.executable, "-c", WORKER)
+                while worker.returncode is None and (await calls())["c"] < paid:
+                    pass
+                worker.kill()
+                assert await worker.wait() == -9
+            await recipe.work.batch_defer_async(*jobs)
+            for job in await queue.job_manager.get_stalled_jobs(seconds_since_heartbeat=0):
+                await queue.job_manager.retry_job(job)
+            await queue.run_worker_async(wait=False, listen_notify=False)
+            saver = recipe.AsyncPostgresSaver(pool)
+            graph = recipe.read.copy(update={"checkpointer": saver})
+            return await calls(), len(await recipe.alist_reviews(graph))
+
+    made, waiting = asyncio.run(batch())
+    assert (made["k"], waiting) == (20, 10)
+    assert made["c"] <= 22

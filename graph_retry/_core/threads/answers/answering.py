@@ -49,6 +49,7 @@ async def resume(
     decision: Answer = None,
     *,
     answers: Answers | None = None,
+    start: Any = None,
     context: Any = None,
     durability: Durability | None = None,
     wait: float = 600.0,
@@ -68,6 +69,9 @@ async def resume(
             accepted form. If it does not name a `review_id`, exactly one review must be open.
         answers: Decisions by `review_id` (or interrupt id), for some or all open reviews. Give it
             instead of `decision`.
+        start: The input of a thread that may be new, for a job that may run twice or be killed. A
+            new thread starts with it. A thread whose run was cut off continues, one that waits
+            for people or has ended is left alone, and `start` is not used. Give no answer with it.
         context: LangGraph's `context` for the run. LangGraph does not save it, so a graph with a
             `context_schema` needs it again (on a server as JSON, a dataclass or a model).
         durability: LangGraph's `durability` for the run (default: `sync`; on a server, the
@@ -103,9 +107,8 @@ async def resume(
         >>> resume(graph, config, edit(prompt="3"))["output"]
         3
     """
-    return await resuming(
-        graph, config, decision, answers, durability=durability, wait=wait, context=context
-    )
+    how: Any = {"durability": durability, "wait": wait, "context": context, "start": start}
+    return await resuming(graph, config, decision, answers, **how)
 
 
 aresume = async_twin(resume)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -14,12 +13,9 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.pregel.remote import RemoteException
 from langgraph.types import Command, Durability
-from pydantic_core import to_json
 
 from graph_retry._core.ground.functions.awaiting import AsyncUnderSyncError, is_async_only, sleep
-from graph_retry._core.ground.issues import json_problem
 from graph_retry._core.ground.json import is_object
-from graph_retry._core.ground.wording import quoted_with_article
 from graph_retry._core.langgraph.shown import (
     answer_to_other,
     asked_in,
@@ -35,9 +31,11 @@ from graph_retry._core.langgraph.storage.checkpoints import (
     write_answer,
 )
 from graph_retry._core.langgraph.storage.lock import ThreadLock, pauses
-from graph_retry._core.review.deadline import EXPIRE, now
+from graph_retry._core.review.deadline import EXPIRE
+from graph_retry._core.review.sent import noted
 from graph_retry._core.state.namespaces import are_namesakes, is_of_other
 from graph_retry._core.state.position import ANSWER
+from graph_retry._core.threads.saved.begun import Begun, begun
 from graph_retry._core.threads.saved.graphs import (
     at_newest,
     check_compiled,
@@ -67,7 +65,8 @@ class HeldThread:
     """A locked thread that is ready to run, after its answers were saved.
 
     `chosen` holds the answered questions. `shown_before` holds the ids of all reviews that were
-    shown. `by_id` holds the answers that could not be saved, by interrupt id.
+    shown. `by_id` holds the answers that could not be saved, by interrupt id. `begun` tells how the
+    thread stands that `start` may have to start.
     """
 
     graph: Any
@@ -77,11 +76,12 @@ class HeldThread:
     shown_before: frozenset[str]
     by_id: dict[str, Any]
     remote: RemoteRuns | None
+    begun: Begun
 
     @property
-    def given(self) -> Command[Any] | None:
-        """The input of the run: a `Command` with the answers `by_id`, or None without answers."""
-        return Command(resume=self.by_id) if self.by_id else None
+    def given(self) -> Any:
+        """The input of the run: the answers `by_id`, that of a new thread, or None."""
+        return Command(resume=self.by_id) if self.by_id else self.begun.given
 
     def __enter__(self) -> None: ...
 
@@ -94,6 +94,8 @@ class HeldThread:
         # With `sync`, each checkpoint is saved before the next step begins. Therefore a run after a
         # crash does not repeat a finished call.
         options: Any = {"durability": durability or "sync", "context": context}
+        if self.begun.waits:
+            return self.begun.state
         try:
             if self.remote is not None:
                 given = {} if durability is None else {"durability": durability}
@@ -190,11 +192,11 @@ async def resuming(
     wait: float = 600.0,
     context: Any = None,
     background: bool = False,
+    start: Any = None,
 ) -> Any:
     """Do what `resume` does. With `background`, only start the run on the server."""
-    thread = await take_thread(
-        graph, config, decision, answers, wait=wait, context=context, background=background
-    )
+    how: Any = {"wait": wait, "context": context, "background": background, "start": start}
+    thread = await take_thread(graph, config, decision, answers, **how)
     with thread:
         state = await thread.run(durability, context)
     if not background:
@@ -211,9 +213,10 @@ async def take_thread(
     wait: float = 600.0,
     context: Any = None,
     background: bool = False,
+    start: Any = None,
 ) -> HeldThread:
     """Lock a thread, and save the answers to its reviews; raise if a review is not open."""
-    thread_id, config = _checked(graph, config, decision, answers), at_newest(config)
+    thread_id, config = _checked(graph, config, decision, answers, start), at_newest(config)
     lock = ThreadLock(getattr(graph, "checkpointer", None), thread_id)
     remote: RemoteRuns | None = None
     if not is_local(graph):
@@ -247,25 +250,33 @@ async def take_thread(
             pause = next(lengths)
             await sleep(pause)
             waited += pause
+        stands = Begun() if start is None else await begun(graph, config, start)
         by_id = await _write_down(saver_of(graph), view.root, chosen)
         on_failure.pop_all()  # The caller holds the lock from now on.
     shown_before = frozenset(question.value["review_id"] for question in view.questions)
-    return HeldThread(graph, config, lock, chosen, shown_before, by_id, remote)
+    return HeldThread(graph, config, lock, chosen, shown_before, by_id, remote, stands)
 
 
 def _checked(
-    graph: Any, config: RunnableConfig, decision: Any, answers: Mapping[str, Any] | None
+    graph: Any, config: RunnableConfig, decision: Any, answers: Mapping[str, Any] | None, start: Any
 ) -> str:
     """Check the arguments of `resume`, and return the thread's id."""
     thread_id = thread_of(config)
     if decision is not None and answers is not None:
         raise TypeError("give `decision` for one review or `answers` for several, not both.")
+    if start is not None and (decision is not None or answers is not None):
+        raise TypeError("`start` is for a thread that may be new: give no answer with it.")
     if graph is None:
         raise ValueError(
             "`graph` is None, as in a review that was listed from a checkpointer alone: "
             "pass the graph that asked."
         )
     check_compiled(graph)
+    if start is not None and not is_local(graph):
+        raise TypeError(
+            "`start` needs a graph of this process: start a thread of a server by a run of its "
+            'client, with `multitask_strategy="reject"`.'
+        )
     if answers is not None and not answers:
         raise TypeError(
             "`answers` is empty: pass {review_id: decision}, with an id of `pending_reviews`; or "
@@ -292,7 +303,7 @@ async def _write_down(
     give a plain answer of an earlier run to the next question, so it is removed before.
     """
     own = [each for each in chosen if not is_of_other(each[0].namespace)]
-    notes = [(asked, _noted(given, asked.review_id)) for asked, given in own]
+    notes = [(asked, noted(given, asked.review_id)) for asked, given in own]
     # Nothing is written if one answer does not fit.
     others = [each for each in chosen if each not in own]
     by_id = {each.interrupt_id: await answer_to_other(each.value, given) for each, given in others}
@@ -350,41 +361,6 @@ async def _match(
                 f"{name!r:.80}: give one of them."
             )
     return [(by_id[name], given) for name, given in answers.items()]
-
-
-def _noted(answer: Any, review_id: str) -> dict[str, Any]:
-    """Return the saved form of an answer: its value, its time, and `refused` if a part is lost.
-
-    A value that graph state cannot hold, such as an integer beyond 64 bits, becomes JSON text.
-    """
-    if isinstance(answer, Mapping) and "type" in answer:
-        answer = {"review_id": review_id, "channel": "python", **cast("Any", answer)}
-    note: dict[str, Any] = {"value": cast("Any", answer), "at": now()}
-    try:
-        text = to_json(answer, by_alias=False, inf_nan_mode="constants").decode()
-        if json_problem(json.loads(text)):
-            note["value"] = text
-    except ValueError as error:
-        if "surrogates" not in str(error):
-            raise TypeError(f"{_unsaveable(note['value'])} ({error!s:.200}).") from None
-        text = json.dumps(note["value"], ensure_ascii=False, default=repr)
-        # No storage keeps a lone surrogate. `encode` replaces each one in the keys and the values.
-        note["value"] = json.loads(text.encode(errors="replace"))
-        note["refused"] = "The answer holds half a character (a lone surrogate): write it anew."
-    return note
-
-
-def _unsaveable(answer: Any) -> str:
-    """Return an error that names the part of an answer that is not JSON, and the remedy."""
-    for key, part in answer.items() if is_object(answer) else ():
-        try:
-            to_json(part)
-        except ValueError:
-            how = "give plain JSON values, and bytes as base64 text"
-            return f"`{key}` of the decision cannot be saved as JSON: {how}"
-    name = getattr(answer, "__name__", type(answer).__name__)
-    how = "give what `approve()`, `edit(…)`, `reject(…)` or `respond(…)` returns, or JSON"
-    return f"the decision is {quoted_with_article(name)}: {how}"
 
 
 def _told_kept(answered: Asked, open_now: Sequence[dict[str, Any]], *, is_over: bool) -> str:

@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.types import Command
 
 from graph_retry._core.ground.functions.arguments import checked
 from graph_retry._core.ground.functions.awaiting import naming_twin, run_async, run_sync
@@ -28,8 +27,9 @@ def resumption(
     decision: Answer = None,
     *,
     answers: Answers | None = None,
+    start: Any = None,
     wait: float = 600.0,
-) -> Generator[Command[Any] | None, None, None]:
+) -> Generator[Any, None, None]:
     """Answer like `resume`, but run the graph yourself, for example to stream it.
 
     Inside the `with` block, the thread is locked. The block's value is the input for the graph.
@@ -43,6 +43,7 @@ def resumption(
         config: The config with the `thread_id`.
         decision: As for `resume`.
         answers: As for `resume`.
+        start: As for `resume`. The value of the block is then the input, or None.
         wait: Seconds to wait while another process runs the thread and the review is still open.
 
     Raises:
@@ -61,7 +62,8 @@ def resumption(
         {'graph': 3}
     """
     with naming_twin("aresumption"):
-        thread = run_sync(take_thread(_local(graph), config, decision, answers, wait=wait))
+        taken = take_thread(_local(graph), config, decision, answers, start=start, wait=wait)
+        thread = run_sync(taken)
     with thread:
         try:
             yield thread.given
@@ -79,8 +81,9 @@ async def aresumption(
     decision: Answer = None,
     *,
     answers: Answers | None = None,
+    start: Any = None,
     wait: float = 600.0,
-) -> AsyncGenerator[Command[Any] | None, None]:
+) -> AsyncGenerator[Any, None]:
     """Do what `resumption` does, from async code.
 
     Example:
@@ -94,7 +97,8 @@ async def aresumption(
         >>> asyncio.run(review())
         [{'graph': 3}]
     """
-    thread = await run_async(take_thread(_local(graph), config, decision, answers, wait=wait))
+    taken = take_thread(_local(graph), config, decision, answers, start=start, wait=wait)
+    thread = await run_async(taken)
     with thread:
         try:
             yield thread.given

@@ -1,0 +1,49 @@
+"""An answer from code, in the form in which a thread keeps it until a run applies it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, cast
+
+from pydantic_core import to_json
+
+from graph_retry._core.ground.issues import json_problem
+from graph_retry._core.ground.json import is_object
+from graph_retry._core.ground.wording import quoted_with_article
+from graph_retry._core.review.deadline import now
+
+
+def noted(answer: Any, review_id: str) -> dict[str, Any]:
+    """Return the saved form of an answer: its value, its time, and `refused` if a part is lost.
+
+    A value that graph state cannot hold, such as an integer beyond 64 bits, becomes JSON text.
+    """
+    if isinstance(answer, Mapping) and "type" in answer:
+        answer = {"review_id": review_id, "channel": "python", **cast("Any", answer)}
+    note: dict[str, Any] = {"value": cast("Any", answer), "at": now()}
+    try:
+        text = to_json(answer, by_alias=False, inf_nan_mode="constants").decode()
+        if json_problem(json.loads(text)):
+            note["value"] = text
+    except ValueError as error:
+        if "surrogates" not in str(error):
+            raise TypeError(f"{_unsaveable(note['value'])} ({error!s:.200}).") from None
+        text = json.dumps(note["value"], ensure_ascii=False, default=repr)
+        # No storage keeps a lone surrogate. `encode` replaces each one in the keys and the values.
+        note["value"] = json.loads(text.encode(errors="replace"))
+        note["refused"] = "The answer holds half a character (a lone surrogate): write it anew."
+    return note
+
+
+def _unsaveable(answer: Any) -> str:
+    """Return an error that names the part of an answer that is not JSON, and the remedy."""
+    for key, part in answer.items() if is_object(answer) else ():
+        try:
+            to_json(part)
+        except ValueError:
+            how = "give plain JSON values, and bytes as base64 text"
+            return f"`{key}` of the decision cannot be saved as JSON: {how}"
+    name = getattr(answer, "__name__", type(answer).__name__)
+    how = "give what `approve()`, `edit(…)`, `reject(…)` or `respond(…)` returns, or JSON"
+    return f"the decision is {quoted_with_article(name)}: {how}"
