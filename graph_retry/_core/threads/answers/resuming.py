@@ -32,9 +32,9 @@ from graph_retry._core.langgraph.storage.checkpoints import (
 )
 from graph_retry._core.langgraph.storage.lock import ThreadLock, pauses
 from graph_retry._core.review.deadline import EXPIRE
-from graph_retry._core.review.sent import noted
 from graph_retry._core.state.namespaces import are_namesakes, is_of_other
 from graph_retry._core.state.position import ANSWER
+from graph_retry._core.threads.answers.sent import noted
 from graph_retry._core.threads.saved.begun import Begun, begun
 from graph_retry._core.threads.saved.graphs import (
     at_newest,
