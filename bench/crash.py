@@ -1,7 +1,7 @@
 """End a process at every write and inside user code of every scene, and count what was wrong.
 
 One line per setting: each scene of `tests/reliability/`, sync and async, on SQLite with
-the durabilities `sync` and `async` and on PostgreSQL, gone on with in three ways. `--only` is a
+each durability and on PostgreSQL, gone on with in three ways. `--only` is a
 pattern of settings such as "node, sqlite sync".
 Run: `python -m bench.crash [--only PATTERN] [--step N]`
 """
@@ -22,14 +22,14 @@ from tests.reliability.forking import counted
 from tests.reliability.more_scenes import SCENES
 
 WORKERS = 2
-STORES = (("sqlite", "sync"), ("sqlite", "async"), ("postgres", "sync"))
+STORES = (("sqlite", "sync"), ("sqlite", "async"), ("sqlite", "exit"), ("postgres", "sync"))
 
 
 def main() -> None:
     """Play the settings, two at a time, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--only", default="", help="a pattern: play the matching settings")
-    parser.add_argument("--step", type=int, default=1, help="end at every so many moments")
+    parser.add_argument("--step", default="1", help="end at every so many moments; k8: 8 kills")
     given = parser.parse_args()
     every = itertools.product(SCENES, STORES, ("sync", "async"))
     chosen = [
@@ -45,7 +45,7 @@ def main() -> None:
             connection.execute("CREATE DATABASE crash")
 
         def play(setting: tuple[str, ...]) -> Any:
-            return counted("every_write", *setting, ",".join(WAYS), str(given.step), place)
+            return counted("every_write", *setting, ",".join(WAYS), given.step, place)
 
         for found in itertools.chain.from_iterable(pool.map(play, chosen)):
             ended += found["ended"]

@@ -7,7 +7,11 @@ code says so, the storage is copied: a copy holds what the end of the process at
 behind. From each copy (every STEP-th of them) a new process goes on in the same WAY: with `resume`,
 with `invoke(None)` and answers by interrupt, or with plain answers. Calls, keys, questions, inbox,
 results and ledgers must equal those of the undisturbed process, but for a call that was in flight.
-Every process is a fork of this one.
+Every process is a fork of this one. With a STEP of `k8`, processes are killed from outside instead
+(SIGKILL), at 8 times of a life.
+
+With the durability `exit`, LangGraph saves nothing of the graph around a call before its first
+pause: what died before that has not begun.
 """
 
 import asyncio
@@ -18,10 +22,12 @@ import sqlite3
 import sys
 import tempfile
 import threading
+import time
 import traceback
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -39,7 +45,7 @@ from graph_retry._core.threads import history, inbox
 from tests.conftest import Mode
 from tests.loops import thread
 from tests.reliability.forking import end, fork
-from tests.reliability.journal import LIVES, SAVERS, noting
+from tests.reliability.journal import LIVES, SAVERS, Journal, noting, read
 from tests.reliability.more_scenes import SCENES, Scene
 
 WAYS = ("resume", "invoke", "command")
@@ -51,16 +57,25 @@ _ID = re.compile(r"\b[0-9a-f]{24}\b")
 class Life:
     """What one process does with a scene; `copy` is called at each moment it might end."""
 
-    def __init__(self, copy: Callable[[int], None] | None = None) -> None:
+    def __init__(
+        self, copy: Callable[[int], None] | None = None, journal: Journal | None = None
+    ) -> None:
         self.events: list[dict[str, Any]] = []
+        self._journal = journal
         self.moments: list[tuple[int, str]] = []
         self._copy, self._lock = copy, threading.RLock()
 
     def note(self, event: str, **told: Any) -> None:
         """Note what user code does."""
         with self._lock:
-            self.events.append({"event": event, **told})
+            self.tell(event, **told)
             self.moment(event)
+
+    def tell(self, event: str, **told: Any) -> None:
+        """Note what is no moment of its own."""
+        self.events.append({"event": event, **told})
+        if self._journal is not None:
+            self._journal.note(event, **told)
 
     def moment(self, what: str) -> None:
         """Pass a moment at which the process might end."""
@@ -73,7 +88,7 @@ class Life:
 
     def saved(self, data: Any) -> None:
         """Note what a finished write holds."""
-        self.events.append({"event": "saved", "data": str(data)})
+        self.tell("saved", data=str(data))
 
     def saver(self, store: str, mode: str) -> Any:
         """Return a saver class that tells this life of its writes."""
@@ -139,6 +154,7 @@ class _Client:
         first, self._is_first = self._is_first, False
         state = mode.call(graph, "get_state", config)
         if state.created_at is None:
+            self._life.tell("began")
             mode.invoke(graph, self._scene.given, config, **how)
             return False
         # A node whose writes are saved is not shown as the next one, also before the thread's end.
@@ -352,6 +368,41 @@ def _forked(work: Callable[[Life], None], life: Life, folder: Path) -> Life:
     return life
 
 
+def _compared(calm: Life, dead: list[dict[str, Any]], after: Life, place: Place) -> list[str]:
+    if place.durability != "exit" or after.events[0]["event"] != "began":
+        return different(calm.events, dead, after.events)
+    paid = {event["key"] for event in dead if event["event"] == "call"}
+    for event in after.events:  # the ledger tells what was paid and has not begun, too
+        ledgers = event.get("ledgers", ())
+        event["ledgers"] = [each for each in ledgers if paid.isdisjoint(one[2] for one in each[1])]
+    return different(calm.events, [], after.events)
+
+
+def kill(scene: str, way: str, place: Place, folder: Path, times: int) -> dict[str, Any]:
+    """Kill a scene from outside at times of its life, and tell what was different."""
+    place.begin()
+    for number in range(times):
+        place.copy(number)
+    started, calm = time.perf_counter(), Life()
+    _forked(lambda life: life.live(SCENES[scene], way, place, None), calm, folder)
+    lasted = time.perf_counter() - started
+    faults, killed = [event["why"] for event in calm.events if event["event"] == "wrong"], 0
+    for number in range(times):
+        log = folder / f"{number}.journal"
+        doomed = Life(journal=Journal(log))
+        # The process that dies is not warmed up, and a busy machine is slower: not all are killed.
+        live = partial(doomed.live, SCENES[scene], way, place, number)
+        killed += end(fork(live, folder / "errors.log"), lasted * (number + 0.5) / times) == -9
+        after = _forked(
+            lambda life, at=number: life.live(SCENES[scene], way, place, at), Life(), folder
+        )
+        faults += [f"kill {number}: {why}" for why in _compared(calm, read(log), after, place)]
+        place.end(number)
+    place.end(None)
+    setting = f"{scene}, {place}, {way}"
+    return {"setting": setting, "moments": times, "ended": killed, "faults": faults}
+
+
 def play(scene: str, way: str, place: Place, folder: Path, step: int) -> dict[str, Any]:
     """End a scene at its moments, and tell how often and what was different."""
     place.begin()
@@ -370,7 +421,7 @@ def play(scene: str, way: str, place: Place, folder: Path, step: int) -> dict[st
             after = _forked(
                 lambda life, at=number: life.live(SCENES[scene], way, place, at), Life(), folder
             )
-            wrong = different(calm.events, calm.events[:events], after.events)
+            wrong = _compared(calm, calm.events[:events], after, place)
             faults += [f"{number} ({what}): {why}" for why in wrong]
             ended += 1
         place.end(number)
@@ -391,7 +442,8 @@ def main(*given: str) -> None:
             own = Path(folder) / str(number)
             own.mkdir()
             place = Place(store, mode, durability, own, dsn)
-            found.append(play(scene, way, place, own, int(step)))
+            how = kill if step.startswith("k") else play
+            found.append(how(scene, way, place, own, int(step.lstrip("k"))))
     sys.stdout.write(json.dumps(found))
 
 

@@ -23,9 +23,8 @@ from graph_retry import (
     gather_calls,
     respond,
     retry_llm_call,
+    threads,
 )
-from graph_retry._core.threads import expiry
-from graph_retry._core.threads.answers import rewind
 from graph_retry.nodes import review_nodes
 from tests.agents.journey import traveller
 from tests.conftest import Mode
@@ -280,13 +279,17 @@ def reviewed(shape: str) -> Any:
 
     def build(mode: Mode, note: Note) -> Any:
         def ask(state: State) -> State:
-            given = state["params"]
-            mark = "<{name} {n} {answered}>".format(**given)
-            told = [given["name"], given["n"], given["answered"]]
-            note("call", told=told, mark=mark, attempt=0, key="")
+            return calling(state["params"], state["params"]["name"])
+
+        def ask_too(state: State) -> State:
+            return calling(state["params"], "too")
+
+        def calling(given: dict[str, Any], name: str) -> State:
+            mark = f"<{name} {given['n']} {given['answered']}>"
+            note("call", told=[name, given["n"], given["answered"]], mark=mark, attempt=0, key="")
             if given["n"] < 2:
                 raise ValueError(f"the call {mark} failed")
-            return {"results": [{"n": given["n"], "name": given["name"], "mark": mark}]}
+            return {"results": [{"n": given["n"], "name": name, "mark": mark}]}
 
         node = mode.colour(ask)
         if shape == "nested":
@@ -297,6 +300,8 @@ def reviewed(shape: str) -> Any:
             graph.add_conditional_edges(START, lambda _: made, ["ask"])
         else:
             graph.add_edge(START, "ask")
+        if shape == "parallel":
+            graph.add_node("ask too", mode.colour(ask_too)).add_edge(START, "ask too")
         return review_nodes(graph, ["params"])
 
     return build
@@ -330,7 +335,7 @@ def touch(mode: Mode, graph: Any, config: Any, state: Any, open_: list[Any]) -> 
 def expire(mode: Mode, graph: Any, _config: Any, _state: Any, open_: list[Any]) -> bool:
     """Let all open reviews expire."""
     if open_:
-        mode.call(expiry, "expire_reviews", graph)
+        mode.call(threads, "expire_reviews", graph)
     return bool(open_)
 
 
@@ -338,7 +343,7 @@ def go_back(mode: Mode, graph: Any, config: Any, _state: Any, open_: list[Any]) 
     """Rewind the first attempt, once, where the second one waits."""
     if not open_ or open_[0].attempt == 1:
         return False
-    mode.call(rewind, "rewind", graph, config, attempt=1, params=params("a", 3))
+    mode.call(threads, "rewind", graph, config, attempt=1, params=params("a", 3))
     return True
 
 
@@ -346,7 +351,7 @@ def begin_again(mode: Mode, graph: Any, config: Any, results: list[Any]) -> bool
     """Rewind the second attempt of a call that is over, once."""
     if results[0]["n"] != 2:
         return False
-    mode.call(rewind, "rewind", graph, config, attempt=2, params=params("a", 5))
+    mode.call(threads, "rewind", graph, config, attempt=2, params=params("a", 5))
     return True
 
 
@@ -372,7 +377,10 @@ SCENES = {
     "by hand": Scene(by_hand, ONE, forward),
     "gather": Scene(gathered, ONE, forward),
     "tools": Scene(tools, ONE, forward),
-    **{f"reviewed {how}": Scene(reviewed(how), ONE, forward) for how in ("one", "send", "nested")},
+    **{
+        f"reviewed {how}": Scene(reviewed(how), ONE, forward)
+        for how in ("one", "send", "nested", "parallel")
+    },
     "agent": Scene(lambda _, note: _Agent(note), {"messages": [("user", "Where?")]}, forward),
 }
 for _form in ("node", "function"):

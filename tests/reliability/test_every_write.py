@@ -32,11 +32,26 @@ def test_a_process_that_ends_at_a_write_changes_nothing(scene, mode_name):
     assert faults([scene], "sqlite", mode_name, "sync", 12) == []
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("scene", ["joined function", "by halves node", "reviewed parallel"])
+def test_a_process_that_is_killed_from_outside_changes_nothing(scene):
+    """SIGKILL comes at four times of a life, wherever the process is then."""
+    assert faults([scene], "sqlite", "sync", "sync", "k4", "", ["resume"]) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scene", ["function", "several"])
+def test_a_process_that_saves_at_its_exit_begins_anew_or_goes_on(scene):
+    """With `durability="exit"`, nothing is saved before the first pause, and all after it."""
+    assert faults([scene], "sqlite", "sync", "exit", 16, "", ["resume"]) == []
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("scene", SCENES)
 @pytest.mark.parametrize("mode_name", ["sync", "async"])
 @pytest.mark.parametrize(
-    ("store", "durability"), [("sqlite", "sync"), ("sqlite", "async"), ("postgres", "sync")]
+    ("store", "durability"),
+    [("sqlite", "sync"), ("sqlite", "async"), ("sqlite", "exit"), ("postgres", "sync")],
 )
 def test_no_scene_is_changed_by_the_end_of_a_process(request, scene, mode_name, store, durability):
     """One moment in thirty of each scene on each storage, each setting gone on with in one way."""
