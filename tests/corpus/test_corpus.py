@@ -2,6 +2,7 @@
 
 import asyncio
 import lzma
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +18,8 @@ from tests.corpus.make import STATES, thread
 from tests.loops import answer, reviews
 
 HERE = Path(__file__).parent
-CORPORA = sorted(HERE.glob("*.sqlite.xz"))
+CORPORA = [*sorted(HERE.glob("*.sqlite.xz")), *map(Path, filter(None, [os.environ.get("CORPUS")]))]
+"""What earlier versions saved, and what another version of LangGraph did (`.ci/langgraph`)."""
 
 ATTEMPTS = {"waiting at 1": 1, "waiting at 2": 2}
 """The number of the attempt about which a thread asks. With feedback it is one more."""
