@@ -16,9 +16,7 @@ pause: what died before that has not begun.
 
 import asyncio
 import json
-import os
 import re
-import sqlite3
 import sys
 import tempfile
 import threading
@@ -26,20 +24,14 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable
-from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-import psycopg
-from langgraph.checkpoint.postgres import PostgresSaver
-from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.types import Command
 
 import graph_retry
-from graph_retry._core.ground.functions.awaiting import run_sync
-from graph_retry._core.langgraph.storage.stores import store_of
 from graph_retry._core.loop.asking.person import LEFT_OVER
 from graph_retry._core.threads import history, inbox
 from tests.conftest import Mode
@@ -47,6 +39,7 @@ from tests.loops import thread
 from tests.reliability.forking import end, fork
 from tests.reliability.journal import LIVES, SAVERS, Journal, noting, read
 from tests.reliability.more_scenes import SCENES, Scene
+from tests.reliability.place import Place
 
 WAYS = ("resume", "invoke", "command")
 _MOST_STEPS, _MOST_FAULTS = 25, 20
@@ -123,7 +116,7 @@ class Life:
         Telling.__module__ = plain.__module__
         return Telling
 
-    def live(self, scene: Scene, way: str, place: "Place", number: int | None) -> None:
+    def live(self, scene: Scene, way: str, place: Place, number: int | None) -> None:
         """Bring the scene's thread to its end, in one way, from what is saved in a place."""
         LIVES[:] = [self]
         with asyncio.Runner() as runner, place.opened(number) as location:
@@ -222,72 +215,6 @@ class _Client:
             for each in ledgers
         ]
         self._life.note("end", results=results, ledgers=told)
-
-
-class Place:
-    """A storage with its copies: files of SQLite, or schemas of PostgreSQL."""
-
-    def __init__(self, store: str, mode: str, durability: str, folder: Path, dsn: str) -> None:
-        self.store, self.mode, self.durability = store, mode, durability
-        self._folder, self._dsn = folder, dsn
-        self._name = f"s{os.getpid()}_{folder.name}"
-
-    def __str__(self) -> str:
-        return f"{self.store} {self.mode} {self.durability}"
-
-    @contextmanager
-    def opened(self, number: int | None) -> Any:
-        """Yield where a copy is, or the first storage of all."""
-        if self.store == "sqlite":
-            yield str(self._folder / f"{number}.sqlite")
-        else:
-            yield f"{self._dsn}&options=-csearch_path%3D{self._schema(number)}"
-
-    def begin(self) -> None:
-        """Make the first storage."""
-        if self.store == "sqlite":
-            with SqliteSaver.from_conn_string(str(self._folder / "None.sqlite")) as saver:
-                saver.setup()
-            return
-        self._execute(f"CREATE SCHEMA {self._schema(None)}")
-        with self.opened(None) as dsn, PostgresSaver.from_conn_string(dsn) as saver:
-            saver.setup()
-            run_sync(store_of(saver).prepare())
-
-    def copy(self, number: int) -> None:
-        """Copy what is saved now."""
-        if self.store == "sqlite":
-            paths = (self._folder / f"{each}.sqlite" for each in (None, number))
-            source, target = (sqlite3.connect(path, isolation_level=None) for path in paths)
-            with closing(source), closing(target):
-                target.execute("pragma synchronous = off")
-                source.backup(target)
-            return
-        old, new = self._schema(None), self._schema(number)
-        tables = ("checkpoints", "checkpoint_blobs", "checkpoint_writes", "checkpoint_migrations")
-        tables = (*tables, "graph_retry_open_reviews")
-        self._execute(
-            f"BEGIN ISOLATION LEVEL REPEATABLE READ; CREATE SCHEMA {new}",
-            *(f"CREATE TABLE {new}.{each} (LIKE {old}.{each} INCLUDING ALL)" for each in tables),
-            *(f"INSERT INTO {new}.{each} SELECT * FROM {old}.{each}" for each in tables),
-            "COMMIT",
-        )
-
-    def end(self, number: int | None) -> None:
-        """Remove a copy."""
-        if self.store == "sqlite":
-            for path in self._folder.glob(f"{number}.sqlite*"):
-                if path.is_file():
-                    path.unlink()
-        else:
-            self._execute(f"DROP SCHEMA IF EXISTS {self._schema(number)} CASCADE")
-
-    def _schema(self, number: int | None) -> str:
-        return f"{self._name}_{number}".lower()
-
-    def _execute(self, *statements: str) -> None:
-        with psycopg.connect(self._dsn, autocommit=True) as connection:
-            connection.execute("; ".join(statements))  # type: ignore[arg-type]
 
 
 def different(
