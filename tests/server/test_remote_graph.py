@@ -40,6 +40,20 @@ def test_a_remote_review_is_answered_by_id(server, form):
         converse(RemoteGraph(form, sync_client=client), new_thread())
 
 
+def test_a_new_input_over_http_is_told_in_the_new_question_and_to_a_late_answer(server, form):
+    """Whoever gave the input reads it in the question; nothing says that the thread was cut off."""
+    with get_sync_client(url=server) as client:
+        graph, config = RemoteGraph(form, sync_client=client), new_thread()
+        graph.invoke({"params": {"n": 0}}, config)
+        (ended,) = pending_reviews(graph, config)
+        graph.invoke({"params": {"n": -1}}, config)
+        (asked,) = pending_reviews(graph, config)
+        with pytest.raises(StaleDecision, match="when a new run began, with another input") as late:
+            resume(graph, config, answers={ended.review_id: edit(n=2)})
+    assert f"review {ended.review_id} of `count` was ended unanswered" in asked.value["note"]
+    assert "cut off" not in str(late.value)
+
+
 def converse(graph, config):
     graph.invoke({"params": {"n": 0}}, config)
     (review,) = pending_reviews(graph, config)

@@ -84,7 +84,9 @@ async def why_closed(
         why = "the thread has no run yet" if thread.root is None else _not_shown(thread, review_id)
     why = why or "it was answered already, or never asked here"
     state = await get_state(graph, config)
-    if other_question(state) or (at_rest and not thread.waiting()):
+    # A server may hide the state of calls, and shows that the thread waits.
+    waits = thread.waiting() or (is_remote(graph) and state.interrupts)
+    if other_question(state) or (at_rest and not waits):
         why = f"{why}. {_standing(state, _CONTINUE)}".rstrip(". ")
     return why
 
