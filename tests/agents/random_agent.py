@@ -15,10 +15,13 @@ from typing import Any
 from langchain.agents import create_agent
 from langchain.agents.middleware import (
     AgentMiddleware,
+    ContextEditingMiddleware,
+    HumanInTheLoopMiddleware,
     ModelCallLimitMiddleware,
     ModelFallbackMiddleware,
     ModelRetryMiddleware,
     PIIMiddleware,
+    SummarizationMiddleware,
     TodoListMiddleware,
     ToolCallLimitMiddleware,
     dynamic_prompt,
@@ -34,6 +37,8 @@ import graph_retry
 from graph_retry import approve, edit, reject, respond
 from graph_retry.agents import RetryMiddleware
 from tests.agents.scripted import ScriptedChat, asking
+
+_FAR: Any = ("tokens", 10**6)
 
 
 class Looking(AgentMiddleware[Any, Any, Any]):
@@ -65,6 +70,18 @@ class Looking(AgentMiddleware[Any, Any, Any]):
         return await handler(request)
 
 
+class Noting(Looking):
+    """Middleware that writes into the state before and after each model call."""
+
+    def before_model(self, state: Any, runtime: Any) -> Any:
+        """Write nothing new."""
+        return {"messages": []}
+
+    def after_model(self, state: Any, runtime: Any) -> Any:
+        """Write the last message again, under its id."""
+        return {"messages": [state["messages"][-1]]}
+
+
 class Twice(Looking):
     """Middleware that asks a second time with another setting, and takes the second answer."""
 
@@ -94,13 +111,20 @@ class Drawn:
             for at in range(self.width)
             if self.draw.random() < 0.4
         }
-        self.kinds = self.draw.sample(list(self._makers()), self.draw.randint(2, 5))
+        self.kinds = self.draw.sample(list(self._makers()), self.draw.randint(3, 6))
+        if {"approvals", "approvals of each"} <= {*self.kinds}:  # Their names are the same.
+            self.kinds.remove("approvals")
         self.position = self.draw.randint(0, len(self.kinds))
         self.runs: Counter[str] = Counter()
         self.seen: dict[str, Any] = {}
         self.model_calls = 0
         self.crashes = self.draw.randint(0, 3)
         self.is_wrapped = True
+
+    @property
+    def asks_before(self) -> bool:
+        """Whether LangChain's own middleware asks, so that a call may end without its tool."""
+        return any(kind.startswith("approvals") for kind in self.kinds)
 
     @staticmethod
     def key(turn: int, at: int) -> str:
@@ -121,7 +145,20 @@ class Drawn:
             "fallback": ("after", lambda: ModelFallbackMiddleware(fallback)),
             "retry": ("after", lambda: ModelRetryMiddleware(max_retries=1, on_failure="error")),
             "mail": ("any", lambda: PIIMiddleware("email")),
+            "context": ("before", ContextEditingMiddleware),
+            "summary": (
+                "any",
+                lambda: SummarizationMiddleware(fallback, trigger=("tokens", 10**6)),
+            ),
+            "noting": ("any", lambda: Noting("noting")),
+            "approvals": ("before", lambda: self._human("batched")),
+            "approvals of each": ("before", lambda: self._human("per_call")),
         }
+
+    def _human(self, how: Any) -> Any:
+        """Return LangChain's own approvals for one of the tools; nobody is asked without us."""
+        asks: dict[str, Any] = {"tool0": True} if self.is_wrapped else {}
+        return HumanInTheLoopMiddleware(asks, interrupt_mode=how)
 
     def answer(self, messages: Any) -> Any:
         """Answer by the conversation alone."""
@@ -217,6 +254,32 @@ class Drawn:
             return approve(), f"about {about}"
         return edit(about=f"{about}!"), f"about {about}!"
 
+    def approval(self, review: Any) -> tuple[Any, dict[str, str]]:
+        """Draw an answer to a question of LangChain's; return it, and the results it decides."""
+        calls = review.params if "about" not in review.params else {"": review.params}
+        is_each = "approvals of each" in self.kinds
+        made: dict[str, Any] = {}
+        results: dict[str, str] = {}
+        for key, args in calls.items():
+            about = args["about"]
+            kind = self.draw.choice(["approve", "edit", "reject", "respond"][: 4 if is_each else 2])
+            made[key] = {"type": kind}
+            if kind == "edit":
+                made[key]["args"] = {"about": f"{about}!"}
+                results[about] = f"about {about}!"
+            elif kind == "reject":
+                made[key]["message"] = f"not {about}"
+                told = f"User rejected the tool call for `{review.function_name}` with reason: "
+                results[about] = f"{told}not {about}"
+            elif kind == "respond":
+                made[key]["message"] = results[about] = f"by hand {about}"
+        if "" not in made:
+            return respond(made), results
+        (one,) = made.values()
+        kind, message = one["type"], one.get("message", "")
+        answers = {"edit": edit(**one.get("args", {})), "reject": reject(message)}
+        return {**answers, "respond": respond(message), "approve": approve()}[kind], results
+
     async def call(self, owner: Any, name: str, *args: Any, **more: Any) -> Any:
         """Call a method or its async twin, and continue a run whose node crashed."""
         try:
@@ -253,15 +316,17 @@ class Crashing(Looking):
         return made
 
     def wrap_tool_call(self, request: Any, handler: Any) -> Any:
-        """Fail after the tool's call."""
+        """Fail after the tool's call, unless a call beside it may still be under way."""
         made = handler(request)
-        self._crash()
+        if not self._drawn.asks_before:
+            self._crash()
         return made
 
     async def awrap_tool_call(self, request: Any, handler: Any) -> Any:
         """Do the same."""
         made = await handler(request)
-        self._crash()
+        if not self._drawn.asks_before:
+            self._crash()
         return made
 
 
@@ -280,6 +345,10 @@ async def outcome(seed: int) -> list[str]:
         chosen = drawn.draw.sample(waiting, drawn.draw.randint(1, len(waiting)))
         answers: dict[str, Any] = {}
         for review in chosen:
+            if review.error.startswith("ApprovalNeeded"):
+                answers[review.review_id], results = drawn.approval(review)
+                wanted |= results
+                continue
             about = review.params["about"]
             if about in wanted:
                 return [f"{about} is asked again: {review.error}"]

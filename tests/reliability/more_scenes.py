@@ -7,6 +7,7 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import CachePolicy, Command, Send, interrupt
 
 import graph_retry
+from graph_retry.nodes import review_nodes
 from tests.agents.journey import traveller
 from tests.conftest import Mode
 from tests.reliability.scenes import (
@@ -160,6 +161,34 @@ def sent(form: str) -> Any:
     return build
 
 
+def reviewed(shape: str) -> Any:
+    """Make the builder of reviewed plain nodes: two side by side and their join, or a `Command`."""
+
+    def build(mode: Mode, note: Note) -> Any:
+        def node_of(name: str) -> Any:
+            def ask(state: State) -> Any:
+                given = state["params"]
+                mark = f"<{name} {given['n']} {given['answered']}>"
+                told = [name, given["n"], given["answered"]]
+                note("call", told=told, mark=mark, attempt=0, key="")
+                if given["n"] < 2:
+                    raise ValueError(f"the call {mark} failed")
+                update = {"results": [{"n": given["n"], "name": name, "mark": mark}]}
+                return Command(goto="end", update=update) if shape == "command" else update
+
+            return mode.colour(ask)
+
+        names = ["left"] if shape == "command" else ["left", "right"]
+        graph = StateGraph(State).add_node("end", lambda _: {"touched": "end"})
+        for name in names:
+            graph.add_node(name, node_of(name), destinations=("end",)).add_edge(START, name)
+        if shape == "joined":
+            graph.add_edge(names, "end")
+        return review_nodes(graph, ["params"], nodes={name: {} for name in names})
+
+    return build
+
+
 __all__ = ["SCENES", "Scene"]
 
 SCENES = {
@@ -168,6 +197,8 @@ SCENES = {
     "twice": Scene(twice, ONE, forward),
     "inner agent": Scene(_InnerAgent, {**ONE, "messages": [("user", "Where?")]}, forward),
     "cached": Scene(cached, ONE, forward),
+    "reviewed joined": Scene(reviewed("joined"), ONE, forward, whole=2),
+    "reviewed command": Scene(reviewed("command"), ONE, forward),
 }
 for _form in ("node", "function"):
     SCENES[f"thread's own {_form}"] = Scene(threads_own(_form), ONE, forward)
