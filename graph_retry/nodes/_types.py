@@ -10,12 +10,28 @@ from pydantic import BaseModel, create_model
 from typing_extensions import TypedDict
 
 from graph_retry.calls import ParamsCodec
+from graph_retry.output import build_validator
 
 
 def types_in(*schemas: Any) -> dict[str, Any]:
-    """Return the annotations of the fields of some classes; what is no class has none."""
+    """Return the annotations of the fields of some classes; what is no class has none.
+
+    A type that pydantic cannot check, such as `typing.TypedDict` before Python 3.12, is `Any`.
+    """
     given = [schema for schema in schemas if isinstance(schema, type)]
-    return {k: t for each in given for k, t in get_type_hints(each, include_extras=True).items()}
+    hints = [get_type_hints(schema, include_extras=True) for schema in given]
+    types = {key: kind for each in hints for key, kind in each.items()}
+    if _are_checked(types):
+        return types
+    return {key: kind if _are_checked({key: kind}) else Any for key, kind in types.items()}
+
+
+def _are_checked(types: dict[str, Any]) -> bool:
+    try:
+        build_validator(typed_dict("update", tuple(types.items())))
+    except TypeError:
+        return False
+    return True
 
 
 def type_for(value: Any, declared: Any) -> Any:

@@ -268,6 +268,32 @@ def test_a_question_of_a_node_with_a_schema_is_a_review(mode, value):
     assert state["outputs"] == [City(city="Oslo", days=2)]
 
 
+ACTION = {"action": "send_mail", "args": {"to": "ada"}}
+
+
+@pytest.mark.parametrize(
+    ("decision", "sent"),
+    [
+        (approve(), {"type": "accept", "args": ACTION}),
+        (edit(to="bo"), {"type": "edit", "args": {**ACTION, "args": {"to": "bo"}}}),
+        (respond("shorter"), {"type": "response", "args": "shorter"}),
+        (reject("no"), {"type": "ignore", "args": None}),
+    ],
+)
+def test_a_question_that_a_node_asks_for_agent_inbox_is_a_review(decision, sent):
+    """Its answer has the form that Agent Inbox sends."""
+    allowed = dict.fromkeys(["allow_accept", "allow_edit", "allow_respond", "allow_ignore"], True)
+
+    def ask(state):
+        return {"outputs": interrupt([{"action_request": ACTION, "config": allowed}])}
+
+    builder = StateGraph(Both).add_node("ask", ask).add_edge(START, "ask")
+    graph = builder.compile(checkpointer=InMemorySaver())
+    graph.invoke(HI, thread())
+    assert [each.function_name for each in pending_reviews(graph, thread())] == ["send_mail"]
+    assert resume(graph, thread(), decision)["outputs"] == [sent]
+
+
 def test_a_plain_interrupt_is_no_review():
     """Nobody knows what answer it wants; it is answered as before, and costs no second look."""
 

@@ -2,6 +2,8 @@
 
 import asyncio
 import re
+import threading
+import typing
 from typing import Any
 
 import pytest
@@ -237,6 +239,31 @@ def test_the_timeout_of_a_node_ends_an_attempt():
 
     assert asyncio.run(main())["out"] == "ok"
     assert seen == ["x", "JSON"]
+
+
+def test_a_key_whose_type_nobody_can_check_takes_any_value(mode):
+    """LangGraph checks no state, so a graph runs whatever its annotations are."""
+
+    class Route(typing.TypedDict):  # pydantic refuses it before Python 3.12
+        kind: str
+
+    class Routed(TypedDict, total=False):
+        prompt: str
+        route: Route
+        lock: "threading.Lock"
+
+    fails = [True]
+
+    def ask(state):
+        if fails.pop() if fails else False:
+            raise ValueError
+        return {"route": {"kind": state["prompt"]}}
+
+    builder = StateGraph(Routed).add_node("ask", mode.colour(ask)).add_edge(START, "ask")
+    graph = review_nodes(builder).compile(checkpointer=InMemorySaver())
+    mode.invoke(graph, {"prompt": "a"}, thread())
+    state = mode.call(graph_retry, "resume", graph, thread(), edit(prompt="b"))
+    assert state["route"] == {"kind": "b"}
 
 
 def test_a_dict_where_the_state_declares_a_model_stays_a_dict(mode):

@@ -38,7 +38,7 @@ def value_in(asked: Interrupt, at: str | None = None) -> dict[str, Any] | None:
     """
     if (own := intervention(asked.value)) is not None:
         return own
-    if not (asked.response_schema or isinstance(asked.value, dict)):
+    if not asked.response_schema and isinstance(asked.value, str | int | None):
         return None
     value = _reader().review_value(asked.value, asked.response_schema, asked.id, at)
     place = {"checkpoint_ns": namespace_of_other(asked.id), "checkpoint_id": ""}

@@ -1,8 +1,8 @@
 """Questions that other libraries ask, read into the record of a review.
 
 `HumanInTheLoopMiddleware` of LangChain asks about all calls of a message at once, or about each
-call. A node may ask with `interrupt(value, response_schema=…)`. `READERS` has a function for each
-shape of such an interrupt; an interrupt of another shape is no review.
+call. A node may ask as Agent Inbox wants, or with `interrupt(value, response_schema=…)`. `READERS`
+has a function for each shape of such an interrupt; an interrupt of another shape is no review.
 """
 
 from __future__ import annotations
@@ -233,6 +233,34 @@ def _several(calls: Sequence[_ToolCall]) -> Asks:
     )
 
 
+_INBOX = {"accept": "approve", "edit": "edit", "respond": "respond", "ignore": "reject"}
+"""The decisions of Agent Inbox's own questions, by their `allow_…` keys."""
+
+
+def _of_agent_inbox(value: Any, _schema: Any) -> Asks | None:
+    """Read a `HumanInterrupt` of Agent Inbox: alone, or as the only one in a list."""
+    asked: Any = value[0] if is_array(value) and len(value) == 1 else value
+    if not is_object(asked) or not {"action_request", "config"} <= asked.keys():
+        return None
+    action, config = asked["action_request"], asked["config"]
+    allowed = [word for key, word in _INBOX.items() if config.get(f"allow_{key}")]
+    if not allowed or not is_object(action) or not is_object(action.get("args")):
+        return None
+
+    def reply(accepted: Accepted) -> Any:
+        decision: Any = accepted.decision
+        given: dict[str, Any] = {
+            "approve": {"type": "accept", "args": action},
+            "edit": {"type": "edit", "args": {**action, "args": accepted.params}},
+            "respond": {"type": "response", "args": decision.get("output")},
+            "reject": {"type": "ignore", "args": None},
+        }
+        return [given[decision["type"]]]
+
+    told = str(asked.get("description") or f"`{action['action']}` waits for a person")
+    return Asks(str(action["action"]), action["args"], told, allowed, reply)
+
+
 def _question_with_schema(value: Any, schema: Any) -> Asks | None:
     """Read `interrupt(value, response_schema=…)` of a node: the person's response is its result."""
     if not is_object(schema):
@@ -248,6 +276,7 @@ def _question_with_schema(value: Any, schema: Any) -> Asks | None:
 READERS: list[Callable[[Any, Any], Asks | None]] = [
     _one_approval,
     _approvals,
+    _of_agent_inbox,
     _question_with_schema,
 ]
 """A reader of each shape, with the value and the `response_schema` of an interrupt."""
