@@ -265,7 +265,7 @@ class RetryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]],
     ) -> ToolMessage | Command[Any]:
         """Make a tool call; if it fails, retry and review it."""
-        return self._tool_calls.invoke(request, handler)
+        return self._tool_calls.staying(request, self._tool_calls.invoke(request, handler))
 
     async def awrap_tool_call(
         self,
@@ -273,7 +273,8 @@ class RetryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
     ) -> ToolMessage | Command[Any]:
         """Do what `wrap_tool_call` does, from async code."""
-        return await self._tool_calls.ainvoke(request, handler)
+        made = await self._tool_calls.ainvoke(request, handler)
+        return self._tool_calls.staying(request, made)
 
     def _model_call(self, ask: Callable[..., Any], request: ModelRequest[Any]) -> Call:
         self._tool_calls.tell_unknown(request)

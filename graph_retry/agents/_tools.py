@@ -20,10 +20,12 @@ from graph_retry.agents._tool_call import When, args_of, check_approved, of_atte
 from graph_retry.agents._tool_result import (
     Result,
     checked_result,
+    leaves_graph,
     message_calling,
     rejection,
     reported,
     told_result,
+    tool_message,
 )
 from graph_retry.calls import Call, running_task
 from graph_retry.errors import AttemptsExhausted, CallCancelled
@@ -115,6 +117,20 @@ class ToolCalls:
         except (AttemptsExhausted, CallCancelled, RequestChangedError) as error:
             return self._ended(request, error)
         return told_result(request, output, attempts, tells=self.tells)
+
+    def staying(self, request: ToolCallRequest, result: Result) -> Result:
+        """Return a result; refuse a handoff that would end the other calls of its message.
+
+        A handoff leaves the agent at once. LangGraph then drops what the other tools return, and
+        the question of one that waits.
+        """
+        message = message_calling(request)
+        is_alone = message is None or len(message.tool_calls) < 2 or self._is_shared(request)
+        if not (self.wrapped and leaves_graph(result)) or is_alone:
+            return result
+        what = f"`{request.tool_call['name']}` leaves this agent, and would end the other tool"
+        told = f"Nothing was handed over: {what} calls of your message. Call it alone."
+        return tool_message(request, told, status="error")
 
     def tell_unknown(self, request: ModelRequest[Any]) -> None:
         """Warn at the first model call if `tools` names a tool that the model is not offered."""

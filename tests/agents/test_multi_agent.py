@@ -61,6 +61,38 @@ def test_a_worker_of_a_supervisor_waits_and_nothing_is_repeated(mode):
     assert (len(model.calls), len(worker_model.calls)) == (2, 2)
 
 
+def test_a_handoff_beside_another_tool_is_refused(mode):
+    """It would end the other tool's question, and plain LangGraph loses that tool's result."""
+    looked = []
+
+    def lookup(key: str) -> str:
+        """Look something up."""
+        looked.append(key)
+        if key == "k2":
+            raise OSError("down")
+        return "found"
+
+    hands_off = calling("transfer_to_bob")
+    both = asking(*calling("lookup", key="k2").tool_calls, *hands_off.tool_calls)
+    again = asking({**hands_off.tool_calls[0], "id": "alone"})
+    alice = in_turn(both, again)
+    agents = [
+        worker_with(alice, [lookup, create_handoff_tool(agent_name="bob")], "alice"),
+        worker_with(in_turn("bob here"), [create_handoff_tool(agent_name="alice")], "bob"),
+    ]
+    swarm: Any = create_swarm(agents, default_active_agent="alice")
+    graph = swarm.compile(checkpointer=InMemorySaver())
+    mode.invoke(graph, HI, thread())
+    (review,) = reviews(mode, graph, thread())
+    assert review.function_name == "lookup"
+    state = answer(mode, graph, thread(), edit(key="k1"))
+    told = [str(m.content) for m in state["messages"] if isinstance(m, ToolMessage)]
+    assert told[0].endswith("found")
+    assert told[1].startswith("Nothing was handed over: `transfer_to_bob` leaves this agent")
+    assert looked == ["k2", "k1"]
+    assert state["messages"][-1].content == "bob here"
+
+
 def test_a_swarm_hands_off_through_the_middleware(mode):
     """The handoff is a `Command` to the parent; the next agent's failed call is asked there."""
     alice, bob = in_turn(calling("transfer_to_bob")), in_turn(calling("nope"), "bob here")
