@@ -18,6 +18,7 @@ from tests.server.remote import Remote
 
 GRAPHS = (
     "approving_all",
+    "reviewed_shapes",
     "approving_each",
     "node",
     "function",

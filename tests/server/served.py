@@ -15,7 +15,7 @@ from langgraph.config import get_config
 from langgraph.func import entrypoint, task
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.runtime import get_runtime
-from langgraph.types import Send
+from langgraph.types import Command, Send
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
@@ -332,3 +332,38 @@ def count_in_node(state: State) -> dict[str, Any]:
 reviewed = review_nodes(
     StateGraph(State).add_node("count", count_in_node).add_edge(START, "count"), ["params"]
 ).compile()
+
+
+class Shapes(TypedDict, total=False):
+    """A state that several nodes add to at once."""
+
+    params: dict[str, Any]
+    results: Annotated[list[Any], add]
+
+
+def count_and_add(state: Shapes) -> dict[str, Any]:
+    """Count, and add the result to those of the other nodes."""
+    return {"results": [count_in_node({"params": state["params"]})["output"]["n"]]}
+
+
+def count_and_jump(state: Shapes) -> Command[Any]:
+    """Count, and go on by a command."""
+    return Command(goto="last", update=count_and_add(state))
+
+
+class Results(TypedDict):
+    """What the inner graph gives back."""
+
+    results: list[Any]
+
+
+deep = StateGraph(Shapes, output_schema=Results).add_node("deep", count_and_add)
+inner = deep.add_edge(START, "deep").compile()
+shapes = StateGraph(Shapes).add_node("branch", count_and_add).add_node("inner", inner)
+shapes.add_node("jump", count_and_jump, destinations=("last",))
+shapes.add_node("last", lambda state: {"results": [len(state["results"])]})
+shapes.add_conditional_edges(
+    START, lambda _: [Send("branch", {"params": {"n": 0, "item": item}}) for item in "ab"]
+)
+shapes.add_edge(START, "inner").add_edge(["branch", "inner"], "jump")
+reviewed_shapes = review_nodes(shapes, ["params"], nodes=["branch", "inner", "jump"]).compile()

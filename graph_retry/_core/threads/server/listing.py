@@ -168,12 +168,8 @@ def _saved_at(thread: Any) -> str:
 async def _reviews_of(client: Any, base: RunnableConfig, thread: Any) -> list[PendingReview]:
     """List the reviews of a thread. Its state is read if the listed questions are not reliable."""
     status: str = thread["status"]
-    questions = listed_questions(thread)
     read = partial(value_in, at=_saved_at(thread))
-    listed = [
-        Interrupt(each["value"], each["id"], response_schema=each.get("response_schema"))
-        for each in questions
-    ]
+    listed = listed_questions(thread)
     asked = [value for _, value in interventions(listed, read)]
     if "graph_id" not in (thread.get("metadata") or ()) or (
         status in ("interrupted", "idle") and not asked

@@ -7,11 +7,11 @@ has another task. In that task, the call's namespace has another task id and is 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.types import StateSnapshot
+from langgraph.types import Interrupt, StateSnapshot
 
 from graph_retry._core.ground.functions.awaiting import collect
 from graph_retry._core.langgraph.shown import interventions, namespace_in
@@ -29,7 +29,10 @@ _MOST_READ = 1_000
 async def read_shown_there(graph: Any, config: RunnableConfig) -> ThreadView:
     """Read the shown questions of a thread on a server."""
     state = await get_state(graph, config)
-    view = ThreadView(state.interrupts, state.created_at)
+    shown: Sequence[Interrupt] = state.interrupts
+    if not shown and is_remote(graph):
+        shown = await RemoteRuns(graph, config).asked()
+    view = ThreadView(shown, state.created_at)
     answered: Collection[str] | None = None
     for interrupt, value, _ in view.questions:
         place = place_of(thread_of(config), namespace_in(value))

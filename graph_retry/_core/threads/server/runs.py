@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import chain
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.pregel.remote import RemoteException
-from langgraph.types import Command
+from langgraph.types import Command, Interrupt
 from pydantic_core import to_jsonable_python
 
 from graph_retry._core.ground.functions.calling import call
@@ -107,7 +107,15 @@ class RemoteRuns:
     async def questions(self) -> list[Any]:
         """Return the thread's questions, even if another graph has run on it."""
         thread = await call(self._client.threads.get, self._thread_id)
-        return [question["value"] for question in listed_questions(thread)]
+        return [question.value for question in listed_questions(thread)]
+
+    async def asked(self) -> Sequence[Interrupt]:
+        """Return the questions of a thread that waits; a server shows none behind a join of edges.
+
+        (Seen with langgraph-api 0.16.7: `next` and `tasks` of such a state are empty.)
+        """
+        thread = await call(self._client.threads.get, self._thread_id)
+        return listed_questions(thread) if thread["status"] == "interrupted" else ()
 
     async def answers(self) -> list[tuple[str, str, str]]:
         """List the answers by interrupt id, as (time, author, review id or interrupt id)."""
@@ -151,10 +159,13 @@ def _as_json(config: RunnableConfig) -> dict[str, Any]:
     return {**sent, "configurable": besides_place(config)}
 
 
-def listed_questions(thread: Any) -> list[Any]:
+def listed_questions(thread: Any) -> list[Interrupt]:
     """Return the questions that a server lists for all tasks of a thread."""
     by_task: dict[str, list[Any]] = thread.get("interrupts") or {}
-    return list(chain.from_iterable(by_task.values()))
+    return [
+        Interrupt(each["value"], each["id"], response_schema=each.get("response_schema"))
+        for each in chain.from_iterable(by_task.values())
+    ]
 
 
 def http_status(error: Exception) -> int | None:
