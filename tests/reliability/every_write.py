@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
+from langgraph.checkpoint.serde.types import ERROR
 from langgraph.types import Command
 
 import graph_retry
@@ -79,9 +80,10 @@ class Life:
                 self._copy(len(self.moments))
                 self.moments.append((told, what))
 
-    def saved(self, data: Any) -> None:
-        """Note what a finished write holds."""
-        self.tell("saved", data=str(data))
+    def saved(self, writes: Any) -> None:
+        """Note what finished writes hold; LangGraph's note of an error ends no call."""
+        told = [write for write in writes if write[0] != ERROR]
+        self.tell("saved", data=str(told))
 
     def saver(self, store: str, mode: str) -> Any:
         """Return a saver class that tells this life of its writes."""
