@@ -186,9 +186,11 @@ def _approvals(value: Any, _schema: Any) -> Asks | None:
     if len(calls) > 1:
         return _several(calls)
     (call,) = calls
-    return Asks(
-        call.name, call.args, call.told, call.allowed, lambda made: {"decisions": [call.read(made)]}
-    )
+
+    def reply(accepted: Accepted) -> Any:
+        return {"decisions": [call.read(accepted)]}
+
+    return Asks(call.name, call.args, call.told, call.allowed, reply)
 
 
 def _several(calls: Sequence[_ToolCall]) -> Asks:
@@ -268,9 +270,11 @@ def _question_with_schema(value: Any, schema: Any) -> Asks | None:
     name = str(schema.get("title") or f"question {digest(schema)[:6]}")
     told = value if isinstance(value, str) else f"a person has to answer as `{name}`"
     params: dict[str, Any] = value if is_object(value) else {"question": value}
-    return Asks(
-        name, params, told, ["respond"], lambda made: cast("Any", made.decision)["output"]
-    )._replace(output=schema)
+
+    def reply(accepted: Accepted) -> Any:
+        return cast("Any", accepted.decision)["output"]
+
+    return Asks(name, params, told, ["respond"], reply, output=schema)
 
 
 READERS: list[Callable[[Any, Any], Asks | None]] = [
