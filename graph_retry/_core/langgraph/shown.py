@@ -52,7 +52,7 @@ async def answer_to_other(value: dict[str, Any], given: Any) -> Any:
 
 def _reader() -> Any:
     # Loaded only where another library asks.
-    return import_module("graph_retry._core.review.others")
+    return import_module("graph_retry._core.review.clients.others")
 
 
 def namespace_in(question: Mapping[str, Any]) -> str:
