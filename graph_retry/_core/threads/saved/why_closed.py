@@ -19,7 +19,7 @@ from graph_retry._core.langgraph.storage.lock import ThreadLock, pauses
 from graph_retry._core.review.deadline import EXPIRE
 from graph_retry._core.state.attempts import records_in
 from graph_retry._core.state.kept import whole
-from graph_retry._core.state.namespaces import is_of_other, parts_of
+from graph_retry._core.state.namespaces import parts_of
 from graph_retry._core.state.position import ANSWER, is_open, loop_of, review_id_of
 from graph_retry._core.threads.saved.graphs import (
     get_state,
@@ -106,8 +106,7 @@ def _standing(state: StateSnapshot, how: str) -> str:
     """Tell what a thread waits for, or how to continue it by `how`; "" if the thread has ended."""
     if other := other_question(state):
         return f"The thread waits for {other}."
-    reviews = [value for each in state.interrupts if (value := value_in(each)) is not None]
-    if not state.next or any(is_of_other(namespace_in(value)) for value in reviews):
+    if not state.next:
         return ""
     nodes = ", ".join(f"`{node}`" for node in state.next)
     errors = [str(task.error) for task in state.tasks if task.error]
