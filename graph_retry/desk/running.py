@@ -52,11 +52,17 @@ class Live:
 
 @dataclass
 class Running:
-    """A run of a thread. `live` has the latest attempt of each call that runs, by its place."""
+    """A run of a thread. `live` has the latest attempt of each call that runs, by its place.
+
+    `is_cancelled` means that a server has cancelled it, which ends it without an error.
+    `cancelling` is held while the server is asked to.
+    """
 
     began: float = field(default_factory=time.monotonic)
     live: dict[Place, Live] = field(default_factory=lambda: Newest[Place, Live](CALLS))
     control: RunControl = field(default_factory=RunControl)
+    is_cancelled: bool = False
+    cancelling: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def __str__(self) -> str:
         """Tell what is known of all its calls in one line."""

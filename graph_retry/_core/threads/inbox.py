@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated, Any
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from graph_retry._core.ground.functions.arguments import Size, async_twin, checked, in_sync
-from graph_retry._core.ground.functions.calling import call
 from graph_retry._core.ground.wording import quoted_with_article
 from graph_retry._core.langgraph.storage.checkpoints import OpenReview
 from graph_retry._core.review.answers import assign, defer
@@ -20,7 +18,6 @@ from graph_retry._core.threads.answers.resuming import resuming
 from graph_retry._core.threads.reviews import PendingReview, key_of, open_reviews, whole_reviews
 from graph_retry._core.threads.saved.graphs import (
     check_placeless,
-    client_of,
     get_state,
     is_client,
     is_local,
@@ -39,7 +36,7 @@ from graph_retry._core.threads.saved.why_closed import (
     standing_of,
 )
 from graph_retry._core.threads.server.listing import list_remote_reviews
-from graph_retry._core.threads.server.runs import UNFINISHED
+from graph_retry._core.threads.server.runs import RemoteRuns
 
 __all__ = [
     "Inbox",
@@ -254,12 +251,13 @@ class Inbox:
     aanswer = async_twin(answer)
 
     @in_sync
-    async def stop(self, review: PendingReview) -> None:
-        """Cancel the newest run of a review's thread on a server; what is saved stays."""
-        client = client_of(review.graph)
-        for run in await call(partial(client.runs.list, review.thread_id, limit=1)):
-            if run["status"] in UNFINISHED:
-                await call(client.runs.cancel, review.thread_id, run["run_id"])
+    async def stop(self, review: PendingReview) -> bool:
+        """Cancel the run on a server that an answer to a review began; what is saved stays.
+
+        Returns:
+            Whether there is such a run. Another run of the thread is left alone.
+        """
+        return await RemoteRuns(review.graph, review.config).cancel(review.interrupt_id)
 
     astop = async_twin(stop)
 

@@ -244,7 +244,13 @@ class Runs:
         return self._sent.pop(name)
 
     async def stop(self, sent: Sent) -> None:
-        """Stop the runs of a form: the steps in flight end, and others are not begun."""
+        """Stop the runs of a form: the steps in flight end, and others are not begun.
+
+        Raises:
+            NotAllowedError: If a run goes on on a server, which knows a run by its answer only.
+        """
+        if self._waiting.inbox.is_remote and not all(run.decisions for run in sent.runs):
+            raise NotAllowedError(409, "This cannot be stopped here: cancel the run on its server.")
         for run in sent.runs:
             if not run.told:
                 await self._waiting.stop(run.reviews[0], run.running)
@@ -301,7 +307,9 @@ class Runs:
                 outcome = Outcome("The graph stopped with an error after your answer.", text, "bad")
                 outcome.about_own = f"{type(error).__name__}: ask who runs this page."
                 return await self._look(run, outcome)
-        return await self._look(run, await self._told(run))
+        async with run.running.cancelling:
+            stopped = replace(STOPPED) if run.running.is_cancelled else None
+        return await self._look(run, stopped or await self._told(run))
 
     async def _look(self, run: Run, outcome: Outcome) -> Outcome:
         """Add the thread's open reviews to the outcome, and forget the closed ones."""

@@ -186,7 +186,8 @@ class Waiting:
         """Stop a run: after its step in flight, or on a server at once."""
         running.control.request_drain("stopped on the page")
         if self.inbox.is_remote:
-            await self.drive(self.inbox.stop, review)
+            async with running.cancelling:
+                running.is_cancelled = await self.drive(self.inbox.stop, review)
 
     async def ledgers(self, thread_id: str | None) -> list[Ledger]:
         """Read the ledgers of a thread."""

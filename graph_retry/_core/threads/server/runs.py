@@ -93,6 +93,21 @@ class RemoteRuns:
     def _note(self, created: Any) -> None:
         self._mine = created["run_id"]
 
+    async def cancel(self, interrupt_id: str | None) -> bool:
+        """Cancel the unfinished run that answers a question; return whether there is one."""
+        for run in await self._read():
+            resume = _resume_of(run) if run["status"] in UNFINISHED else None
+            if is_object(resume) and interrupt_id in resume:
+                place = self._thread_id, run["run_id"]
+                try:
+                    await call(partial(self._client.runs.cancel, *place, wait=True))
+                except Exception as error:  # It has ended meanwhile.
+                    if http_status(error) not in (404, 409):
+                        raise
+                    return False
+                return True
+        return False
+
     async def _first(self, by_id: Mapping[str, Any]) -> str | None:
         """Return who answered our review after we read it and before our own answer; or None."""
         runs = await self._read()
