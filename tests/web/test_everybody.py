@@ -48,7 +48,9 @@ def test_everybody_can_use_the_list_and_a_review(seen, desk):
     desk.options["labels"] = {"team": "x" * 120}
     desk.options["allowed_decisions"] = ["approve", "edit", "comment", "respond", "defer", "reject"]
     for number in range(2):
-        desk.wait(f"t{number}", {"prompt": "y" * 300, "extra": {"z" * 80: "w" * 300}})
+        chat = [{"role": "user", "content": "Hi"}]
+        given = {"prompt": "y" * 300, "messages": chat, "extra": {"z" * 80: "w" * 300}}
+        desk.wait(f"t{number}", given)
     with serving(create_app(desk.graph, authorize=lambda _: "ada")) as page:
         browser.get(f"{page}/")
         assert checked(browser) > 10

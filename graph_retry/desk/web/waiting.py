@@ -21,6 +21,7 @@ from graph_retry.desk.running import Running
 from graph_retry.desk.web.rows import COMPARED, Row, question_of, row_of, subject_of, thread_key
 from graph_retry.desk.web.safety import Access
 from graph_retry.ledger import Ledger
+from graph_retry.plugins import one_line
 from graph_retry.threads import (
     Inbox,
     OpenReview,
@@ -47,6 +48,9 @@ FIRST_S = 2.0
 
 NEWS_S = 0.25
 """Seconds that a page waits for a later look."""
+
+LINKED = 48
+"""Maximum number of characters of a subject in a link to its review."""
 
 OVER = 1_000
 """Number of closed reviews, and of answered threads, that are remembered: the newest ones. People
@@ -101,7 +105,8 @@ class Waiting:
         """Return what a link to a review says: its subject, or its call, and the attempt."""
         row, rows = self.rows.get(review.key), [*self.rows.values()]  # Which the loop changes.
         others = (each for each in rows if each.review.function_name == review.function_name)
-        subject = subject_of(row, islice(others, COMPARED)) if row else review.subject
+        told = subject_of(row, islice(others, COMPARED)) if row else review.subject
+        subject = one_line(told or "", LINKED)
         again = f", attempt {review.attempt}" if review.attempt > 1 else ""
         return f"{subject or review.function_name}{again}"
 
