@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from graph_retry._core.review.answers import accept, approve, comment, edit, reject, respond
     from graph_retry._core.review.review import Decision
     from graph_retry._core.threads.answers.answering import (
-        PendingReview,
         apending_reviews,
         aresume,
         pending_reviews,
         resume,
     )
+    from graph_retry._core.threads.reviews import PendingReview
     from graph_retry.errors import (
         AnswerRefused,
         AttemptFailed,
@@ -80,22 +80,10 @@ __all__ = [
 _PLACES = {
     "_core.ground.functions.signatures": ("AttemptContext",),
     "_core.output.completion": ("Completion",),
-    "_core.review.answers": (
-        "accept",
-        "approve",
-        "comment",
-        "edit",
-        "reject",
-        "respond",
-    ),
+    "_core.review.answers": ("accept", "approve", "comment", "edit", "reject", "respond"),
     "_core.review.review": ("Decision",),
-    "_core.threads.answers.answering": (
-        "PendingReview",
-        "apending_reviews",
-        "aresume",
-        "pending_reviews",
-        "resume",
-    ),
+    "_core.threads.reviews": ("PendingReview",),
+    "_core.threads.answers.answering": ("apending_reviews", "aresume", "pending_reviews", "resume"),
     "errors": (
         "AnswerRefused",
         "AttemptFailed",
@@ -114,10 +102,7 @@ _PLACES = {
         "review_later",
     ),
     "options": ("RetryOptions",),
-    "records": (
-        "Attempt",
-        "Issue",
-    ),
+    "records": ("Attempt", "Issue"),
 }
 """The modules of the public names, each loaded when a program first uses one of its names."""
 

@@ -15,7 +15,6 @@ from graph_retry._core.ground import issues
 from graph_retry._core.ground.functions.arguments import checked
 from graph_retry._core.ground.issues import issue
 from graph_retry._core.ground.json import ABSENT
-from graph_retry._core.ground.on_demand import lazy
 from graph_retry._core.ground.quoting import fenced
 from graph_retry._core.output import build
 from graph_retry._core.output.build import SchemaOfParams, heuristic
@@ -25,6 +24,7 @@ from graph_retry._core.output.formats.format import Format, FormatName, format_n
 from graph_retry._core.output.unwrapped import check_inside
 from graph_retry._core.output.validator import Checked, Validator, format_issues
 from graph_retry.lossless import ParsedOutput, Refusal, read
+from graph_retry.lossless._ground import lazy
 from graph_retry.lossless.parse import document_in, read_output
 from graph_retry.lossless.results import NOTHING_KNOWN, Unreadable
 from graph_retry.records import Issue, RepairLevel

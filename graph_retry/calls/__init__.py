@@ -41,7 +41,9 @@ if TYPE_CHECKING:
     from graph_retry._core.params.json_params import JsonParams
     from graph_retry.calls._terms import Rejudged, Terms
 else:
-    __getattr__ = on_demand(__name__, "_terms")
+    __getattr__ = on_demand(
+        __name__, "_core.params.json_params", "calls._terms", home="graph_retry"
+    )
 
 __all__ = [
     "Call",

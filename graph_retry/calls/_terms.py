@@ -13,13 +13,10 @@ from graph_retry._core.loop.again import judged_again, proposed_again
 from graph_retry._core.loop.run.plan import make_plan
 from graph_retry._core.output.validator import Validator
 from graph_retry._core.params.codec import ParamsCodec
-from graph_retry._core.params.json_params import JsonParams
 from graph_retry._core.state.attempts import params_at, readable
 from graph_retry.ledger import OneCall, attempts_in
 from graph_retry.options import RetryOptions, settle
 from graph_retry.records import Attempt
-
-__all__ = ["JsonParams", "Rejudged", "Terms"]
 
 
 @dataclass(frozen=True, kw_only=True)

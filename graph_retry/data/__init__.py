@@ -9,28 +9,18 @@ from graph_retry._core.ground.on_demand import on_demand
 
 if TYPE_CHECKING:
     from graph_retry.data._corrections.export import (
-        Correction,
-        Exported,
-        Format,
-        How,
         Selection,
         acorrections_of,
         aexport,
         corrections_of,
         export,
-        import_corrections,
     )
+    from graph_retry.data._corrections.files import Exported, import_corrections
     from graph_retry.data._corrections.past import PastCorrections
-    from graph_retry.data._corrections.record import corrections_in
-    from graph_retry.data._evaluate import (
-        Compare,
-        Ended,
-        EvaluateOptions,
-        Evaluation,
-        Judged,
-        aevaluate,
-        evaluate,
-    )
+    from graph_retry.data._corrections.record import Correction, How, corrections_in
+    from graph_retry.data._corrections.renderings import Format
+    from graph_retry.data._evaluate import EvaluateOptions, aevaluate, evaluate
+    from graph_retry.data._evaluation import Compare, Ended, Evaluation, Judged
     from graph_retry.data._metrics import Attempts, Summary, summarize
     from graph_retry.data._plot import plot_evaluations, plot_summary, plot_timeline
     from graph_retry.data._precedent import Precedent, precedents
@@ -38,14 +28,9 @@ if TYPE_CHECKING:
 else:
     __getattr__ = on_demand(
         __name__,
-        "_corrections.export",
-        "_corrections.record",
-        "_evaluate",
-        "_metrics",
-        "_plot",
-        "_precedent",
-        "_replay",
-        "_corrections.past",
+        *("_corrections.record", "_corrections.files", "_corrections.renderings"),
+        *("_metrics", "_evaluation", "_precedent", "_plot", "_replay", "_evaluate"),
+        *("_corrections.export", "_corrections.past"),
     )
 
 __all__ = [

@@ -45,8 +45,6 @@ from graph_retry.plugins import (
 from graph_retry.records import author_role
 from graph_retry.threads import LedgerSource, aevery_ledger, every_ledger
 
-__all__ = ["Compare", "Ended", "EvaluateOptions", "Evaluation", "Judged", "aevaluate", "evaluate"]
-
 _LOG = logging.getLogger("graph_retry")
 _VERSION = 1
 

@@ -13,8 +13,6 @@ from graph_retry.ledger import Ledger, attempts_in, tokens_of
 from graph_retry.plugins import WrongArgumentError, checked, known_sum, literal
 from graph_retry.records import Attempt
 
-__all__ = ["Attempts", "Summary", "summarize"]
-
 Attempts = Annotated[
     Ledger | Iterable[Attempt] | Iterable[Sequence[Attempt]] | Iterable[Ledger],
     "a `Ledger`, a list of them, or the records that `on_attempt` collected",

@@ -12,8 +12,6 @@ from graph_retry.ledger import Ledger, tokens_of
 from graph_retry.plugins import checked, counted
 from graph_retry.records import Attempt
 
-__all__ = ["plot_evaluations", "plot_summary", "plot_timeline"]
-
 _COLOURS = {
     "succeeded": "#2a9d60",
     "transient": "#e9a23b",

@@ -17,8 +17,6 @@ from graph_retry.data._corrections.record import Correction
 from graph_retry.plugins import Share, Within, checked
 from graph_retry.reviews import SHOWN_ISSUES
 
-__all__ = ["Precedent", "precedents"]
-
 _CODE = '''\
 def {function}(review):
     """Approve what {by} suggests for this failure, as people did {this.in_a_row} times in a row."""

@@ -12,8 +12,6 @@ from graph_retry.options import OnRetry, RetryOptions
 from graph_retry.plugins import async_twin, identical, in_sync
 from graph_retry.records import Attempt, author_role
 
-__all__ = ["ReplayOptions", "Replayed", "areplay", "replay"]
-
 _JUDGED = ("status", "failure", "issues", "repaired", "repairs", "lossless")
 _AUTOMATIC = ("hook", "feedback")
 

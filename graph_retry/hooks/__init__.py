@@ -44,13 +44,8 @@ if TYPE_CHECKING:
 else:
     __getattr__ = on_demand(
         __name__,
-        "_budget",
-        "_decision_models",
-        "_escalation",
-        "_gate",
-        "_history",
-        "_lessons",
-        "_model_reviewer",
+        *("_budget", "_escalation", "_gate", "_history", "_lessons"),
+        *("_model_reviewer", "_decision_models"),
     )
 
 __all__ = [

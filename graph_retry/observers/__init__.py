@@ -11,10 +11,7 @@ from graph_retry._core.loop.run.events import Event
 if TYPE_CHECKING:
     from graph_retry.observers._notifications import Email, Link, Links, Slack, Teams
 else:
-    __getattr__ = on_demand(
-        __name__,
-        "_notifications",
-    )
+    __getattr__ = on_demand(__name__, "_notifications")
 
 __all__ = [
     "Email",

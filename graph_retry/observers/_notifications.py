@@ -28,8 +28,6 @@ from urllib.parse import SplitResult, urlsplit
 from graph_retry.plugins import Seconds, Secret, checked, one_line
 from graph_retry.reviews import AnyReview, Review
 
-__all__ = ["Email", "Link", "Links", "Slack", "Teams"]
-
 _WAIT_S = 10
 """Seconds that a mail server or a webhook may take."""
 

@@ -11,6 +11,7 @@ from graph_retry._core.ground.on_demand import on_demand
 if TYPE_CHECKING:
     from graph_retry._core.langgraph.storage.checkpoints import OpenReview
     from graph_retry._core.langgraph.storage.stores import ProcessLock, Store, add_store
+    from graph_retry._core.review.answers import assign, defer
     from graph_retry._core.review.judge import read_answer
     from graph_retry._core.threads.answers.resumption import aresumption, resumption
     from graph_retry._core.threads.answers.rewind import Change, arewind, rewind
@@ -28,17 +29,16 @@ if TYPE_CHECKING:
         Inbox,
         Standing,
         alist_reviews,
-        assign,
         astanding,
-        defer,
-        is_rejection,
         list_reviews,
         standing,
     )
+    from graph_retry._core.threads.saved.why_closed import is_rejection
 else:
     __getattr__ = on_demand(
         __name__,
-        *("threads.expiry", "threads.history", "threads.inbox", "review.judge"),
+        *("review.answers", "review.judge", "threads.saved.why_closed", "threads.inbox"),
+        *("threads.history", "threads.expiry"),
         *("threads.answers.resumption", "threads.answers.rewind"),
         *("langgraph.storage.stores", "langgraph.storage.checkpoints"),
         home="graph_retry._core",

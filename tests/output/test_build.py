@@ -13,7 +13,8 @@ import pytest
 from pydantic import AfterValidator, BaseModel, StringConstraints
 from typing_extensions import TypeAliasType, TypedDict
 
-from graph_retry._core.output.build import Validator, build_validator, heuristic
+from graph_retry._core.output.build import build_validator, heuristic
+from graph_retry._core.output.validator import Validator
 
 
 class Person(BaseModel):

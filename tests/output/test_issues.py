@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field, TypeAdapter, ValidationError
 
-from graph_retry._core.ground.issues import describe, issue, literal
+from graph_retry._core.ground.issues import describe, issue, literal, wrap_error
 from graph_retry._core.ground.json import pointer
 from graph_retry._core.ground.pattern_examples import example_of
-from graph_retry._core.output.build import build_validator, format_issues, wrap_error
+from graph_retry._core.output.build import build_validator
+from graph_retry._core.output.validator import format_issues
 
 DEEP: Any = None
 DEEP_OBJECT: Any = None

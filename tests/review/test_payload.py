@@ -18,7 +18,7 @@ from graph_retry._core.review.clients.payload import build_payload
 from graph_retry._core.review.decisions import DECISION_TYPES
 from graph_retry._core.review.effects import Accepted
 from graph_retry._core.review.review import IN_JSON, SHOWN, Question, Refused, Shown, parts_of
-from graph_retry._core.threads.answers.answering import PendingReview
+from graph_retry._core.threads.reviews import PendingReview
 from graph_retry.desk.cli.screen import Screen
 from graph_retry.desk.cli.show import show_review
 from graph_retry.records import Failure, Issue

@@ -1,4 +1,4 @@
-"""Load modules, and compile patterns, when a program first uses them: the import must be fast.
+"""Load the modules of public names when a program first uses them: the import must be fast.
 
 `import graph_retry` loads only the modules that every call uses. The hooks, and the functions
 that answer reviews, are loaded by programs that import them.
@@ -7,10 +7,6 @@ that answer reviews, are loaded by programs that import them.
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
-
-from graph_retry.lossless._ground import lazy
-
-__all__ = ["lazy", "on_demand"]
 
 
 def on_demand(package: str, *modules: str, home: str = "") -> Callable[[str], Any]:

@@ -10,7 +10,7 @@ import re
 from typing import Any
 
 from graph_retry._core.ground.json import digest, with_texts
-from graph_retry._core.ground.on_demand import lazy
+from graph_retry.lossless._ground import lazy
 
 _KINDS = {
     "iVBORw0KGgo": "image/png",

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from graph_retry._core.ground.issues import cut
-from graph_retry._core.ground.on_demand import lazy
+from graph_retry.lossless._ground import lazy
 from graph_retry.records import Issue
 
 # The beginnings of links, images and HTML.

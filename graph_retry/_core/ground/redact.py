@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, cast
 
 from graph_retry._core.ground.json import is_array, is_object, pointer, pointer_parts
-from graph_retry._core.ground.on_demand import lazy
 from graph_retry._core.ground.wording import passed_as
+from graph_retry.lossless._ground import lazy
 from graph_retry.records import Issue
 
 Redact = Callable[[str], str]

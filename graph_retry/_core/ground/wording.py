@@ -9,8 +9,7 @@ from difflib import get_close_matches
 
 from langgraph.errors import GraphBubbleUp
 
-from graph_retry._core.ground.on_demand import lazy
-from graph_retry.lossless._ground import escaped
+from graph_retry.lossless._ground import escaped, lazy
 
 SENTENCE_END = lazy("[.!?]\\s+|\n|[\u3002\uff01\uff1f]")
 _OBJECT, _LIST, _DATE = "an object", "a list", "a date (YYYY-MM-DD)"

@@ -16,17 +16,12 @@ from graph_retry._core.loop.after_attempt import succeeded
 from graph_retry._core.loop.asking.questions import read_value
 from graph_retry._core.loop.run.settings import Settings
 from graph_retry._core.loop.run.step import StepInput
-from graph_retry._core.output.build import (
-    Checked,
-    SchemaOfParams,
-    Validator,
-    build_validator,
-    format_issues,
-)
+from graph_retry._core.output.build import SchemaOfParams, build_validator
 from graph_retry._core.output.failures import finish_kind, is_complete, syntax_issue
 from graph_retry._core.output.formats.format import read_as
 from graph_retry._core.output.mistakes import place_of, tell
 from graph_retry._core.output.types.conversions import rounded_numbers
+from graph_retry._core.output.validator import Checked, Validator, format_issues
 from graph_retry._core.state.attempts import (
     ROUNDED,
     exact_value,

@@ -17,7 +17,7 @@ from typing_extensions import TypedDict
 
 from graph_retry._core.ground.credentials import without_keys
 from graph_retry._core.ground.functions.signatures import name_of
-from graph_retry._core.ground.issues import attempt, excerpt, json_problem
+from graph_retry._core.ground.issues import attempt, excerpt, json_problem, wrap_error
 from graph_retry._core.ground.json import as_text
 from graph_retry._core.ground.redact import redacted_in_logs
 from graph_retry._core.ground.wording import quoted_with_article
@@ -25,7 +25,6 @@ from graph_retry._core.langgraph.run_config import current_saver
 from graph_retry._core.loop.run.heard import Heard
 from graph_retry._core.loop.run.plan import Plan
 from graph_retry._core.loop.run.settings import Settings
-from graph_retry._core.output.build import wrap_error
 from graph_retry._core.output.carried import is_reading_error, is_returned, said_in
 from graph_retry._core.output.completion import Reading, read_result
 from graph_retry._core.output.failures import announced, classified, failure_of, finish_kind

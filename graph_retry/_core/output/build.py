@@ -12,13 +12,12 @@ from langchain_core.messages import AIMessage
 from pydantic import BaseModel
 
 from graph_retry._core.ground.functions.arguments import checked
-from graph_retry._core.ground.issues import describe, wrap_error
+from graph_retry._core.ground.issues import describe
 from graph_retry._core.ground.json import is_object
 from graph_retry._core.output.types.validator import TypedValidator
-from graph_retry._core.output.validator import Checked, Validator, format_issues
+from graph_retry._core.output.validator import Validator
 from graph_retry.records import Issue
 
-__all__ = ["Checked", "Validator", "build_validator", "format_issues", "heuristic", "wrap_error"]
 TYPING_MODULES = ("typing", "typing_extensions", "types")
 
 

@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 
 from graph_retry._core.ground.issues import REFUSED, child_of, describe, issue, wrap_error
 from graph_retry._core.ground.json import ABSENT, is_array, is_object, pointer
-from graph_retry._core.ground.on_demand import lazy
-from graph_retry.lossless._ground import EscapedText
+from graph_retry.lossless._ground import EscapedText, lazy
 from graph_retry.records import Issue
 
 STATES = ("ok", "success", "valid")

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from graph_retry._core.ground.on_demand import lazy
+from graph_retry.lossless._ground import lazy
 
 _BETWEEN, _BEFORE_ID = "|", ":"
 _OTHER = "__interrupt__:"

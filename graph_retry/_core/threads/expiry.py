@@ -23,8 +23,6 @@ from graph_retry._core.threads.saved.graphs import invoke, saver_of, thread_of
 from graph_retry._core.threads.saved.reading import open_questions, read_shown
 from graph_retry.errors import CallCancelled, StaleDecision
 
-__all__ = ["aexpire_reviews", "expire_reviews"]
-
 
 @in_sync
 async def expire_reviews(

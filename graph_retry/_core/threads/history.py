@@ -32,17 +32,6 @@ from graph_retry._core.threads.saved.one_call import Ledger
 from graph_retry._core.threads.server.listing import places_on
 from graph_retry.records import SCHEMA_VERSION, Attempt
 
-__all__ = [
-    "LedgerSource",
-    "aattempts_of",
-    "aevery_ledger",
-    "attempts_of",
-    "every_ledger",
-    "export_ledgers",
-    "import_ledgers",
-]
-
-
 LedgerSource = Any
 """A source of ledgers: a compiled graph with its checkpointer, a checkpointer, a client of
 `langgraph_sdk`, the path of a file that `export_ledgers` wrote, or one or more ledgers."""

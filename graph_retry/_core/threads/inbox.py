@@ -12,7 +12,6 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from graph_retry._core.ground.functions.arguments import Size, async_twin, checked, in_sync
 from graph_retry._core.ground.wording import quoted_with_article
 from graph_retry._core.langgraph.storage.checkpoints import OpenReview
-from graph_retry._core.review.answers import assign, defer
 from graph_retry._core.review.deadline import is_expired
 from graph_retry._core.threads.answers.resuming import resuming
 from graph_retry._core.threads.reviews import PendingReview, key_of, open_reviews, whole_reviews
@@ -31,25 +30,11 @@ from graph_retry._core.threads.saved.listing import (
 )
 from graph_retry._core.threads.saved.why_closed import (
     answers_to,
-    is_rejection,
     other_question,
     standing_of,
 )
 from graph_retry._core.threads.server.listing import list_remote_reviews
 from graph_retry._core.threads.server.runs import RemoteRuns
-
-__all__ = [
-    "Inbox",
-    "Standing",
-    "alist_reviews",
-    "assign",
-    "astanding",
-    "defer",
-    "is_rejection",
-    "list_reviews",
-    "standing",
-]
-
 
 _Last = Annotated[PendingReview, "the last review of the page before"]
 

@@ -22,7 +22,7 @@ from typing import Any, Literal, Unpack, cast
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from typing_extensions import TypedDict
 
-from graph_retry.data._corrections.files import Exported, import_corrections, writing
+from graph_retry.data._corrections.files import Exported, writing
 from graph_retry.data._corrections.record import (
     Correction,
     How,
@@ -44,19 +44,6 @@ from graph_retry.plugins import (
     utc,
 )
 from graph_retry.threads import LedgerSource, aevery_ledger, every_ledger
-
-__all__ = [
-    "Correction",
-    "Exported",
-    "Format",
-    "How",
-    "Selection",
-    "acorrections_of",
-    "aexport",
-    "corrections_of",
-    "export",
-    "import_corrections",
-]
 
 
 class Selection(TypedDict, total=False):

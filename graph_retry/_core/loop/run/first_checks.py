@@ -21,7 +21,6 @@ from graph_retry._core.ground.credentials import (
 )
 from graph_retry._core.ground.functions.calling import refuse_async
 from graph_retry._core.ground.json import is_array, is_object, pointer
-from graph_retry._core.ground.on_demand import lazy
 from graph_retry._core.ground.redact import redacted_path
 from graph_retry._core.ground.wording import near_miss
 from graph_retry._core.langgraph.run_config import state_keys_around
@@ -30,6 +29,7 @@ from graph_retry._core.loop.run.settings import Settings
 from graph_retry._core.loop.run.step import StepInput
 from graph_retry._core.params.patch import Encoded
 from graph_retry.errors import InterventionRequired
+from graph_retry.lossless._ground import lazy
 
 _LOG = logging.getLogger("graph_retry")
 _PARAMS_LOG = logging.getLogger("graph_retry.params")

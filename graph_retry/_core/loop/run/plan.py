@@ -24,7 +24,8 @@ from graph_retry._core.ground.functions.signatures import (
 from graph_retry._core.ground.redact import property_names
 from graph_retry._core.ground.wording import quoted_with_article
 from graph_retry._core.loop.run.settings import Settings
-from graph_retry._core.output.build import SchemaOfParams, Validator, build_validator, format_issues
+from graph_retry._core.output.build import SchemaOfParams, build_validator
+from graph_retry._core.output.validator import Validator, format_issues
 from graph_retry._core.params.codec import ParamsCodec
 from graph_retry.lossless._ground import escaped
 

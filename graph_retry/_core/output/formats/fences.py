@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from graph_retry._core.ground.on_demand import lazy
+from graph_retry.lossless._ground import lazy
 from graph_retry.lossless.results import refuse_if, repair
 from graph_retry.records import Repair
 

@@ -14,8 +14,8 @@ from pydantic_core import from_json
 
 from graph_retry._core.ground.functions.calling import joined, without_half
 from graph_retry._core.ground.json import ABSENT, is_array, is_object
-from graph_retry._core.ground.on_demand import lazy
 from graph_retry._core.output.validator import Validator
+from graph_retry.lossless._ground import lazy
 
 _STEP = 32
 """Number of new characters after which a short text is read again."""

@@ -11,7 +11,6 @@ from langchain_core.messages.tool import tool_call_chunk
 
 from graph_retry._core.ground.issues import attempt
 from graph_retry._core.ground.json import is_object, is_whole
-from graph_retry._core.ground.on_demand import lazy
 from graph_retry._core.output.providers import PROVIDERS
 from graph_retry._core.output.providers.langchain import chunk_in, message_in
 from graph_retry._core.output.providers.provider import (
@@ -21,6 +20,7 @@ from graph_retry._core.output.providers.provider import (
     first,
     fits,
 )
+from graph_retry.lossless._ground import lazy
 
 _REPLIES = [reply for provider in PROVIDERS for reply in provider.replies]
 _PIECES = [piece for provider in PROVIDERS for piece in provider.pieces]

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from graph_retry._core.ground.json import ABSENT, is_array, is_object
-from graph_retry._core.ground.on_demand import lazy
+from graph_retry.lossless._ground import lazy
 from graph_retry.records import FailureKind
 
 Finish = FailureKind | Literal["stopped"]

@@ -18,7 +18,7 @@ from pydantic_core import to_jsonable_python
 
 from graph_retry._core.ground.issues import MAX_ISSUES, child_of, cut, describe, issue, listed
 from graph_retry._core.ground.json import ABSENT, Digits, is_array, is_object, loses_digits, pointer
-from graph_retry._core.ground.on_demand import lazy
+from graph_retry.lossless._ground import lazy
 from graph_retry.records import Issue, Repair
 
 _WHOLE = "(whole value)"

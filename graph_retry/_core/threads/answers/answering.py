@@ -15,14 +15,6 @@ from graph_retry._core.review.answers import Answer, Answers
 from graph_retry._core.threads.answers.resuming import resuming
 from graph_retry._core.threads.reviews import PendingReview, open_reviews, whole_reviews
 
-__all__ = [
-    "PendingReview",
-    "apending_reviews",
-    "aresume",
-    "pending_reviews",
-    "resume",
-]
-
 
 @in_sync
 async def pending_reviews(graph: Any, config: RunnableConfig) -> list[PendingReview]:

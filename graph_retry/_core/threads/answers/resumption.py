@@ -16,8 +16,6 @@ from graph_retry._core.threads.answers.resuming import take_thread
 from graph_retry._core.threads.saved.graphs import is_local
 from graph_retry.errors import CallCancelled
 
-__all__ = ["aresumption", "resumption"]
-
 
 @contextmanager
 @checked

@@ -49,8 +49,6 @@ from graph_retry._core.threads.server.runs import RemoteRuns, is_error_of
 from graph_retry.errors import AnswerRefused
 from graph_retry.records import Issue
 
-__all__ = ["Change", "arewind", "rewind"]
-
 _LOG = logging.getLogger("graph_retry")
 
 _MOST_TOLD = 10

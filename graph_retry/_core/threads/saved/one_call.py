@@ -8,11 +8,9 @@ from typing import Annotated, Any, Literal
 
 from graph_retry._core.params.patch import readable_diff
 from graph_retry._core.review.decisions import ROWS
-from graph_retry._core.state.attempts import params_at, parsed_value, readable, tokens_of
+from graph_retry._core.state.attempts import params_at, parsed_value, readable
 from graph_retry._core.state.namespaces import parts_of
 from graph_retry.records import Attempt, shown_record
-
-__all__ = ["Ledger", "OneCall", "Outcome", "attempts_in", "output_of", "tokens_of"]
 
 Outcome = Literal[
     "succeeded", "responded", "overruled", "cancelled", "exhausted", "waiting", "open"
