@@ -18,7 +18,6 @@ from langgraph.errors import GraphInterrupt
 
 from graph_retry._core.ground.functions.awaiting import naming_twin
 from graph_retry._core.ground.functions.signatures import LLMCall, OnRetry, name_of
-from graph_retry._core.ground.on_demand import on_demand
 from graph_retry._core.langgraph.calls import execution_in
 from graph_retry._core.langgraph.run_config import thread_in_logs
 from graph_retry._core.loop.after_attempt import ended_error
@@ -34,6 +33,7 @@ from graph_retry._core.state.identity import identity_of
 from graph_retry._core.state.position import LOOP, fresh_loop, loop_of
 from graph_retry._core.state.swallowed import reached_after
 from graph_retry._core.state.transitions import WITH_OUTPUT
+from graph_retry.lossless._ground import on_demand
 from graph_retry.options import RetryOptions, settle
 from graph_retry.records import Attempt
 

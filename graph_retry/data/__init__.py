@@ -5,7 +5,7 @@ The files have the names of what they offer. All public names come from this pac
 
 from typing import TYPE_CHECKING
 
-from graph_retry._core.ground.on_demand import on_demand
+from graph_retry.lossless._ground import on_demand
 
 if TYPE_CHECKING:
     from graph_retry.data._corrections.export import (

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from graph_retry._core.ground.functions.signatures import Alternatives, HookTraits
 from graph_retry._core.ground.functions.steering import BudgetRule, LessonsRule, Taught
-from graph_retry._core.ground.on_demand import on_demand
 from graph_retry._core.ground.quoting import (
     COMMENT,
     CORRECTIONS,
@@ -26,6 +25,7 @@ from graph_retry._core.review.answers import Reviewer, ReviewFunction
 from graph_retry._core.review.review import Review
 from graph_retry._core.state.attempts import verdict
 from graph_retry.hooks._feedback import FeedbackStrategy, feedback, feedback_text
+from graph_retry.lossless._ground import on_demand
 
 if TYPE_CHECKING:
     from graph_retry.hooks._budget import Budget, SharedBudget

@@ -9,25 +9,14 @@ makes one value of them, and refuses it if the text around it casts doubt on it.
 comes out.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from graph_retry.lossless._ground import Repair, RepairLevel
+from graph_retry.lossless._ground import Repair, RepairLevel, on_demand
 from graph_retry.lossless.results import ParsedOutput, Refusal, RefusalKind
 
 if TYPE_CHECKING:
     from graph_retry.lossless.parse import read
+else:
+    __getattr__ = on_demand(__name__, "parse")
 
 __all__ = ["ParsedOutput", "Refusal", "RefusalKind", "Repair", "RepairLevel", "read"]
-
-
-def __getattr__(name: str) -> Any:
-    """Load the reader when it is first used: many calls get strict JSON only.
-
-    Raises:
-        AttributeError: If there is no such name.
-    """
-    if name != "read":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from graph_retry.lossless import parse  # noqa: PLC0415
-
-    return parse.read

@@ -1,4 +1,4 @@
-"""The ground of the reader: JSON values compared, lazy patterns, a repair, escaped texts.
+"""The ground of the reader: JSON values compared, lazy names and patterns, a repair, escaped texts.
 
 This package imports nothing of `graph_retry` but itself.
 """
@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
+from importlib import import_module
 from typing import Any, Literal, cast
 
 from typing_extensions import TypedDict
@@ -54,6 +56,24 @@ class _Lazy:
 def lazy(source: str, flags: int = 0) -> re.Pattern[str]:
     """Return a pattern whose first use compiles it."""
     return cast("re.Pattern[str]", _Lazy(source, flags))
+
+
+def on_demand(package: str, *modules: str, home: str = "") -> Callable[[str], Any]:
+    """Return the `__getattr__` for a package whose public names are in modules not loaded yet.
+
+    The modules are searched in order for a name of the package's `__all__`. They are in the package
+    itself, or in the package `home`.
+    """
+
+    def load(name: str) -> Any:
+        if name in import_module(package).__all__:
+            for module in modules:
+                found = import_module(f"{home or package}.{module}")
+                if hasattr(found, name):
+                    return getattr(found, name)
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    return load
 
 
 def identical(one: Any, other: Any) -> bool:

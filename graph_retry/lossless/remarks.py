@@ -41,150 +41,82 @@ class Remark(NamedTuple):
     pattern: re.Pattern[str]
 
 
-def _remark(side: Any, kind: RefusalKind, told: str, *languages: str) -> Remark:
-    return Remark(side, kind, told, lazy("(?i)" + "|".join(languages)))
+def _remarks(side: Any, kind: RefusalKind, told: str, *patterns: str) -> Iterator[Remark]:
+    """Make a remark of each pattern. A pattern may name what it is about only once."""
+    return (Remark(side, kind, told, lazy(f"(?i){pattern}")) for pattern in patterns)
 
 
-_BACK = "The text after the answer retracts it"
-_OMITS = "The text says that data was left out"
 REMARKS = (
-    _remark(
-        "after", "ambiguous", _BACK,  # what is said on finding a mistake
+    *_remarks(
+        "after", "ambiguous", "The text after the answer retracts it",
+        # what is said on finding a mistake
         r"wait(?=\s*[,.!…:;—–-]|\s+(?:i|that|no)\b)|oops|(?:correction|edit)\s*:|my (?:mistake"
-        r"|bad)\b",
-        r"(?:scratch|strike|ignore|disregard) (?:that|this|it|the (?:\w+ )?above)\b|let me"
-        r" (?:fix|correct) ",
-        r"(?:moment|warte)\s*[,.!…—–-]|korrektur\s*:|ups\b|mein fehler"
-        r"|(?:ignor\w+ .*\b)?(?:das obige|obiges)\b(?:.*\bignor|.*\Z)",
-        r"atten(?:ds|dez)\s*[,.!…—–-]|oups|mon erreur|au temps pour moi|ignore[zr]? ce qui précède",
-        r"espera\s*[,.!…—–-]|corrección\s*:|uy\b|mi error|ignor[ae] (?:lo anterior|eso)",
-        r"更正\s*[:：]|等等[，,]|请忽略|我(?:忘|漏)了|訂正\s*[:：]",
-    ),
-    _remark(
-        "after", "ambiguous", _BACK,  # the answer is wrong
+        r"|bad)\b"
+        r"|(?:scratch|strike|ignore|disregard) (?:that|this|it|the (?:\w+ )?above)\b|let me"
+        r" (?:fix|correct) "
+        r"|(?:moment|warte)\s*[,.!…—–-]|korrektur\s*:|ups\b|mein fehler"
+        r"|(?:ignor\w+ .*\b)?(?:das obige|obiges)\b(?:.*\bignor|.*\Z)"
+        r"|atten(?:ds|dez)\s*[,.!…—–-]|oups|mon erreur|au temps pour moi|ignore[zr]? ce qui précède"
+        r"|espera\s*[,.!…—–-]|corrección\s*:|uy\b|mi error|ignor[ae] (?:lo anterior|eso)"
+        r"|更正\s*[:：]|等等[，,]|请忽略|我(?:忘|漏)了|訂正\s*[:：]",
+        # the answer is wrong
         rf"(?:i (?:think|believe|see) )?{_IT}(?:(?:['’]s| is| was| looks) (?:wrong|incorrect|not"
         rf" (?:quite |entirely )?(?:right|correct))| has an? (?:error|mistake))\b",
-    ),
-    _remark(
-        "after", "ambiguous", _BACK,
         r"(?:das|dies|es|(?:die|das) (?P<about>\w+)) (?:ist|war) (?:falsch|nicht (?:richtig"
         r"|korrekt))\b",
-    ),
-    _remark(
-        "after", "ambiguous", _BACK,
         r"(?:c['’](?:est|était)|(?:la|le) (?P<about>\w+) est) (?:faux|incorrecte?|erronée?)\b",
-    ),
-    _remark(
-        "after", "ambiguous", _BACK,
         r"(?:eso|esto|(?:la|el) (?P<about>\w+)) (?:es|está|era|estaba) (?:mal|incorrect[oa]"
         r"|equivocad[oa])\b"
         r"|(?:这|那|上面|答案).{0,6}(?:错|不对|不正确)",
-    ),
-    _remark(
-        "after", "ambiguous", _BACK,  # the answer should be another one
+        # the answer should be another one
         rf"{_IT} should (?:be|have been) {_VALUE}",
-    ),
-    _remark(
-        "after", "ambiguous", _BACK,
         rf"(?:es|das|(?:die|der|das) (?P<about>\w+)) (?:sollte|müsste|muss) {_VALUE}"
         r"|.{1,20}(?:应该是|应为)\s*[\"\d]",
-    ),
-    _remark(
-        "after", "ambiguous", _BACK,
         rf"(?:cela|ça|(?:la|le) (?P<about>\w+)) devrait être {_VALUE}",
-    ),
-    _remark(
-        "after", "ambiguous", _BACK,
         rf"(?:(?:la|el) (?P<about>\w+) )?debería ser {_VALUE}",
-    ),
-    _remark(
-        "after", "ambiguous", _BACK,
         r"(?P<about>\w+) (?:is|ist|est|es) [^.\n]{1,40}[,;] (?:not|nicht|pas|no) [\"'\d]",
-    ),
-    _remark(
-        "after", "ambiguous", _BACK,  # the writer made a mistake
+        # the writer made a mistake
         r"i (?:made|see|made) an? (?:mistake|error)(?: (?:there|above|here)\b|\W*\Z| in the"
         r" (?P<about>\w+))",
-    ),
-    _remark(
-        "after", "ambiguous", _BACK,
         r"i (?:forgot|missed|misread|left out) (?:the |an? |to include (?:the |an? )?)?(?:other "
         r"|last )?(?P<about>\w+)",
-    ),
-    _remark(
-        "after", "ambiguous", _BACK,
         r"i got (?:the |an? )?(?P<about>\w+) wrong\b",
-    ),
-    _remark(
-        "after", "ambiguous", _BACK,
         r"(?:da )?(?:habe ich|ich habe) (?:einen fehler gemacht|mich (?:vertan|geirrt)|(?:den "
         r"|das |die |einen? )?(?P<about>\w+) vergessen)",
-    ),
-    _remark(
-        "after", "ambiguous", _BACK,
         r"j['’]ai (?:fait une erreur|oublié (?:le |la |l['’]|les |une? )?(?P<about>\w+))",
-    ),
-    _remark(
-        "after", "ambiguous", _BACK,
         r"(?:me equivoqué|cometí un error|(?:se me )?olvid[éó] (?:el |la |los |las |una?"
         r" )?(?P<about>\w+))",
     ),
-    _remark(
+    *_remarks(
         "before", "ambiguous", "The text says that this is not the answer",
         r"(?:.*[\s*_~`>])?(?:not|never|nicht|pas|no (?:devuelvas|uses|escribas))(?: (?:return"
-        r"|use|write|output|answer|say|give|send|print))?[\s:`*]*\Z",
-        r"(?:.*\s)?(?:wrong|bad|invalid|incorrect|falsch|faux|incorrecto)(?:e[sn]?)?(?:"
+        r"|use|write|output|answer|say|give|send|print))?[\s:`*]*\Z"
+        r"|(?:.*\s)?(?:wrong|bad|invalid|incorrect|falsch|faux|incorrecto)(?:e[sn]?)?(?:"
         r" (?P<about>\w+))?[\s:`*]*\Z|.*(?:~~|<del>)\Z",
     ),
-    _remark(
-        "both", "elided", _OMITS,
+    *_remarks(
+        "both", "elided", "The text says that data was left out",
         r"[^\w.…]*(?:\.\.\.|…)\W*\Z|\W{0,20}[(\[]?(?:truncated|partial|snip(?:ped)?|gekürzt"
-        r"|tronqué|truncado|省略)[)\]]",
-        r"\W*(?:and |und |et |y )?\d+ (?:more|others|weitere|autres|más)\W*\Z|.*\b(?:to be"
-        r" continued|fortsetzung folgt|continuará|à suivre)\b",
-        r".*\bpart \d+ of (?!1\b)\d|.*(?:其余|以下|其他).{0,6}省略",
-    ),
-    _remark(
-        "both", "elided", _OMITS,
+        r"|tronqué|truncado|省略)[)\]]"
+        r"|\W*(?:and |und |et |y )?\d+ (?:more|others|weitere|autres|más)\W*\Z|.*\b(?:to be"
+        r" continued|fortsetzung folgt|continuará|à suivre)\b"
+        r"|.*\bpart \d+ of (?!1\b)\d|.*(?:其余|以下|其他).{0,6}省略",
         r".*?\b\d+ (?:more|others|weitere|autres|más)(?:"
         r" (?P<about>\w+))?\b[^.\n]{0,40}\b(?:omitted|truncated|left out|follow\w*|omis\w*"
         r"|omitid\w*|ausgelassen|weggelassen)",
-    ),
-    _remark(
-        "both", "elided", _OMITS,  # the writer gave a part, or offers the others
+        # the writer gave a part, or offers the others
         r".*?\b(?:i|we)(?:['’]ve| have)? only (?:included?|show(?:ed|n)?|list(?:ed)?|return(?:ed)?"
         r"|provided?|gave|given|extract(?:ed)?|wrote) (?:the |an? )?(?:first|top|few|some|several"
         r"|\d+|two|three|five|ten|part|subset|sample)(?: (?:few|\d+|two|three|five|ten|of|the))*"
         r" (?P<about>\w+)",
-    ),
-    _remark(
-        "both", "elided", _OMITS,
         r".*?\bcontinue (?:\w+ )?(?:with )?the (?:rest of the|remaining|other) (?P<about>\w+)",
-    ),
-    _remark(
-        "both", "elided", _OMITS,
         r".*?\bnur die ersten (?:\w+ )?(?P<about>\w+) (?:auf(?:geführt|genommen)|ausgegeben)",
-    ),
-    _remark(
-        "both", "elided", _OMITS,
         r".*?\b(?:inclus|donné|listé) que les (?:\w+ )?premi(?:ers|ères) (?P<about>\w+)",
-    ),
-    _remark(
-        "both", "elided", _OMITS,
         r".*?\bs[oó]lo (?:he )?(?:incluido|incluí) l[oa]s primer[oa]s (?:\d+ )?(?P<about>\w+)",
-    ),
-    _remark(
-        "both", "elided", _OMITS,
         r".*?\b(?:rest|remainder|remaining (?P<about>\w+))\b(?! of\b)[^.\n]{0,40}\b(?:omitted"
         r"|truncated|left out|follows?\b)",
-    ),
-    _remark(
-        "both", "elided", _OMITS,
         r".*?\b(?:rest|remainder) of (?:the |this |your )?(?P<about>\w+)[^.\n]{0,40}\b(?:omitted"
         r"|truncated|left out|follows?\b)",
-    ),
-    _remark(
-        "both", "elided", _OMITS,
         r".*?\b(?:der rest|le reste|el resto|die (?:übrigen|restlichen) (?P<about>\w+))\b(?!"
         r" de[rsl]?\b)[^.\n]{0,40}\b(?:ausgelassen|weggelassen|gekürzt|omis|omit\w*|folg\w+|suit"
         r"|suivra|sigue)\b",

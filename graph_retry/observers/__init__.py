@@ -5,8 +5,8 @@ The files have the names of what they offer. All public names come from this pac
 
 from typing import TYPE_CHECKING
 
-from graph_retry._core.ground.on_demand import on_demand
 from graph_retry._core.loop.run.events import Event
+from graph_retry.lossless._ground import on_demand
 
 if TYPE_CHECKING:
     from graph_retry.observers._notifications import Email, Link, Links, Slack, Teams

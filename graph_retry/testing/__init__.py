@@ -27,8 +27,8 @@ from graph_retry.testing._doors import (
     check_inbox,
     check_observer,
     check_page,
+    waiting_thread,
 )
-from graph_retry.testing._waiting import waiting_thread
 from graph_retry.threads import attempts_of
 
 __all__ = [

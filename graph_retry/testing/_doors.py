@@ -1,4 +1,7 @@
-"""Check what others plug in. Each function raises an AssertionError for a broken promise."""
+"""Check what others plug in: each check raises an AssertionError for a broken promise.
+
+`waiting_thread` makes what most of it is for, a thread that waits for a person.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ from copy import deepcopy
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.func import entrypoint
 
 from graph_retry import (
     AttemptsExhausted,
@@ -30,11 +35,45 @@ from graph_retry.observers import Event
 from graph_retry.output import Format
 from graph_retry.plugins import checked
 from graph_retry.reviews import AnyReview, offered
-from graph_retry.testing._waiting import waiting_thread
 from graph_retry.threads import attempts_of, defer
 
 _HOSTILE = '<script>alert("1")</script> & `code` [link](javascript:1)'
 _ALL: Any = ["approve", "edit", "reject", "respond", "comment", "accept", "defer", "assign"]
+
+
+@checked
+def waiting_thread(
+    given: Any = "many", output: Any = int, **options: Any
+) -> tuple[Any, RunnableConfig]:
+    """Make a graph that waits for a person, and run it: to try a page, a reviewer or an answer.
+
+    Its one call `count` returns its params `given`, which are not the `output` that is wanted.
+
+    Args:
+        given: The params.
+        output: The output type.
+        options: Options of the call, such as `labels`.
+
+    Returns:
+        The graph, and the config that names its thread.
+
+    Example:
+        >>> from graph_retry import pending_reviews
+        >>> graph, config = waiting_thread()
+        >>> [(review.function_name, review.params) for review in pending_reviews(graph, config)]
+        [('count', {'value': 'many'})]
+    """
+
+    def count(params: Any) -> Any:
+        return params
+
+    @entrypoint(checkpointer=InMemorySaver())
+    def graph(params: Any) -> Any:
+        return retry_llm_call(count, params, output=output, **options)
+
+    config = RunnableConfig(configurable={"thread_id": "1"})
+    graph.invoke(given, config)
+    return graph, config
 
 
 def _must(holds: object, who: str, what: str) -> None:

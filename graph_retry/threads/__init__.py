@@ -6,7 +6,7 @@ this package.
 
 from typing import TYPE_CHECKING
 
-from graph_retry._core.ground.on_demand import on_demand
+from graph_retry.lossless._ground import on_demand
 
 if TYPE_CHECKING:
     from graph_retry._core.langgraph.storage.checkpoints import OpenReview

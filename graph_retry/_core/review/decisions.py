@@ -80,8 +80,8 @@ class DecisionKind:
     does: Callable[[Review], str]
     typed: tuple[str, ...] = ("",)
     place: int
-    done: tuple[str, str] | None
-    how: str
+    done: tuple[str, str] | None = None
+    how: str = ""
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -115,7 +115,6 @@ ROWS: dict[str, Row] = {
         does=approves,
         sent={"Agent Chat UI": "*Approve*", "Agent Inbox": "*Accept*"},
         place=1,
-        done=None,
         how="approved",
     ),
     "edit": Row(
@@ -130,7 +129,6 @@ ROWS: dict[str, Row] = {
         typed=("", "FIELD", "FIELD=VALUE …"),
         sent={"Agent Chat UI": "fields, *Submit*", "Agent Inbox": "fields, *Submit*"},
         place=2,
-        done=None,
         how="edited",
     ),
     "reject": Row(
@@ -199,7 +197,6 @@ ROWS: dict[str, Row] = {
         typed=("WORDS",),
         sent={"Agent Inbox": "words in the box"},
         place=3,
-        done=None,
         how="commented",
     ),
     "accept": Row(
@@ -227,7 +224,6 @@ ROWS: dict[str, Row] = {
         sent={"Agent Inbox": "`defer: TIME` in the box"},
         place=6,
         done=("You will be asked later.", "The review comes back to the list by itself."),
-        how="",
     ),
     "assign": Row(
         data="to",
@@ -240,7 +236,6 @@ ROWS: dict[str, Row] = {
         sent={"Agent Inbox": "`assign: NAME` in the box"},
         place=7,
         done=("The review is assigned.", "It stays open."),
-        how="",
     ),
 }
 

@@ -83,15 +83,14 @@ def task_namespace(namespace: str, name: str, task_id: str) -> str:
     return f"{namespace}{_BETWEEN}{name}{_BEFORE_ID}{task_id}".removeprefix(_BETWEEN)
 
 
-def call_namespace_of(task: str, name: str, identity: str, number: int = 0) -> str:
-    """Return the namespace of a call's state; `number` distinguishes equal calls of one task.
+def call_namespace_of(task: str, name: str, identity: str) -> str:
+    """Return the namespace of a call's state.
 
     Example:
-        >>> of = call_namespace_of
-        >>> of("ask:1f0", "guide", "9ae2"), of("ask:1f0", "a|b", "9ae2", 1)
-        ('ask:1f0|guide:9ae2', 'ask:1f0|a%7Cb:9ae2.1')
+        >>> call_namespace_of("ask:1f0", "guide", "9ae2"), call_namespace_of("ask:1f0", "a|b", "9")
+        ('ask:1f0|guide:9ae2', 'ask:1f0|a%7Cb:9')
     """
-    return f"{namesakes(task, name)}{identity}{f'.{number}' if number else ''}"
+    return f"{namesakes(task, name)}{identity}"
 
 
 def namesakes(task: str, name: str) -> str:

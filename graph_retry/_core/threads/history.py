@@ -15,9 +15,10 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from pydantic_core import to_jsonable_python
 
 from graph_retry._core.ground.functions.arguments import async_twin, checked, in_sync
-from graph_retry._core.ground.functions.awaiting import arun_steps, is_sync, run_steps
+from graph_retry._core.ground.functions.awaiting import arun_steps, each_of, run_steps
 from graph_retry._core.ground.json import is_array, is_object, json_lines, replacing
 from graph_retry._core.ground.wording import passed_as
+from graph_retry._core.langgraph.storage.checkpoints import thread_id_of
 from graph_retry._core.state.attempts import check_version
 from graph_retry._core.threads.saved.graphs import (
     check_compiled,
@@ -153,18 +154,8 @@ async def _places_in(
 
 async def _threads_of(saver: BaseCheckpointSaver[Any]) -> list[str]:
     """List the ids of all threads that have checkpoints in a saver, sorted."""
-    seen: set[str] = set()
-    if is_sync():
-        for saved in saver.list(None):
-            seen.add(_thread_in(saved.config))
-    else:
-        async for saved in saver.alist(None):
-            seen.add(_thread_in(saved.config))
-    return sorted(seen)
-
-
-def _thread_in(config: RunnableConfig) -> str:
-    return str(config.get("configurable", {}).get("thread_id", ""))
+    listed = each_of(saver.list, saver.alist, None)
+    return sorted({str(thread_id_of(saved)) async for saved in listed})
 
 
 def _given_ledgers(source: Any, threads: Iterable[str] | None) -> Iterator[Ledger]:

@@ -170,16 +170,19 @@ async def sync_or_async(
     return function(*args, **kwargs) if is_sync() else await twin(*args, **kwargs)
 
 
-async def collect(
+async def each_of(
     function: Callable[P, Iterable[T]],
     twin: Callable[P, AsyncIterable[T]],
     *args: P.args,
     **kwargs: P.kwargs,
-) -> list[T]:
-    """List the items that a function yields, or its async twin if the run is async."""
+) -> AsyncGenerator[T]:
+    """Yield the items that a function yields, or its async twin if the run is async."""
     if is_sync():
-        return list(function(*args, **kwargs))
-    return [item async for item in twin(*args, **kwargs)]
+        for item in function(*args, **kwargs):
+            yield item
+    else:
+        async for item in twin(*args, **kwargs):
+            yield item
 
 
 async def off_loop(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

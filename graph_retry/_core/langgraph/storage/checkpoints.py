@@ -24,7 +24,7 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.types import INTERRUPT, RESUME
 from langgraph.types import StateSnapshot
 
-from graph_retry._core.ground.functions.awaiting import collect, sleep, sync_or_async, to_its_end
+from graph_retry._core.ground.functions.awaiting import each_of, sleep, sync_or_async, to_its_end
 from graph_retry._core.ground.json import address_key, digest, is_object
 from graph_retry._core.state.position import ANSWER, LOOP, is_open
 from graph_retry.errors import ReplayMismatch
@@ -147,7 +147,7 @@ async def list_checkpoints(
     """List the checkpoints of a thread or of all threads; within a namespace, newest first."""
     while True:
         try:
-            return await collect(saver.list, saver.alist, thread, **options)
+            return [one async for one in each_of(saver.list, saver.alist, thread, **options)]
         except NotImplementedError as error:
             raise NotImplementedError(
                 f"`{type(saver).__name__}` does not list checkpoints (it has no `list`)"

@@ -83,20 +83,10 @@ async def resume(
         TypeError: If `answers` is not a dict of decisions.
 
     Example:
-        >>> from graph_retry import create_retry_node, edit, resume
-        >>> from langgraph.checkpoint.memory import InMemorySaver
-        >>> from langgraph.graph import StateGraph
-        >>> from typing import Any, TypedDict
-        >>> class State(TypedDict):
-        ...     params: dict[str, Any]
-        ...     output: Any
-        >>> builder = StateGraph(State)
-        >>> node = create_retry_node(lambda params: params["prompt"], dict, output=int)
-        >>> _ = builder.add_node("count", node).set_entry_point("count")
-        >>> graph = builder.compile(checkpointer=InMemorySaver())
-        >>> config = {"configurable": {"thread_id": "1"}}
-        >>> _ = graph.invoke({"params": {"prompt": "many"}}, config)
-        >>> resume(graph, config, edit(prompt="3"))["output"]
+        >>> from graph_retry import edit
+        >>> from graph_retry.testing import waiting_thread
+        >>> graph, config = waiting_thread()
+        >>> resume(graph, config, edit(value="3"))
         3
     """
     how: Any = {"durability": durability, "wait": wait, "context": context, "start": start}

@@ -13,7 +13,7 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Interrupt, StateSnapshot
 
-from graph_retry._core.ground.functions.awaiting import collect
+from graph_retry._core.ground.functions.awaiting import each_of
 from graph_retry._core.langgraph.shown import interventions, namespace_in
 from graph_retry._core.langgraph.storage.checkpoints import as_saved, place_of, unread
 from graph_retry._core.state.namespaces import is_of_other, moved, task_namespace
@@ -80,7 +80,7 @@ class _History:
         """Read the newest checkpoints of a namespace."""
         read = (self._graph.get_state_history, self._graph.aget_state_history)
         place = place_of(self._thread_id, namespace)
-        snapshots: list[StateSnapshot] = await collect(*read, place, limit=limit)
+        snapshots: list[StateSnapshot] = [one async for one in each_of(*read, place, limit=limit)]
         for snapshot in snapshots:
             self.view.add(as_saved(snapshot))
         return snapshots
