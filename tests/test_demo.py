@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import pytest
 
 from examples.demo.calls import CallLog
-from graph_retry.desk.cli.screen import printable
+from graph_retry.plugins import escaped
 from tests.terminal import DEADLINE_S, Terminal
 
 ROOT = Path(__file__).parent.parent
@@ -264,4 +264,4 @@ def test_a_model_that_cannot_be_had_is_refused_before_anything_starts(tmp_path, 
 
 def test_a_model_cannot_steer_the_terminal():
     """Control characters are spelled out, text in any script stays."""
-    assert printable("a\x1b[2J\rb\n\tÄ漢") == "a\\x1b[2J\\rb\n\tÄ漢"
+    assert escaped("a\x1b[2J\rb\n\tÄ漢", lines=True) == "a\\x1b[2J\\rb\n\tÄ漢"

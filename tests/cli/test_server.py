@@ -60,7 +60,7 @@ def test_reviews_on_a_server_are_found_and_answered(server, run, calls, tmp_path
     person = Terminal([*COMMAND, "answer", function, "--url", server], tmp_path, environment())
     person.wait_for("answer> ")
     person.type("reject not today\n")
-    person.wait_for("Cancelled.")
+    person.wait_for("The call is stopped.")
     assert (person.close(), calls()) == (0, 5)
     code, _, err = run("answer", node, "--url", server, "approve")
     assert (code, "nothing waits" in err, "human:ada answered it" in err) == (4, True, True)

@@ -127,8 +127,8 @@ def test_every_kind_of_graph_is_answered(sqlite, terminal, calls, graph):
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("reject not today", "Cancelled."),
-        ('respond {"n": 4}', "Finished with the output you gave."),
+        ("reject not today", "The call is stopped."),
+        ('respond {"n": 4}', "Your output is used. It is valid."),
     ],
 )
 @pytest.mark.slow

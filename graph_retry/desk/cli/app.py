@@ -102,7 +102,7 @@ def show(source: Source, screen: Screen, *, thread: Thread) -> None:
         show_review(screen, review)
     for ledger in ledgers:
         show_ledger(screen, ledger)
-    standing = "" if reviews else source.standing(thread)
+    standing = "" if reviews else source.standing(thread).told
     if standing:
         screen.say(standing)
     if not (reviews or ledgers or standing):

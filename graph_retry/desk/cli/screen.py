@@ -10,6 +10,7 @@ import json
 import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import compress
 from typing import Any, Literal
 
@@ -22,13 +23,17 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
+from graph_retry.plugins import escaped
+
 Tone = Literal["plain", "good", "bad", "quiet"]
 Rows = Sequence[Sequence[str]]
 
 _STYLES: dict[Tone, str] = {"plain": "", "good": "green", "bad": "red", "quiet": "dim"}
 _LONG_WORD = 30  # A word with more characters may be broken at any place.
 _INDENT = "    "
-_SPACES = "\n\t\u00a0\u202f\u3000"
+
+printable = partial(escaped, lines=True)
+"""Escapes control characters, because a model's text must not control a terminal."""
 
 
 class Screen:
@@ -159,13 +164,3 @@ def indented(text: str) -> str:
 def _one_line(cell: str) -> str:
     """Escape line breaks, which would begin another row, and ` | `, which would begin a cell."""
     return cell.replace("\n", r"\n").replace(" | ", r" \| ")
-
-
-def printable(text: str) -> str:
-    r"""Escape control characters, because a model's text must not control a terminal.
-
-    Example:
-        >>> printable("a\x1b[2Jb")
-        'a\\x1b[2Jb'
-    """
-    return "".join(c if c.isprintable() or c in _SPACES else repr(c)[1:-1] for c in text)

@@ -153,25 +153,18 @@ class Source:
             if not who and (answers or self.reviews(thread_id)):
                 raise
             answer = who and f"Thread {thread_id!r} has its answer ({who}). "
-            raise KeyboardInterrupt(f"interrupted. {answer}{self.standing(thread_id)}") from None
+            raise KeyboardInterrupt(
+                f"interrupted. {answer}{self.standing(thread_id).told}"
+            ) from None
 
     def closed_by(self, thread_id: str, review_id: str | None = None) -> str:
         """Tell who answered a review (default: the last one), or what else closed it; or ""."""
         return self.runner.run(aclosed_by(self._graph(thread_id), _config(thread_id), review_id))
 
-    def is_unfinished(self, thread_id: str) -> bool:
-        """Return whether a thread has steps left to run; always False without a graph."""
-        return self.can_answer and self._standing(thread_id).is_unfinished
-
-    def other_question(self, thread_id: str) -> str:
-        """Describe an interrupt that is not a review of this package, and how to answer it."""
-        return self._standing(thread_id).other if self.can_answer else ""
-
-    def standing(self, thread_id: str) -> str:
-        """Tell what a thread without an open review waits for, or how to continue the thread."""
-        return self._standing(thread_id).told if self.can_answer else ""
-
-    def _standing(self, thread_id: str) -> Standing:
+    def standing(self, thread_id: str) -> Standing:
+        """Tell where a thread stands; a database without its graph cannot tell."""
+        if not self.can_answer:
+            return Standing("", "", is_unfinished=False)
         command = f"`graph-retry continue {shlex.quote(thread_id)}`"
         return self.runner.run(astanding(self._graph(thread_id), _config(thread_id), command))
 

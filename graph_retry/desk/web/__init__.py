@@ -76,7 +76,7 @@ def create_app(
         runs=Runs(waiting, context),
         guard=Guard(authorize, token, user, secret),
         title=title,
-        is_read_only=read_only or not waiting.can_answer,
+        is_read_only=read_only or not waiting.inbox.can_answer,
         max_body=max_body,
     )
     return Starlette(

@@ -195,7 +195,8 @@ class Site:
             why = "It has changed since you opened it."
             return Missed(why, again, kept, again.key)
         review = self.waiting.closed(key, access)
-        answers = await self.waiting.answers(review) if review else []
+        drive, inbox = self.waiting.drive, self.waiting.inbox
+        answers = await drive(inbox.answers, review) if review else []
         why = answered(*answers[0]) if answers else "Somebody answered it, or it expired."
         return Missed(why, review, kept)
 

@@ -89,11 +89,6 @@ class Waiting:
         self._looking: asyncio.Task[None] | None = None
         self._look_at = 0.0
 
-    @property
-    def can_answer(self) -> bool:
-        """Whether the source can resume threads. A checkpointer alone cannot."""
-        return self.inbox.can_answer
-
     def alike(self, key: str, access: Access) -> list[Row]:
         """List a review and then those alike, without deferred ones; none if it is unknown."""
         first = self.rows.get(key)
@@ -154,10 +149,6 @@ class Waiting:
         """Return a closed review without its long fields; None if it is not remembered."""
         before = self._over.get(key)
         return before.review if before is not None and access.sees(before.review) else None
-
-    async def answers(self, review: PendingReview) -> list[tuple[str, str]]:
-        """List the answers to a review, as (time, author)."""
-        return await self.drive(self.inbox.answers, review)
 
     async def of_thread(self, review: PendingReview) -> list[PendingReview]:
         """Read a thread's open reviews. Without a graph, return only the given review."""

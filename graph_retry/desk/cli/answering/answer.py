@@ -17,13 +17,6 @@ from graph_retry.errors import AnswerRefused, StaleDecision
 from graph_retry.plugins import counted
 from graph_retry.reviews import DECISIONS, Decision, output_read
 
-_ENDED = {
-    "cancelled": "Cancelled.",
-    "responded": "Finished with the output you gave.",
-    "overruled": "Finished with the output as it is, flagged as overruled.",
-}
-"""The message about a call that a decision ended. The key is the decision's `outcome`."""
-
 
 @dataclass
 class Desk:
@@ -118,13 +111,13 @@ class Desk:
         Raises:
             Stop: If the thread has no step left to run.
         """
-        if not self.source.is_unfinished(thread_id):
+        if not self.source.standing(thread_id).is_unfinished:
             raise Stop(ExitCode.NOTHING, f"thread {thread_id!r} has no step left to run.")
         with self.screen.working() as tell:
             result = self.source.go_on(thread_id, tell)
         if reviews := self.source.reviews(thread_id):
             self.screen.say(f"It waits for an answer: {_listed(reviews)}.")
-        elif standing := self.source.standing(thread_id):
+        elif standing := self.source.standing(thread_id).told:
             self.screen.say(standing)
         elif not (ledgers := [one for one in self.source.ledgers(thread_id) if one.current]):
             self.screen.say("Finished.", "good")  # Nothing tells whether a call redacts its texts.
@@ -192,13 +185,13 @@ class Desk:
                 self._tell_attempt(again.attempt, again.error)
             until = f", deferred until {again.deferred_until}" if again.deferred_until else ""
             self.screen.say(f"It waits for an answer as review {again.review_id}{until}.")
-        elif ended := DECISIONS[decision["type"]].outcome:
-            self.screen.say(_ENDED[ended], "good")
+        elif (row := DECISIONS[decision["type"]]).outcome and row.done:
+            self.screen.say(" ".join(row.done), "good")
         else:
             self._show_end(thread_id, review, result)
         if more := [other for other in others if other is not again]:
             self.screen.say(f"{len(more)} more on this thread: {_listed(more)}.")
-        elif not again and (other := self.source.other_question(thread_id)):
+        elif not again and (other := self.source.standing(thread_id).other):
             self.screen.say(f"The thread waits for {other}.")
         return ExitCode.DONE
 
@@ -236,7 +229,7 @@ class Desk:
         by_whom = self.source.closed_by(thread_id)
         why = ": ".join(filter(None, (f"nothing waits on thread {thread_id!r}", by_whom)))
         code = ExitCode.STALE if by_whom else ExitCode.NOTHING
-        return Stop(code, f"{why}. {self.source.standing(thread_id)}".rstrip())
+        return Stop(code, f"{why}. {self.source.standing(thread_id).told}".rstrip())
 
 
 def _listed(reviews: Sequence[PendingReview]) -> str:

@@ -214,15 +214,11 @@ def _object(text: str) -> dict[str, Any] | None:
 
 
 def _changes(text: str) -> list[str]:
-    return [text] if _is_one_change(text) else shlex.split(text)
-
-
-def _is_one_change(text: str) -> bool:
-    """Return whether a text is one `field=value`, in which the value is a JSON object or list."""
-    value = text.partition("=")[2]
+    """Split a text into changes. The value of a single one may be a JSON object or list."""
     with suppress(NotJsonError):
-        return isinstance(read_json(value), dict | list)
-    return False
+        if isinstance(read_json(text.partition("=")[2]), dict | list):
+            return [text]
+    return shlex.split(text)
 
 
 def edited(
@@ -244,7 +240,6 @@ def edited(
         {'rows': [{'n': 3}, {'n': 2}]}
     """
     fields: dict[str, Any] = {}
-    read = _value if texts_stay else _json_or_text
     for change in changes:
         name, sign, text = change.partition("=")
         if not sign or not name:
@@ -252,13 +247,14 @@ def edited(
             meant = " Leave no spaces around `=`." if known else did_you_mean(name, (*shown,))
             raise UnreadableError(f"{change!r} is not a change: write field=value.{meant}")
         if name in shown or not name.startswith("/"):
-            fields[name] = read(text, shown.get(name))
+            fields[name] = _value(text, shown.get(name) if texts_stay else None)
             continue
         after, top = {**shown, **fields}, pointer_parts(name)[0]
         before = _at(after, name)
         if before is ...:
             raise UnreadableError(f"nothing is shown at {name}.")
-        patch = [{"op": "replace", "path": name, "value": read(text, before)}]
+        value = _value(text, before if texts_stay else None)
+        patch = [{"op": "replace", "path": name, "value": value}]
         fields[top] = apply_patch(after, patch)[top]
     return fields
 
@@ -307,14 +303,9 @@ def _read_params(text: str, shown: dict[str, Any]) -> dict[str, Any]:
 def _value(text: str, before: Any) -> Any:
     if isinstance(before, str):
         return None if text == "null" else text
-    return _json_or_text(text)
-
-
-def _json_or_text(text: str, _before: Any = None) -> Any:
-    try:
+    with suppress(NotJsonError):
         return read_json(text)
-    except NotJsonError:
-        return text
+    return text
 
 
 def _output(given: str, shown: dict[str, Any]) -> dict[str, Any]:
