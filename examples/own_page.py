@@ -73,7 +73,7 @@ print([way.word for way in offered(waiting)])
 for given in ('{"model": 3}', '{"model": "large"}', '{"model": "large"}'):
     sent = f"thread=7&review={waiting.review_id}&type=edit&params={given}".encode()
     request = {"wsgi.input": io.BytesIO(sent), "CONTENT_LENGTH": len(sent)}
-    print(app(request, lambda *_: None)[0].decode().partition("\n")[0])
+    print(app(request, lambda _status="", _headers="": None)[0].decode().partition("\n")[0])
 # expect: ['approve', 'edit', 'respond', 'reject']
 # expect: Not yet: /model
 # expect: Done: 1240.5

@@ -189,11 +189,13 @@ def _schemas_of(review: Review, word: str) -> dict[str, Any]:
     """Return the JSON Schemas of a decision's keys, which the question offers."""
     branches: list[Any] = review.value["response_schema"]["oneOf"]
     named = (branch["properties"] for branch in branches)
-    return next((keys for keys in named if keys["type"]["const"] == word), {})
+    none = dict[str, Any]()
+    return next((keys for keys in named if keys["type"]["const"] == word), none)
 
 
 def _wrong(review: Review, schema: Any, value: Any) -> list[Issue]:
-    whole = {**_root(review), "allOf": [{} if schema is None else schema]}
+    wanted: Any = {} if schema is None else schema
+    whole = {**_root(review), "allOf": [wanted]}
     try:
         return SchemaValidator(whole).check(value).issues
     except ValueError:  # The schema has a part that our validator does not support.

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from copy import deepcopy
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
@@ -72,8 +72,9 @@ def waiting_thread(
         return retry_llm_call(count, params, output=output, **options)
 
     config = RunnableConfig(configurable={"thread_id": "1"})
-    graph.invoke(given, config)
-    return graph, config
+    made = cast("Any", graph)
+    made.invoke(given, config)
+    return made, config
 
 
 def _must(holds: object, who: str, what: str) -> None:
@@ -151,7 +152,7 @@ def check_budget(rule: BudgetRule) -> None:
     known = [rule.exceeded([first, second]), rule.exceeded([second], before)]
     rule.count(first)
     _must(known[0] == known[1] == rule.exceeded([first, second]), "a budget", "count once each")
-    said = [*known, rule.used_up([first]), rule.refused(), rule.unknown(first)]
+    said: list[Any] = [*known, rule.used_up([first]), rule.refused(), rule.unknown(first)]
     _must(all(isinstance(each, str | None) for each in said), "a budget", "say a reason, or None")
 
 
@@ -206,16 +207,19 @@ def check_page(show: Callable[[AnyReview], str]) -> None:
     def chosen(_error: object, _attempt: int, _params: object) -> Alternatives[str]:
         return Alternatives(["less", "more"])
 
-    for options in (
+    def hidden(_text: str) -> str:
+        return "***"
+
+    kinds: list[dict[str, Any]] = [
         {"given": _HOSTILE, "labels": {"of": _HOSTILE}, "subject": _HOSTILE},
         {"given": "3", "review": "always"},
-        {"given": {"prompt": _HOSTILE, "limit": 1}, "redact": lambda _: "***"},
+        {"given": {"prompt": _HOSTILE, "limit": 1}, "redact": hidden},
         {"on_retry": suggested, "allowed_decisions": _ALL},
         {"on_retry": chosen},
         {"given": [1, 2], "output": dict[str, int]},
-    ):
-        told: Any = options
-        for review in pending_reviews(*waiting_thread(**told)):
+    ]
+    for options in kinds:
+        for review in pending_reviews(*waiting_thread(**options)):
             text = show(review)
             for way in offered(review):
                 _must(way.word in text, "a page", f"offer `{way.word}` ({review.headline})")
