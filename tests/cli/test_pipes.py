@@ -54,7 +54,7 @@ def test_a_thread_is_answered_to_its_end(database, run, calls, graph):
         (["reject", ""], None, 0, "The call is stopped.", 1),
         (["reject", "-"], "too dear\n", 0, "The call is stopped.", 1),
         (["respond", '{"n": 9}'], None, 0, "Your output is used. It is valid.", 1),
-        (["respond", '{"n": 9'], None, 5, "it is not JSON", 1),
+        (["respond", '{"n": 9'], None, 5, "it is not valid JSON", 1),
         (["respond", "-"], '{"n": 9}\n', 0, "Your output is used. It is valid.", 1),
         (["respond", "-"], '{"n": "x"}\n', 5, "field: n | problem: ", 1),
         (["respond", "-"], "", 5, "The output is not valid", 1),
