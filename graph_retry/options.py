@@ -31,7 +31,7 @@ from graph_retry._core.review.review import (
     ValidDecisionType,
 )
 from graph_retry.hooks import FeedbackStrategy, feedback
-from graph_retry.lossless._ground import lazy
+from graph_retry.lossless._ground import as_repr, lazy
 from graph_retry.records import Attempt, FailureKind, RepairLevel
 
 __all__ = [
@@ -313,7 +313,7 @@ def _labels(given: Mapping[str, str]) -> dict[str, str]:
 def _keys(given: Mapping[str, str]) -> dict[str, str]:
     names = {**dict(DEFAULT_KEYS), **check_options(StateKeys, given, inside="keys")}
     if len(set(names.values())) < len(names):
-        raise ValueError(f"`keys` is {given!r:.200}: rename each to a name of its own.")
+        raise ValueError(f"`keys` is {as_repr(given, 200)}: rename each to a name of its own.")
     return names
 
 

@@ -64,7 +64,7 @@ from graph_retry._core.ground.schemas import kind_of
 from graph_retry._core.ground.wording import counted, did_you_mean, in_words, passed_as, since
 from graph_retry._core.params.patch import apply_patch, changes
 from graph_retry._core.review.deadline import utc
-from graph_retry.lossless._ground import escaped, identical
+from graph_retry.lossless._ground import as_repr, error_text, escaped, identical
 
 __all__ = [
     "ABSENT",
@@ -81,6 +81,7 @@ __all__ = [
     "WrongArgumentError",
     "apply_patch",
     "arun_steps",
+    "as_repr",
     "as_text",
     "async_twin",
     "call",
@@ -92,6 +93,7 @@ __all__ = [
     "did_you_mean",
     "digest",
     "drawn",
+    "error_text",
     "escaped",
     "excerpt",
     "identical",

@@ -34,6 +34,7 @@ from graph_retry.options import LLMCall, OnRetry, RetryOptions
 from graph_retry.output import Validator
 from graph_retry.plugins import (
     Count,
+    as_repr,
     async_twin,
     digest,
     in_sync,
@@ -313,8 +314,9 @@ class _Run:
             raise ValueError(f"`path` ({path}) is not a file of `evaluate`: give a new file.")
         if first.get("name") != name:
             raise ValueError(
-                f"`path` ({path}) is of the evaluation of {first.get('name')!r}, and this is an "
-                f"evaluation of {name!r}: give a new file, or `name=` what it was made with."
+                f"`path` ({path}) is of the evaluation of {as_repr(first.get('name'))}, and "
+                "this is an "
+                f"evaluation of {as_repr(name)}: give a new file, or `name=` what it was made with."
             )
         if kept != whole:
             path.write_bytes(kept)

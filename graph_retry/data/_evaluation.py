@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 
 from typing_extensions import TypedDict
 
-from graph_retry.plugins import identical, is_number, is_object, known_sum, passed_as
+from graph_retry.plugins import as_repr, identical, is_number, is_object, known_sum, passed_as
 from graph_retry.records import Failure
 
 Ended = Literal["at_once", "after_automation", "would_ask"]
@@ -137,7 +137,9 @@ def agreement_of(compare: Compare, value: Any, expected: Any) -> float:
         with passed_as("compare"):
             given = compare(value, expected)
         if not (isinstance(given, bool) or is_number(cast("Any", given))) or not 0 <= given <= 1:
-            raise ValueError(f"`compare` returned {given!r:.80}: return a number from 0 to 1.")
+            raise ValueError(
+                f"`compare` returned {as_repr(given, 80)}: return a number from 0 to 1."
+            )
         return float(given)
     if compare == "fields" and is_object(value) and is_object(expected):
         both, every = value.keys() & expected.keys(), value.keys() | expected.keys()

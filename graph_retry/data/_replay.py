@@ -9,7 +9,7 @@ from graph_retry.calls import Rejudged, Terms
 from graph_retry.errors import ReplayMismatch
 from graph_retry.ledger import OneCall, attempts_in, params_in
 from graph_retry.options import OnRetry, RetryOptions
-from graph_retry.plugins import async_twin, identical, in_sync
+from graph_retry.plugins import as_repr, async_twin, identical, in_sync
 from graph_retry.records import Attempt, author_role
 
 _JUDGED = ("status", "failure", "issues", "repaired", "repairs", "lossless")
@@ -86,8 +86,8 @@ async def replay(
         if check and result.differs:
             field, was, is_ = result.differs[0]
             raise ReplayMismatch(
-                f"attempt {result.number} differs in its {field}: recorded {was!r:.200}, "
-                f"now {is_!r:.200}. Replay it with what the call was given, or look at what "
+                f"attempt {result.number} differs in its {field}: recorded {as_repr(was, 200)}, "
+                f"now {as_repr(is_, 200)}. Replay it with what the call was given, or look at what "
                 "was changed since.",
                 records,
                 attempt=result.number,

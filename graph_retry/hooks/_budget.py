@@ -21,7 +21,7 @@ from typing_extensions import TypedDict
 
 from graph_retry._core.ground.functions.steering import BudgetRule
 from graph_retry.ledger import tokens_of
-from graph_retry.plugins import Amount, Count, Size, checked, counted, passed_as
+from graph_retry.plugins import Amount, Count, Size, as_repr, checked, counted, passed_as
 from graph_retry.records import Attempt
 
 
@@ -116,7 +116,9 @@ class Budget(BudgetRule):
             price = self.price(attempt)
         is_some_number = isinstance(cast("Any", price), Real | Decimal)
         if price is not None and not (is_some_number and not math.isnan(price)):
-            raise TypeError(f"`price` returned {price!r:.80}: return a number, or None if unknown.")
+            raise TypeError(
+                f"`price` returned {as_repr(price, 80)}: return a number, or None if unknown."
+            )
         return None if price is None else float(price)
 
     def _spent_on_one(self, attempt: Attempt) -> Spent:
@@ -284,8 +286,9 @@ class SharedBudget(Budget):
             whose = None
         if whose is None:
             raise ValueError(
-                f"`SharedBudget(per={self.per!r})` counts by a key that this run's config does not "
-                f"have: give it, e.g. `{{'configurable': {{{self.per!r}: …}}}}`."
+                f"`SharedBudget(per={as_repr(self.per)})` counts by a key that this run's "
+                "config does not "
+                f"have: give it, e.g. `{{'configurable': {{{as_repr(self.per)}: …}}}}`."
             )
         return self._accounts.of(whose)
 

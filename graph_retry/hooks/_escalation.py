@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from graph_retry._core.params.fields import fields_of
 from graph_retry._core.params.prompt import require_fields, with_fields
 from graph_retry.errors import AttemptFailed
-from graph_retry.plugins import Count, Within, checked, is_number
+from graph_retry.plugins import Count, Within, as_repr, checked, is_number
 from graph_retry.records import FailureKind
 
 Changes = Mapping[str, Any]
@@ -161,7 +161,8 @@ def raise_limit(
     def check(old: Changes) -> None:
         if old[field] is not None and not is_number(old[field]):
             raise ValueError(
-                f"`raise_limit` raises the field `{field}`, which is {old[field]!r:.200}: it must "
+                f"`raise_limit` raises the field `{field}`, which is "
+                f"{as_repr(old[field], 200)}: it must "
                 "be a number, or None for no limit."
             )
 

@@ -12,7 +12,17 @@ from langchain_core.runnables import Runnable
 from graph_retry._core.state.attempts import verdict
 from graph_retry.hooks._doubts import SIGNALS, Seen, as_value, input_of, names, output_of
 from graph_retry.ledger import output_of as output_in
-from graph_retry.plugins import Share, call, checked, drawn, is_number, is_object, is_sync, run_sync
+from graph_retry.plugins import (
+    Share,
+    as_repr,
+    call,
+    checked,
+    drawn,
+    is_number,
+    is_object,
+    is_sync,
+    run_sync,
+)
 from graph_retry.records import Attempt, Doubt, GateVerdict
 
 Judge = Callable[[Attempt], Any] | Runnable[Any, Any]
@@ -118,7 +128,9 @@ class Gate:
             if name == "judge" and self.judge is not None:
                 said = await call(self.judge, attempt)
                 if not (is_number(said) and 0 <= said <= 1):
-                    raise ValueError(f"`judge` returned {said!r:.80}: return a number from 0 to 1.")
+                    raise ValueError(
+                        f"`judge` returned {as_repr(said, 80)}: return a number from 0 to 1."
+                    )
                 told.append(said)
             elif seen is not None and name in SIGNALS:
                 confidence, found = SIGNALS[name](seen)

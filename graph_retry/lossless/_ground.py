@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import reprlib
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Literal, cast
@@ -41,6 +42,50 @@ def escaped(text: str, *, lines: bool = False) -> str:
     )
 
 
+_REPR = reprlib.Repr()
+_REPR.maxdict = _REPR.maxlist = _REPR.maxtuple = _REPR.maxset = _REPR.maxfrozenset = 20
+_REPR.maxstring = _REPR.maxother = 1_000
+
+
+def as_repr(value: Any, limit: int = 200) -> str:
+    r"""Write any value as `repr` does, escaped and in at most `limit` characters.
+
+    This is the door through which a value of others goes into a message. Its `__repr__` may raise,
+    be huge, or control a terminal.
+
+    Example:
+        >>> as_repr("a\x1b[2J"), as_repr({"a": "b" * 100}, 20)
+        ("'a\\x1b[2J'", "{'a': 'bbbbbbbbbbbb…")
+    """
+    try:
+        text = _REPR.repr(value)
+    except Exception:  # noqa: BLE001 - what a value says of itself may raise anything
+        text = f"<{type(value).__name__} that cannot be written>"
+    return _short(escaped(text[: limit + 1]), limit)
+
+
+def text_of(error: BaseException) -> str:
+    """Return the message of an exception as data, or the reason why it has none."""
+    try:
+        return str(error)
+    except Exception as failed:  # noqa: BLE001  an exception is anybody's class
+        return f"(its text failed with {type(failed).__name__})"
+
+
+def error_text(error: BaseException, limit: int = 500) -> str:
+    r"""Write the message of an exception into another message: escaped, and cut to a length.
+
+    Example:
+        >>> error_text(ValueError("no\x1b[2J"))
+        'no\\x1b[2J'
+    """
+    return _short(escaped(text_of(error)[: limit + 1], lines=True), limit)
+
+
+def _short(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
 class _Lazy:
     """An object like a compiled pattern, which compiles the pattern at the first method call."""
 
@@ -71,7 +116,7 @@ def on_demand(package: str, *modules: str, home: str = "") -> Callable[[str], An
                 found = import_module(f"{home or package}.{module}")
                 if hasattr(found, name):
                     return getattr(found, name)
-        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        raise AttributeError(f"module {as_repr(package)} has no attribute {as_repr(name)}")
 
     return load
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, get_args
 
-from graph_retry.lossless._ground import RepairLevel, lazy
+from graph_retry.lossless._ground import RepairLevel, as_repr, lazy, text_of
 from graph_retry.lossless.results import (
     NOTHING_KNOWN,
     Document,
@@ -62,7 +62,9 @@ def read(
     if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"`text`: give a string, not {type(text).__name__}.")
     if level not in get_args(RepairLevel):
-        raise ValueError(f"`level`: give one of {', '.join(get_args(RepairLevel))}; not {level!r}.")
+        raise ValueError(
+            f"`level`: give one of {', '.join(get_args(RepairLevel))}; not {as_repr(level)}."
+        )
     for name, given in (("complete", complete), ("wants_list", wants_list)):
         if not (given is None or isinstance(given, bool)):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"`{name}`: give True, False or None, not {type(given).__name__}.")
@@ -114,7 +116,7 @@ def _read(text: str, level: RepairLevel, wanted: Wanted) -> Document:
     except (ValueError, RecursionError) as error:
         if is_tolerant:
             return document_in(text, wanted)
-        position, why = 0, str(error)
+        position, why = 0, text_of(error)
         if isinstance(error, json.JSONDecodeError):
             position, why = low + error.pos, error.msg
         raise Unreadable("syntax", position, f"This is not strict JSON: {why:.40}.") from None

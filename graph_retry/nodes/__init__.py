@@ -33,7 +33,7 @@ from graph_retry.nodes._limits import limits_of
 from graph_retry.nodes._types import part_of, plain_type, type_for, typed_dict, types_in
 from graph_retry.options import OnRetry, RetryOptions, settle
 from graph_retry.output import build_validator, parse_output
-from graph_retry.plugins import WrongArgumentError, checked
+from graph_retry.plugins import WrongArgumentError, as_repr, checked
 
 __all__ = ["NodeOptions", "review_nodes", "reviewed"]
 
@@ -292,7 +292,7 @@ def _kind_of(name: str, types: Mapping[str, Any], own: NodeOptions) -> _Kind:
     given = options.pop("output", None)
     if given is not None and not isinstance(given, Mapping):
         raise WrongArgumentError(
-            f"`output` is {given!r:.100}: give a mapping of keys to types of the state."
+            f"`output` is {as_repr(given, 100)}: give a mapping of keys to types of the state."
         )
     output = cast("Mapping[str, Any]", given or {})
     _check_known("params", params, types)
@@ -312,7 +312,9 @@ def _kind_of(name: str, types: Mapping[str, Any], own: NodeOptions) -> _Kind:
 
 def _check_known(what: str, names: Collection[str] | None, known: Collection[str]) -> None:
     if isinstance(names, str):
-        raise WrongArgumentError(f"`{what}` is {names!r:.100}: give a list of keys of the state.")
+        raise WrongArgumentError(
+            f"`{what}` is {as_repr(names, 100)}: give a list of keys of the state."
+        )
     for name in names or ():
         if known and name not in known:
             raise WrongArgumentError(

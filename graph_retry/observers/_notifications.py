@@ -25,7 +25,7 @@ from typing import Any, Literal
 from urllib.error import HTTPError
 from urllib.parse import SplitResult, urlsplit
 
-from graph_retry.plugins import Seconds, Secret, checked, one_line
+from graph_retry.plugins import Seconds, Secret, as_repr, checked, one_line
 from graph_retry.reviews import AnyReview, Review
 
 _WAIT_S = 10
@@ -105,14 +105,14 @@ class Links:
         """Check the arguments."""
         if not _is_web_address(self.page):
             raise ValueError(
-                f"`page` is {self.page!r:.80}: give the whole address of the page, such as "
+                f"`page` is {as_repr(self.page, 80)}: give the whole address of the page, such as "
                 "'https://example.org/reviews'."
             )
         if set("?#") & set(self.page):
             base = re.split(r"[?#]", self.page)[0].rstrip("/")
             raise ValueError(
-                f"`page` is {self.page!r:.80}: give it without `?` and `#`, because a link "
-                f"continues its path, such as {f'{base:.80}/l/…'!r}."
+                f"`page` is {as_repr(self.page, 80)}: give it without `?` and `#`, because a link "
+                f"continues its path, such as {as_repr(f'{base:.80}/l/…')}."
             )
 
     @checked
@@ -190,7 +190,8 @@ class Email:
         place = _place_in(f"//{self.server}")
         if place is None or place.netloc != self.server or place.username is not None:
             raise ValueError(
-                f"`server` is {self.server!r:.80}: give `host` or `host:port`, with the port as a "
+                f"`server` is {as_repr(self.server, 80)}: give `host` or `host:port`, with "
+                "the port as a "
                 "number, such as 'mail.example.org:587' or '[::1]:25'."
             )
 

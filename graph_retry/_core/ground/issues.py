@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-import reprlib
 import sys
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from itertools import islice
 from typing import Any, cast
 
@@ -24,8 +22,8 @@ from graph_retry._core.ground.json import (
     pointer,
     pointer_parts,
 )
-from graph_retry._core.ground.wording import counted, expected_by, quoted_with_article
-from graph_retry.lossless._ground import lazy
+from graph_retry._core.ground.wording import counted, expected_by
+from graph_retry.lossless._ground import as_repr, lazy, text_of
 from graph_retry.records import Issue
 
 SHOWN_ISSUES = 20
@@ -128,17 +126,7 @@ def literal(value: Any, limit: int = VALUE_CHARS) -> str:
         text = "".join(islice(pieces, limit + 1))[: limit + 1]
         return cut(_TURNS.sub(lambda found: ascii(found[0])[1:-1], text), limit)
     except Exception:  # noqa: BLE001  what a value says of itself may raise anything
-        with suppress(Exception):
-            return cut(reprlib.repr(value), limit)
-        return f"{quoted_with_article(type(value).__name__)} that cannot be spelled"
-
-
-def text_of(error: BaseException) -> str:
-    """Return the message of an exception, or the reason why it has none."""
-    try:
-        return str(error)
-    except Exception as failed:  # noqa: BLE001  an exception is anybody's class
-        return f"(its text failed with {type(failed).__name__})"
+        return as_repr(value, limit)
 
 
 def describe(value: Any, *, with_length: bool = False) -> str:

@@ -13,6 +13,8 @@ from typing import IO, Any, Self
 
 from typing_extensions import TypeIs
 
+from graph_retry.lossless._ground import error_text
+
 ABSENT: Any = object()
 """A marker for a missing value, because `None` may be a value."""
 
@@ -86,7 +88,7 @@ def read_json(text: str) -> Any:
         )
         json.dumps(value, ensure_ascii=False).encode()  # A lone surrogate raises here.
     except (ValueError, RecursionError) as error:
-        raise NotJsonError(str(error)) from None
+        raise NotJsonError(error_text(error)) from None
     return value
 
 
@@ -196,7 +198,7 @@ def json_lines(path: str | Path, of: str) -> Iterator[tuple[str, Any]]:
                     try:
                         yield place, json.loads(line)
                     except ValueError as error:
-                        told = f"{place} is not JSON ({error}): pass a file of {of}."
+                        told = f"{place} is not JSON ({error_text(error)}): pass a file of {of}."
                         raise ValueError(told) from None
     except UnicodeDecodeError:
         told = f"{path} is not text, and perhaps a database: pass a file of {of}."

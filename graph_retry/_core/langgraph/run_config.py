@@ -28,6 +28,7 @@ from langgraph.runtime import ExecutionInfo, Runtime
 from typing_extensions import TypeIs
 
 from graph_retry._core.state.namespaces import around
+from graph_retry.lossless._ground import as_repr
 
 
 def call_namespace() -> str:
@@ -54,7 +55,7 @@ def current_thread() -> str | None:
 def thread_in_logs() -> str:
     """Return words for log lines that name the running step's thread."""
     thread_id = current_thread()
-    return "outside of any thread" if thread_id is None else f"thread {thread_id!r}"
+    return "outside of any thread" if thread_id is None else f"thread {as_repr(thread_id)}"
 
 
 def current_saver() -> BaseCheckpointSaver[Any] | None:

@@ -16,6 +16,7 @@ from graph_retry._core.ground.issues import describe
 from graph_retry._core.ground.json import is_object
 from graph_retry._core.output.types.validator import TypedValidator
 from graph_retry._core.output.validator import Validator
+from graph_retry.lossless._ground import as_repr
 from graph_retry.records import Issue
 
 TYPING_MODULES = ("typing", "typing_extensions", "types")
@@ -90,7 +91,9 @@ def heuristic(type: str | None = None, required: Sequence[str] = ()) -> Validato
     """
     wanted = type or ("object" if required else None)
     if required and wanted != "object":
-        raise ValueError(f"`required` is {required!r} of {wanted!r}; give a list, of an 'object'")
+        raise ValueError(
+            f"`required` is {as_repr(required)} of {as_repr(wanted)}; give a list, of an 'object'"
+        )
     kind = {"type": wanted} if wanted else {}
     return build_validator({"title": f"JSON {wanted or 'value'}", "required": [*required]} | kind)
 

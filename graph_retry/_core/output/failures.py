@@ -13,13 +13,13 @@ from langchain_core.exceptions import OutputParserException
 from pydantic import ValidationError
 
 from graph_retry._core.ground.credentials import without_keys
-from graph_retry._core.ground.issues import attempt, issue, text_of
+from graph_retry._core.ground.issues import attempt, issue
 from graph_retry._core.ground.wording import passed_as, quoted_with_article
 from graph_retry._core.output.providers.anthropic import unparsed_arguments
 from graph_retry._core.output.providers.errors import provider_kind
 from graph_retry._core.output.providers.objects import meaning_of
 from graph_retry.lossless import ParsedOutput
-from graph_retry.lossless._ground import EscapedText
+from graph_retry.lossless._ground import EscapedText, as_repr, text_of
 from graph_retry.records import OWN_TYPES, Failure, FailureKind, Issue
 
 MAX_MESSAGE = 4_000
@@ -68,7 +68,7 @@ def classified(
     if kind is not None and kind not in [*ROUTES]:
         made_by = quoted_with_article(type(error).__name__)
         raise ValueError(
-            f"`classify` returned {kind!r:.200} for {made_by}, which is not "
+            f"`classify` returned {as_repr(kind, 200)} for {made_by}, which is not "
             f"a failure kind: return one of {', '.join(ROUTES)}, or None for the default."
         ) from error
     return kind

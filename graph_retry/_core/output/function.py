@@ -18,6 +18,7 @@ from graph_retry._core.ground.json import is_array, is_object
 from graph_retry._core.output.mistakes import place_of_bug, tell_bug
 from graph_retry._core.output.validator import Validator
 from graph_retry._core.output.verdicts import UnclearError, issues_of, verdict_of
+from graph_retry.lossless._ground import error_text
 from graph_retry.records import Issue
 
 _FORMS = (
@@ -69,7 +70,7 @@ class FunctionValidator(Validator):
                 parameter = next(iter(signature.parameters.values()))
                 self.wants_text = parameter.annotation in (str, "str")
         except TypeError as error:
-            message = f"`output` validator `{self.name}` must take one value: {error}"
+            message = f"`output` validator `{self.name}` must take one value: {error_text(error)}"
             raise TypeError(message) from error
         declared = declared_params(function)
         if declared is not None:

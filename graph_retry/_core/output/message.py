@@ -11,6 +11,7 @@ from graph_retry._core.ground.issues import issue, pydantic_issues
 from graph_retry._core.ground.json import is_object
 from graph_retry._core.output.completion import dumped_message
 from graph_retry._core.output.validator import Validator
+from graph_retry.lossless._ground import text_of
 from graph_retry.records import Issue, Repair
 
 
@@ -35,7 +36,7 @@ class MessageValidator(Validator):
         except ValidationError as error:
             return None, pydantic_issues(error, given)
         except (TypeError, ValueError) as error:  # LangChain reads tool calls before pydantic does.
-            return None, [issue("", str(error), "no_message")]
+            return None, [issue("", text_of(error), "no_message")]
         if not message.text.strip() and not message.tool_calls:
             return None, [issue("", "the reply has no text and calls no tool", "empty_message")]
         return message, []

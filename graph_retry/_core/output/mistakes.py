@@ -17,8 +17,8 @@ from langchain_core.runnables import Runnable
 
 from graph_retry._core.ground.credentials import without_keys
 from graph_retry._core.ground.functions.calling import OURS, is_library, unwrapped
-from graph_retry._core.ground.issues import text_of
 from graph_retry._core.ground.redact import Redact, redacted_in_logs
+from graph_retry.lossless._ground import text_of
 
 _LOG = logging.getLogger("graph_retry")
 

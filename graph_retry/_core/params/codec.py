@@ -33,7 +33,7 @@ from graph_retry._core.params.tagged_json import (
     restore,
     validate,
 )
-from graph_retry.lossless._ground import EscapedText
+from graph_retry.lossless._ground import EscapedText, text_of
 from graph_retry.records import Issue
 
 ParamsT = TypeVar("ParamsT")
@@ -250,7 +250,7 @@ class ParamsCodec(Generic[ParamsT]):
         except ValidationError as error:
             raise ParamsInvalid(pydantic_issues(error, data)) from None
         except VALIDATOR_ERRORS as error:
-            message = f"its validation failed with {type(error).__name__}: {error}"
+            message = f"its validation failed with {type(error).__name__}: {text_of(error)}"
             raise ParamsInvalid([issue("", message, "validator_error")]) from error
         return cast("ParamsT", built if self._type.form == "object" else built.get("value"))
 

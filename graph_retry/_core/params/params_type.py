@@ -15,6 +15,7 @@ from typing_extensions import TypedDict, is_typeddict
 
 from graph_retry._core.ground.json import is_array, is_object
 from graph_retry._core.params.fields import class_label, spelled
+from graph_retry.lossless._ground import as_repr
 
 Form = Literal["object", "bare", "empty"]
 
@@ -50,7 +51,8 @@ def describe_type(params_type: Any) -> TypeDescription:
     callables = FunctionType | BuiltinFunctionType | MethodType | ModuleType
     if isinstance(params_type, callables | BaseModel | dict | list):
         raise TypeError(
-            f"`params_type`, the second argument, is {params_type!r:.200}: pass the class of the "
+            f"`params_type`, the second argument, is {as_repr(params_type, 200)}: pass the "
+            "class of the "
             "params"
         )
     params_type = type(None) if params_type is None else params_type
@@ -66,7 +68,8 @@ def _described(params_type: Any) -> TypeDescription:
         schema = adapter.json_schema(by_alias=False, schema_generator=_LenientSchema)
     except (PydanticUserError, PydanticUndefinedAnnotation) as error:
         raise TypeError(
-            f"`params_type` {params_type!r:.200} cannot be built from JSON: declare plain fields "
+            f"`params_type` {as_repr(params_type, 200)} cannot be built from JSON: declare "
+            "plain fields "
             f"and capture the rest in the function ({error.message.partition(chr(10))[0]})"
         ) from error
     # Pydantic puts a recursive model into `$defs`, and refers to the model. The top level needs

@@ -11,7 +11,7 @@ import jsonpatch
 from graph_retry._core.ground.json import ABSENT, as_text, is_array, is_object, pointer
 from graph_retry._core.ground.pictures import noted
 from graph_retry._core.ground.wording import SENTENCE_END, counted, whole_sentences
-from graph_retry.lossless._ground import identical
+from graph_retry.lossless._ground import error_text, identical
 
 _SHOWN_CHARS = 1_000
 """The most characters of a value that a diff of few changes shows."""
@@ -73,7 +73,8 @@ def apply_patch(view: dict[str, Any], patch: list[dict[str, Any]]) -> dict[str, 
         patched: Any = jsonpatch.apply_patch(view, copy.deepcopy(patch))
     except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException, TypeError) as error:
         raise ValueError(
-            f"`patch` does not apply to the view ({error}): pass the patches of one ledger in order"
+            f"`patch` does not apply to the view ({error_text(error)}): pass the patches of "
+            "one ledger in order"
         ) from error
     return cast("dict[str, Any]", patched)
 

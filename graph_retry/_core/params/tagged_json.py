@@ -33,6 +33,7 @@ from graph_retry._core.ground.json import is_array, is_object, is_text, pointer,
 from graph_retry._core.ground.wording import quoted_with_article
 from graph_retry._core.params.fields import class_label, fields_of, hidden_fields, spelled
 from graph_retry._core.params.patch import changes
+from graph_retry.lossless._ground import as_repr
 from graph_retry.records import Issue
 
 Tagged = tuple[Any, dict[str, str]]
@@ -124,7 +125,9 @@ class Writer(NamedTuple):
         if cls is datetime and isinstance(zone, ZoneInfo) and zone.key:
             tag = f"datetime[{zone.key}]"
         elif getattr(value, "fold", 0) or not isinstance(zone, timezone | TzInfo | None):
-            why = f"has the time zone {zone!r}, which its text does not keep: use a `ZoneInfo`"
+            why = (
+                f"has the time zone {as_repr(zone)}, which its text does not keep: use a `ZoneInfo`"
+            )
             self._refuse(path, why, ValueError)
         return to_jsonable_python(value), {"": tag}
 

@@ -11,6 +11,7 @@ from graph_retry._core.ground.functions.arguments import Count, Name, WrongArgum
 from graph_retry._core.ground.issues import as_json
 from graph_retry._core.review.deadline import utc
 from graph_retry._core.review.review import Decision, Review
+from graph_retry.lossless._ground import as_repr
 
 _FIELDS = "a dict of the fields to change (`edit(value=…)` for params that are one bare value)"
 _HOW = "what `approve()`, `edit(…)` or `reject(…)` returns, or JSON (what a `Command` resumes with)"
@@ -154,7 +155,7 @@ def defer(until: str) -> Decision:
     """
     if utc(until) is None:
         wanted = "give a time in ISO 8601, such as '2030-05-01T08:00'"
-        raise WrongArgumentError(f"`until`: {wanted}; not {until!r:.80}.")
+        raise WrongArgumentError(f"`until`: {wanted}; not {as_repr(until, 80)}.")
     return {"type": "defer", "until": until}
 
 

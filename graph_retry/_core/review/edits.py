@@ -37,7 +37,7 @@ from graph_retry._core.review.forms.shown import (
     put_back,
 )
 from graph_retry._core.review.review import Question, Reading, Refused
-from graph_retry.lossless._ground import identical
+from graph_retry.lossless._ground import error_text, identical
 from graph_retry.records import Issue
 
 
@@ -107,7 +107,7 @@ def edited(given: Reading, changes: dict[str, Any], question: Question) -> Encod
         problem = f"The {whose} are not valid:\n{format_issues(error.issues)}"
         raise _refusal(given, problem, error.issues, changes, question) from None
     except (TypeError, ValueError) as error:
-        raise Refused(f"The params cannot be kept: {error}.") from None
+        raise Refused(f"The params cannot be kept: {error_text(error)}.") from None
 
 
 def _fields(data: Any, question: Question) -> dict[str, Any]:

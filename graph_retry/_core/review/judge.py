@@ -31,6 +31,7 @@ from graph_retry._core.review.decisions import (
 )
 from graph_retry._core.review.effects import Accepted
 from graph_retry._core.review.review import Decision, Question, Reading, Refused
+from graph_retry.lossless._ground import error_text
 
 _OF_VALID_OUTPUT: dict[str, str] = {"retry": "edit", "accept": "approve"}
 BINDING = ("attempt", "review_id", "decision_id", "by", "channel")
@@ -248,7 +249,7 @@ def _json_text(answer: Any, reading: Reading) -> str:
     try:
         return to_json(answer, by_alias=False, inf_nan_mode="constants").decode()
     except ValueError as error:
-        why = cut(str(error).removeprefix("Error serializing to JSON: "), 200)
+        why = cut(error_text(error).removeprefix("Error serializing to JSON: "), 200)
         what = f"The answer cannot be written as JSON ({why})"
         raise _no_decision(f"{what}.", reading.offered) from None
 

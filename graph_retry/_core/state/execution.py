@@ -29,6 +29,7 @@ from graph_retry._core.state.identity import Made
 from graph_retry._core.state.namespaces import call_namespace_of
 from graph_retry._core.state.swallowed import Pauses
 from graph_retry.errors import ReplayMismatch
+from graph_retry.lossless._ground import as_repr
 
 _LOG = logging.getLogger("graph_retry")
 
@@ -168,7 +169,7 @@ class Execution:
         Raises:
             PauseSwallowed: If code of the node has caught the pause; once.
         """
-        self.pauses.check_ended(f"thread {self.thread!r}")
+        self.pauses.check_ended(f"thread {as_repr(self.thread)}")
 
     def begin_beside(self, slot: Slot, made: Made, saved: EqualCalls) -> None:
         """Count a call again that had got the task's namespace, where a different call is saved."""
@@ -194,10 +195,11 @@ class Execution:
         known = self.params_of_key.setdefault((name, key), params) if key else params
         if known != params:
             raise ValueError(
-                f"`key={key!r}` names two calls of `{name}` with different params in one node: "
+                f"`key={as_repr(key)}` names two calls of `{name}` with different params in "
+                "one node: "
                 "give each call a key of its own."
             )
-        self.pauses.check_equal(namespace, name, function, f"thread {self.thread!r}")
+        self.pauses.check_equal(namespace, name, function, f"thread {as_repr(self.thread)}")
         begun = self.functions.setdefault(namespace, {})
         number: int | None = next(iter(sorted(set(saved).difference(begun))), None)
         if function is not None:

@@ -22,6 +22,7 @@ from graph_retry._core.threads.reviews import PendingReview
 from graph_retry._core.threads.saved.graphs import invoke, saver_of, thread_of
 from graph_retry._core.threads.saved.reading import open_questions, read_shown
 from graph_retry.errors import CallCancelled, StaleDecision
+from graph_retry.lossless._ground import as_repr
 
 
 @in_sync
@@ -152,5 +153,5 @@ async def _run_answered(graph: Any, config: RunnableConfig, context: Any) -> Non
         is_held = await lock.try_acquire()
         asked = (await read_shown(graph, config)).asked() if is_held else []
         if not any(each.unapplied is not None for each in asked):
-            raise StaleDecision(f"somebody else has continued thread {thread_id!r}.")
+            raise StaleDecision(f"somebody else has continued thread {as_repr(thread_id)}.")
         await invoke(graph, None, config, durability="sync", context=context)

@@ -31,6 +31,7 @@ from graph_retry._core.threads.saved.graphs import (
 from graph_retry._core.threads.saved.ledgers import read_ledgers, whole_ledgers
 from graph_retry._core.threads.saved.one_call import Ledger
 from graph_retry._core.threads.server.listing import places_on
+from graph_retry.lossless._ground import as_repr
 from graph_retry.records import SCHEMA_VERSION, Attempt
 
 LedgerSource = Any
@@ -177,7 +178,7 @@ def _given_ledgers(source: Any, threads: Iterable[str] | None) -> Iterator[Ledge
 def checked_ledger(item: Any) -> Ledger:
     """Return an item of a source; raise if it is not a ledger."""
     if not isinstance(item, Ledger):
-        raise TypeError(f"`source` holds {item!r:.80}: give what `attempts_of` returns.")
+        raise TypeError(f"`source` holds {as_repr(item, 80)}: give what `attempts_of` returns.")
     return item
 
 
@@ -254,7 +255,7 @@ def _problem_in(attempts: list[Any]) -> str | None:
     """Describe the first value in a list that is not a whole attempt; None if all are."""
     for attempt in attempts:
         if not is_object(attempt):
-            return f"{attempt!r:.80} for an attempt"
+            return f"{as_repr(attempt, 80)} for an attempt"
         if missing := sorted(_FIELDS - attempt.keys()):
             return f"an attempt without `{missing[0]}`"
     return None

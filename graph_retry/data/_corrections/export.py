@@ -34,6 +34,7 @@ from graph_retry.data._corrections.renderings import Format, ToMessages
 from graph_retry.ledger import Ledger
 from graph_retry.plugins import (
     arun_steps,
+    as_repr,
     async_twin,
     checked,
     in_sync,
@@ -207,7 +208,9 @@ def _moment(name: Literal["since", "until"], selection: Selection) -> str | None
         return None
     known = [moment for rest in ("", "-01", "-01-01") if (moment := utc(f"{given}{rest}"))]
     if not known:
-        raise ValueError(f"`{name}` is {given!r}: give a moment in ISO 8601, such as 2030-05-01.")
+        raise ValueError(
+            f"`{name}` is {as_repr(given)}: give a moment in ISO 8601, such as 2030-05-01."
+        )
     return known[0]
 
 

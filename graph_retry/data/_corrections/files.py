@@ -19,6 +19,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
 from graph_retry.data._corrections.record import Correction, redacted_row
 from graph_retry.data._corrections.renderings import FORMATS, Format, LeftOut, ToMessages
 from graph_retry.plugins import (
+    as_repr,
     checked,
     did_you_mean,
     digest,
@@ -87,11 +88,14 @@ def _checked_path(path: Path, format: Format) -> Path:
     endings = FORMATS[format].endings
     if path.suffix and path.suffix not in endings:
         raise ValueError(
-            f"`path` ends in {path.suffix!r}, but the format {format!r} is written to a file that "
+            f"`path` ends in {as_repr(path.suffix)}, but the format {as_repr(format)} is "
+            "written to a file that "
             f"ends in {' or '.join(map(repr, endings))}."
         )
     if not path.parent.is_dir():
-        raise FileNotFoundError(f"`path` is {str(path)!r}, but there is no folder {path.parent}.")
+        raise FileNotFoundError(
+            f"`path` is {as_repr(str(path))}, but there is no folder {path.parent}."
+        )
     return path
 
 
@@ -103,7 +107,8 @@ def _checked_split(split: Mapping[str, float] | None) -> Mapping[str, float] | N
         and all(part.isidentifier() for part in split)
     ):
         raise ValueError(
-            f"`split` is {dict(split)!r:.200}: give shares that add up to 1, by the name of the "
+            f"`split` is {as_repr(dict(split), 200)}: give shares that add up to 1, by the "
+            "name of the "
             "part, such as {'train': 0.8, 'test': 0.2}."
         )
     return split

@@ -20,6 +20,7 @@ from graph_retry.desk.cli.show import INBOX, as_json, inbox_rows, show_ledger, s
 from graph_retry.desk.cli.source import Source
 from graph_retry.desk.cli.watch import watch as watch_for
 from graph_retry.desk.cli.web import serve
+from graph_retry.plugins import as_repr
 
 app = typer.Typer(
     add_completion=False,
@@ -106,7 +107,7 @@ def show(source: Source, screen: Screen, *, thread: Thread) -> None:
     if standing:
         screen.say(standing)
     if not (reviews or ledgers or standing):
-        raise Stop(ExitCode.NOTHING, f"no attempt of thread {thread!r} is known here.")
+        raise Stop(ExitCode.NOTHING, f"no attempt of thread {as_repr(thread)} is known here.")
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})

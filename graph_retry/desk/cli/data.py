@@ -15,7 +15,7 @@ from graph_retry.desk.cli.screen import Screen
 from graph_retry.desk.cli.session import Label, Pair, pairs
 from graph_retry.desk.cli.source import Source, load_object
 from graph_retry.options import LLMCall
-from graph_retry.plugins import check_argument
+from graph_retry.plugins import check_argument, error_text
 
 _CALL = typer.Option(
     "--call", metavar="MODULE:FUNCTION", help="The function to evaluate; it takes the params."
@@ -111,7 +111,7 @@ def _misuse() -> Generator[None]:
     try:
         yield
     except (ValueError, FileNotFoundError) as error:
-        raise Stop(ExitCode.USAGE, str(error)) from None
+        raise Stop(ExitCode.USAGE, error_text(error, 2_000)) from None
 
 
 def _number(value: float | None) -> str:

@@ -18,6 +18,7 @@ from graph_retry.desk.cli.exits import ExitCode, Stop
 from graph_retry.desk.cli.screen import Screen, indented, printable
 from graph_retry.desk.cli.source import Source, open_source
 from graph_retry.errors import StaleDecision
+from graph_retry.plugins import as_repr, error_text
 
 _HELP = {
     "url": ("URL", "The LangGraph server to read [or GRAPH_RETRY_URL]."),
@@ -44,7 +45,7 @@ def pairs(metavar: str, help: str) -> Any:
     def pair(text: str) -> Pair:
         name, sign, rest = text.partition("=")
         if not (sign and name):
-            raise typer.BadParameter(f"{text!r} is not written as {metavar}.")
+            raise typer.BadParameter(f"{as_repr(text)} is not written as {metavar}.")
         return Pair(name, rest)
 
     return typer.Option(metavar=metavar, parser=pair, help=help)
@@ -93,7 +94,7 @@ def _session(
                 yield source, Screen()
             except KeyboardInterrupt as cut:
                 # Closing the source waits for a sync call in flight, so the line is written first.
-                warn(str(cut) or _INTERRUPTED)
+                warn(error_text(cut) or _INTERRUPTED)
                 code = ExitCode.INTERRUPTED
     except Stop as stop:
         code, why = stop.code, stop.message
@@ -105,7 +106,7 @@ def _session(
         raise
     except Exception as error:  # noqa: BLE001 - of the graph, the database or the server
         where = f" (server: {url})" if url else ""
-        code, why = ExitCode.FAILED, f"{type(error).__name__}: {error}{where}"
+        code, why = ExitCode.FAILED, f"{type(error).__name__}: {error_text(error, 2_000)}{where}"
     if why:
         warn(why)
     if code:

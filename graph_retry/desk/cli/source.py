@@ -28,6 +28,7 @@ from graph_retry import PendingReview, apending_reviews, aresume
 from graph_retry.desk.cli.exits import ExitCode, Stop
 from graph_retry.desk.running import Running
 from graph_retry.ledger import Ledger
+from graph_retry.plugins import as_repr, error_text
 from graph_retry.reviews import Decision, aclosed_by
 from graph_retry.threads import (
     Inbox,
@@ -120,9 +121,11 @@ class Source:
             return found[0]
         if found:
             names = ", ".join(found[:10]) + (", …" if len(found) > 10 else "")
-            raise Stop(ExitCode.NOTHING, f"no thread {given!r}: give a whole id, such as {names}.")
+            raise Stop(
+                ExitCode.NOTHING, f"no thread {as_repr(given)}: give a whole id, such as {names}."
+            )
         if not isinstance(self.opened, LangGraphClient):
-            raise Stop(ExitCode.NOTHING, f"the database has no thread {given!r}.")
+            raise Stop(ExitCode.NOTHING, f"the database has no thread {as_repr(given)}.")
         return given  # The server is asked again, and its error is told.
 
     def _exists(self, thread_id: str) -> bool:
@@ -152,7 +155,7 @@ class Source:
             who = "; ".join(dict.fromkeys(saved))
             if not who and (answers or self.reviews(thread_id)):
                 raise
-            answer = who and f"Thread {thread_id!r} has its answer ({who}). "
+            answer = who and f"Thread {as_repr(thread_id)} has its answer ({who}). "
             raise KeyboardInterrupt(
                 f"interrupted. {answer}{self.standing(thread_id).told}"
             ) from None
@@ -177,10 +180,12 @@ class Source:
         except APIStatusError as error:
             if error.status_code not in (404, 422):  # 422 means that the thread id is not a UUID.
                 raise
-            raise Stop(ExitCode.NOTHING, f"the server has no thread {thread_id!r}.") from None
+            raise Stop(
+                ExitCode.NOTHING, f"the server has no thread {as_repr(thread_id)}."
+            ) from None
         name = (thread["metadata"] or {}).get("graph_id")
         if name is None:
-            raise Stop(ExitCode.NOTHING, f"nothing has run on thread {thread_id!r} yet.")
+            raise Stop(ExitCode.NOTHING, f"nothing has run on thread {as_repr(thread_id)} yet.")
         return RemoteGraph(str(name), client=self.opened)
 
 
@@ -226,7 +231,9 @@ def open_source(url: str | None, db: str | None, graph: str | None) -> Generator
 def _address(url: str | None) -> str | None:
     if url is None or re.match("https?://", url):
         return url
-    raise Stop(ExitCode.USAGE, f"`--url` is {url!r}: write it with http:// or https:// before it.")
+    raise Stop(
+        ExitCode.USAGE, f"`--url` is {as_repr(url)}: write it with http:// or https:// before it."
+    )
 
 
 def _saver(db: str) -> Any:
@@ -235,7 +242,7 @@ def _saver(db: str) -> Any:
     savers = _savers("sqlite")
     if why := _why_unusable(Path(db)):
         how = "Give a SQLite file with LangGraph checkpoints, or a DSN (postgresql://…)."
-        raise Stop(ExitCode.USAGE, f"`--db` is {db!r}, {why}. {how}")
+        raise Stop(ExitCode.USAGE, f"`--db` is {as_repr(db)}, {why}. {how}")
     return savers.AsyncSqliteSaver.from_conn_string(db)
 
 
@@ -263,9 +270,9 @@ def _why_unusable(path: Path) -> str:
         return f"which cannot be opened ({error.strerror})"
     except sqlite3.OperationalError as error:
         needs = "SQLite also writes to the file and its folder when it reads"
-        return f"which SQLite cannot open ({error}; {needs})"
+        return f"which SQLite cannot open ({error_text(error)}; {needs})"
     except sqlite3.DatabaseError as error:
-        return f"which is not a SQLite database ({error})"
+        return f"which is not a SQLite database ({error_text(error)})"
     return "" if found else "which has no table of LangGraph checkpoints"
 
 
@@ -285,7 +292,7 @@ def load_graph(name: str, saver: BaseCheckpointSaver[Any]) -> Pregel[Any, Any, A
     if isinstance(graph, Pregel):
         own: Pregel[Any, Any, Any, Any] = cast("Any", graph).copy({"checkpointer": saver})
         return own
-    came = f"{name.rpartition(':')[2]!r} has the type {type(graph).__name__}"
+    came = f"{as_repr(name.rpartition(':')[2])} has the type {type(graph).__name__}"
     what = f"{came}, not that of a graph, a StateGraph or an @entrypoint"
     raise _refused("--graph", name, what)
 
@@ -308,11 +315,16 @@ def load_object(name: str, option: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
             raise
-        raise _refused(option, name, f"there is no module {error.name!r} in {folder}") from None
+        raise _refused(
+            option, name, f"there is no module {as_repr(error.name)} in {folder}"
+        ) from None
     except AttributeError:
-        raise _refused(option, name, f"the module has no {variable!r}") from None
+        raise _refused(option, name, f"the module has no {as_repr(variable)}") from None
 
 
 def _refused(option: str, name: str, why: str) -> Stop:
-    what = f"`{option}` is {name!r}, but {why}: give module:variable or path/to/file.py:variable."
+    what = (
+        f"`{option}` is {as_repr(name)}, but {why}: give module:variable or "
+        "path/to/file.py:variable."
+    )
     return Stop(ExitCode.USAGE, what)

@@ -14,6 +14,7 @@ from graph_retry.desk.cli.exits import ExitCode, Stop
 from graph_retry.desk.cli.screen import Screen
 from graph_retry.desk.cli.show import INBOX, as_json, inbox_rows
 from graph_retry.desk.cli.source import Source
+from graph_retry.plugins import as_repr, error_text
 
 
 def watch(
@@ -44,7 +45,7 @@ def watch(
         except Exception as error:
             if not looked:  # A source that has never worked ends the command.
                 raise
-            warn(f"{type(error).__name__}: {error}; looking again in {every:g} s.")
+            warn(f"{type(error).__name__}: {error_text(error)}; looking again in {every:g} s.")
         else:
             new = [review for review in reviews if review.review_id not in known]
             known, looked = {review.review_id for review in reviews}, True
@@ -62,6 +63,8 @@ def _run(command: str, review: str, warn: Callable[[str], Any]) -> None:
         words = shlex.split(command)
         done = subprocess.run(words, input=f"{review}\n", text=True, check=False)  # noqa: S603
     except (OSError, ValueError) as error:
-        raise Stop(ExitCode.USAGE, f"`--run` is {command!r}, which failed: {error}.") from None
+        raise Stop(
+            ExitCode.USAGE, f"`--run` is {as_repr(command)}, which failed: {error_text(error)}."
+        ) from None
     if done.returncode:
         warn(f"{words[0]} ended with exit code {done.returncode}.")

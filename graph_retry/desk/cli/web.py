@@ -15,6 +15,7 @@ from typing import Any
 from graph_retry.desk.cli.exits import ExitCode, Stop
 from graph_retry.desk.cli.screen import Screen
 from graph_retry.desk.cli.source import Source
+from graph_retry.plugins import error_text
 
 
 def serve(source: Source, screen: Screen, *, port: int, by: str | None, read_only: bool) -> None:
@@ -28,7 +29,7 @@ def serve(source: Source, screen: Screen, *, port: int, by: str | None, read_onl
 
         from graph_retry.desk.web import create_app  # noqa: PLC0415 - an extra
     except ModuleNotFoundError as error:
-        what = f"the page needs the extra `web`: graph-retry[web] ({error})."
+        what = f"the page needs the extra `web`: graph-retry[web] ({error_text(error)})."
         raise Stop(ExitCode.USAGE, what) from None
     token, kept = secrets.token_urlsafe(24), _kept_secret(screen)
     page = create_app(source.opened, token=token, user=by, read_only=read_only, secret=kept)

@@ -32,7 +32,7 @@ from graph_retry.desk.web.runs import Missed, Runs, Sent
 from graph_retry.desk.web.safety import HEADERS, Access, Guard, check_origin, review_of
 from graph_retry.desk.web.waiting import Waiting
 from graph_retry.desk.wording import said, spoken
-from graph_retry.plugins import counted, in_words
+from graph_retry.plugins import counted, error_text, in_words
 
 HERE = Path(__file__).parent
 
@@ -157,7 +157,7 @@ class Site:
     async def refused(self, request: Request, error: Exception) -> Response:
         """Return the page for a request that is not allowed."""
         status = error.status if isinstance(error, NotAllowedError) else 403
-        return await self.message(request, status, "That is not possible.", str(error))
+        return await self.message(request, status, "That is not possible.", error_text(error))
 
     async def not_found(self, request: Request, error: Exception) -> Response:
         """Return the page for an unknown address."""

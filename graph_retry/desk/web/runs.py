@@ -20,6 +20,7 @@ from graph_retry.desk.web.safety import Access
 from graph_retry.desk.web.waiting import Waiting
 from graph_retry.desk.wording import said
 from graph_retry.errors import AnswerRefused, StaleDecision
+from graph_retry.plugins import error_text
 from graph_retry.records import Issue
 from graph_retry.reviews import DECISIONS
 from graph_retry.threads import is_rejection
@@ -303,7 +304,7 @@ class Runs:
             if run.running.is_stopping:  # A server tells a stopped run as an error.
                 return await self._look(run, replace(STOPPED))
             if not is_rejection(error, run.decisions.values()):
-                text = f"{type(error).__name__}: {error}"[:2_000]
+                text = f"{type(error).__name__}: {error_text(error, 2_000)}"
                 outcome = Outcome("The graph stopped with an error after your answer.", text, "bad")
                 outcome.about_own = f"{type(error).__name__}: ask who runs this page."
                 return await self._look(run, outcome)
@@ -318,7 +319,7 @@ class Runs:
         except Exception as error:  # noqa: BLE001 - the known outcome must be shown in any case
             unread = "The thread's open reviews cannot be read"
             outcome.about_own = f"{outcome.about_own or outcome.text} {unread}."
-            outcome.text += f" {unread}: {error!r:.300}."
+            outcome.text += f" {unread}: {error_text(error, 300)}."
             return outcome
         open_keys = {review.key for review in outcome.following}
         for review in run.reviews:

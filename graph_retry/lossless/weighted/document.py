@@ -15,7 +15,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
-from graph_retry.lossless._ground import Repair, lazy
+from graph_retry.lossless._ground import Repair, lazy, text_of
 from graph_retry.lossless.results import Document, Grade, Unreadable, merged, refuse_if, repair
 from graph_retry.lossless.strict import finite, has_odd_escape, strict_part, unique
 from graph_retry.lossless.weighted import lexis
@@ -294,7 +294,7 @@ def _certain(best: Reading, rival: Reading | None, start: int) -> Any:
     try:
         value = best.value()
     except ValueError as error:
-        raise Unreadable("ambiguous", start, f"{error}.") from None
+        raise Unreadable("ambiguous", start, f"{text_of(error)}.") from None
     if rival:
         at = next((at for row, at in rival.made if row not in best.names), 0)
         name, at = rival.losses[0] if rival.losses else ("", at)

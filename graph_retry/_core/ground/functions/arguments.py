@@ -13,7 +13,6 @@ from __future__ import annotations
 import functools
 import inspect
 import itertools
-import reprlib
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from dataclasses import is_dataclass
 from functools import cache
@@ -36,7 +35,7 @@ from graph_retry._core.ground.credentials import says_secret
 from graph_retry._core.ground.functions.awaiting import naming_twin, run_async, run_sync
 from graph_retry._core.ground.functions.kinds import Misfit, Within, functions_in, is_ours, misfit
 from graph_retry._core.ground.wording import counted, did_you_mean, quoted_with_article
-from graph_retry.lossless._ground import EscapedText
+from graph_retry.lossless._ground import EscapedText, as_repr
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -172,7 +171,7 @@ def check_options(
     for name, value in settled.items():
         kind = kinds[name]
         kind = get_args(kind)[0] if get_origin(kind) is NotRequired else kind
-        check_argument(f"{inside}[{name!r}]" if inside else name, value, kind)
+        check_argument(f"{inside}[{as_repr(name)}]" if inside else name, value, kind)
     if missing := [name for name in _required(declared) if name not in settled]:
         what = f"`{inside}` has no" if inside else "missing argument"
         raise WrongArgumentError(f"{what} `{missing[0]}`.")
@@ -249,10 +248,6 @@ def _how_to_use(wrong: Misfit) -> str:
     return f" Write `lambda {', '.join(names[0])}: {use}`." if names else ""
 
 
-_REPR = reprlib.Repr()
-_REPR.maxstring = _REPR.maxother = 200
-
-
 def _kind_and_size(value: Any) -> str:
     """Describe a value without showing it."""
     if isinstance(value, str):
@@ -263,7 +258,7 @@ def _kind_and_size(value: Any) -> str:
 def _shown(value: Any) -> str:
     if callable(value) and hasattr(value, "__name__"):
         return f"`{value.__name__}`"
-    return _REPR.repr(value)
+    return as_repr(value)
 
 
 def in_sync(flow: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, R]:

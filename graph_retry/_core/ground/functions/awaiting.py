@@ -26,7 +26,7 @@ from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from typing import Any, Generic, ParamSpec, Self, TypeVar, cast
 
-from graph_retry.lossless._ground import EscapedText
+from graph_retry.lossless._ground import EscapedText, as_repr, error_text
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -87,7 +87,7 @@ class SyncRun(Generic[T]):
             return True
         if kind is None:
             raise RuntimeError(
-                f"{self._steps!r} awaits an event loop in a sync run: this is a bug in "
+                f"{as_repr(self._steps)} awaits an event loop in a sync run: this is a bug in "
                 "graph-retry; use the async twin of the function you called until it is mended."
             )
         return False
@@ -131,7 +131,7 @@ def naming_twin(twin: str) -> Generator[None, None, None]:
     except (TypeError, asyncio.InvalidStateError) as error:
         if not is_async_only(error):
             raise
-        why = str(error).partition("\n")[0].partition(". ")[0].rstrip(".")
+        why = error_text(error).partition("\n")[0].partition(". ")[0].rstrip(".")
         raise AsyncUnderSyncError(
             f"`{twin.removeprefix('a')}` is sync, but this graph or its checkpointer is async only "
             f"({why}): use `await {twin}(…)`."

@@ -18,6 +18,7 @@ from langgraph.errors import GraphBubbleUp
 from graph_retry._core.ground.credentials import without_keys
 from graph_retry._core.ground.functions.awaiting import is_async_only
 from graph_retry._core.ground.redact import Redact, redacted_in_logs
+from graph_retry.lossless._ground import error_text
 
 _LOG = logging.getLogger("graph_retry")
 
@@ -46,7 +47,7 @@ def _informing(what: str, redact: Redact | None) -> Generator[None, None, None]:
         if is_async_only(error):
             raise
         if isinstance(error, NotImplementedError):
-            _warn_once(what, str(error) or type(error).__name__)
+            _warn_once(what, error_text(error) or type(error).__name__)
             return
         # What was raised before, as an interrupt with its question, is none of the log's business.
         trace = "".join(traceback.format_exception(error, chain=False))

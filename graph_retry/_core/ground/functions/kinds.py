@@ -30,6 +30,7 @@ from typing_extensions import is_typeddict
 from graph_retry._core.ground.functions.calling import unwrapped
 from graph_retry._core.ground.json import is_number, is_whole
 from graph_retry._core.ground.wording import counted, did_you_mean, quoted_with_article
+from graph_retry.lossless._ground import as_repr, error_text
 
 
 @runtime_checkable
@@ -138,8 +139,8 @@ def _misfit_items(
         return
     if isinstance(value, Mapping):
         for key, item in cast("Any", value).items():
-            yield misfit(key, args[0], f"{place}, key {key!r:.40}")
-            yield misfit(item, args[-1], f"{place}[{key!r:.40}]")
+            yield misfit(key, args[0], f"{place}, key {as_repr(key, 40)}")
+            yield misfit(item, args[-1], f"{place}[{as_repr(key, 40)}]")
         return
     items = list(cast("Any", value))
     is_pair = origin is tuple and args[-1] is not Ellipsis
@@ -212,7 +213,7 @@ def _unlike(function: Any, arguments: list[Any], kind: Any) -> str | None:
     except ValueError:  # Some builtins have no signature to check.
         return None
     except TypeError as error:
-        return f", which cannot be called so ({error})"
+        return f", which cannot be called so ({error_text(error)})"
     return None
 
 

@@ -27,6 +27,7 @@ from graph_retry._core.ground.functions.arguments import checked
 from graph_retry._core.ground.functions.calling import unwrapped
 from graph_retry._core.ground.functions.kinds import Within
 from graph_retry.errors import AttemptFailed
+from graph_retry.lossless._ground import error_text
 
 ParamsT = TypeVar("ParamsT")
 ResultT = TypeVar("ResultT")
@@ -208,7 +209,8 @@ class Passing:
             self.signature.bind(**dict.fromkeys({*own, *params}))
         except TypeError as error:
             raise TypeError(
-                f"`{self.name}` gets the params by name, but cannot be called so: {error}."
+                f"`{self.name}` gets the params by name, but cannot be called so: "
+                f"{error_text(error)}."
             ) from None
 
 

@@ -28,6 +28,7 @@ from graph_retry._core.ground.functions.awaiting import each_of, sleep, sync_or_
 from graph_retry._core.ground.json import address_key, digest, is_object
 from graph_retry._core.state.position import ANSWER, LOOP, is_open
 from graph_retry.errors import ReplayMismatch
+from graph_retry.lossless._ground import text_of
 from graph_retry.records import KeptIn
 
 _WAITED = 1.0
@@ -154,7 +155,7 @@ async def list_checkpoints(
             ) from error
         except RuntimeError as error:
             # LangGraph's in-memory saver raises this while another thread saves.
-            if "changed size during iteration" not in str(error):
+            if "changed size during iteration" not in text_of(error):
                 raise
 
 

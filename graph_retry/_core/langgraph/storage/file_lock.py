@@ -9,6 +9,8 @@ from hashlib import blake2s
 from pathlib import Path
 from typing import Any
 
+from graph_retry.lossless._ground import as_repr
+
 _IN_THE_WAY = "move away what stands there, which is not a lock of graph-retry"
 _DENIED = "give this user the same access to that folder and its files as to the database"
 _NO_LOCKS = "keep the database on a disk whose file system has locks (a network share may not)"
@@ -39,7 +41,9 @@ class ThreadFileLock:
         name = blake2s(thread_id.encode(), digest_size=16).hexdigest()
         self._path = self._folder / f"{name}.lock"
         self._lock: Any = None
-        self._what = f"thread {thread_id!r} cannot be locked by the file {str(self._path)!r}"
+        self._what = (
+            f"thread {as_repr(thread_id)} cannot be locked by the file {as_repr(str(self._path))}"
+        )
 
     def try_acquire(self) -> bool:
         try:

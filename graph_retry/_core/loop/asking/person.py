@@ -61,6 +61,7 @@ from graph_retry._core.review.review import Question
 from graph_retry._core.state.position import ANSWER, REVIEWED, Loop
 from graph_retry._core.state.rewinding import Rewound, is_rewind, position_of, rewound_by
 from graph_retry.errors import AnswerRefused, InterventionRequired
+from graph_retry.lossless._ground import error_text
 from graph_retry.records import Attempt, author_role
 
 OUTSIDE = (
@@ -203,7 +204,7 @@ def _check_savable(
     try:
         saver.serde.dumps_typed(answer)
     except Exception as error:
-        told = one_line(f"{type(error).__name__}: {error}", 200)
+        told = one_line(f"{type(error).__name__}: {error_text(error)}", 200)
         raise AnswerRefused(
             f"The answer cannot be saved ({told}): give plain JSON, with integers of at most 64 "
             "bits. Nothing was called, and the question is still open.",

@@ -31,7 +31,7 @@ from graph_retry._core.state.attempts import (
     parsed_value,
 )
 from graph_retry._core.state.position import Loop, OpenReview
-from graph_retry.lossless._ground import identical
+from graph_retry.lossless._ground import as_repr, identical
 from graph_retry.records import Attempt, Issue
 
 TYPED = "what was typed"
@@ -195,7 +195,7 @@ def read_value(record: Attempt, validator: Validator | None) -> dict[str, Any] |
 
 def proposal_in_words(agent: Mapping[str, Any]) -> str:
     """Return a sentence with a reviewer's proposal and the reason why it was not applied."""
-    proposed = "" if agent["decision"] is None else f" proposed {agent['decision']!r:.300}"
+    proposed = "" if agent["decision"] is None else f" proposed {as_repr(agent['decision'], 300)}"
     return f"{agent['by']}{proposed}: {agent['problem']}"
 
 

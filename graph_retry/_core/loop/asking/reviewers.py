@@ -19,7 +19,6 @@ from graph_retry._core.ground.functions.calling import call
 from graph_retry._core.ground.functions.informing import informing
 from graph_retry._core.ground.functions.limits import Limits
 from graph_retry._core.ground.functions.signatures import name_of
-from graph_retry._core.ground.issues import text_of
 from graph_retry._core.ground.json import is_object
 from graph_retry._core.langgraph.run_config import current_thread, thread_in_logs
 from graph_retry._core.loop.run.keeping import whole_here
@@ -32,6 +31,7 @@ from graph_retry._core.review.effects import Accepted
 from graph_retry._core.review.review import Question, Review, parts_of
 from graph_retry._core.state.attempts import times_sent
 from graph_retry._core.state.transitions import why_no_call
+from graph_retry.lossless._ground import text_of
 from graph_retry.records import Attempt
 
 _PATIENCE_S = 10.0

@@ -29,7 +29,7 @@ from graph_retry._core.loop.run.settings import Settings
 from graph_retry._core.loop.run.step import StepInput
 from graph_retry._core.params.patch import Encoded
 from graph_retry.errors import InterventionRequired
-from graph_retry.lossless._ground import lazy
+from graph_retry.lossless._ground import as_repr, lazy
 
 _LOG = logging.getLogger("graph_retry")
 _PARAMS_LOG = logging.getLogger("graph_retry.params")
@@ -169,9 +169,10 @@ def _check_credentials(plan: Plan[Any], params: Mapping[str, Any]) -> None:
             continue
         if is_certain and not plan.codec.of_model:
             raise ValueError(
-                f"the param {shown!r} of `{name}` holds a credential: params are saved with the "
+                f"the param {as_repr(shown)} of `{name}` holds a credential: params are saved "
+                "with the "
                 "thread and shown to reviewers. Capture it in the function, e.g. in the client "
-                f"that the function calls, or pass `not_secret=[{shown!r}]` if it is none."
+                f"that the function calls, or pass `not_secret=[{as_repr(shown)}]` if it is none."
             )
         _warn(
             _PARAMS_LOG,

@@ -12,7 +12,7 @@ from graph_retry._core.ground.issues import describe, json_problem
 from graph_retry._core.ground.json import as_floats, spelled_json
 from graph_retry._core.output.formats.fences import whole_fence
 from graph_retry.lossless import ParsedOutput
-from graph_retry.lossless._ground import EscapedText
+from graph_retry.lossless._ground import EscapedText, text_of
 from graph_retry.lossless.results import Unreadable
 from graph_retry.records import Repair, RepairLevel
 
@@ -102,7 +102,7 @@ def read_as(
         raise
     except Exception as error:  # noqa: BLE001 - a user's format may raise anything
         kind = "" if type(error) is ValueError else f"{type(error).__name__}: "
-        refusal = Unreadable("syntax", 0, f"{kind}{error}" if str(error) else kind[:-2]).refusal
+        refusal = Unreadable("syntax", 0, f"{kind}{text_of(error)}".removesuffix(": ")).refusal
     else:
         problem = json_problem(value)
         if problem is None:

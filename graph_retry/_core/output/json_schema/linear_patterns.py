@@ -15,6 +15,8 @@ import jsonschema
 from pydantic_core import SchemaError, core_schema
 from pydantic_core import SchemaValidator as CompiledSchema
 
+from graph_retry.lossless._ground import error_text
+
 _lib: Any = jsonschema  # The type stubs of `jsonschema` leave much untyped.
 _PART = re.compile(r"\\[<>]|\\.|(\[\^?)(\]?(?:\\.|[^\\\]])*)\]", re.DOTALL)
 _RANGE = re.compile(r"(\\.|.)-(\\.|.)|(\\.|.)", re.DOTALL)
@@ -50,7 +52,7 @@ def matcher(pattern: str) -> Callable[[str], bool]:
         string = core_schema.str_schema(pattern=_PART.sub(_as_rust, pattern))
         return CompiledSchema(string).isinstance_python
     except SchemaError as error:
-        raise ValueError(str(error).strip().splitlines()[-1].strip()) from None
+        raise ValueError(error_text(error).strip().splitlines()[-1].strip()) from None
 
 
 def _as_rust(part: re.Match[str]) -> str:

@@ -32,6 +32,7 @@ from graph_retry._core.output.json_schema.bounded_work import (
 from graph_retry._core.output.json_schema.linear_patterns import matcher, with_linear_patterns
 from graph_retry._core.output.partial.settled import Judge, PlacedError
 from graph_retry._core.output.validator import Validator
+from graph_retry.lossless._ground import error_text
 from graph_retry.records import Issue
 
 _LOG = logging.getLogger("graph_retry")
@@ -237,4 +238,4 @@ def _check_patterns(contents: dict[str, Any]) -> None:
         except ValueError as error:
             how = "use several patterns in `allOf`, `maxLength`, or a validator function"
             what = f"has the pattern {literal(one, 80)}, which cannot be matched in linear"
-            raise _faulty(f"{what} time ({cut(str(error), 120)}): {how}") from None
+            raise _faulty(f"{what} time ({cut(error_text(error), 120)}): {how}") from None

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from graph_retry._core.ground.functions.awaiting import raised_in
-from graph_retry._core.ground.issues import text_of
 from graph_retry._core.output.providers.provider import Provider, Reply, meaning
-from graph_retry.lossless._ground import lazy
+from graph_retry.lossless._ground import lazy, text_of
 
 _QUOTED = lazy(r"(?s)Unable to parse tool parameter JSON from model\b.*? JSON: (.*)")
 

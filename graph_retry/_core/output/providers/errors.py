@@ -15,11 +15,11 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, cast, get_args
 
-from graph_retry._core.ground.issues import attempt, text_of
+from graph_retry._core.ground.issues import attempt
 from graph_retry._core.ground.json import is_array, is_object
 from graph_retry._core.output.providers import PROVIDERS
 from graph_retry._core.output.providers.provider import Cause, Said
-from graph_retry.lossless._ground import lazy
+from graph_retry.lossless._ground import lazy, text_of
 from graph_retry.records import FailureKind
 
 MAX_RETRY_AFTER = 60.0

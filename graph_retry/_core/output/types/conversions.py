@@ -18,7 +18,7 @@ from pydantic_core import to_jsonable_python
 
 from graph_retry._core.ground.issues import MAX_ISSUES, child_of, cut, describe, issue, listed
 from graph_retry._core.ground.json import ABSENT, Digits, is_array, is_object, loses_digits, pointer
-from graph_retry.lossless._ground import lazy
+from graph_retry.lossless._ground import as_repr, lazy
 from graph_retry.records import Issue, Repair
 
 _WHOLE = "(whole value)"
@@ -59,7 +59,7 @@ def rounded_numbers(text: str, value: Any) -> list[Repair]:
     long = {spelled for spelled in _LONG_NUMBER.findall(text) if loses_digits(spelled)}
     read = {*_floats(value)} if long else set[float]()
     return [
-        _repair("rounded", f"{cut(spelled, 200)} → {float(spelled)!r}, which loses digits")
+        _repair("rounded", f"{cut(spelled, 200)} → {as_repr(float(spelled))}, which loses digits")
         for spelled in sorted(long)[:MAX_ISSUES]
         if float(spelled) in read
     ]

@@ -29,7 +29,7 @@ from graph_retry._core.output.types.core_schema import (
 )
 from graph_retry._core.output.types.merged_keys import MappingKeys
 from graph_retry._core.output.validator import Checked, Validator
-from graph_retry.lossless._ground import identical
+from graph_retry.lossless._ground import error_text, identical
 from graph_retry.records import Issue, Repair
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class TypedValidator(Validator):
             with suppress(PydanticInvalidForJsonSchema):
                 self.schema = self._adapter.json_schema()
         except (PydanticUserError, SchemaError, NameError, TypeError) as error:
-            reason = cut(" ".join(str(error).split()), 300)
+            reason = cut(" ".join(error_text(error).split()), 300)
             message = f"`output` type `{self.name}` cannot be validated by pydantic: {reason}"
             raise TypeError(message) from error
         schema = self._adapter.core_schema

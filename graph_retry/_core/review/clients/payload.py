@@ -24,6 +24,7 @@ from graph_retry._core.review.clients.table import CLIENTS, Form
 from graph_retry._core.review.decisions import ROWS, offered
 from graph_retry._core.review.forms.shown import form_args
 from graph_retry._core.review.review import SHOWN, Question, in_value
+from graph_retry.lossless._ground import as_repr
 from graph_retry.records import INTERVENTION
 
 MAX_SCHEMA = 100_000
@@ -49,7 +50,7 @@ class Brief(dict[str, Any]):
         """Show the first facts, up to the error, and count the others."""
         names = list(self)
         shown = names[: names.index("error") + 1] if "error" in self else []
-        facts = [f"{name!r}: {cut(repr(self[name]), SHOWN_FACT)}, " for name in shown]
+        facts = [f"{as_repr(name)}: {cut(repr(self[name]), SHOWN_FACT)}, " for name in shown]
         return f"{{{''.join(facts)}… {counted(len(names) - len(shown), 'more key')}}}"
 
     def __reduce__(self) -> tuple[type, tuple[dict[str, Any]]]:

@@ -50,6 +50,7 @@ from graph_retry._core.threads.saved.view import Asked, ThreadView
 from graph_retry._core.threads.saved.why_closed import answers_to, why_closed
 from graph_retry._core.threads.server.runs import RemoteRuns
 from graph_retry.errors import AnswerRefused, CallCancelled, StaleDecision
+from graph_retry.lossless._ground import as_repr
 
 _ANSWER_IS_SAVED = (
     "`resume` is sync, but this graph or its checkpointer is async only. Your answer is saved: go "
@@ -139,7 +140,7 @@ class HeldThread:
                 problem = again["problem"]
                 told["review_ids"].append(again["review_id"])
                 told["issues"] += again.get("answer_issues", [])  # An older server omits them.
-            whose = f"{asked.review_id!r} (`{asked.name}`)"
+            whose = f"{as_repr(asked.review_id)} (`{asked.name}`)"
             if problem:
                 told_whose = f"The answer to {whose}: " if len(self.chosen) > 1 else ""
                 problems.append(f"{told_whose}{problem}")
@@ -177,7 +178,7 @@ class HeldThread:
                 why = failed.message if isinstance(failed, CallCancelled) else ""
                 end = f" The run ended: {why}." if why else ""
                 raise StaleDecision(
-                    f"review {asked.review_id!r} expired at {expires_at}: its default "
+                    f"review {as_repr(asked.review_id)} expired at {expires_at}: its default "
                     f"decision was applied, not your answer.{end}"
                 ) from failed
 
@@ -244,7 +245,8 @@ async def take_thread(
                 break
             if waited >= wait:
                 raise TimeoutError(
-                    f"thread {thread_id!r} is still run by somebody else after `wait` = {wait} s; "
+                    f"thread {as_repr(thread_id)} is still run by somebody else after `wait` "
+                    f"= {wait} s; "
                     "nothing was written."
                 )
             pause = next(lengths)
@@ -329,11 +331,13 @@ async def _meant_by(
     if len(questions) > 1:
         ids = ", ".join(f"{asked.review_id} ({asked.name})" for asked in questions)
         raise ValueError(
-            f"thread {thread_id!r} has {len(questions)} open reviews: give "
+            f"thread {as_repr(thread_id)} has {len(questions)} open reviews: give "
             f"`answers={{review_id: decision}}` for some of {ids}."
         )
     if not questions:
-        raise StaleDecision(f"thread {thread_id!r} has no open review: {await closed(None)}.")
+        raise StaleDecision(
+            f"thread {as_repr(thread_id)} has no open review: {await closed(None)}."
+        )
     return questions[0].review_id
 
 
@@ -352,13 +356,13 @@ async def _match(
             by_whom = await closed(name)
             open_ids = ", ".join(asked.review_id for asked in questions) or "none"
             raise StaleDecision(
-                f"review {name!r:.80} is not open on thread {thread_id!r} "
+                f"review {as_repr(name, 80)} is not open on thread {as_repr(thread_id)} "
                 f"(open: {open_ids}): {by_whom}."
             )
         if (first := names.setdefault(by_id[name].review_id, name)) != name:
             raise ValueError(
-                f"`answers` has two decisions about one review, under {first!r:.80} and "
-                f"{name!r:.80}: give one of them."
+                f"`answers` has two decisions about one review, under {as_repr(first, 80)} and "
+                f"{as_repr(name, 80)}: give one of them."
             )
     return [(by_id[name], given) for name, given in answers.items()]
 
@@ -370,7 +374,9 @@ def _told_kept(answered: Asked, open_now: Sequence[dict[str, Any]], *, is_over: 
     what = f"The call of `{answered.name}` that asked was not made again in this run"
     if is_over and not notes:
         return f"{what}; and the run ended, so your answer decided nothing."
-    asks = ", ".join(f"`{each['function_name']}` ({each['review_id']!r})" for each in open_now)
+    asks = ", ".join(
+        f"`{each['function_name']}` ({as_repr(each['review_id'])})" for each in open_now
+    )
     now = f" Now the thread waits for an answer to {asks}." if asks else ""
     if notes:  # In another order, another call is reached first, and nothing has to be mended.
         now += f" Its note says: {notes[0]}."

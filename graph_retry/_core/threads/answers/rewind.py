@@ -47,6 +47,7 @@ from graph_retry._core.threads.saved.one_call import Ledger
 from graph_retry._core.threads.saved.reading import open_questions
 from graph_retry._core.threads.server.runs import RemoteRuns, is_error_of
 from graph_retry.errors import AnswerRefused
+from graph_retry.lossless._ground import as_repr, error_text, text_of
 from graph_retry.records import Issue
 
 _LOG = logging.getLogger("graph_retry")
@@ -123,7 +124,8 @@ async def rewind(
         made = questions[0].value["attempt_count"]
         if not 1 <= change["attempt"] <= made:
             raise ValueError(
-                f"`attempt` is {change['attempt']!r}, but the call has made {made}: give a number "
+                f"`attempt` is {as_repr(change['attempt'])}, but the call has made {made}: "
+                "give a number "
                 f"from 1 to {made}."
             )
         answers = {questions[0].review_id: answer}
@@ -166,7 +168,7 @@ def _as_json(name: str, value: Any) -> Any:
         value = to_jsonable_python(value, inf_nan_mode="constants")
         problem = json_problem(value)
     except PydanticSerializationError as error:
-        problem = issue("", str(error), "not_json")
+        problem = issue("", text_of(error), "not_json")
     if problem is None:
         return value
     how = "the fields to change" if name == "params" else "what `edit(…)` or `reject(…)` returns"
@@ -227,7 +229,7 @@ async def _rewound(
             raise
         await _restore(graph, config, head, context)
         told: Any = error.args[0]
-        raise ValueError(told["message"] if is_object(told) else str(error)) from error
+        raise ValueError(told["message"] if is_object(told) else error_text(error)) from error
     saver = saver_of(graph)
     if saver is not None and fork is not None:
         saved = await list_checkpoints(saver, config)

@@ -12,6 +12,7 @@ from graph_retry._core.ground.issues import json_problem
 from graph_retry._core.ground.json import is_object
 from graph_retry._core.ground.wording import quoted_with_article
 from graph_retry._core.review.deadline import now
+from graph_retry.lossless._ground import error_text, text_of
 
 
 def noted(answer: Any, review_id: str) -> dict[str, Any]:
@@ -27,8 +28,8 @@ def noted(answer: Any, review_id: str) -> dict[str, Any]:
         if json_problem(json.loads(text)):
             note["value"] = text
     except ValueError as error:
-        if "surrogates" not in str(error):
-            raise TypeError(f"{_unsaveable(note['value'])} ({error!s:.200}).") from None
+        if "surrogates" not in text_of(error):
+            raise TypeError(f"{_unsaveable(note['value'])} ({error_text(error, 200)}).") from None
         text = json.dumps(note["value"], ensure_ascii=False, default=repr)
         # No storage keeps a lone surrogate. `encode` replaces each one in the keys and the values.
         note["value"] = json.loads(text.encode(errors="replace"))

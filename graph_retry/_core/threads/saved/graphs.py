@@ -21,6 +21,7 @@ from graph_retry._core.ground.wording import quoted_with_article
 from graph_retry._core.langgraph.storage.checkpoints import PLACE
 from graph_retry._core.state.namespaces import parts_of
 from graph_retry._core.state.position import LOOP
+from graph_retry.lossless._ground import as_repr
 
 _HOW_CONFIG = 'pass {"configurable": {"thread_id": …}}'
 """The advice in errors about a config that names no thread."""
@@ -43,7 +44,7 @@ def check_placeless(config: RunnableConfig | None) -> RunnableConfig:
     if config is None:
         return {}
     if not isinstance(cast("object", config), Mapping):
-        raise TypeError(f"`config` is {config!r:.80}: {how}.")
+        raise TypeError(f"`config` is {as_repr(config, 80)}: {how}.")
     named = ", ".join(f"`{key}`" for key in config.get("configurable", {}) if key in PLACE)
     if named:
         raise ValueError(f"`config` has {named}, and each review has its own thread: {how}.")
@@ -63,10 +64,10 @@ def thread_of(config: RunnableConfig) -> str:
         ValueError: If the config names no thread.
     """
     if not isinstance(cast("object", config), Mapping):
-        raise TypeError(f"`config` is {config!r:.80}: {_HOW_CONFIG}.")
+        raise TypeError(f"`config` is {as_repr(config, 80)}: {_HOW_CONFIG}.")
     place = cast("object", config.get("configurable", {}))
     if not isinstance(place, Mapping):
-        raise TypeError(f"`configurable` is {place!r:.80}: {_HOW_CONFIG}.")
+        raise TypeError(f"`configurable` is {as_repr(place, 80)}: {_HOW_CONFIG}.")
     thread_id: object = cast("Any", place).get("thread_id")
     if thread_id is None:
         raise ValueError(f"`config` names no thread: {_HOW_CONFIG}.")
@@ -196,6 +197,7 @@ async def invoke(graph: Any, given: Any, config: RunnableConfig, **options: Any)
             raise
         thread_id = config.get("configurable", {}).get("thread_id")
         raise EmptyInputError(
-            f"thread {thread_id!r} has no checkpoint to continue from: start it with `invoke` "
+            f"thread {as_repr(thread_id)} has no checkpoint to continue from: start it with "
+            "`invoke` "
             "and an input, or look whether its id and the storage are the right ones."
         ) from error

@@ -45,6 +45,7 @@ from graph_retry._core.threads.saved.graphs import (
 from graph_retry._core.threads.saved.others import waits_for_other
 from graph_retry._core.threads.saved.reading import read_newest
 from graph_retry._core.threads.saved.view import ThreadView
+from graph_retry.lossless._ground import as_repr
 
 _PAGE = 100
 """The most rows of the table that are read at a time."""
@@ -187,7 +188,9 @@ class Finder:
                 thread = await read_newest(self.saver, thread_id, {"", *places})
                 shown = await self._shown(thread_id, thread)
             except Exception as error:
-                error.add_note(f"This came of reading thread {thread_id!r}, to list its reviews.")
+                error.add_note(
+                    f"This came of reading thread {as_repr(thread_id)}, to list its reviews."
+                )
                 raise
             reviews += self._wanted(shown)
             # An answered review keeps its row until the call continues, so that a sweep finds it.

@@ -33,6 +33,7 @@ from graph_retry._core.threads.saved.reading import read_newest, read_whole, rea
 from graph_retry._core.threads.saved.view import ThreadView
 from graph_retry._core.threads.server.runs import RemoteRuns, is_error_of
 from graph_retry.errors import CallCancelled
+from graph_retry.lossless._ground import as_repr
 from graph_retry.records import Attempt
 
 _ENDED_BY = {
@@ -189,7 +190,7 @@ def _asked_again(thread: ThreadView, review_id: str | None) -> str | None:
         key = records[-1]["idempotency_key"]
         if review_id in [review_id_of(key, round_) for round_ in range(1, review["round"])]:
             return (
-                f"it is asked again as review {review['review_id']!r}: it was deferred "
+                f"it is asked again as review {as_repr(review['review_id'])}: it was deferred "
                 "or assigned, or an answer to it was refused"
             )
     return None
@@ -217,7 +218,8 @@ async def _renamed(graph: Any, config: RunnableConfig, thread: ThreadView) -> st
         if path and not (path[0] in nodes and may_make(graph, namespace)):
             known = ", ".join(f"`{name}`" for name in nodes)
             return (
-                f"review {review_id!r} waits in node `{' > '.join(path)}`, whose call the graph "
+                f"review {as_repr(review_id)} waits in node `{' > '.join(path)}`, whose call "
+                "the graph "
                 f"does not make (its nodes are {known}): name the graph that asked, or give the "
                 "node its old graph or its old name back"
             )

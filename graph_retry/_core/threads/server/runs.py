@@ -19,6 +19,7 @@ from graph_retry._core.ground.wording import quoted_with_article
 from graph_retry._core.review.deadline import EXPIRE
 from graph_retry._core.threads.saved.graphs import besides_place, client_of, invoke
 from graph_retry.errors import StaleDecision
+from graph_retry.lossless._ground import as_repr
 
 UNFINISHED = ("pending", "running")
 _NEWEST = 20
@@ -83,11 +84,14 @@ class RemoteRuns:
                 raise
             first = await self._first(by_id)
             raise StaleDecision(
-                f"thread {self._thread_id!r} is running on the server, so nothing was written: "
+                f"thread {as_repr(self._thread_id)} is running on the server, so nothing was "
+                "written: "
                 f"{first or 'look at it again'}."
             ) from error
         if first := await self._first(by_id):
-            raise StaleDecision(f"somebody else was first on thread {self._thread_id!r}: {first}.")
+            raise StaleDecision(
+                f"somebody else was first on thread {as_repr(self._thread_id)}: {first}."
+            )
         return state
 
     def _note(self, created: Any) -> None:

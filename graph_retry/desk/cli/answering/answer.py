@@ -14,7 +14,7 @@ from graph_retry.desk.cli.screen import Screen
 from graph_retry.desk.cli.show import show_issues, show_review
 from graph_retry.desk.cli.source import Source
 from graph_retry.errors import AnswerRefused, StaleDecision
-from graph_retry.plugins import counted
+from graph_retry.plugins import as_repr, counted
 from graph_retry.reviews import DECISIONS, Decision, output_read
 
 
@@ -112,7 +112,7 @@ class Desk:
             Stop: If the thread has no step left to run.
         """
         if not self.source.standing(thread_id).is_unfinished:
-            raise Stop(ExitCode.NOTHING, f"thread {thread_id!r} has no step left to run.")
+            raise Stop(ExitCode.NOTHING, f"thread {as_repr(thread_id)} has no step left to run.")
         with self.screen.working() as tell:
             result = self.source.go_on(thread_id, tell)
         if reviews := self.source.reviews(thread_id):
@@ -227,7 +227,7 @@ class Desk:
 
     def _nothing(self, thread_id: str) -> Stop:
         by_whom = self.source.closed_by(thread_id)
-        why = ": ".join(filter(None, (f"nothing waits on thread {thread_id!r}", by_whom)))
+        why = ": ".join(filter(None, (f"nothing waits on thread {as_repr(thread_id)}", by_whom)))
         code = ExitCode.STALE if by_whom else ExitCode.NOTHING
         return Stop(code, f"{why}. {self.source.standing(thread_id).told}".rstrip())
 

@@ -13,7 +13,7 @@ from graph_retry.desk.cli.exits import ExitCode, Stop
 from graph_retry.desk.cli.screen import Screen
 from graph_retry.desk.cli.source import Source
 from graph_retry.errors import AnswerRefused, StaleDecision
-from graph_retry.plugins import NotJsonError, counted, is_object, read_json
+from graph_retry.plugins import NotJsonError, counted, error_text, is_object, read_json
 from graph_retry.reviews import DECISIONS, Decision, foreseen
 from graph_retry.threads import read_answer
 
@@ -72,7 +72,7 @@ def _lines(file: Path) -> list[Line]:
         # The file may begin with a byte order mark, which some programs write.
         text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise Stop(ExitCode.USAGE, f"the answers cannot be read: {error}.") from None
+        raise Stop(ExitCode.USAGE, f"the answers cannot be read: {error_text(error)}.") from None
     lines: dict[str, Line] = {}
     for number, written in enumerate(text.split("\n"), 1):
         if not written.strip():
@@ -95,7 +95,7 @@ def _line(number: int, given: Any) -> Line:
     try:
         read_answer(decision)
     except ValueError as refused:
-        raise NotJsonError(str(refused).removesuffix(".")) from None
+        raise NotJsonError(error_text(refused).removesuffix(".")) from None
     if not is_object(decision) or decision.get("type") not in DECISIONS:
         raise NotJsonError(f"the decision needs a `type`: {', '.join(DECISIONS)}")
     known: Any = decision
@@ -130,7 +130,7 @@ def _apply(source: Source, thread_id: str, lines: list[Line], by: str | None) ->
     except StaleDecision as stale:
         code, result = ExitCode.STALE, f"not open: {stale.message}"
     except Exception as error:  # noqa: BLE001 - of the graph or the server
-        code, result = ExitCode.FAILED, f"{type(error).__name__}: {error}"
+        code, result = ExitCode.FAILED, f"{type(error).__name__}: {error_text(error)}"
     for line in lines:
         why = reasons.get(line.review_id)
         line.result = result if why is None else f"asked again: {why}"

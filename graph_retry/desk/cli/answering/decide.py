@@ -22,7 +22,9 @@ from graph_retry.desk.cli.exits import ExitCode, Stop
 from graph_retry.plugins import (
     NotJsonError,
     apply_patch,
+    as_repr,
     did_you_mean,
+    error_text,
     is_object,
     pointer,
     pointer_parts,
@@ -103,7 +105,7 @@ def completed(line: str, offered: Sequence[str]) -> str:
         return line
     if len(found) > 1:
         raise UnreadableError(
-            f"{word!r} is the beginning of {' and '.join(found)}: type one more letter."
+            f"{as_repr(word)} is the beginning of {' and '.join(found)}: type one more letter."
         )
     return f"{found[0]}{space}{rest}"
 
@@ -144,7 +146,7 @@ def from_line(
         meant = (
             f" To change params: edit {line}" if "=" in word else did_you_mean(word, (*offered,))
         )
-        raise UnreadableError(f"{word!r} is none of {', '.join(offered)}.{meant}")
+        raise UnreadableError(f"{as_repr(word)} is none of {', '.join(offered)}.{meant}")
     row = DECISIONS[kind]
     if row.data == "params":
         data: dict[str, Any] = {"params": _edit(rest, shown, draft or Draft())}
@@ -153,7 +155,8 @@ def from_line(
     elif "choice" in row.parts:
         if rest and not rest.isdecimal():
             raise UnreadableError(
-                f"{kind} takes only the number of an alternative, not {rest!r:.80}. To change "
+                f"{kind} takes only the number of an alternative, not {as_repr(rest, 80)}. To "
+                "change "
                 f"params: edit {rest:.80}"
             )
         data = {"choice": int(rest)} if rest else {}
@@ -200,7 +203,7 @@ def _written(how: str) -> Generator[None]:
     try:
         yield
     except ValueError as error:
-        raise UnreadableError(f"{how} ({error})") from None
+        raise UnreadableError(f"{how} ({error_text(error)})") from None
 
 
 def _object(text: str) -> dict[str, Any] | None:
@@ -283,7 +286,9 @@ def _saved(text: str, name: str) -> str:
             subprocess.run([*shlex.split(editor), str(file)], check=True)  # noqa: S603 - theirs
             return file.read_bytes().decode().removesuffix("\n")
         except (OSError, ValueError, subprocess.CalledProcessError) as error:
-            raise UnreadableError(f"the editor {editor!r} failed ({error}): set EDITOR.") from None
+            raise UnreadableError(
+                f"the editor {as_repr(editor)} failed ({error_text(error)}): set EDITOR."
+            ) from None
 
 
 def _read_params(text: str, shown: dict[str, Any]) -> dict[str, Any]:
@@ -331,7 +336,7 @@ def _output(given: str, shown: dict[str, Any]) -> dict[str, Any]:
         text = sys.stdin.read() if given == "-" else Path(given).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         how = "respond takes the name of a file, - for standard input, JSON, or FIELD=VALUE"
-        raise UnreadableError(f"{how}; the output cannot be read: {error}.") from None
+        raise UnreadableError(f"{how}; the output cannot be read: {error_text(error)}.") from None
     return {"output": text.removesuffix("\n")}
 
 

@@ -23,7 +23,7 @@ from graph_retry.desk.web.rows import (
 from graph_retry.desk.web.safety import Access
 from graph_retry.desk.web.waiting import Waiting
 from graph_retry.ledger import Ledger, params_in, tokens_of
-from graph_retry.plugins import changes, known_sum
+from graph_retry.plugins import changes, error_text, known_sum
 from graph_retry.records import PEOPLE, Attempt, author_role
 from graph_retry.threads import aevery_ledger, every_ledger
 
@@ -262,7 +262,7 @@ class Past:
                 for call in made:
                     self.know(call.thread)
         except Exception as error:  # noqa: BLE001 - the page shows any error
-            self.problem = f"{type(error).__name__}: {error}"[:500]
+            self.problem = f"{type(error).__name__}: {error_text(error)}"
         self._calls, self.read_at = fresh, datetime.now(UTC)
 
     async def _ledgers(self) -> AsyncIterator[Ledger]:
