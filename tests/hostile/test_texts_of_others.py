@@ -99,14 +99,21 @@ class Huge:
         return "\x1b]0;owned\x07\u202e\n" * 100_000
 
 
-VALUES = [Raising(), Deep(), Huge(), {"a": [Raising(), Huge()]}, "\x1b[2J" * 10_000, 10**10_000]
+VALUES = {
+    "raising": Raising(),
+    "deep": Deep(),
+    "huge": Huge(),
+    "within": {"a": [Raising(), Huge()]},
+    "text": "\x1b[2J" * 10_000,
+    "digits": 10**10_000,
+}
 
 
-@pytest.mark.parametrize("value", VALUES, ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize("name", VALUES)
 @pytest.mark.parametrize("limit", [80, 200])
-def test_a_value_is_written_escaped_and_cut(value, limit):
+def test_a_value_is_written_escaped_and_cut(name, limit):
     """Whatever it says of itself, nothing raises, and the text stays short and on one line."""
-    told = as_repr(value, limit)
+    told = as_repr(VALUES[name], limit)
     assert told.isprintable()
     assert 0 < len(told) <= limit
 
@@ -116,10 +123,10 @@ def error_saying(text):
     return type("Own", (ValueError,), {"__str__": lambda _: text() if callable(text) else text})()
 
 
-@pytest.mark.parametrize("value", VALUES, ids=lambda value: type(value).__name__)
-def test_an_error_is_written_escaped_and_cut(value):
+@pytest.mark.parametrize("name", VALUES)
+def test_an_error_is_written_escaped_and_cut(name):
     """The same holds for the message of an exception, which keeps its lines."""
-    told = error_text(error_saying(lambda: repr(value)), 80)
+    told = error_text(error_saying(lambda: repr(VALUES[name])), 80)
     assert told.replace("\n", "").isprintable()
     assert 0 < len(told) <= 80
 
