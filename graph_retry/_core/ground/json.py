@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
+from secrets import token_hex
 from typing import IO, Any, Self
 
 from typing_extensions import TypeIs
@@ -223,9 +224,10 @@ def replacing(path: str | Path) -> Generator[IO[str], None, None]:
             yield file
         return
     path = path.resolve()
-    unfinished = path.with_name(f"{path.name}.unfinished")
+    # Nobody can put a link to another file under a name that nobody knows.
+    unfinished = path.with_name(f"{path.name}.{token_hex(8)}")
     try:
-        with unfinished.open("w", encoding="utf-8", newline="\n") as file:
+        with unfinished.open("x", encoding="utf-8", newline="\n") as file:
             yield file
         unfinished.replace(path)
     finally:
