@@ -33,7 +33,7 @@ from graph_retry.hooks import Alternatives, BudgetRule
 from graph_retry.ledger import params_in
 from graph_retry.observers import Event
 from graph_retry.output import Format
-from graph_retry.plugins import checked
+from graph_retry.plugins import as_repr, checked
 from graph_retry.reviews import AnyReview, offered
 from graph_retry.threads import attempts_of, defer
 
@@ -173,7 +173,7 @@ def check_observer(observer: Callable[[Event], Any]) -> None:
         try:
             observer(event)
         except Exception as error:  # noqa: BLE001 - the loop would only log it
-            wrong.append(f"take `{event.kind}` without an error ({error!r})")
+            wrong.append(f"take `{event.kind}` without an error ({as_repr(error)})")
         if event != before:
             wrong.append(f"leave the event `{event.kind}` as it is")
 
