@@ -33,7 +33,7 @@ from graph_retry.hooks import Alternatives, BudgetRule
 from graph_retry.ledger import params_in
 from graph_retry.observers import Event
 from graph_retry.output import Format
-from graph_retry.plugins import as_repr, checked
+from graph_retry.plugins import as_repr, checked, error_text
 from graph_retry.reviews import AnyReview, offered
 from graph_retry.threads import attempts_of, defer
 
@@ -124,7 +124,8 @@ def check_hook(
         except AttemptsExhausted as ended:
             proposed.append([params_in(ended.attempts, n) for n in range(2, len(asked) + 1)])
         except (TypeError, ValueError) as error:
-            raise AssertionError(f"a hook must do this: propose new params ({error})") from error
+            why = error_text(error)
+            raise AssertionError(f"a hook must do this: propose new params ({why})") from error
         asked.clear()
     _must(proposed[0] == proposed[-1], "a hook", "propose the same in sync and in async runs")
     return proposed[0]

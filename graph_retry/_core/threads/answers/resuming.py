@@ -245,9 +245,8 @@ async def take_thread(
                 break
             if waited >= wait:
                 raise TimeoutError(
-                    f"thread {as_repr(thread_id)} is still run by somebody else after `wait` "
-                    f"= {wait} s; "
-                    "nothing was written."
+                    f"thread {as_repr(thread_id)} is still run by somebody else after `wait` = "
+                    f"{wait} s; nothing was written."
                 )
             pause = next(lengths)
             await sleep(pause)
@@ -306,10 +305,9 @@ async def _write_down(
     """
     own = [each for each in chosen if not is_of_other(each[0].namespace)]
     notes = [(asked, noted(given, asked.review_id)) for asked, given in own]
-    # Nothing is written if one answer does not fit.
     others = [each for each in chosen if each not in own]
     by_id = {each.interrupt_id: await answer_to_other(each.value, given) for each, given in others}
-    if saver is not None and root is not None:
+    if saver is not None and root is not None:  # Nothing is written before: one may not fit.
         await drop_plain_answer(saver, root)
     for asked, note in notes:
         if saver is None or not asked.is_saved:
@@ -334,11 +332,9 @@ async def _meant_by(
             f"thread {as_repr(thread_id)} has {len(questions)} open reviews: give "
             f"`answers={{review_id: decision}}` for some of {ids}."
         )
-    if not questions:
-        raise StaleDecision(
-            f"thread {as_repr(thread_id)} has no open review: {await closed(None)}."
-        )
-    return questions[0].review_id
+    if questions:
+        return questions[0].review_id
+    raise StaleDecision(f"thread {as_repr(thread_id)} has no open review: {await closed(None)}.")
 
 
 async def _match(
@@ -374,9 +370,7 @@ def _told_kept(answered: Asked, open_now: Sequence[dict[str, Any]], *, is_over: 
     what = f"The call of `{answered.name}` that asked was not made again in this run"
     if is_over and not notes:
         return f"{what}; and the run ended, so your answer decided nothing."
-    asks = ", ".join(
-        f"`{each['function_name']}` ({as_repr(each['review_id'])})" for each in open_now
-    )
+    asks = ", ".join(f"`{each['function_name']}` ('{each['review_id']}')" for each in open_now)
     now = f" Now the thread waits for an answer to {asks}." if asks else ""
     if notes:  # In another order, another call is reached first, and nothing has to be mended.
         now += f" Its note says: {notes[0]}."
