@@ -80,7 +80,7 @@ def _check_functions(plan: Plan[Any], params: Encoded) -> None:
     if isinstance(settings.subject, str) and settings.subject in params.view:
         raise ValueError(
             f"`subject` is the name of a field, and would be shown as this word: give a function "
-            f"of the params, such as `lambda params: params[{settings.subject!r}]`."
+            f"of the params, such as `lambda params: params[{as_repr(settings.subject)}]`."
         )
     plan.passing.check_names(params.view)
     _check_default(plan, params.view)
