@@ -112,7 +112,7 @@ class Ledger:
                 return attempt
         known = ", ".join(str(attempt["number"]) for attempt in self.attempts)
         has = f"Its attempts are {known}" if known else "It has no attempts"
-        raise ValueError(f"this ledger has no attempt {number!r}. {has}.")
+        raise ValueError(f"this ledger has no attempt {as_repr(number)}. {has}.")
 
     def params_at(self, number: int) -> dict[str, Any]:
         """Return the params of one attempt, as JSON.
