@@ -70,6 +70,8 @@ _PLACES = tuple(
         # The password or the name in a URL, as in `https://name:password@host`.
         ("://", r"(://[^\s/:@]{0,100}:)[^\s/]{1,200}(?=@)"),
         ("://", r"(://)(?=[^\s/:@]{0,200}\d)[^\s/:@]{12,200}(?=@)"),
+        # The secret of an app of Facebook follows the number of the app.
+        ("| %7c", r"(\b\d{15,16}(?:\||%7c))[\w-]{27,40}"),
         ("-----begin", r"(-----BEGIN [A-Z ]{0,20}PRIVATE KEY(?: BLOCK)?-----)(?:[^-]|-(?!----))+"),
     )
 )
@@ -187,8 +189,8 @@ def _masked_run(run: re.Match[str]) -> str:
         start = begins.end() if begins else known.start()
         return f"{run[0][: start + 4]}[key]"
     part = _random_part(_without_ids(run[0]))
-    at = run.start() + (part or 0)
-    if part is None or ID_NAME.search(run.string[max(0, at - 40) : at]):
+    places = {run.start(), run.start() + (part or 0)}
+    if part is None or any(ID_NAME.search(run.string[max(0, at - 40) : at]) for at in places):
         return run[0]
     return f"{run[0][: part + 4]}[key]"
 

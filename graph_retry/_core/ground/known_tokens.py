@@ -17,8 +17,8 @@ _CREDENTIALS = {
     r"(?=[\w.+/=~-]{0,40}[0-9A-Z])[\w.+/=~-]{16,}": (
         "sk-ant- sk-proj- sk-svcacct- sk-admin- sk-or-v1- sk-lf- pk-lf- AIza ya29. 1//0 GOCSPX- "
         "github_pat_ glpat- gldt- glft- glrt- glptt- glsoat- glagent- gloas- glimt- glffct- glcbt- "
-        "GR1348941 dckr_pat_ dckr_oat_ sb_secret_ xoxb- xoxp- xoxa- xoxr- xoxs- "
-        "xoxo- xoxe- xoxe. xapp-1- xapp-2- EAAA sq0atp- sq0csp- pscale_tkn_ pscale_oauth_ "
+        "GR1348941 dckr_pat_ dckr_oat_ sb_secret_ duffel_test_ duffel_live_ SG. EAAA "
+        "sq0atp- sq0csp- pscale_tkn_ pscale_oauth_ "
         "pscale_pw_ fo1_ fm1a_ fm1r_ fm2_ ops_eyJ AGE-SECRET-KEY-1 HRKU- tk-us- PMAK- fio-u- "
         "dp.pt. dt0c01. "
         "FLWSECK_TEST- FLWSECK- glc_ glsa_ sntrys_ sntryu_ shpat_ shpca_ "
@@ -30,15 +30,27 @@ _CREDENTIALS = {
     r"[A-Za-z0-9]{20,}[\w.+/=-]*": (
         "sk- sk_ rk_ pk_ ghp_ gho_ ghu_ ghs_ ghr_ hf_ api_org_ gsk_ xai- pplx- r8_ tvly- tvly-dev- "
         "jina_ fc- key- e2b_ pul- rubygems_ npm_ pypi- ntn_ secret_ lin_api_ NRAK- EZAK EZTK LTAI "
-        "ico- rdme_ pnu_ API- p8e- AKCp cmVmd oy2 phc_ phx_ csk- fw_ sbp_ nfp_ napi_ rpa_ sk_test_ "
-        "rk_test_ sk_prod_ dapi nvapi- pcsk_ tgp_v1_ pa- co- esecret_ bb_live_ "
-        "fal- AKID CLOJARS_ shippo_live_ shippo_test_ duffel_live_ duffel_test_ lin_oauth_ "
-        "rk_live_ sk_live_ sb_publishable_"
+        "ico- rdme_ pnu_ API- p8e- AKCp cmVmd oy2 phc_ phx_ csk- fw_ sbp_ nfp_ napi_ rpa_ "
+        "dapi nvapi- pcsk_ tgp_v1_ pa- co- esecret_ bb_live_ "
+        "fal- AKID CLOJARS_ shippo_live_ shippo_test_ lin_oauth_ sb_publishable_"
     ),
     # Some of these have separators in any part, so all of them together must be long.
     r"(?=[\w-]{0,40}\d)(?=[\w-]{0,40}[A-Z])[\w-]{40,}": "nvapi- pcsk_ tgp_v1_ pa- jina_ npg_ fal-",
-    r"(?=[\w-]{0,40}[0-9A-Z])[\w-]{20,}": "SG. hvs. hvb. hvr.",
-    r"[A-Z2-7]{16}(?![A-Za-z0-9])": "AKIA ASIA ABIA ACCA A3T",
+    r"(?=[\w-]{0,40}[0-9A-Z])[\w-]{20,}": "hvs. hvb. hvr.",
+    # Some have a short number behind them, and then a short rest.
+    r"(?=[\w-]{0,40}\d)[\w.-]{8,}": "xoxb- xoxp- xoxa- xoxr- xoxs- xoxo- xoxe- xoxe. xapp-",
+    r"(?=[a-z]{0,99}[0-9A-Z])[A-Za-z0-9]{10,}": (
+        "sk_test_ sk_live_ sk_prod_ rk_test_ rk_live_ rk_prod_"
+    ),
+    r"[0-9a-h]{12}(?![A-Za-z0-9])": "FLWSECK_TEST-",
+    # The form is as certain as a beginning.
+    r"[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})(?:-[A-Z0-9]{5}){3}": "A3-",
+    r"[0-9a-f]{24}-[0-9a-f]{146}": "v1.0-",
+    r"[0-9a-f]{64}": "s-s4t2ud- s-s4t2af-",
+    r"[A-Za-z0-9]{14}\.[0-9a-f]{64}": "pat",
+    r"[a-z0-9]{5,30}\.[a-z0-9]{4,6}\.acc[_-][\w.=+/-]{40,}": "sc_ ext_ scauth_ authress_",
+    r"[A-Z2-7]{16}(?![A-Za-z0-9])": "AKIA ASIA ABIA ACCA",
+    r"[A-Z0-9][A-Z2-7]{16}(?![A-Za-z0-9])": "A3T",
     r"[0-9a-fA-F]{32}(?![A-Za-z0-9])": "SK",
     r"[\w-]{10,300}\.[\w.-]*": "eyJ",
 }
@@ -49,9 +61,10 @@ CREDENTIAL = lazy(
         f"(?:{'|'.join(map(re.escape, beginnings.split()))}){rest}"
         for rest, beginnings in _CREDENTIALS.items()
     )
-    + ")"
+    # These are known by a mark in the middle: of Azure and of HCP Terraform.
+    + r"|[\w.~]{3}\dQ~[\w.~-]{31,34}|[a-z0-9]{14}\.atlasv1\.[\w=-]{60,70})"
 )
-"""A credential that is known by its beginning."""
+"""A credential that is known by its beginning, or by a mark in it."""
 
 BEGINNING = lazy(
     "|".join(
@@ -91,7 +104,8 @@ ID = lazy(
 
 ID_NAME = lazy(
     r"(?:\bid|[a-z]_id|-id|Id|ID|uuid|guid|etag|ETag|digest|sha\d*|[Hh]ash|fingerprint|checksum"
-    r"|trace(?:parent)?|cf-ray|CF-RAY|[Rr]equest)s?[\"']?\s{0,3}[:=#]?\s{0,3}[\"'(\[]?$"
+    r"|trace(?:parent)?|cf-ray|CF-RAY|[Rr]equest)s?(?:-\d)?"
+    r"(?:[\"']\s{0,3}[:=,]|[\"']?\s{0,3}[:=#]?)\s{0,3}b?[\"'(\[]?$"
 )
 """The end of a text that names an id, just before it."""
 
