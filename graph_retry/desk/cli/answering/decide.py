@@ -248,7 +248,7 @@ def edited(
         if not sign or not name:
             known = name in shown
             meant = " Leave no spaces around `=`." if known else did_you_mean(name, (*shown,))
-            raise UnreadableError(f"{change!r} is not a change: write field=value.{meant}")
+            raise UnreadableError(f"{as_repr(change)} is not a change: write field=value.{meant}")
         if name in shown or not name.startswith("/"):
             fields[name] = _value(text, shown.get(name) if texts_stay else None)
             continue
