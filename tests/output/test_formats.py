@@ -328,6 +328,22 @@ def test_a_bomb_and_a_deep_nest_are_refused_in_time():
     assert time.process_time() - started < 20
 
 
+def test_many_tags_before_a_long_text_take_linear_time():
+    """A text of four times the length takes about four times as long, and not sixteen times."""
+
+    def took(size):
+        text = "".join(f"<a{place}>1</a{place}>" for place in range(size // 24))
+        text += " word" * (size // 10)
+        times = []
+        for _ in range(3):
+            started = time.thread_time()
+            assert isinstance(read("xml", text, None), dict)
+            times.append(time.thread_time() - started)
+        return min(times)
+
+    assert took(240_000) < 8 * took(60_000)
+
+
 class Own:
     """A format that somebody wrote, and wrote wrongly."""
 

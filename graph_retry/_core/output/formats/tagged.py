@@ -62,7 +62,7 @@ def _fields(text: str, place: Place, depth: int) -> dict[str, Any]:
         refuse_if(again, "ambiguous", start, f"The tag `<{name}>` stands inside itself.")
         contents.setdefault(name, []).append(text[start:end])
         position, begun = end + len(name) + 3, True
-    closed = [name for name in contents if f"</{name}>" in text[position:]]
+    closed = contents.keys() & {tag[1] for tag in _CLOSING_TAG.finditer(text, position)}
     refuse_if(closed, "ambiguous", position, "A tag is closed twice.")
     refuse_if(not contents, "no_json", 0, "There is no field in a tag.")
     return {name: _value(texts, place.member(name), depth) for name, texts in contents.items()}
