@@ -7,7 +7,7 @@ import shutil
 import socket
 import ssl
 import subprocess
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 
 import httpx
 import pytest
@@ -90,7 +90,13 @@ def trusting(folder):
 def proxied(desk, tmp_path):
     """Serve the page under a path behind nginx; yields its address and the trusted certificates."""
     desk.wait()
-    page = create_app(desk.graph, authorize=lambda request: request.headers.get("x-user"))
+    desk.users = []
+
+    def who(request):
+        desk.users.append(request.headers.getlist("x-user"))
+        return request.headers.get("x-user")
+
+    page = create_app(desk.graph, authorize=who)
     with (
         serving(Starlette(routes=[Mount("/reviews", page)])) as upstream,
         nginx(tmp_path, upstream) as address,
@@ -141,6 +147,74 @@ def test_the_origin_of_a_form_has_the_scheme_of_the_proxy(proxied, origin, statu
         del client.headers["sec-fetch-site"]
         client.headers["origin"] = given[origin]
         assert client.post(f"{own}{view.action}", files=view.posted()).status_code == status
+
+
+SMUGGLED = "GET /reviews/ HTTP/1.1\r\nHost: localhost\r\nX-User: mallory\r\n\r\n"
+LAST = "Connection: close\r\n"
+TRICKS = {
+    "plain": ("GET /reviews/", "X-User: mallory\r\n", ""),
+    "twice": ("GET /reviews/", "X-User: mallory\r\nx-user: eve\r\n", ""),
+    "underscore": ("GET /reviews/", "X_User: mallory\r\nHTTP_X_USER: mallory\r\n", ""),
+    "space": ("GET /reviews/", "X-User : mallory\r\n", ""),
+    "folded": ("GET /reviews/", "X-Other: a\r\n X-User: mallory\r\n", ""),
+    "line feed": ("GET /reviews/", "X-Other: a\nX-User: mallory\r\n", ""),
+    "return": ("GET /reviews/", "X-Other: a\rX-User: mallory\r\n", ""),
+    "hop by hop": ("GET /reviews/", "X-User: mallory\r\nConnection: X-User\r\n", ""),
+    "query": ("GET /reviews/?x-user=mallory%0d%0aX-User:mallory", "", ""),
+    "path": ("GET /reviews/%0d%0aX-User:%20mallory/", "", ""),
+    "whole address": ("GET http://evil.example/reviews/", "X-User: mallory\r\n", ""),
+    "dots": ("GET /reviews/../reviews/r/..%2f..%2freviews/", "X-User: mallory\r\n", ""),
+    "trailer": (
+        "POST /reviews/t", "Transfer-Encoding: chunked\r\nTrailer: X-User\r\n",
+        "1\r\na\r\n0\r\nX-User: mallory\r\n\r\n",
+    ),
+    "two lengths": (
+        "POST /reviews/t", "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n",
+        f"0\r\n\r\n{SMUGGLED}",
+    ),
+    "odd coding": (
+        "POST /reviews/t", "Content-Length: 4\r\nTransfer-Encoding: xchunked\r\n",
+        f"0\r\n\r\n{SMUGGLED}",
+    ),
+    "behind": ("GET /reviews/", f"Content-Length: {len(SMUGGLED)}\r\n", SMUGGLED),
+    "upgrade": ("GET /reviews/", "Upgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n", SMUGGLED),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("password", ["one", "wrong"])
+@pytest.mark.slow
+def test_nobody_passes_a_name_to_the_app(desk, proxied, password):
+    """However a request is written, the app hears the name of who logged in, once, or nothing."""
+    address, trusted = proxied
+    port = httpx.URL(address).port
+    login = base64.b64encode(f"ada:{password}".encode()).decode()
+    for target, headers, body in TRICKS.values():
+        head = f"{target} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Basic {login}\r\n"
+        with (
+            socket.create_connection(("127.0.0.1", port), timeout=5) as plain,
+            trusted.wrap_socket(plain, server_hostname="localhost") as line,
+            suppress(OSError),
+        ):
+            line.sendall(f"{head}{headers}{LAST}\r\n{body}".encode())
+            while line.recv(65_536):
+                pass
+    assert {tuple(names) for names in desk.users} == ({("ada",)} if password == "one" else set())
+
+
+def test_people_who_do_not_read_hold_nobody_up(desk, proxied):
+    """Forty connections ask for pages and never take them; others read and answer meanwhile."""
+    _, trusted = proxied
+    login = base64.b64encode(b"bob:two").decode()
+    asked = f"GET /reviews/ HTTP/1.1\r\nHost: localhost\r\nAuthorization: Basic {login}\r\n\r\n"
+    with ExitStack() as held, visiting(proxied, "ada", "one") as client:
+        for _ in range(SLOW):
+            plain = socket.create_connection(("127.0.0.1", client.base_url.port))
+            plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1_024)
+            line = held.enter_context(trusted.wrap_socket(plain, server_hostname="localhost"))
+            line.sendall(asked.encode() * 20)
+        statuses = [client.get("/").status_code for _ in range(10)]
+    assert statuses == [200] * 10
+    assert ["bob"] in desk.users
 
 
 @pytest.mark.parametrize("where", ["proxy", "app"])

@@ -154,7 +154,8 @@ class GrowingArguments:
     def _add(self, chunk: ToolCallChunk) -> str:
         separator = "" if self._continues(chunk) else self._begin(chunk["index"])
         self._id = self._id or chunk["id"]
-        self._name += chunk["name"] or ""
+        if len(self._name) <= len(self._wanted):  # A longer name is another one.
+            self._name += chunk["name"] or ""
         self._arguments.append(chunk["args"] or "")
         is_answer = self._wants_list or (self._count == 1 and self._name == self._wanted)
         return separator + self._arguments[-1] if self._is_known and is_answer else ""
