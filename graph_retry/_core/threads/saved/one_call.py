@@ -10,6 +10,7 @@ from graph_retry._core.params.patch import readable_diff
 from graph_retry._core.review.decisions import ROWS
 from graph_retry._core.state.attempts import params_at, parsed_value, readable
 from graph_retry._core.state.namespaces import parts_of
+from graph_retry.lossless._ground import as_repr
 from graph_retry.records import Attempt, shown_record
 
 Outcome = Literal[
