@@ -12,8 +12,6 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
-from graph_retry.lossless._ground import as_repr
-
 if TYPE_CHECKING:
     from graph_retry._core.ground.functions.signatures import AttemptContext
     from graph_retry._core.output.completion import Completion
@@ -130,6 +128,8 @@ def __getattr__(name: str) -> Any:
             if name in exported:
                 where = f"from {__name__}.{module} import {name}"
                 raise ImportError(f"`{name}` is not at the top: write `{where}`.")
+    from graph_retry.lossless._ground import as_repr  # noqa: PLC0415 - the import must be fast
+
     raise AttributeError(f"module {as_repr(__name__)} has no attribute {as_repr(name)}")
 
 

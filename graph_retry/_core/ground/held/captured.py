@@ -154,11 +154,11 @@ class Captured:
         return saved["code"], parts
 
     def _may_change(self, name: str, saved: SavedFunction) -> bool:
-        """Return whether a part is a state of the object that the saved call had as well."""
-        part = self.parts.get(name)
-        token = self.objects.get(part.state_of) if part is not None else None
-        return (
-            part is not None and token is not None and token == saved["objects"].get(part.state_of)
+        """Return whether a part is, or is a state of, an object that the saved call had as well."""
+        part, objects = self.parts.get(name), saved["objects"]
+        places = (name, part.state_of) if part is not None else ()
+        return any(
+            place in objects and objects[place] == self.objects.get(place) for place in places
         )
 
     def go_on(self, saved: SavedFunction | None) -> list[str]:

@@ -231,8 +231,8 @@ class Reading:
         """Read a value whole, and the pieces of one that may change in place."""
         digest = self._digest(value)
         is_fixed = isinstance(value, _FIXED)
-        if (is_stream(value) or class_of(value) is list) and token_of(value):
-            state_of = self._object(name, value)
+        is_followed = (is_stream(value) or class_of(value) is list) and token_of(value)
+        inner = self._object(name, value) if is_followed else state_of
         if isinstance(value, type) and is_local(value):  # Its content was read, and may change.
             holder, is_fixed, state_of = value, False, self._object(name, value)
         elif not (value is None or isinstance(value, (*_FIXED, int, float))):
@@ -243,7 +243,7 @@ class Reading:
         if holder is value and depth < _PIECES_OF_PIECES:
             for each, item in itertools.islice(_pieces_of(value), _MOST_ITEMS):
                 with suppress(OpaqueError):  # Another thread has changed it meanwhile.
-                    self._content(f"{name}{each}", item, value, state_of, name, depth + 1)
+                    self._content(f"{name}{each}", item, value, inner, name, depth + 1)
 
 
 _MOST_ITEMS, _DEEPEST, _PIECES_OF_PIECES = 100, 6, 2
