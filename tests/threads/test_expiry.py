@@ -44,7 +44,7 @@ def clock(monkeypatch):
     for module in (
         "_core.loop.review",
         "_core.loop.after_attempt",
-        "_core.threads.answers.resuming",
+        "_core.threads.answers.sent",
         "_core.review.deadline",
     ):
         read = lambda: Clock.now.isoformat(timespec="milliseconds")  # noqa: E731

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 from uuid import UUID
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.checkpoint.serde.types import INTERRUPT, RESUME
 from langgraph.config import get_config
-from langgraph.types import Interrupt
+from langgraph.types import Interrupt, StateSnapshot
 
 from graph_retry._core.ground.json import is_object
 from graph_retry._core.langgraph.run_config import began_at
@@ -119,6 +119,12 @@ def asked_in(state: Any) -> list[Any]:
     """Return the interrupt values in a run's result. A server's result has interrupts as dicts."""
     found: list[Any] = state.get("__interrupt__") or [] if is_object(state) else []
     return [getattr(interrupt, "value", None) or interrupt["value"] for interrupt in found]
+
+
+def result_at(state: StateSnapshot) -> Any:
+    """Return the result of a run that stopped at a state: its values, and what it asks."""
+    values, told = cast("Any", state.values), {"__interrupt__": list(state.interrupts)}
+    return {**values, **told} if is_object(values) else told
 
 
 ReadInterrupt = Callable[[Interrupt], dict[str, Any] | None]

@@ -50,8 +50,8 @@ def place_of(
     return {"configurable": place | at}
 
 
-def namespace_of(saved: CheckpointTuple) -> str:
-    """Return the namespace that a checkpoint is in."""
+def namespace_of(saved: CheckpointTuple | StateSnapshot) -> str:
+    """Return the namespace that a checkpoint, or the state at one, is in."""
     return str(saved.config.get("configurable", {}).get("checkpoint_ns", ""))
 
 

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import StateSnapshot
 
-from graph_retry._core.ground.json import is_object
-from graph_retry._core.langgraph.shown import interventions
+from graph_retry._core.langgraph.shown import interventions, result_at
 from graph_retry._core.threads.saved.graphs import get_state
 from graph_retry._core.threads.saved.reading import open_questions
 
@@ -31,9 +30,7 @@ async def begun(graph: Any, config: RunnableConfig, start: Any) -> Begun:
         return Begun(given=start)
     if not await _waits(graph, config, state):
         return Begun()
-    values: Any = state.values
-    told = {"__interrupt__": list(state.interrupts)}
-    return Begun(waits=True, state={**values, **told} if is_object(values) else told)
+    return Begun(waits=True, state=result_at(state))
 
 
 async def _waits(graph: Any, config: RunnableConfig, state: StateSnapshot) -> bool:

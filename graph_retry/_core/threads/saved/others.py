@@ -7,7 +7,12 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Interrupt, PregelTask, StateSnapshot
 
-from graph_retry._core.langgraph.storage.checkpoints import has_answer, newest_checkpoint, place_of
+from graph_retry._core.langgraph.storage.checkpoints import (
+    has_answer,
+    namespace_of,
+    newest_checkpoint,
+    place_of,
+)
 from graph_retry._core.state.namespaces import task_namespace
 from graph_retry._core.threads.saved.graphs import get_state, saver_of, thread_of
 
@@ -30,7 +35,7 @@ async def waits_for_other(graph: Any, config: RunnableConfig, interrupt_id: str)
         state = task.state
     if task is None:
         return False
-    namespace = state.config.get("configurable", {}).get("checkpoint_ns", "")
+    namespace = namespace_of(state)
     place = task_namespace(namespace, task.name, task.id)
     if Interrupt.from_ns(None, place).id != interrupt_id:
         return True
