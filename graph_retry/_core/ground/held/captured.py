@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -53,7 +54,8 @@ class Captured:
         """Return the form for graph state. It has the pieces of those values that calls change."""
         for name in self.unsteady:
             owner = self.parts[name].owner if name in self.parts else None
-            if isinstance(owner, list) and (token := token_of(owner, kept=True)):
+            is_followed = isinstance(owner, list) or is_stream(owner)
+            if is_followed and (token := token_of(owner, kept=True)):
                 self.objects[name] = token
         return {
             "code": self.code,
@@ -130,7 +132,8 @@ class Captured:
         part, unsteady = self.parts[name], saved.get("unsteady", {})
         around = part.piece_of
         in_list = bool(around) and isinstance(self.parts[around].owner, list | deque)
-        if self._may_change(around if in_list else name, saved):
+        holders = [each for each in self._around(name) if each in unsteady]
+        if any(self._may_change(each, saved) for each in (around if in_list else name, *holders)):
             return "changed"
         if "used" in (unsteady.get(name), unsteady.get(around)):
             return "unknown"
@@ -139,6 +142,11 @@ class Captured:
         # A list that grows while it is used may be a log, or a conversation about a document.
         grows = in_list and around in unsteady
         return "unknown" if grows or name in self.uncertain else "other"
+
+    def _around(self, name: str) -> Iterator[str]:
+        """Yield the values of which a part is a piece, the smallest first."""
+        while name := self.parts[name].piece_of:
+            yield name
 
     def steady(self, saved: SavedFunction | None) -> Any:
         """Return a saved function without what may have changed since."""

@@ -204,7 +204,7 @@ class Reading:
             self._seen.add(id(value))
             self._depth += 1
             for each, item in pieces.items():
-                self._value(f"{name}{each}", item, value)
+                self._value(f"{name}{each}", item, value, state_of)
             self._depth -= 1
         elif is_new and not pieces and is_own(class_of(value)):
             self._own(value, name)
@@ -276,8 +276,8 @@ def _is_function(value: Any) -> bool:
 _PROCESS = uuid4().hex[:12]
 _tokens: dict[int, tuple[Callable[[], Any], str]] = {}
 _numbers = itertools.count(1)
-_lists: list[int] = []
-_MOST_LISTS = 50
+_kept: list[int] = []
+_MOST_KEPT = 50
 
 
 def _forgetting(place: int) -> Callable[[Any], None]:
@@ -294,7 +294,7 @@ def _itself(owner: Any) -> Any:
 def token_of(owner: Any, *, kept: bool = False) -> str | None:
     """Return a name that only this object of this process has; None if it cannot be followed.
 
-    A list can only be followed if it is kept. Only a few are.
+    A list or an iterator can only be followed if it is kept. Only the last few are.
     """
     known = _tokens.get(id(owner))
     if known is None or known[0]() is not owner:
@@ -303,9 +303,9 @@ def token_of(owner: Any, *, kept: bool = False) -> str | None:
         except TypeError:
             if not kept:
                 return None
-            _lists.append(id(owner))
-            if len(_lists) > _MOST_LISTS:
-                _tokens.pop(_lists.pop(0), None)
+            _kept.append(id(owner))
+            if len(_kept) > _MOST_KEPT:
+                _tokens.pop(_kept.pop(0), None)
             followed = functools.partial(_itself, owner)
         known = _tokens[id(owner)] = (followed, f"{_PROCESS}.{next(_numbers)}")
     return known[1]
