@@ -135,7 +135,7 @@ class Reading:
             if name != "__wrapped__":
                 self._value(f"{path}{name}", value, function, place)
 
-    def _own(self, owner: Any, name: str) -> None:
+    def _own(self, owner: Any, name: str, state_of: str = "") -> None:
         """Read the attributes of an object: one that is called, or that is of the user's code."""
         self._seen.add(id(owner))
         if isinstance(owner, type):
@@ -145,11 +145,11 @@ class Reading:
             attributes = attributes_of(owner)
         except OpaqueError:
             try:
-                self._content(name, owner, owner)
+                self._content(name, owner, owner, state_of)
             except OpaqueError:
-                self._unread(name, owner)
+                self._unread(name, owner, state_of)
             return
-        place = self._object(name, owner)
+        place = self._object(name, owner, state_of)
         if is_local(class_of(owner)):
             self._value(f"{name}.__class__", class_of(owner), owner)
         self._depth += 1
@@ -161,12 +161,12 @@ class Reading:
             if is_plain or isinstance(value, type | Runnable):
                 self._value(f"{name}.{each}", value, owner, place)
             else:
-                self._unread(f"{name}.{each}", value)
+                self._unread(f"{name}.{each}", value, place)
         self._depth -= 1
 
-    def _unread(self, name: str, value: Any) -> None:
+    def _unread(self, name: str, value: Any, state_of: str = "") -> None:
         """Note a value without a digest, such as a client, and what it shows."""
-        place = self._object(name, value)
+        place = self._object(name, value, state_of)
         self.parts[name] = Part(None, value, place)
         if is_stream(value):
             self.uncertain.add(name)
@@ -176,10 +176,11 @@ class Reading:
             if is_stream(item) and not is_means(value):
                 self._value(f"{name}.{each}", item, value, place)
 
-    def _object(self, place: str, owner: Any) -> str:
+    def _object(self, place: str, owner: Any, around: str = "") -> str:
+        """Follow an object, and return its place; that of the object around it if that fails."""
         if token := token_of(owner):
             self.objects[place] = token
-        return place
+        return place if token else around
 
     def _value(self, name: str, value: Any, holder: Any, state_of: str = "") -> None:
         if _is_function(value):
@@ -207,16 +208,16 @@ class Reading:
                 self._value(f"{name}{each}", item, value, state_of)
             self._depth -= 1
         elif is_new and not pieces and is_own(class_of(value)):
-            self._own(value, name)
+            self._own(value, name, state_of)
         else:
             try:
                 digest = self._digest(value, as_copied=True)
             except OpaqueError:
-                self._unread(name, value)
+                self._unread(name, value, state_of)
                 if is_data:
                     self.uncertain.add(name)
             else:
-                self.parts[name] = Part(digest, value, self._object(name, value))
+                self.parts[name] = Part(digest, value, self._object(name, value, state_of))
                 self.uncertain.add(name)
 
     def _content(
