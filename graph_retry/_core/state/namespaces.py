@@ -63,6 +63,11 @@ def without_task_ids(namespace: str) -> str:
     return _TASK_ID.sub("", namespace)
 
 
+def tasks_in(namespace: str) -> list[str]:
+    """Return the names of the nodes in a namespace, without what is not a task of LangGraph."""
+    return [part.name for part in parts_of(namespace) if part.is_task]
+
+
 def outermost(namespace: str) -> Part:
     """Return the first part of a namespace: the node and the task of the outermost graph."""
     return next(iter(parts_of(namespace)), Part("", ""))

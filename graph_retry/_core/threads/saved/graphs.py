@@ -5,7 +5,7 @@ These functions read and run a graph in this process and a graph on a server in 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
@@ -19,7 +19,7 @@ from graph_retry._core.ground.functions.awaiting import is_sync, sync_or_async
 from graph_retry._core.ground.functions.calling import call
 from graph_retry._core.ground.wording import quoted_with_article
 from graph_retry._core.langgraph.storage.checkpoints import PLACE
-from graph_retry._core.state.namespaces import parts_of
+from graph_retry._core.state.namespaces import parts_of, tasks_in
 from graph_retry._core.state.position import LOOP
 from graph_retry.lossless._ground import as_repr
 
@@ -152,6 +152,16 @@ def may_make(graph: Any, namespace: str) -> bool:
             return False
         graph = graph.nodes[part.name].bound
     return not is_local(graph) or LOOP in graph.channels
+
+
+async def asked_by(graph: Any, namespaces: Collection[str]) -> list[str]:
+    """Choose the namespaces of calls whose outermost node a graph, here or on a server, has."""
+    nodes = await node_names(graph) if namespaces else []
+    return [
+        each
+        for each in namespaces
+        if not (path := tasks_in(each)) or (path[0] in nodes and may_make(graph, each))
+    ]
 
 
 async def shows(graph: Any, config: RunnableConfig, interrupt_id: str) -> bool:

@@ -19,12 +19,12 @@ from graph_retry._core.langgraph.storage.lock import ThreadLock, pauses
 from graph_retry._core.review.deadline import EXPIRE
 from graph_retry._core.state.attempts import records_in
 from graph_retry._core.state.kept import whole
-from graph_retry._core.state.namespaces import parts_of
+from graph_retry._core.state.namespaces import tasks_in
 from graph_retry._core.state.position import ANSWER, is_open, loop_of, review_id_of
 from graph_retry._core.threads.saved.graphs import (
+    asked_by,
     get_state,
     is_remote,
-    may_make,
     node_names,
     saver_of,
     thread_of,
@@ -212,16 +212,14 @@ async def _renamed(graph: Any, config: RunnableConfig, thread: ThreadView) -> st
     if is_remote(graph):
         values = map(intervention, await RemoteRuns(graph, config).questions())
         waiting = {namespace_in(value): value["review_id"] for value in values if value}
-    nodes = await node_names(graph) if waiting else []
+    own = await asked_by(graph, waiting)
     for namespace, review_id in waiting.items():
-        path = [part.name for part in parts_of(namespace) if part.is_task]
-        if path and not (path[0] in nodes and may_make(graph, namespace)):
-            known = ", ".join(f"`{name}`" for name in nodes)
+        if namespace not in own:
+            known = ", ".join(f"`{name}`" for name in await node_names(graph))
             return (
-                f"review {as_repr(review_id)} waits in node `{' > '.join(path)}`, whose call "
-                "the graph "
-                f"does not make (its nodes are {known}): name the graph that asked, or give the "
-                "node its old graph or its old name back"
+                f"review {as_repr(review_id)} waits in node `{' > '.join(tasks_in(namespace))}`, "
+                f"whose call the graph does not make (its nodes are {known}): name the graph that "
+                "asked, or give the node its old graph or its old name back"
             )
     return None
 

@@ -18,7 +18,7 @@ from graph_retry._core.langgraph.shown import interventions, namespace_in
 from graph_retry._core.langgraph.storage.checkpoints import as_saved, place_of, unread
 from graph_retry._core.state.namespaces import is_of_other, moved, task_namespace
 from graph_retry._core.state.position import LOOP
-from graph_retry._core.threads.saved.graphs import get_state, is_remote, thread_of
+from graph_retry._core.threads.saved.graphs import asked_by, get_state, is_remote, thread_of
 from graph_retry._core.threads.saved.view import ThreadView
 from graph_retry._core.threads.server.runs import RemoteRuns, http_status
 
@@ -32,6 +32,9 @@ async def read_shown_there(graph: Any, config: RunnableConfig) -> ThreadView:
     shown: Sequence[Interrupt] = state.interrupts
     if not shown and is_remote(graph):
         shown = await RemoteRuns(graph, config).asked()
+        places = {each.id: namespace_in(value) for each, value in interventions(shown)}
+        own = await asked_by(graph, places.values())  # Another graph may have asked on the thread.
+        shown = [each for each in shown if places.get(each.id, "") in ("", *own)]
     view = ThreadView(shown, state.created_at)
     answered: Collection[str] | None = None
     for interrupt, value, _ in view.questions:
