@@ -4,9 +4,10 @@ Most tests run in two forms, two modes and on three storages. A fault shows in o
 where two of them must meet for it, another test has them meet. So the short part has, of each test,
 as few cases as hold each row of each of its tables once, and of each file as few as hold each form,
 mode and storage once: which rows meet in a case differs from test to test. Of these cases, the slow
-part has those of tests that start many programs, browsers or servers, or read very much (marked
-`slow`). The long part has the other cases, what is marked `long`, and what is marked `drawn` once
-more, with more draws. Without `--part` everything runs, as in the long part.
+part has those of tests that drive a browser (the fixture `browser`), or that start many programs or
+servers, or read very much (marked `slow`). The long part has the other cases, what is marked
+`long`, and what is marked `drawn` once more, with more draws. Without `--part` everything runs, as
+in the long part.
 """
 
 from collections import Counter
@@ -46,7 +47,8 @@ def in_part(part: str, items: Sequence[pytest.Item]) -> set[pytest.Item]:
 
 
 def _is_slow(item: pytest.Item) -> bool:
-    return item.get_closest_marker("slow") is not None
+    drives_a_browser = "browser" in getattr(item, "fixturenames", ())
+    return drives_a_browser or item.get_closest_marker("slow") is not None
 
 
 def _with_each_row_once(items: Sequence[pytest.Item]) -> set[pytest.Item]:
