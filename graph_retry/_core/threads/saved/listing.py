@@ -116,8 +116,9 @@ _without_review: WeakKeyDictionary[Any, set[tuple[str, ...]]] = WeakKeyDictionar
 async def note_others(saver: BaseCheckpointSaver[Any]) -> None:
     """Put the questions of other libraries into the table; no code of ours runs when they ask."""
     store, finder = store_of(saver), Finder(saver, None, {}, answered=True)
-    known = _without_review.setdefault(saver, set())
-    for pause in await store.pauses():
+    known, listed = _without_review.setdefault(saver, set()), await store.pauses()
+    known.intersection_update(listed)
+    for pause in listed:
         if pause not in known:
             found = await finder.read_thread(pause[0])
             await store.fill(map(entry_of, found))
