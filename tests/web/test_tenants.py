@@ -34,16 +34,15 @@ def test_the_version_of_a_list_counts_no_other_calls(desk):
     desk.wait("mine")
 
     async def versions():
-        waiting = Waiting(desk.graph)
-        listings, seen = Listings(waiting), []
+        waiting, seen = Waiting(desk.graph), []
         for thread, tenant in (("a", "acme"), ("b", "acme"), ("c", "umbrella")):
             await waiting.refresh()
-            seen.append(listings.version(BOB))
+            seen.append(Listings(waiting).version(BOB))
             desk.options["labels"] = {"tenant": tenant}
             await asyncio.to_thread(desk.wait, thread)
-            waiting = listings._waiting = Waiting(desk.graph)
+            waiting = Waiting(desk.graph)
         await waiting.refresh()
-        return [*seen, listings.version(BOB)]
+        return [*seen, Listings(waiting).version(BOB)]
 
     first, *others, last = asyncio.run(versions())
     assert others == [first, first]
