@@ -65,9 +65,7 @@ def graph_now() -> Any:
 async def work(page: int) -> None:
     """Run a page's thread; run it on if a worker has died with it."""
     config: Any = {"configurable": {"thread_id": str(page)}}
-    graph = graph_now()
-    is_new = await graph.checkpointer.aget(config) is None
-    await (graph.ainvoke(page, config) if is_new else aresume(graph, config))
+    await aresume(graph_now(), config, start=page)
 
 
 async def worker() -> None:
