@@ -42,7 +42,7 @@ from graph_retry._core.threads.saved.graphs import (
     saver_of,
     shows,
 )
-from graph_retry._core.threads.saved.others import waits_for_other
+from graph_retry._core.threads.saved.others import add_others
 from graph_retry._core.threads.saved.reading import read_newest
 from graph_retry._core.threads.saved.view import ThreadView
 from graph_retry.lossless._ground import as_repr
@@ -211,10 +211,9 @@ class Finder:
 
     async def _shown(self, thread_id: str, thread: ThreadView) -> list[PendingReview]:
         config = on_thread(self.base, thread_id)
-        for interrupt, value, _ in thread.questions:
-            namespace = namespace_in(value)
-            if is_of_other(namespace) and await waits_for_other(self.graph, config, interrupt.id):
-                thread.add(unread(place_of(thread_id, namespace)))
+        places = {asked.id: namespace_in(value) for asked, value, _ in thread.questions}
+        others = {name: place for name, place in places.items() if is_of_other(place)}
+        await add_others(thread, self.graph, config, others)
         return [
             review_of(asked, self.graph, config)
             for asked in thread.asked()

@@ -1,10 +1,12 @@
-"""Whether a thread still waits for the answer to a question of another library."""
+"""The questions of other libraries for whose answers a thread still waits."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.types import Interrupt, PregelTask, StateSnapshot
 
 from graph_retry._core.langgraph.storage.checkpoints import (
@@ -12,22 +14,36 @@ from graph_retry._core.langgraph.storage.checkpoints import (
     namespace_of,
     newest_checkpoint,
     place_of,
+    unread,
 )
 from graph_retry._core.state.namespaces import task_namespace
 from graph_retry._core.threads.saved.graphs import get_state, saver_of, thread_of
+from graph_retry._core.threads.saved.view import ThreadView
 
 
-async def waits_for_other(graph: Any, config: RunnableConfig, interrupt_id: str) -> bool:
-    """Return whether a thread waits for the answer to an interrupt that is not of graph-retry.
+async def add_others(
+    view: ThreadView, graph: Any, config: RunnableConfig, others: Mapping[str, str]
+) -> None:
+    """Add questions of other libraries to a view, if the thread still waits for their answers.
+
+    `others` has the namespaces of the questions by interrupt id.
 
     LangGraph shows an interrupt until its node ends. If the process dies in between, its answer is
     saved beside the checkpoint from which the node began, and no later answer counts. (Only of the
     first interrupt of a task is this known: `Interrupt.from_ns` gives the id of that one.)
     """
-    saver, thread_id = saver_of(graph), thread_of(config)
-    if graph is None or saver is None:
-        return True
-    state, task = await get_state(graph, place_of(thread_id), subgraphs=True), None
+    saver, thread_id, state = saver_of(graph), thread_of(config), None
+    if others and saver is not None:
+        state = await get_state(graph, place_of(thread_id), subgraphs=True)
+    for interrupt_id, place in others.items():
+        if saver is None or state is None or await _waits(saver, thread_id, state, interrupt_id):
+            view.add(unread(place_of(thread_id, place)))
+
+
+async def _waits(
+    saver: BaseCheckpointSaver[Any], thread_id: str, state: StateSnapshot, interrupt_id: str
+) -> bool:
+    task = None
     while (tasks := [each for each in state.tasks if _asks(each, interrupt_id)]) != []:
         task = tasks[0]
         if not isinstance(task.state, StateSnapshot):

@@ -29,7 +29,7 @@ from graph_retry._core.threads.saved.graphs import (
     shows,
     thread_of,
 )
-from graph_retry._core.threads.saved.others import waits_for_other
+from graph_retry._core.threads.saved.others import add_others
 from graph_retry._core.threads.saved.view import Asked, ThreadView
 from graph_retry._core.threads.server.reading import read_history, read_shown_there, snapshot_at
 from graph_retry.records import KeptIn
@@ -78,13 +78,13 @@ async def read_shown(
         view = await read_newest(saver, thread_id, [""])
     else:
         view = ThreadView(shown.interrupts, shown.created_at)
+    others: dict[str, str] = {}
     for interrupt, value, _ in view.questions:
         if named is not None and not {interrupt.id, value["review_id"]}.intersection(named):
             continue
         namespace = namespace_in(value)
         if is_of_other(namespace):
-            if await waits_for_other(graph, config, interrupt.id):
-                view.add(unread(place_of(thread_id, namespace)))
+            others[interrupt.id] = namespace
             continue
         call = await newest_checkpoint(saver, thread_id, namespace)
         if call is not None and may_make(graph, namespace):
@@ -92,6 +92,7 @@ async def read_shown(
         # Without the call's checkpoint, LangGraph alone knows whose question it is.
         elif call is None and (shown is not None or await shows(graph, config, interrupt.id)):
             view.add(unread(place_of(thread_id, namespace)))
+    await add_others(view, graph, config, others)
     return view
 
 
