@@ -61,7 +61,7 @@ def as_repr(value: Any, limit: int = 200) -> str:
         text = _REPR.repr(value)
     except Exception:  # noqa: BLE001 - what a value says of itself may raise anything
         text = f"<{type(value).__name__} that cannot be written>"
-    return _short(escaped(text[: limit + 1]), limit)
+    return shortened(escaped(text[: limit + 1]), limit)
 
 
 def text_of(error: BaseException) -> str:
@@ -79,10 +79,11 @@ def error_text(error: BaseException, limit: int = 500) -> str:
         >>> error_text(ValueError("no\x1b[2J"))
         'no\\x1b[2J'
     """
-    return _short(escaped(text_of(error)[: limit + 1], lines=True), limit)
+    return shortened(escaped(text_of(error)[: limit + 1], lines=True), limit)
 
 
-def _short(text: str, limit: int) -> str:
+def shortened(text: str, limit: int) -> str:
+    """Cut the end of a text that is longer than `limit` characters."""
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 

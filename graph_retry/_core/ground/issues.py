@@ -23,7 +23,7 @@ from graph_retry._core.ground.json import (
     pointer_parts,
 )
 from graph_retry._core.ground.wording import counted, expected_by
-from graph_retry.lossless._ground import as_repr, lazy, text_of
+from graph_retry.lossless._ground import as_repr, lazy, shortened, text_of
 from graph_retry.records import Issue
 
 SHOWN_ISSUES = 20
@@ -85,8 +85,7 @@ def cut(text: str, limit: int) -> str:
         >>> cut("abcdef", 4)
         'abc…'
     """
-    text = text if len(text) <= limit else text[: limit - 1] + "…"
-    return text.encode("utf-8", "backslashreplace").decode()[:limit]
+    return shortened(text, limit).encode("utf-8", "backslashreplace").decode()[:limit]
 
 
 def excerpt(text: str, limit: int) -> str:
