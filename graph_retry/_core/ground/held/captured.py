@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from graph_retry._core.ground.held.content import is_stream
-from graph_retry._core.ground.held.reading import Part, Reading, token_of
+from graph_retry._core.ground.held.reading import Part, Reading, is_followed, token_of
 from graph_retry.records import SavedFunction
 
 Likeness = Literal["same", "changed", "other", "unknown"]
@@ -54,8 +54,7 @@ class Captured:
         """Return the form for graph state. It has the pieces of those values that calls change."""
         for name in self.unsteady:
             owner = self.parts[name].owner if name in self.parts else None
-            is_followed = isinstance(owner, list) or is_stream(owner)
-            if is_followed and (token := token_of(owner, kept=True)):
+            if is_followed(owner) and (token := token_of(owner, kept=True)):
                 self.objects[name] = token
         return {
             "code": self.code,

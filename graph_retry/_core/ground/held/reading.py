@@ -232,8 +232,7 @@ class Reading:
         """Read a value whole, and the pieces of one that may change in place."""
         digest = self._digest(value)
         is_fixed = isinstance(value, _FIXED)
-        is_followed = (is_stream(value) or class_of(value) is list) and token_of(value)
-        inner = self._object(name, value) if is_followed else state_of
+        inner = self._object(name, value, state_of) if is_followed(value) else state_of
         if isinstance(value, type) and is_local(value):  # Its content was read, and may change.
             holder, is_fixed, state_of = value, False, self._object(name, value)
         elif not (value is None or isinstance(value, (*_FIXED, int, float))):
@@ -290,6 +289,11 @@ def _forgetting(place: int) -> Callable[[Any], None]:
 
 def _itself(owner: Any) -> Any:
     return owner
+
+
+def is_followed(value: Any) -> bool:
+    """Return whether a value that calls use or extend is known again by itself in its process."""
+    return is_stream(value) or class_of(value) is list
 
 
 def token_of(owner: Any, *, kept: bool = False) -> str | None:
