@@ -2,17 +2,22 @@
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from bench.ladder_model import Answer, RefusedRequestError, ScriptedModel
 
+Reply = Callable[[dict[str, Any]], dict[str, Any]]
+"""Answers the body of a request, or raises `RefusedRequestError`."""
+
 
 @contextmanager
-def serving(model: ScriptedModel) -> Iterator[str]:
+def serving(model: ScriptedModel | Reply) -> Iterator[str]:
     """Serve a model, and yield the base URL that a client is given."""
+    reply: Reply = partial(completion, model) if isinstance(model, ScriptedModel) else model
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -21,7 +26,7 @@ def serving(model: ScriptedModel) -> Iterator[str]:
         def do_POST(self) -> None:
             sent = json.loads(self.rfile.read(int(self.headers["content-length"])))
             try:
-                status, said = 200, completion(model, sent)
+                status, said = 200, reply(sent)
             except RefusedRequestError as error:
                 told = {"message": str(error), "type": "invalid_request_error", "code": error.code}
                 status, said = error.status, {"error": told}

@@ -6,7 +6,7 @@ import json
 import os
 import threading
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +53,7 @@ class Served:
         kept: Path | None = KEPT,
     ) -> None:
         self.url, self.model, self.asked = url, model, 0
-        self._lock, self._kept = threading.Lock(), dict[str, Answer]()
+        self._lock, self._kept = threading.Lock(), dict[str, Any]()
         if RECORDED.exists():
             self._read(gzip.decompress(RECORDED.read_bytes()).decode())
         self._file = kept
@@ -85,10 +85,21 @@ class Served:
         if schema is not None:
             given = {"name": "answer", "schema": schema, "strict": True}
             request["response_format"] = {"type": "json_schema", "json_schema": given}
+        answer: Answer = self._once(request, self._answer)
+        return answer
+
+    def pass_on(self, sent: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the server's own response to a client's request, with our settings."""
+        request = {**sent, "model": self.model, "temperature": 0, "max_tokens": MOST_TOKENS}
+        request.pop("max_completion_tokens", None)
+        told: dict[str, Any] = self._once(request, self._asked)
+        return told
+
+    def _once(self, request: dict[str, Any], ask: Callable[[dict[str, Any]], Any]) -> Any:
         key = hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()[:20]
         with self._lock:
             if key not in self._kept:
-                self._kept[key] = self._asked(request)
+                self._kept[key] = ask(request)
                 self._keep({"key": key, "request": request, "answer": self._kept[key]})
             return self._kept[key]
 
@@ -98,17 +109,8 @@ class Served:
             with self._file.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
-    def _asked(self, request: dict[str, Any]) -> Answer:
-        if self.url is None:
-            raise Unasked("no kept completion of this request: give the address of a model")
-        self.asked += 1
-        body = json.dumps(request | {"logprobs": True, "cache_prompt": False}).encode()
-        headers = {"content-type": "application/json"}
-        if key := os.environ.get("OPENAI_API_KEY"):
-            headers["authorization"] = f"Bearer {key}"
-        sent = urllib.request.Request(f"{self.url}/chat/completions", body, headers)  # noqa: S310
-        with urllib.request.urlopen(sent, timeout=600) as response:  # noqa: S310
-            told = json.load(response)
+    def _answer(self, request: dict[str, Any]) -> Answer:
+        told = self._asked(request | {"logprobs": True})
         (choice,) = told["choices"]
         tokens = (choice.get("logprobs") or {}).get("content") or []
         return Answer(
@@ -121,3 +123,16 @@ class Served:
             },
             tokens=[(each["token"], round(each["logprob"], 4)) for each in tokens],
         )
+
+    def _asked(self, request: dict[str, Any]) -> dict[str, Any]:
+        if self.url is None:
+            raise Unasked("no kept completion of this request: give the address of a model")
+        self.asked += 1
+        body = json.dumps(request | {"cache_prompt": False}).encode()
+        headers = {"content-type": "application/json"}
+        if key := os.environ.get("OPENAI_API_KEY"):
+            headers["authorization"] = f"Bearer {key}"
+        sent = urllib.request.Request(f"{self.url}/chat/completions", body, headers)  # noqa: S310
+        with urllib.request.urlopen(sent, timeout=600) as response:  # noqa: S310
+            told: dict[str, Any] = json.load(response)
+        return told
