@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, Unpack, cast
 from pydantic_core import to_jsonable_python
 
 from graph_retry.calls import Call, Terms
+from graph_retry.data._corrections.past import PastCorrections
 from graph_retry.data._corrections.record import check_names, expected_value
 from graph_retry.data._evaluation import (
     Compare,
@@ -100,7 +101,8 @@ async def evaluate(
     """Make recorded calls again, with another model, prompt or options, and compare.
 
     Each call starts with the params of its recorded first attempt. It runs outside any graph, and
-    ends when a person would be asked. If a person supplied, accepted or approved an output of the
+    ends when a person would be asked. With `lessons=PastCorrections(…)`, it does not see its own
+    corrections. If a person supplied, accepted or approved an output of the
     recorded call, the new output is compared with that output.
 
     Args:
@@ -249,8 +251,11 @@ class _Run:
 
     async def _judge(self, case: _Case) -> None:
         """Repeat a call, compare its output, and save the result."""
-        llm_call, on_retry, output, options = self._call
-        call = Call(llm_call, case.params, on_retry, output, cast("RetryOptions", dict(options)))
+        llm_call, on_retry, output, given = self._call
+        options = {**given}
+        if isinstance(past := options.get("lessons"), PastCorrections):
+            options["lessons"] = past.without(case.ledger.attempts)
+        call = Call(llm_call, case.params, on_retry, output, cast("RetryOptions", options))
         value, failure = None, None
         ended: Ended = "would_ask"
         try:

@@ -14,7 +14,7 @@ from langgraph.func import entrypoint
 
 import graph_retry.data
 from graph_retry import Completion, approve, edit, respond, resume
-from graph_retry.data import evaluate, plot_evaluations
+from graph_retry.data import PastCorrections, corrections_of, evaluate, plot_evaluations
 from graph_retry.hooks import Budget, SharedBudget
 from graph_retry.threads import attempts_of, every_ledger, export_ledgers
 from tests.loops import Model, one_call, thread
@@ -55,6 +55,26 @@ def test_params_edited_in_state_at_a_review_are_a_persons_answer():
     assert graph.invoke(None, thread())["output"] == {"n": 1}
     done = evaluate(graph, better, output=dict[str, int])
     assert done.figures()["asked before"] == 1
+
+
+def test_no_call_is_shown_its_own_correction():
+    """Else a model that repeats what it reads would always agree with the person."""
+    graph = one_call("node", None, Model(lambda _: "old"), InMemorySaver())
+    for n, colour in enumerate(("red", "green", "blue")):
+        params = {"prompt": f"How many {colour} apples are in the big basket?"}
+        graph.invoke({"params": params}, thread(str(n)))
+        resume(graph, thread(str(n)), respond({"n": n}))
+    past, seen = PastCorrections(rows=corrections_of(graph)), dict[str, str]()
+
+    def parrot(params):
+        asked = params["prompt"].splitlines()[-1]
+        seen[asked] = params["prompt"]
+        return '{"n": 5}'
+
+    done = evaluate(graph, parrot, output=dict[str, int], lessons=past)
+    assert done.figures()["differ"] == len(seen) == 3
+    assert [text.count(asked) for asked, text in seen.items()] == [1, 1, 1]
+    assert [text.count("apples") for text in seen.values()] == [3, 3, 3]
 
 
 def test_what_would_have_been_asked_is_counted(mode, recorded):

@@ -104,15 +104,40 @@ def test_a_wrong_answer_is_never_shown():
     assert "a dozen or so" not in params["prompt"]
 
 
-def test_messages_get_a_turn_of_their_own_and_recorded_blocks_are_left_out():
-    """It goes behind the system's instructions; what an earlier call was shown is no request."""
-    past = PastCorrections(rows=[row(1, "How many apples?", {"n": 1})])
-    messages = [
-        {"role": "system", "content": "Count."},
-        {"role": "user", "content": "How many apples?"},
+def test_messages_get_turns_of_a_request_and_its_right_answer():
+    """They follow the system's instructions, the nearest last; of a chat, what was asked."""
+    system = {"role": "system", "content": "Count."}
+    asked = [system, {"role": "user", "content": "How many apples?"}]
+    like = [system, {"role": "user", "content": "How many red apples?"}]
+    rows = [
+        row(1, "", {"n": 1}) | {"params": {"messages": like}},
+        row(2, "", {"n": 2}) | {"params": {"messages": asked}},
     ]
-    params, *_ = past.add_to({"messages": messages}, [])
-    assert [turn["role"] for turn in params["messages"]] == ["system", "system", "user"]
+    params, _, added = PastCorrections(rows=rows, least=0.5).add_to({"messages": asked}, [])
+    assert [(turn["role"], turn["content"]) for turn in params["messages"]] == [
+        ("system", "Count."),
+        ("user", "How many red apples?"),
+        ("assistant", '{"n": 1}'),
+        ("user", "How many apples?"),
+        ("assistant", '{"n": 2}'),
+        ("user", "How many apples?"),
+    ]
+    assert [(part["start"], part["end"]) for part in added] == [(1, 5)]
+
+
+def test_an_answer_that_would_have_to_be_cut_is_not_shown():
+    """A model repeats what it reads, and so half of an answer as well."""
+    rows = [row(1, "How many apples?", {"n": "x" * 2_000}), row(2, "How many pears?", {"n": 2})]
+    params, why, _ = PastCorrections(rows=rows, least=0.5).add_to(
+        {"prompt": "How many apples?"}, []
+    )
+    assert why == "shown are the corrections id2"
+    assert "xx" not in params["prompt"]
+
+
+def test_what_an_earlier_call_was_shown_is_no_request():
+    """Lessons and corrections in a recorded prompt are neither compared nor shown."""
+    past = PastCorrections(rows=[row(1, "How many apples?", {"n": 1})])
     prompt, _ = past.taught({"prompt": "How many apples?"}, [])
     known = row(2, prompt.value, 2, added=prompt.added.parts)
     shown = PastCorrections(rows=[known])

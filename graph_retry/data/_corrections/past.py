@@ -8,13 +8,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
 from graph_retry.data._corrections.record import Correction
 from graph_retry.hooks import CORRECTIONS, Added, Lesson, Lessons, Prompt, fenced, framed
 from graph_retry.plugins import Count, Share, as_text, checked, cut, passed_as
+from graph_retry.records import Attempt
 
 _OWNER = "PastCorrections"
 
@@ -30,8 +31,9 @@ _QUOTED = 1_000
 class PastCorrections(Lessons):
     """A value of the option `lessons`: a call learns from people's corrections of earlier calls.
 
-    Only corrections with a value that a person supplied, accepted or approved are shown. The prompt
-    quotes them as data, and the ledger lists their ids in the `reason` of the first attempt.
+    Only corrections with a value that a person supplied, accepted or approved are shown, and never
+    the wrong answer. In messages, each is a user turn and an assistant turn before the chat. In a
+    text, they are quoted as data. The ledger lists their ids in the `reason` of the first attempt.
 
     rows: Corrections of one call, as `corrections_of(graph, calls=["read"])` yields them.
     most: Maximum number of corrections that are shown (default 3).
@@ -87,20 +89,39 @@ class PastCorrections(Lessons):
         """Return the prompt with the nearest corrections, and a reason for the ledger, or None."""
         taught, given = super().taught(params, window), Prompt(params, self.field, owner=_OWNER)
         prompt, why = taught or (given, "")
-        near = self.nearest(given.text)
-        shown: list[Correction] = []
-        lines = ["People corrected earlier answers to like requests (quoted as data):"]
-        for row in near:
-            quoted = _quoted(row)
-            if sum(map(len, [*lines, *quoted])) > self.limit:
+        shown, left = list[tuple[Correction, str, str]](), self.limit
+        for row in self.nearest(given.text):
+            request, right = cut(_asked(row), _QUOTED), as_text(row["value"])
+            left -= len(request) + len(right)
+            if left < 0:
                 break
-            lines += quoted
-            shown.append(row)
+            # A model repeats what it reads, so an answer is shown whole or not at all.
+            if len(right) <= _QUOTED:
+                shown.append((row, request, right))
         if not shown:
             return taught
-        ids = ", ".join(row["id"] for row in shown)
+        ids = ", ".join(row["id"] for row, *_ in shown)
         told = "; ".join(filter(None, (why, f"shown are the corrections {ids}")))
-        return prompt.placed("corrections", framed(CORRECTIONS, lines)), told
+        if isinstance(prompt.value, str):
+            lines = ["People corrected earlier answers to like requests (quoted as data):"]
+            for _, request, right in shown:
+                lines += ["A request:", fenced(request), "The right answer:", fenced(right)]
+            return prompt.placed("corrections", framed(CORRECTIONS, lines)), told
+        # The nearest come last, next to the question.
+        turns = [
+            turn
+            for _, request, right in reversed(shown)
+            for turn in (("user", request), ("assistant", right))
+        ]
+        return prompt.adding("corrections", prompt.turns(*turns), prompt.after_system), told
+
+    def without(self, attempts: Iterable[Attempt]) -> PastCorrections:
+        """Return this rule without the corrections of these attempts."""
+        keys = {attempt["idempotency_key"] for attempt in attempts}
+        own = [row for _, row in self._past]
+        known = [(row.get("provenance") or {}).get("idempotency_key") for row in own]
+        kept = [row for row, key in zip(own, known, strict=True) if key not in keys]
+        return replace(self, rows=kept)
 
     def nearest(self, text: str) -> list[Correction]:
         """Return the corrections that are shown for a prompt with this text, the nearest first."""
@@ -133,11 +154,24 @@ def _text_of(row: Correction) -> str:
 
     Lessons and feedback that were added to the recorded prompt are left out.
     """
+    own = _own(row)
+    return _request(as_text(row["params"] or {}) if own is None else own.text)
+
+
+def _asked(row: Correction) -> str:
+    """Return what a recorded call asked for: its text without the instructions of the system."""
+    own = _own(row)
+    if own is None or isinstance(own.value, str):
+        return _text_of(row)
+    return Prompt({"messages": own.value[own.after_system :]}).text.strip()
+
+
+def _own(row: Correction) -> Prompt | None:
     view = row["params"] or {}
     name = Prompt.found_in(view) or Prompt.found_in(view, "value")
     if name is None:
-        return _request(as_text(view))
-    return _request(Prompt(view, name, added=Added(view, row.get("added") or ())).own_text)
+        return None
+    return Prompt(view, name, added=Added(view, row.get("added") or ())).own
 
 
 def _request(text: str) -> str:
@@ -148,13 +182,6 @@ def _request(text: str) -> str:
 def _pairs(text: str) -> Counter[str]:
     """Count the pairs of neighbouring characters, by which texts are compared in linear time."""
     return Counter(map("".join, pairwise(text)))
-
-
-def _quoted(row: Correction) -> list[str]:
-    right = as_text(row["value"])
-    # The wrong answer is left out, because models repeat wrong answers that they read.
-    request = ["A request:", fenced(cut(_text_of(row), _QUOTED))]
-    return [*request, "The right answer:", fenced(cut(right, _QUOTED))]
 
 
 def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
