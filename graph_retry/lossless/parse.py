@@ -1,5 +1,7 @@
 """The entry point of reading: the JSON value in a model's output, or the refusal."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,6 +22,8 @@ from graph_retry.lossless.weighted.lexis import EDGES
 
 _AROUND = {"surroundings", "code_fence", "white_space", "repeated", "chosen"}
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
+_LOOKS = 200_000
+"""Number of characters that a guess may look at: about those of 50 kB of usual broken JSON."""
 _FENCE_LINE = lazy(r"(`{3,}|~{3,})[ \t]*[\w+#.\-]*\s")
 
 
@@ -174,15 +178,40 @@ def _refused(text: str, level: RepairLevel, refusal: Refusal) -> ParsedOutput:
     return ParsedOutput(False, None, text, [], lossless=False, failure=refusal)
 
 
+class _Counted(str):
+    """A text that counts how often `json_repair` looks at it, and refuses after `_LOOKS`.
+
+    `json_repair` has no bound: its time is quadratic in a text of quotes or of open brackets.
+    """
+
+    left: list[int]
+
+    def like(self, text: str) -> _Counted:
+        """Return another text with the same count."""
+        made = _Counted(text)
+        made.left = self.left
+        return made
+
+    def __getitem__(self, at: Any) -> str:
+        part = super().__getitem__(at)
+        self.left[0] -= 1 + len(part) // 1_000
+        if self.left[0] < 0:
+            raise ValueError("too much work")
+        return self.like(part) if type(at) is slice else part
+
+    def __add__(self, other: str) -> str:  # As `json_repair` inserts a bracket.
+        return self.like(super().__add__(other))
+
+
 def _guess(text: str) -> Any:
     """Guess an object or array with the package `json_repair`; `None` if it finds none."""
-    if len(text) > 100_000:  # `json_repair` takes time quadratic in a string's length.
-        return None
     import json_repair  # noqa: PLC0415 - only this level needs the import
 
+    counted = _Counted(text)
+    counted.left = [_LOOKS]
     try:
-        value: Any = json_repair.loads(text)
-        json.dumps(value)
+        value: Any = json_repair.loads(counted)
+        value = json.loads(json.dumps(value))  # Its texts are parts of the counted one.
     except (RecursionError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         return None
     return value if value and type(value) in {dict, list} else None

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from graph_retry.lossless import candidates
+from graph_retry.lossless import candidates, parse
 from graph_retry.lossless import read as parse_output
-from graph_retry.lossless.weighted.search import START
+from graph_retry.lossless.weighted import lexis
+from graph_retry.lossless.weighted.search import CHARACTERS, START
 from graph_retry.lossless.weighted.strings import Reader
 
 TOKENS = ("[", "]", "{", "}", ",", ":", '"', "'", "x", "1", " ", "\n", "//", "/*", "```")
@@ -44,14 +45,55 @@ def assert_bounded(unit: str, size: int, monkeypatch: pytest.MonkeyPatch) -> Non
         count.clear()
         parse_output(text, complete=complete)
         # A reader that begins its step while work is left adds at most a hundred readers.
-        assert count["added"] <= START + 2 * len(text) + 100, (unit, complete)
+        assert count["added"] <= START + len(text) // 2 + 100, (unit, complete)
 
 
 @pytest.mark.parametrize("unit", SLOWEST)
 @pytest.mark.slow
 def test_the_slowest_texts_take_bounded_work(unit, monkeypatch):
-    """No more than two readers a character, and a constant."""
+    """No more than one reader for two characters, and a constant."""
     assert_bounded(unit, 12_000, monkeypatch)
+
+
+BARE = "{key: [1, 2.5, some words of text, null, true], other: {name: value}},\n "
+"""Its strings end nowhere, so that each of many readers looks over all that follows."""
+
+
+def test_a_character_counts_each_time_it_is_looked_over(monkeypatch):
+    """Many readers of one long string take as much of the work as many short strings."""
+    text = BARE * (64_000 // len(BARE))
+    plain, looked = lexis.written, []
+    monkeypatch.setattr(lexis, "written", lambda raw: looked.append(len(raw)) or plain(raw))
+    assert parse_output(text).ok is False
+    assert sum(looked) < 2 * CHARACTERS * (START + len(text) // 2)
+
+
+@pytest.mark.parametrize("unit", ['{"', "{ ", '{"\\u12'])
+def test_a_guess_takes_bounded_work(unit, monkeypatch):
+    """However deep, quoted or long: what `json_repair` looks at is counted, and copies, too."""
+    looks = []
+
+    class Counted(parse._Counted):
+        def __getitem__(self, at):
+            looks.append(1)
+            return super().__getitem__(at)
+
+        def like(self, text):
+            made = Counted(text)
+            made.left = self.left
+            return made
+
+    monkeypatch.setattr(parse, "_Counted", Counted)
+    parse_output((unit * 8_000)[:16_000], "aggressive")
+    assert len(looks) <= parse._LOOKS + 1
+
+
+def test_a_guess_of_an_ordinary_text_is_not_stopped():
+    """Forty thousand characters of a text with one unclear place."""
+    text = "[" + '{"a": "some words", "b": [1, 2.5, null]},\n' * 950 + '{"a": "x" "y" , "b"}]'
+    read = parse_output(text, "aggressive")
+    assert (read.lossless, len(read.value)) == (False, 951)
+    assert {type(each) for each in read.value[0]} == {str}
 
 
 def test_drawn_texts_take_bounded_work(monkeypatch):

@@ -183,6 +183,15 @@ def written(raw: str) -> str | None:
     """
     if not _UNUSUAL.search(raw):
         return raw
+    value = _resolved(raw) if "\\" in raw else raw
+    if value is None:
+        return None
+    whole = value.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+    return json.dumps(whole, ensure_ascii=False)[1:-1]
+
+
+def _resolved(raw: str) -> str | None:
+    """Resolve the escapes in the content of a string."""
     if _UNCLEAR.search(raw):
         return None
     is_pattern = _PATTERN.search(raw) is not None
@@ -208,10 +217,7 @@ def written(raw: str) -> str | None:
         return escape
 
     value = _ESCAPE.sub(resolve, raw)
-    if kept and resolved:
-        return None
-    whole = value.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
-    return json.dumps(whole, ensure_ascii=False)[1:-1]
+    return None if kept and resolved else value
 
 
 class Spelling(NamedTuple):

@@ -33,7 +33,7 @@ class Work:
     """
 
     def __init__(self, size: int) -> None:
-        self.left = START + 2 * size
+        self.left = START + size // 2
 
 
 Step = tuple[str, Frame | None, str]

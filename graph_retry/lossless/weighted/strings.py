@@ -54,6 +54,7 @@ class Reader(Moves):
 
     def _write(self, pos: int, mode: str, raw: str, *rows: str) -> None:
         """Add `raw` to the string as one step, and end the string if `mode` is outside strings."""
+        self.spend(len(raw))
         content = lexis.written(raw)
         if content is None:
             self.go(pos, mode, self.node.stack, "", "escapes", *rows)
