@@ -5,6 +5,7 @@ These functions read and run a graph in this process and a graph on a server in 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from typing import Any, cast
 
@@ -74,6 +75,29 @@ def thread_of(config: RunnableConfig) -> str:
     return str(thread_id)
 
 
+def is_addressable(text: str) -> bool:
+    """Return whether a server's address with this value has the same path everywhere.
+
+    The SDK quotes values, but a proxy in between may read a quoted `/` or `..` as another path.
+    """
+    return not re.search(r"[/\\?#%;\x00-\x1f\x7f]", text) and text not in {"", ".", ".."}
+
+
+def thread_there(config: RunnableConfig) -> str:
+    """Return the id of a thread on a server.
+
+    Raises:
+        ValueError: If an address with it could be read as another address.
+    """
+    thread_id = thread_of(config)
+    if not is_addressable(thread_id):
+        raise ValueError(
+            f"`thread_id` is {as_repr(thread_id, 80)}, so the server was not asked: give the id of "
+            "a thread, without `/`, `\\`, `?`, `#`, `%` and `;`."
+        )
+    return thread_id
+
+
 def at_newest(config: RunnableConfig) -> RunnableConfig:
     """Return a copy of a config that names only the thread, without a checkpoint of the thread."""
     own = {
@@ -115,6 +139,8 @@ async def get_state(graph: Any, config: RunnableConfig, **options: Any) -> State
 
     The state is empty if a thread on a server has no checkpoint (its first run was rolled back).
     """
+    if is_remote(graph):
+        thread_there(config)
     try:
         return await sync_or_async(graph.get_state, graph.aget_state, config, **options)
     except ValueError as error:
@@ -135,8 +161,7 @@ async def get_state(graph: Any, config: RunnableConfig, **options: Any) -> State
 
 
 async def _is_empty(graph: Any, config: RunnableConfig) -> bool:
-    place = config.get("configurable", {})
-    state = await call(client_of(graph).threads.get_state, place["thread_id"])
+    state = await call(client_of(graph).threads.get_state, thread_there(config))
     return state["checkpoint"] is None
 
 

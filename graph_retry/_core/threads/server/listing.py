@@ -20,7 +20,7 @@ from graph_retry._core.ground.functions.calling import call, is_async
 from graph_retry._core.langgraph.shown import interventions, namespace_in, value_in
 from graph_retry._core.review.review import parts_of
 from graph_retry._core.threads.reviews import PendingReview, newest_first, open_reviews
-from graph_retry._core.threads.saved.graphs import get_state, on_thread
+from graph_retry._core.threads.saved.graphs import get_state, is_addressable, on_thread
 from graph_retry._core.threads.server.runs import http_status, listed_questions
 
 _PAGE = 100
@@ -117,8 +117,7 @@ async def places_on(client: Any) -> list[tuple[RemoteGraph, RunnableConfig]]:
     search = partial(client.threads.search, select=fields, limit=_IDLE_PAGE, **order)
     for offset in count(0, _IDLE_PAGE):
         page: list[Any] = await call(partial(search, offset=offset))
-        ran = [thread for thread in page if "graph_id" in (thread["metadata"] or ())]
-        places += [_place(client, {}, thread) for thread in ran]
+        places += [_place(client, {}, thread) for thread in page if _has_run(thread)]
         if len(page) < _IDLE_PAGE:
             break
     return places
@@ -171,9 +170,7 @@ async def _reviews_of(client: Any, base: RunnableConfig, thread: Any) -> list[Pe
     read = partial(value_in, at=_saved_at(thread))
     listed = listed_questions(thread)
     asked = [value for _, value in interventions(listed, read)]
-    if "graph_id" not in (thread.get("metadata") or ()) or (
-        status in ("interrupted", "idle") and not asked
-    ):
+    if not _has_run(thread) or (status in ("interrupted", "idle") and not asked):
         return []
     graph, config = _place(client, base, thread)
     if status != "interrupted" or not _is_fresh(thread, asked):
@@ -195,6 +192,13 @@ def _is_fresh(thread: Any, asked: list[dict[str, Any]]) -> bool:
     last = max(value.get("asked_at") or "" for value in asked)
     ended = datetime.fromisoformat(str(thread["updated_at"]))
     return bool(last) and ended <= datetime.fromisoformat(last) + timedelta(seconds=_FRESH_S)
+
+
+def _has_run(thread: Any) -> bool:
+    """Return whether a graph has run on a thread; whoever makes a thread may write other ids."""
+    metadata = thread.get("metadata") or {}
+    ids = [str(metadata[key]) for key in ("graph_id", "assistant_id") if metadata.get(key)]
+    return "graph_id" in metadata and all(map(is_addressable, ids))
 
 
 def _place(client: Any, base: RunnableConfig, thread: Any) -> tuple[RemoteGraph, RunnableConfig]:

@@ -18,7 +18,13 @@ from graph_retry._core.langgraph.shown import interventions, namespace_in
 from graph_retry._core.langgraph.storage.checkpoints import as_saved, place_of, unread
 from graph_retry._core.state.namespaces import is_of_other, moved, task_namespace
 from graph_retry._core.state.position import LOOP
-from graph_retry._core.threads.saved.graphs import asked_by, get_state, is_remote, thread_of
+from graph_retry._core.threads.saved.graphs import (
+    asked_by,
+    get_state,
+    is_remote,
+    thread_of,
+    thread_there,
+)
 from graph_retry._core.threads.saved.view import ThreadView
 from graph_retry._core.threads.server.runs import RemoteRuns, http_status
 
@@ -69,7 +75,7 @@ async def read_history(graph: Any, config: RunnableConfig) -> ThreadView:
     A server shows only those keys of a function call's state that the outermost graph's state has
     as well. Older servers show no state of such a call.
     """
-    history = _History(graph, thread_of(config))
+    history = _History(graph, thread_there(config))
     await history.read_graph("")
     return history.view
 

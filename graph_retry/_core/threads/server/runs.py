@@ -17,7 +17,7 @@ from graph_retry._core.ground.functions.calling import call
 from graph_retry._core.ground.json import is_object
 from graph_retry._core.ground.wording import quoted_with_article
 from graph_retry._core.review.deadline import EXPIRE
-from graph_retry._core.threads.saved.graphs import besides_place, client_of, invoke
+from graph_retry._core.threads.saved.graphs import besides_place, client_of, invoke, thread_there
 from graph_retry.errors import StaleDecision
 from graph_retry.lossless._ground import as_repr
 
@@ -40,7 +40,7 @@ class RemoteRuns:
     ) -> None:
         self._graph, self._wait = graph, wait
         self._config, self._context = _as_sent(graph, config, context)
-        self._thread_id = config.get("configurable", {}).get("thread_id")
+        self._thread_id = thread_there(config)
         self._finished: set[str] = set()
         self._mine: str | None = None
 
