@@ -3,11 +3,14 @@
 import json
 import re
 import threading
+from base64 import b64encode, urlsafe_b64decode, urlsafe_b64encode
 from contextlib import contextmanager
 from email import message_from_bytes, policy
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import StreamRequestHandler, ThreadingTCPServer
+from string import ascii_letters
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from starlette.applications import Starlette
@@ -17,7 +20,7 @@ from starlette.testclient import TestClient
 from graph_retry import respond, resume
 from graph_retry.desk.web import create_app
 from graph_retry.hooks import Review
-from graph_retry.observers import Email, Links, Slack, Teams
+from graph_retry.observers import Email, Link, Links, Slack, Teams
 from graph_retry.observers import _notifications as notifications
 from graph_retry.threads import attempts_of, list_reviews
 from tests.web.conftest import SAME_SITE
@@ -77,15 +80,40 @@ def opened_path(link, client):
     return client.get(link).url.path
 
 
+def forged(token):
+    """Return tokens that nobody signed: cut, padded, encoded anew, for another review or time."""
+    text, signature = token.split(".")
+    key, expires, to = json.loads(urlsafe_b64decode(text + "=="))
+    raw = urlsafe_b64decode(signature + "=")
+    others = [["other", expires, to], [key, expires + 9, to], [key, expires, "root"], [key], key]
+    yield from (
+        urlsafe_b64encode(json.dumps(one).encode()).decode() + f".{signature}" for one in others
+    )
+    yield from (
+        f"{text}.{one}" for one in (raw.hex(), b64encode(raw).decode(), "", signature.upper())
+    )
+    yield from (text, "a.b", "é", f"{token}=", f"x{token}", f"{token}.x", f"{signature}.{text}")
+    # The last character of a signature of 32 bytes has two bits that no byte uses.
+    yield from (token[:-1] + last for last in ascii_letters if last != token[-1])
+    yield Link(key, 1, to).signed(SECRET)
+    yield Link(key, expires, to).signed(f"{SECRET} ")
+
+
 def test_a_link_ends(desk, visitor, monkeypatch):
     """After its time it opens nothing, whoever has opened it before; so does a changed one."""
     desk.wait()
     link = linked(desk, expires_after=60)
     path = opened_path(link, visitor)
     token = link.rpartition("/")[2]
-    for broken in (token[:-2] + "xx", "x" + token, token.partition(".")[0], "a.b", "é"):
+    for broken in forged(token):
         visitor.cookies.clear()
-        assert visitor.get(f"/l/{broken}").status_code == 403
+        assert visitor.get(f"/l/{quote(broken, safe='')}").status_code in {403, 404}
+        cookie = f"graph-retry-link={broken}".encode()
+        assert visitor.get(path, headers={"cookie": cookie}).status_code == 403
+    visitor.cookies.clear()
+    told = visitor.get(f"{link}?key=other&to=root&expires=99&token=x", follow_redirects=False)
+    assert (told.headers["location"], told.headers["referrer-policy"]) == (path, "same-origin")
+    assert f"Path={path}; SameSite=strict" in told.headers["set-cookie"]
     now = notifications.time.time()
     visitor.get(link)
     monkeypatch.setattr(notifications.time, "time", lambda: now + 61)

@@ -5,6 +5,7 @@ import stat
 
 import pytest
 from selenium.webdriver.common.by import By
+from starlette.testclient import TestClient
 
 from graph_retry._core.langgraph.storage.lock import ThreadLock
 from graph_retry.desk.web import Access, create_app
@@ -43,13 +44,14 @@ def test_a_session_is_random_and_strict(desk):
         ({"secret": "kept-secret-of-another-account-01"}, 401),
         ({"user": "bob"}, 401),
         ({"port": "9999"}, 401),
+        ({"root": "/another"}, 401),
         ({"late": 7 * 86_400 + 1}, 401),
         ({"value": "x.99999999999."}, 401),
         ({"value": ""}, 401),
     ],
 )
 def test_a_session_counts_where_it_was_given(desk, monkeypatch, change, status):
-    """After a restart, too; not for another account, user or port, and not after a week."""
+    """After a restart, too; not for another account, user, port or path, and not after a week."""
     from graph_retry.desk.web import safety
 
     with desk.client(**TOKEN, secret=SECRET) as client:
@@ -60,7 +62,8 @@ def test_a_session_counts_where_it_was_given(desk, monkeypatch, change, status):
     cookie = f"graph-retry-session-{host.partition(':')[2]}={change.get('value', value)}"
     options = {**TOKEN, "secret": SECRET, **change}
     options = {name: options[name] for name in ("authorize", "token", "user", "secret")}
-    with desk.client(**options) as client:
+    app = create_app(desk.graph, **options)
+    with TestClient(app, root_path=change.get("root", "")) as client:
         page = client.get("/", headers={"host": host, "cookie": cookie})
     assert page.status_code == status
 

@@ -152,7 +152,7 @@ class Guard:
         return Access(str(user.display_name))
 
     def _session(self, request: Request) -> str:
-        """Make a session that no other session equals, for this app at this port and this user."""
+        """Make a session that no other equals, for this app at this port and path and this user."""
         known = f"{secrets.token_urlsafe(24)}.{int(time.time()) + SESSION_S}"
         return f"{known}.{self._mark(request, known)}"
 
@@ -163,7 +163,8 @@ class Guard:
         return time.time() < int(known.rpartition(".")[2])
 
     def _mark(self, request: Request, known: str) -> str:
-        text = f"{named(request, SESSION_COOKIE)}\0{self._user}\0{known}"
+        place = f"{named(request, SESSION_COOKIE)}\0{request.scope['root_path']}"
+        text = f"{place}\0{self._user}\0{known}"
         mark = hmac.new(self._signs, f"session:{text}".encode(), hashlib.sha256).digest()
         return base64.urlsafe_b64encode(mark).decode().rstrip("=")
 
