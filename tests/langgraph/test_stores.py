@@ -11,6 +11,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from psycopg_pool import ConnectionPool
 
 from graph_retry import edit, resume
+from graph_retry._core.ground.functions.awaiting import run_sync
 from graph_retry._core.langgraph.storage import stores
 from graph_retry._core.langgraph.storage.stores import store_of
 from graph_retry.testing import acheck_store, check_store
@@ -69,6 +70,56 @@ def test_an_unknown_storage_passes_and_serves_a_review():
     graph.invoke({"params": {"n": 0}}, thread("1"))
     assert [review.thread_id for review in list_reviews(saver) if review.thread_id == "1"] == ["1"]
     assert resume(graph, thread("1"), edit(n=1))["output"] == {"n": 1}
+
+
+class ListsSimply(Relayed):
+    """Its `list` has the signature of an earlier LangGraph."""
+
+    def list(self, config, *, before=None, limit=None):
+        return self._kept.list(config, before=before, limit=limit)
+
+
+class ListsTooMuch(Relayed):
+    """Its `list` ignores `filter` and `before`, as that of a Redis saver does."""
+
+    def list(self, config, *, filter=None, before=None, limit=None):
+        return self._kept.list(config, limit=limit)
+
+
+class ListsFew(Relayed):
+    """Its `list` stops early if nobody gives it a limit, as that of a Redis saver does."""
+
+    def list(self, config, *, filter=None, before=None, limit=None):
+        return self._kept.list(config, filter=filter, before=before, limit=limit or 3)
+
+
+class ListsOneThread(Relayed):
+    """Its `list` needs a thread, as that of a DynamoDB saver does."""
+
+    def list(self, config, **options):
+        if config is None:
+            raise ValueError("it must contain thread_id")
+        return self._kept.list(config, **options)
+
+
+@pytest.mark.parametrize("kind", [ListsSimply, ListsTooMuch, ListsFew, ListsOneThread])
+def test_what_a_list_of_savers_does_not_know_is_done_here(kind, caplog):
+    """No review is hidden, and none is told to be ended that is not."""
+    saver = kind()
+    graph = one_call("function", None, Model(goal=3), saver)
+    for name in "12":
+        graph.invoke({"params": {"n": 0}}, thread(name))
+        resume(graph, thread(name), edit(n=1))
+    assert "was ended" not in caplog.text
+    assert len(run_sync(store_of(saver).namespaces("1", "ask"))) == 1
+    if kind is ListsOneThread:
+        with pytest.raises(NotImplementedError, match="does not list the checkpoints of all thr"):
+            list_reviews(graph)
+        return
+    check_store(kind())
+    assert [review.thread_id for review in list_reviews(graph)] == ["2", "1"]
+    graph.invoke({"params": {"n": 0}}, thread("1"))
+    assert caplog.text.count("was ended") == 1
 
 
 class Listed(Store):

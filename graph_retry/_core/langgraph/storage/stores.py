@@ -90,7 +90,6 @@ class Store:
     async def threads(self) -> list[str]:
         """List all threads, the one that ran last first."""
         saved = await list_checkpoints(self.saver, None)
-        saved.sort(key=lambda each: each.checkpoint["id"], reverse=True)
         return list(dict.fromkeys(map(thread_id_of, saved)))
 
     async def prepare(self) -> None:

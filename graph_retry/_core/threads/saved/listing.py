@@ -152,8 +152,7 @@ class Finder:
     async def read_all(self) -> list[PendingReview]:
         """Read all threads of a saver that cannot list them: all of its checkpoints at once."""
         threads: defaultdict[str, ThreadView] = defaultdict(ThreadView)
-        saved_ones = await list_checkpoints(self.saver, None)
-        for saved in sorted(saved_ones, key=lambda one: one.checkpoint["id"], reverse=True):
+        for saved in await list_checkpoints(self.saver, None):
             _keep(threads[thread_id_of(saved)], saved)
         found = [await self._asked_in(*each) for each in threads.items()]
         return list(chain.from_iterable(found))
