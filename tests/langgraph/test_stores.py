@@ -10,7 +10,7 @@ from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from psycopg_pool import ConnectionPool
 
-from graph_retry import edit, resume
+from graph_retry import ReplayMismatch, edit, pending_reviews, resume
 from graph_retry._core.ground.functions.awaiting import run_sync
 from graph_retry._core.langgraph.storage import stores
 from graph_retry._core.langgraph.storage.stores import store_of
@@ -120,6 +120,30 @@ def test_what_a_list_of_savers_does_not_know_is_done_here(kind, caplog):
     assert [review.thread_id for review in list_reviews(graph)] == ["2", "1"]
     graph.invoke({"params": {"n": 0}}, thread("1"))
     assert caplog.text.count("was ended") == 1
+
+
+class Mixes(Relayed):
+    """It returns the writes of earlier checkpoints, too, as a shallow saver of Redis does."""
+
+    def get_tuple(self, config):
+        newest = super().get_tuple(config)
+        place = {"configurable": {**config["configurable"], "checkpoint_id": None}}
+        writes = [write for saved in self.list(place) for write in saved.pending_writes]
+        return newest and newest._replace(pending_writes=writes)
+
+
+def test_a_saver_that_mixes_writes_is_refused_by_name():
+    """Its old answers look like those to the open review, which must not be hidden."""
+    with pytest.raises(AssertionError, match="with its own writes only"):
+        check_store(Mixes())
+    model, saver = Model(goal=1), Mixes()
+    graph = one_call("function", None, model, saver)
+    graph.invoke({"params": {"n": 0}}, thread())
+    with pytest.raises(ReplayMismatch, match="returns the writes of earlier checkpoints"):
+        pending_reviews(graph, thread())
+    with pytest.raises(ReplayMismatch, match="returns the writes of earlier checkpoints"):
+        resume(graph, thread(), edit(n=1))
+    assert model.calls == [{"n": 0}]
 
 
 class Listed(Store):

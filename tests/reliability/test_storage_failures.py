@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections import Counter
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 
 import aiosqlite
 import pytest
@@ -10,7 +10,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-from graph_retry import AttemptContext, edit
+from graph_retry import AttemptContext, StaleDecision, edit
 from tests.loops import answer, one_call, reviews, thread
 
 
@@ -93,6 +93,46 @@ def test_any_write_may_fail(form, mode, durability):
             assert not repeated, place
             assert told is not None or saver.failed.startswith("put_writes"), place
         assert repeated.total() <= 1, place
+    assert fails_at > 5
+
+
+class TearingSaver(FailingSaver):
+    """Storage that saves only a part of what a step of a call writes, and is gone until `back`."""
+
+    back = False
+
+    def put(self, config, *args):
+        if self.failed and not self.back:
+            raise OSError("the storage is gone")
+        return InMemorySaver.put(self, config, *args)
+
+    def put_writes(self, config, writes, *args):
+        writes = [*writes]
+        if len(writes) > 1 and config["configurable"].get("checkpoint_ns"):
+            try:
+                self._write("put_writes", config)
+            except OSError:
+                InMemorySaver.put_writes(self, config, writes[:-1], *args)
+                raise
+        InMemorySaver.put_writes(self, config, writes, *args)
+
+
+def test_a_step_that_is_saved_in_part_is_made_again(form, mode):
+    """LangGraph takes the part for the whole; savers of DynamoDB and MongoDB save writes singly."""
+    for fails_at in range(1, 100):
+        saver = TearingSaver(fails_at)
+        graph, calls = counted(form, mode, saver)
+        with suppress(OSError, StaleDecision):
+            mode.call(graph, "invoke", {"params": {"n": 0}}, thread())
+            answer(mode, graph, thread(), edit(n=1))
+        if not saver.failed:
+            break
+        saver.back = True
+        for _ in range(2):
+            state = go_on(mode, graph, "sync")
+        assert state["output"] == {"n": 1}, fails_at
+        assert len(set(calls)) == 2, fails_at
+        assert len(calls) <= 3, fails_at
     assert fails_at > 5
 
 

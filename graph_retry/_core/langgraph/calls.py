@@ -37,6 +37,7 @@ from graph_retry._core.langgraph.storage.checkpoints import (
     namespace_of,
     newest_checkpoint,
     values_of,
+    without_part,
 )
 from graph_retry._core.langgraph.storage.stores import store_of
 from graph_retry._core.params.patch import Encoded
@@ -118,6 +119,8 @@ async def _find_saved(
         await slot.take_over()
         saved = await newest_checkpoint(saver, thread_id, slot.namespace)
     await check_clock(saved)
+    if saved is not None:
+        saved = await without_part(saver, saved, made.keys["status"])
     slot.is_saved = saved is not None
     values = values_of(saved) if saved else {}
     if values.get(made.keys["status"]) in (None, *WITH_OUTPUT):

@@ -21,6 +21,7 @@ from langgraph.checkpoint.base import (
     Checkpoint,
     CheckpointMetadata,
     CheckpointTuple,
+    empty_checkpoint,
 )
 from langgraph.checkpoint.serde.types import INTERRUPT, RESUME
 from langgraph.types import StateSnapshot
@@ -36,7 +37,7 @@ from graph_retry._core.ground.functions.awaiting import (
 from graph_retry._core.ground.json import address_key, digest, is_object
 from graph_retry._core.state.position import ANSWER, LOOP, is_open
 from graph_retry.errors import ReplayMismatch
-from graph_retry.lossless._ground import error_text, text_of
+from graph_retry.lossless._ground import as_repr, error_text, text_of
 from graph_retry.records import KeptIn
 
 _WAITED = 1.0
@@ -44,6 +45,9 @@ _WAITED = 1.0
 
 _MOST = 1_000_000
 """How many checkpoints are listed at most. Savers exist that list 100 if no limit is given."""
+
+_NEXT = "branch:to:"
+"""With this begins the channel by which a step of LangGraph starts the next one."""
 
 NO_TASK = str(UUID(int=0))
 """The task id under which LangGraph saves writes that belong to no task."""
@@ -271,7 +275,20 @@ def is_answered(saved: CheckpointTuple) -> bool:
 
     The answer was written by `resume` or by the `review` step. If the process crashed before the
     next checkpoint, the next run applies these writes.
+
+    Raises:
+        ReplayMismatch: If the saver mixes the writes of several checkpoints.
     """
+    writers = {task for task, channel, _ in saved.pending_writes or () if channel == LOOP}
+    # A step is a single task, and one update of the state may have been cut off beside it.
+    if len(writers) > 2:
+        raise ReplayMismatch(
+            "the checkpointer returns the writes of earlier checkpoints beside the newest one of "
+            f"{as_repr(namespace_of(saved))}, so that nobody can tell whether its review is "
+            "answered, and LangGraph itself would resume with old answers. Use one that keeps "
+            "them apart, such as a saver of the same package that is not shallow; "
+            "`graph_retry.testing.check_store` tells which do. Nothing was called."
+        )
     return any(channel in (LOOP, ANSWER) for _, channel, _ in saved.pending_writes or ())
 
 
@@ -281,6 +298,31 @@ def unapplied_answer(saved: CheckpointTuple, review_id: str) -> dict[str, Any] |
         return None
     answers = (note for _, channel, note in saved.pending_writes or () if channel == ANSWER)
     return next((note for note in answers if is_object(note)), None)
+
+
+async def without_part(
+    saver: BaseCheckpointSaver[Any], saved: CheckpointTuple, ended: str
+) -> CheckpointTuple:
+    """Leave out a step of a call of which only a part was saved when the process ended.
+
+    LangGraph takes whatever is saved of a step for all of it, and not every saver saves the writes
+    of a step whole or not at all. A copy of the checkpoint has none of them beside it, so that the
+    step is made again. `ended` is the last channel that the last step of a call writes.
+    """
+    writes = [write for write in saved.pending_writes or () if write[0] != NO_TASK]
+    steps = {task for task, channel, _ in writes if not channel.startswith("__")}
+    whole = {task for task, channel, _ in writes if channel.startswith(_NEXT) or channel == ended}
+    if steps <= whole:
+        return saved
+    copy: Checkpoint = {**saved.checkpoint, "id": empty_checkpoint()["id"]}
+    place = place_of(thread_id_of(saved), namespace_of(saved), saved.checkpoint["id"])
+    await put_checkpoint(saver, place, copy, saved.metadata)
+    copied = await newest_checkpoint(saver, thread_id_of(saved), namespace_of(saved))
+    answers = [note for _, channel, note in saved.pending_writes or () if channel == ANSWER]
+    if copied is None or not answers:
+        return copied or saved
+    await write_answer(saver, copied, answers[0])
+    return copied._replace(pending_writes=[(NO_TASK, ANSWER, answers[0])])
 
 
 async def write_answer(

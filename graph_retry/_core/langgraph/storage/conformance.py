@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from langgraph.checkpoint.base import BaseCheckpointSaver, empty_checkpoint
+from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple, empty_checkpoint
 
 from graph_retry._core.ground.functions.arguments import async_twin, in_sync
 from graph_retry._core.ground.functions.awaiting import sleep
 from graph_retry._core.langgraph.storage.checkpoints import (
     OpenReview,
+    newest_checkpoint,
     place_of,
     put_checkpoint,
+    put_writes,
+    writers_of,
 )
 from graph_retry._core.langgraph.storage.stores import store_of
 
@@ -64,6 +67,13 @@ async def _check_saved(saver: BaseCheckpointSaver[Any]) -> None:
     found = {start: sorted(await store.namespaces("a", start)) for start in ("", "n", "_")}
     wanted = {"": ["", "n|x", "o"], "n": ["n|x"], "_": []}
     _must(found == wanted, "`namespaces` lists those of the thread that begin as given")
+    before, last = place_of("b", "n|y", ids[-1]), empty_checkpoint()
+    await put_writes(saver, before, [("n", 1), ("m", 2)], "1")
+    await put_checkpoint(saver, before, last, {"source": "loop", "step": 0, "parents": {}})
+    newest = await newest_checkpoint(saver, "b", "n|y")
+    is_last = newest is not None and newest.checkpoint["id"] == last["id"]
+    is_apart = is_last and not writers_of(cast("CheckpointTuple", newest))
+    _must(is_apart, "`get_tuple` returns the newest checkpoint, with its own writes only")
     _must(await store.threads() == ["b", "a"], "`threads` lists the one that ran last first")
 
 

@@ -154,6 +154,11 @@ class Finder:
         threads: defaultdict[str, ThreadView] = defaultdict(ThreadView)
         for saved in await list_checkpoints(self.saver, None):
             _keep(threads[thread_id_of(saved)], saved)
+        for thread_id, thread in threads.items():
+            # A saver of Redis lists the outermost graph's checkpoints under another namespace.
+            root = None if thread.root else await newest_checkpoint(self.saver, thread_id, "")
+            if root is not None:
+                _keep(thread, root)
         found = [await self._asked_in(*each) for each in threads.items()]
         return list(chain.from_iterable(found))
 
