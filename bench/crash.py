@@ -1,8 +1,8 @@
 """End a process at every write and inside user code of every scene, and count what was wrong.
 
-One line per setting: each scene of `tests/reliability/`, sync and async, on SQLite with
-each durability and on PostgreSQL, gone on with in three ways. `--only` is a
-pattern of settings such as "node, sqlite sync".
+One line per setting: each scene of `tests/reliability/`, sync and async, on SQLite and on
+PostgreSQL with each durability, gone on with in three ways. `--only` is a pattern of settings
+such as "node, sqlite sync", and `--ways` is one of the ways, such as "resume".
 Run: `python -m bench.crash [--only PATTERN] [--step N]`
 """
 
@@ -22,7 +22,7 @@ from tests.reliability.forking import counted
 from tests.reliability.more_scenes import SCENES
 
 WORKERS = 2
-STORES = (("sqlite", "sync"), ("sqlite", "async"), ("sqlite", "exit"), ("postgres", "sync"))
+STORES = tuple(itertools.product(("sqlite", "postgres"), ("sync", "async", "exit")))
 
 
 def main() -> None:
@@ -30,6 +30,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--only", default="", help="a pattern: play the matching settings")
     parser.add_argument("--step", default="1", help="end at every so many moments; k8: 8 kills")
+    parser.add_argument("--ways", default=",".join(WAYS), help="how to go on, with commas between")
     given = parser.parse_args()
     every = itertools.product(SCENES, STORES, ("sync", "async"))
     chosen = [
@@ -45,7 +46,7 @@ def main() -> None:
             connection.execute("CREATE DATABASE crash")
 
         def play(setting: tuple[str, ...]) -> Any:
-            return counted("every_write", *setting, ",".join(WAYS), given.step, place)
+            return counted("every_write", *setting, given.ways, given.step, place)
 
         for found in itertools.chain.from_iterable(pool.map(play, chosen)):
             ended += found["ended"]
