@@ -159,3 +159,18 @@ def test_a_subgraph_in_a_task_of_an_entrypoint_is_shown_once(mode, form, checkpo
     assert review.review_id == listed.review_id
     assert answer(mode, graph, thread(), edit(n=1)) == {"n": 1}
     assert len(attempts_of(graph, thread())[0].attempts) == 2
+
+
+@pytest.mark.parametrize("own", [None, True])
+def test_a_run_from_a_subgraphs_checkpoint_asks_again(own, form, mode, checkpointer):
+    """It calls nothing, and the answer continues the thread (langgraph#7498)."""
+    model = Model(goal=1)
+    graph = made(mode, form, as_node, model, checkpointer, own)
+    mode.invoke(graph, {"params": {"n": 0}}, thread())
+    (task,) = mode.call(graph, "get_state", thread(), subgraphs=True).tasks
+    for _ in range(2):
+        mode.invoke(graph, None, task.state.config)
+        (review,), (listed,) = reviews(mode, graph, thread()), inbox(mode, graph)
+        assert review.review_id == listed.review_id
+    assert answer(mode, graph, thread(), edit(n=1))["output"] == {"n": 1}
+    assert [params["n"] for params in model.calls] == [0, 1]

@@ -311,7 +311,7 @@ def _task_path(caller: RunnableConfig) -> str | None:
     configurable = caller.get("configurable", {})
     parts = parts_of(task_namespace_in(configurable))
     paths = task_paths(configurable)
-    if sum(map(_tasks_in, paths)) != sum(part.is_task for part in parts):
+    if sum(map(_tasks_in, paths)) != sum(part.is_node for part in parts):
         return None
     steps = "|".join(part.name for part in parts)
     return " ".join([steps, *map(json.dumps, paths)])
