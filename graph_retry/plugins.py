@@ -35,9 +35,12 @@ from graph_retry._core.ground.functions.arguments import (
 )
 from graph_retry._core.ground.functions.awaiting import (
     arun_steps,
+    as_run,
     is_sync,
+    run_async,
     run_steps,
     run_sync,
+    sync_or_async,
 )
 from graph_retry._core.ground.functions.calling import call
 from graph_retry._core.ground.functions.kinds import Within
@@ -82,6 +85,7 @@ __all__ = [
     "apply_patch",
     "arun_steps",
     "as_repr",
+    "as_run",
     "as_text",
     "async_twin",
     "call",
@@ -115,8 +119,10 @@ __all__ = [
     "redacted",
     "redacted_fields",
     "replacing",
+    "run_async",
     "run_steps",
     "run_sync",
     "since",
+    "sync_or_async",
     "utc",
 ]

@@ -43,7 +43,15 @@ from graph_retry.agents._tools import ToolCalls
 from graph_retry.calls import Call
 from graph_retry.errors import CallCancelled
 from graph_retry.options import OnRetry, RetryOptions, settle
-from graph_retry.plugins import Size, checked, is_array
+from graph_retry.plugins import (
+    Size,
+    as_run,
+    checked,
+    is_array,
+    run_async,
+    run_sync,
+    sync_or_async,
+)
 from graph_retry.records import Attempt, RepairLevel
 
 __all__ = ["Ledgers", "RetryMiddleware", "RetryState", "merge_ledgers", "repair_history"]
@@ -219,22 +227,7 @@ class RetryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         handler: Callable[[ModelRequest[Any]], ModelResponse[Any]],
     ) -> ExtendedModelResponse[Any]:
         """Make a model call; if it fails, retry and review it."""
-        request = request.override(messages=answered(request.messages))
-
-        def ask(params: ModelParams) -> AIMessage:
-            sending = Sending(request, self._models)
-            try:
-                response = handler(requested(sending, params))
-                return message_of_response(response, sending.added_tools)
-            except StructuredOutputError as error:
-                return carrying_answer(error.ai_message, sending.added_tools)
-
-        try:
-            return self._mended(request, *self._model_call(ask, request).invoke())
-        except CallCancelled as error:
-            return self._ended(error)
-        except RequestChangedError as error:
-            raise misplaced(super().name, error.field) from None
+        return run_sync(self._answered(request, handler))
 
     async def awrap_model_call(
         self,
@@ -242,22 +235,7 @@ class RetryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ExtendedModelResponse[Any]:
         """Do what `wrap_model_call` does, from async code."""
-        request = request.override(messages=answered(request.messages))
-
-        async def ask(params: ModelParams) -> AIMessage:
-            sending = Sending(request, self._models)
-            try:
-                response = await handler(requested(sending, params))
-                return message_of_response(response, sending.added_tools)
-            except StructuredOutputError as error:
-                return carrying_answer(error.ai_message, sending.added_tools)
-
-        try:
-            return self._mended(request, *await self._model_call(ask, request).ainvoke())
-        except CallCancelled as error:
-            return self._ended(error)
-        except RequestChangedError as error:
-            raise misplaced(super().name, error.field) from None
+        return await run_async(self._answered(request, handler))
 
     def wrap_tool_call(
         self,
@@ -265,7 +243,8 @@ class RetryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]],
     ) -> ToolMessage | Command[Any]:
         """Make a tool call; if it fails, retry and review it."""
-        return self._tool_calls.staying(request, self._tool_calls.invoke(request, handler))
+        made = run_sync(self._tool_calls.made(request, handler))
+        return self._tool_calls.staying(request, made)
 
     async def awrap_tool_call(
         self,
@@ -273,8 +252,30 @@ class RetryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
     ) -> ToolMessage | Command[Any]:
         """Do what `wrap_tool_call` does, from async code."""
-        made = await self._tool_calls.ainvoke(request, handler)
+        made = await run_async(self._tool_calls.made(request, handler))
         return self._tool_calls.staying(request, made)
+
+    async def _answered(
+        self, request: ModelRequest[Any], handler: Callable[..., Any]
+    ) -> ExtendedModelResponse[Any]:
+        request = request.override(messages=answered(request.messages))
+
+        @as_run
+        async def ask(params: ModelParams) -> AIMessage:
+            sending = Sending(request, self._models)
+            try:
+                response = await sync_or_async(handler, handler, requested(sending, params))
+                return message_of_response(response, sending.added_tools)
+            except StructuredOutputError as error:
+                return carrying_answer(error.ai_message, sending.added_tools)
+
+        call = self._model_call(ask, request)
+        try:
+            return self._mended(request, *await sync_or_async(call.invoke, call.ainvoke))
+        except CallCancelled as error:
+            return self._ended(error)
+        except RequestChangedError as error:
+            raise misplaced(super().name, error.field) from None
 
     def _model_call(self, ask: Callable[..., Any], request: ModelRequest[Any]) -> Call:
         self._tool_calls.tell_unknown(request)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
@@ -30,31 +29,13 @@ from graph_retry.agents._tool_result import (
 from graph_retry.calls import Call, running_task
 from graph_retry.errors import AttemptsExhausted, CallCancelled
 from graph_retry.options import RetryOptions
-from graph_retry.plugins import did_you_mean
+from graph_retry.plugins import as_run, did_you_mean, sync_or_async
 
 _LOG = logging.getLogger("graph_retry")
 
 
 class _RaisedError(GraphBubbleUp):
     """A tool that is not wrapped raised. Nothing is saved, so that the next run calls it again."""
-
-
-@contextmanager
-def _no_failure() -> Generator[None]:
-    """Let an error of a tool end the run, so that it is no failed attempt."""
-    try:
-        yield
-    except Exception as error:
-        raise error if isinstance(error, GraphBubbleUp) else _RaisedError from error
-
-
-@contextmanager
-def _as_raised() -> Generator[None]:
-    """Raise the error that a tool has raised."""
-    try:
-        yield
-    except _RaisedError as error:
-        raise cast("Exception", error.__cause__) from None
 
 
 @dataclass
@@ -83,37 +64,22 @@ class ToolCalls:
     is_of_agent: bool = field(default=False, init=False)
     _has_told: bool = field(default=False, init=False)
 
-    def invoke(
-        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Result]
-    ) -> Result:
-        """Make a tool call; if it fails, retry and review it."""
+    async def made(self, request: ToolCallRequest, handler: Callable[..., Any]) -> Result:
+        """Make a tool call; if it fails, retry and review it. A sync run has a sync handler."""
         if not self._wraps(request):
-            return self._kept(request, handler) if self._is_shared(request) else handler(request)
+            if self._is_shared(request):
+                return await _kept(request, handler)
+            return cast("Result", await sync_or_async(handler, handler, request))
 
-        def use(args: dict[str, Any], context: AttemptContext) -> Result:
-            self._check_approved(request, context)
-            return checked_result(request, handler(of_attempt(request, args)))
-
-        try:
-            output, attempts = self._call(use, request).invoke()
-        except (AttemptsExhausted, CallCancelled, RequestChangedError) as error:
-            return self._ended(request, error)
-        return told_result(request, output, attempts, tells=self.tells)
-
-    async def ainvoke(
-        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Result]]
-    ) -> Result:
-        """Do what `invoke` does, from async code."""
-        if not self._wraps(request):
-            is_kept = self._is_shared(request)
-            return await (self._akept(request, handler) if is_kept else handler(request))
-
+        @as_run
         async def use(args: dict[str, Any], context: AttemptContext) -> Result:
             self._check_approved(request, context)
-            return checked_result(request, await handler(of_attempt(request, args)))
+            sent = of_attempt(request, args)
+            return checked_result(request, await sync_or_async(handler, handler, sent))
 
+        call = self._call(use, request)
         try:
-            output, attempts = await self._call(use, request).ainvoke()
+            output, attempts = await sync_or_async(call.invoke, call.ainvoke)
         except (AttemptsExhausted, CallCancelled, RequestChangedError) as error:
             return self._ended(request, error)
         return told_result(request, output, attempts, tells=self.tells)
@@ -161,30 +127,6 @@ class ToolCalls:
         execution = running_task()
         return execution is not None and not (self.is_of_agent and execution.is_sent)
 
-    def _kept(
-        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Result]
-    ) -> Result:
-        """Call a tool that is not wrapped, and keep its result while another one waits."""
-
-        def use(args: dict[str, Any]) -> Result:
-            with _no_failure():
-                return handler(of_attempt(request, args))
-
-        with _as_raised():
-            return cast("Result", _plain_call(use, request).invoke()[0])
-
-    async def _akept(
-        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Result]]
-    ) -> Result:
-        """Do what `_kept` does, from async code."""
-
-        async def use(args: dict[str, Any]) -> Result:
-            with _no_failure():
-                return await handler(of_attempt(request, args))
-
-        with _as_raised():
-            return cast("Result", (await _plain_call(use, request).ainvoke())[0])
-
     def _call(self, use: Callable[..., Any], request: ToolCallRequest) -> Call:
         name = request.tool_call["name"]
         options: RetryOptions = {**self.options}
@@ -210,8 +152,21 @@ class ToolCalls:
         return rejection(request, error.reason, error.attempts)
 
 
-def _plain_call(use: Callable[..., Any], request: ToolCallRequest) -> Call:
-    return _call_of(use, request, {"review": False, "auto_retries": 0})
+async def _kept(request: ToolCallRequest, handler: Callable[..., Any]) -> Result:
+    """Call a tool that is not wrapped, and keep its result while another one waits."""
+
+    @as_run
+    async def use(args: dict[str, Any]) -> Result:
+        try:
+            return cast("Result", await sync_or_async(handler, handler, of_attempt(request, args)))
+        except Exception as error:  # Such an error is no failed attempt, and ends the run.
+            raise error if isinstance(error, GraphBubbleUp) else _RaisedError from error
+
+    call = _call_of(use, request, {"review": False, "auto_retries": 0})
+    try:
+        return cast("Result", (await sync_or_async(call.invoke, call.ainvoke))[0])
+    except _RaisedError as error:
+        raise cast("Exception", error.__cause__) from None
 
 
 def _call_of(use: Callable[..., Any], request: ToolCallRequest, options: RetryOptions) -> Call:

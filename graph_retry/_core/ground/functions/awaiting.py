@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import functools
 import threading
 import time
 from collections import defaultdict
@@ -166,8 +167,34 @@ def is_sync() -> bool:
 async def sync_or_async(
     function: Callable[P, T], twin: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs
 ) -> T:
-    """Call a function in a sync run, or await its async twin in an async run."""
+    """Call a function in a sync run, or await its async twin in an async run.
+
+    Example:
+        >>> run_sync(sync_or_async(len, asyncio.sleep, [1]))
+        1
+    """
     return function(*args, **kwargs) if is_sync() else await twin(*args, **kwargs)
+
+
+def as_run(flow: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Any]:
+    """Return the function that the present run calls for a coroutine function: sync, or itself.
+
+    Example:
+        >>> async def outer():
+        ...     async def inner():
+        ...         return 1
+        ...     return as_run(inner)()
+        >>> run_sync(outer())
+        1
+    """
+    if not is_sync():
+        return flow
+
+    @functools.wraps(flow)
+    def sync(*args: P.args, **kwargs: P.kwargs) -> T:
+        return run_sync(flow(*args, **kwargs))
+
+    return sync
 
 
 async def each_of(
