@@ -83,3 +83,20 @@ def test_names_on_demand_are_the_objects_of_their_modules():
     )
     modules, _ = loaded(statement)
     assert "graph_retry._core.threads.answers.answering" in modules
+
+
+def test_an_answer_in_this_process_loads_no_code_for_servers():
+    """A thread of this process is listed, answered and continued without the half for servers."""
+    statement = (
+        "from langgraph.checkpoint.memory import InMemorySaver\n"
+        "from langgraph.func import entrypoint\n"
+        "from graph_retry import edit, pending_reviews, resume, retry_llm_call\n"
+        "@entrypoint(checkpointer=InMemorySaver())\n"
+        "def graph(given): return retry_llm_call(str, given, output=int)\n"
+        "config = {'configurable': {'thread_id': '1'}}\n"
+        "graph.invoke('many', config)\n"
+        "assert pending_reviews(graph, config) and resume(graph, config, edit(value='3')) == 3"
+    )
+    modules, _ = loaded(statement)
+    rooms = ("graph_retry._core.threads.server", "graph_retry._core.threads.saved.why_closed")
+    assert [name for name in modules if name.startswith(rooms)] == []

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
@@ -47,10 +47,11 @@ from graph_retry._core.threads.saved.graphs import (
 )
 from graph_retry._core.threads.saved.reading import open_named
 from graph_retry._core.threads.saved.view import Asked, ThreadView
-from graph_retry._core.threads.saved.why_closed import answers_to, why_closed
-from graph_retry._core.threads.server.runs import RemoteRuns
 from graph_retry.errors import AnswerRefused, CallCancelled, StaleDecision
 from graph_retry.lossless._ground import as_repr
+
+if TYPE_CHECKING:
+    from graph_retry._core.threads.server.runs import RemoteRuns
 
 _ANSWER_IS_SAVED = (
     "`resume` is sync, but this graph or its checkpointer is async only. Your answer is saved: go "
@@ -173,6 +174,9 @@ class HeldThread:
             lets_expire = is_object(given) and given.get("type") == EXPIRE
             if expires_at is None or lets_expire:
                 continue
+            # Most answers come in time, and most reviews never expire.
+            from graph_retry._core.threads.saved.why_closed import answers_to  # noqa: PLC0415
+
             answers = await answers_to(self.graph, self.config, asked.review_id)
             if "system" in [author for _, author in answers]:
                 why = failed.message if isinstance(failed, CallCancelled) else ""
@@ -221,6 +225,8 @@ async def take_thread(
     lock = ThreadLock(getattr(graph, "checkpointer", None), thread_id)
     remote: RemoteRuns | None = None
     if not is_local(graph):
+        from graph_retry._core.threads.server.runs import RemoteRuns  # noqa: PLC0415 - for a server
+
         remote = RemoteRuns(graph, config, context=context, wait=not background)
     with ExitStack() as on_failure:
         on_failure.callback(lock.release)
@@ -234,7 +240,7 @@ async def take_thread(
             view, questions = ThreadView(), list[Asked]()
             if decision is not None or answers is not None:
                 view, questions = await open_named(graph, config, _named_in(decision, answers))
-            closed = partial(why_closed, graph, config, None if is_held else lock)
+            closed = partial(_why_closed, graph, config, None if is_held else lock)
             # The decision is for the review that is open now. Another may open during the wait.
             if decision is not None:
                 name = await _meant_by(decision, thread_id, questions, closed)
@@ -256,6 +262,13 @@ async def take_thread(
         on_failure.pop_all()  # The caller holds the lock from now on.
     shown_before = frozenset(question.value["review_id"] for question in view.questions)
     return HeldThread(graph, config, lock, chosen, shown_before, by_id, remote, stands)
+
+
+async def _why_closed(*which: Any) -> str:
+    # Most answers are to open reviews.
+    from graph_retry._core.threads.saved.why_closed import why_closed  # noqa: PLC0415
+
+    return await why_closed(*which)
 
 
 def _checked(

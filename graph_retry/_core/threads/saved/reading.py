@@ -31,7 +31,6 @@ from graph_retry._core.threads.saved.graphs import (
 )
 from graph_retry._core.threads.saved.others import add_others
 from graph_retry._core.threads.saved.view import Asked, ThreadView
-from graph_retry._core.threads.server.reading import read_history, read_shown_there, snapshot_at
 from graph_retry.records import KeptIn
 
 
@@ -73,6 +72,8 @@ async def read_shown(
     """
     saver, thread_id = saver_of(graph), thread_of(config)
     if saver is None:
+        from graph_retry._core.threads.server.reading import read_shown_there  # noqa: PLC0415
+
         return await read_shown_there(graph, config)
     if shown is None:
         view = await read_newest(saver, thread_id, [""])
@@ -112,6 +113,8 @@ async def read_whole(source: Any, config: RunnableConfig) -> ThreadView:
     """Read all checkpoints of a thread; from a server, all checkpoints that the server shows."""
     saver = saver_of(source)
     if saver is None:
+        from graph_retry._core.threads.server.reading import read_history  # noqa: PLC0415
+
         return await read_history(source, config) if is_remote(source) else ThreadView()
     view = ThreadView()
     thread: RunnableConfig = {"configurable": {"thread_id": thread_of(config)}}
@@ -126,6 +129,7 @@ def reader_of(source: Any, thread_id: str | None, namespace: str) -> Reader:
     saver = saver_of(source)
     if saver is not None:
         return saved_at(saver, thread_id, namespace)
+    from graph_retry._core.threads.server.reading import snapshot_at  # noqa: PLC0415
 
     async def read(place: KeptIn) -> Mapping[str, Any] | None:
         snapshot = await snapshot_at(source, record_place(thread_id, namespace, place))
