@@ -116,28 +116,9 @@ class Loop(TypedDict):
 
 def fresh_loop() -> Loop:
     """Return the position before the first attempt."""
-    return {
-        "next": "call",
-        "types": {},
-        "author": "caller",
-        "reason": None,
-        "added": None,
-        "automatic": 0,
-        "output_types": {},
-        "review": None,
-        "fork": None,
-        "identity": None,
-        "function": None,
-        "given": None,
-        "origin": None,
-        "task_path": None,
-        "note": None,
-        "seen": [],
-        "spent": None,
-        "continues": None,
-        "has_context": False,
-        "stopped": None,
-    }
+    known = {"next": "call", "types": {}, "author": "caller", "automatic": 0, "output_types": {}}
+    none = dict.fromkeys(Loop.__annotations__)
+    return cast("Loop", {**none, **known, "seen": [], "has_context": False})
 
 
 def review_id_of(attempt_key: str, round_: int) -> str:
@@ -150,22 +131,9 @@ def review_id_of(attempt_key: str, round_: int) -> str:
 
 def fresh_review(review_id: str) -> OpenReview:
     """Return a new question without suggestions or times."""
-    return {
-        "review_id": review_id,
-        "round": 1,
-        "suggested": None,
-        "suggested_types": {},
-        "suggested_by": None,
-        "suggested_added": [],
-        "agents": None,
-        "note": None,
-        "problem": None,
-        "answer_issues": [],
-        "noted": {},
-        "before": [],
-        "asked_at": None,
-        "expires_at": None,
-    }
+    empty: Any = {"suggested_types": {}, "suggested_added": [], "answer_issues": [], "noted": {}}
+    known = {"review_id": review_id, "round": 1, "before": [], **empty}
+    return cast("OpenReview", {**dict.fromkeys(OpenReview.__annotations__), **known})
 
 
 def loop_of(state: Mapping[str, Any]) -> Loop:
