@@ -162,8 +162,7 @@ def raise_limit(
         if old[field] is not None and not is_number(old[field]):
             raise ValueError(
                 f"`raise_limit` raises the field `{field}`, which is "
-                f"{as_repr(old[field], 200)}: it must "
-                "be a number, or None for no limit."
+                f"{as_repr(old[field], 200)}: it must be a number, or None for no limit."
             )
 
     return ChangingHook("raise_limit", (field,), changes, check)

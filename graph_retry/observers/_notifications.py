@@ -191,8 +191,7 @@ class Email:
         if place is None or place.netloc != self.server or place.username is not None:
             raise ValueError(
                 f"`server` is {as_repr(self.server, 80)}: give `host` or `host:port`, with "
-                "the port as a "
-                "number, such as 'mail.example.org:587' or '[::1]:25'."
+                "the port as a number, such as 'mail.example.org:587' or '[::1]:25'."
             )
 
     @checked

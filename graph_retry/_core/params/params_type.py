@@ -52,8 +52,7 @@ def describe_type(params_type: Any) -> TypeDescription:
     if isinstance(params_type, callables | BaseModel | dict | list):
         raise TypeError(
             f"`params_type`, the second argument, is {as_repr(params_type, 200)}: pass the "
-            "class of the "
-            "params"
+            "class of the params"
         )
     params_type = type(None) if params_type is None else params_type
     # The description of a class is cached, because it takes a millisecond and never changes.

@@ -196,8 +196,7 @@ class Execution:
         if known != params:
             raise ValueError(
                 f"`key={as_repr(key)}` names two calls of `{name}` with different params in "
-                "one node: "
-                "give each call a key of its own."
+                "one node: give each call a key of its own."
             )
         self.pauses.check_equal(namespace, name, function, f"thread {as_repr(self.thread)}")
         begun = self.functions.setdefault(namespace, {})

@@ -89,8 +89,7 @@ def _checked_path(path: Path, format: Format) -> Path:
     if path.suffix and path.suffix not in endings:
         raise ValueError(
             f"`path` ends in {as_repr(path.suffix)}, but the format {as_repr(format)} is "
-            "written to a file that "
-            f"ends in {' or '.join(map(repr, endings))}."
+            f"written to a file that ends in {' or '.join(map(repr, endings))}."
         )
     if not path.parent.is_dir():
         raise FileNotFoundError(
@@ -108,8 +107,7 @@ def _checked_split(split: Mapping[str, float] | None) -> Mapping[str, float] | N
     ):
         raise ValueError(
             f"`split` is {as_repr(dict(split), 200)}: give shares that add up to 1, by the "
-            "name of the "
-            "part, such as {'train': 0.8, 'test': 0.2}."
+            "name of the part, such as {'train': 0.8, 'test': 0.2}."
         )
     return split
 

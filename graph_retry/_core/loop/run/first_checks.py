@@ -170,9 +170,9 @@ def _check_credentials(plan: Plan[Any], params: Mapping[str, Any]) -> None:
         if is_certain and not plan.codec.of_model:
             raise ValueError(
                 f"the param {as_repr(shown)} of `{name}` holds a credential: params are saved "
-                "with the "
-                "thread and shown to reviewers. Capture it in the function, e.g. in the client "
-                f"that the function calls, or pass `not_secret=[{as_repr(shown)}]` if it is none."
+                "with the thread and shown to reviewers. Capture it in the function, e.g. in the "
+                "client that the function calls, or pass "
+                f"`not_secret=[{as_repr(shown)}]` if it is none."
             )
         _warn(
             _PARAMS_LOG,

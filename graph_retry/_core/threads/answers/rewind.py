@@ -125,8 +125,7 @@ async def rewind(
         if not 1 <= change["attempt"] <= made:
             raise ValueError(
                 f"`attempt` is {as_repr(change['attempt'])}, but the call has made {made}: "
-                "give a number "
-                f"from 1 to {made}."
+                f"give a number from 1 to {made}."
             )
         answers = {questions[0].review_id: answer}
         return await resuming(graph, config, answers=answers, context=context)

@@ -233,6 +233,5 @@ async def invoke(graph: Any, given: Any, config: RunnableConfig, **options: Any)
         thread_id = config.get("configurable", {}).get("thread_id")
         raise EmptyInputError(
             f"thread {as_repr(thread_id)} has no checkpoint to continue from: start it with "
-            "`invoke` "
-            "and an input, or look whether its id and the storage are the right ones."
+            "`invoke` and an input, or look whether its id and the storage are the right ones."
         ) from error

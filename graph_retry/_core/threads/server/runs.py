@@ -85,8 +85,7 @@ class RemoteRuns:
             first = await self._first(by_id)
             raise StaleDecision(
                 f"thread {as_repr(self._thread_id)} is running on the server, so nothing was "
-                "written: "
-                f"{first or 'look at it again'}."
+                f"written: {first or 'look at it again'}."
             ) from error
         if first := await self._first(by_id):
             raise StaleDecision(

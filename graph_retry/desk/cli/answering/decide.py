@@ -156,8 +156,7 @@ def from_line(
         if rest and not rest.isdecimal():
             raise UnreadableError(
                 f"{kind} takes only the number of an alternative, not {as_repr(rest, 80)}. To "
-                "change "
-                f"params: edit {rest:.80}"
+                f"change params: edit {rest:.80}"
             )
         data = {"choice": int(rest)} if rest else {}
     elif not rest and (row.data or row.message == "needed"):
