@@ -17,6 +17,7 @@ from graph_retry.plugins import (
     as_repr,
     call,
     checked,
+    did_you_mean,
     drawn,
     is_number,
     is_object,
@@ -24,6 +25,7 @@ from graph_retry.plugins import (
     run_sync,
 )
 from graph_retry.records import Attempt, Doubt, GateVerdict
+from graph_retry.reviews import alternatives
 
 Judge = Callable[[Attempt], Any] | Runnable[Any, Any]
 """A function or runnable of an attempt's record that returns a confidence from 0 to 1."""
@@ -32,6 +34,13 @@ _REMEMBERED = 1_000
 """Number of confidences of earlier outputs with which a gate by `share` compares."""
 
 _MOST_DOUBTS = 20
+
+
+def _may_have(branch: dict[str, Any], name: str) -> bool:
+    """Return whether a value of one alternative of a schema may have a field."""
+    named = branch.get("properties") or {}
+    is_open = not named or branch.get("additionalProperties") or branch.get("patternProperties")
+    return branch.get("type", "object") == "object" and bool(name in named or is_open)
 
 
 @checked
@@ -95,6 +104,19 @@ class Gate:
             if (name in names(self.of)) != (getattr(self, name) is not None):
                 raise ValueError(f"`{name}` and `of='{name}'` go together: give both, or neither.")
         self._seen.extend(self.known)
+
+    def check_schema(self, schema: Any) -> None:
+        """Raise `ValueError` if `of` has a word that is no signal, and no field of the output."""
+        branches = alternatives(schema, schema)
+        for name in names(self.of):
+            if name in SIGNALS or name == "judge" or any(_may_have(one, name) for one in branches):
+                continue
+            known = [*dict.fromkeys(key for one in branches for key in one.get("properties") or ())]
+            meant = did_you_mean(name, (*SIGNALS, *known))
+            raise ValueError(
+                f"`of` has `{name:.80}`, which is neither a signal ({', '.join(SIGNALS)}), `judge` "
+                f"nor a field of the output ({', '.join(known) or 'it has none'}).{meant}"
+            )
 
     def __call__(self, attempt: Attempt) -> GateVerdict | Awaitable[GateVerdict]:
         """Decide whether a person is asked about a valid output, with the confidence.

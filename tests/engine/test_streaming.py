@@ -197,6 +197,17 @@ def test_a_piece_of_no_known_kind_is_named(mode):
         call(mode, lambda _: iter([1, 2]), None, review=False)
 
 
+def test_a_generator_that_also_returns_a_value_is_told():
+    """Python drops the value, so the answer would be another one than the function gives."""
+
+    def answer(params):
+        yield "[1"
+        return [2]
+
+    with pytest.raises(AttemptsExhausted, match="yields pieces and then returns `list`"):
+        retry_llm_call(answer, {}, output=list[int], review=False)
+
+
 def test_without_output_a_message_is_a_message(mode):
     """What a plain call returns as a message comes as one, not as a chunk of one."""
     chunks = [AIMessageChunk(content="Hello"), AIMessageChunk(content=", Ada")]

@@ -30,6 +30,7 @@ from graph_retry.data import (
 )
 from graph_retry.hooks import (
     Budget,
+    Gate,
     Lessons,
     SharedBudget,
     escalate,
@@ -60,6 +61,8 @@ async def propose_later(error, attempt, params):
     """Be a hook that is async."""
 
 
+NAMED = {"type": "object", "properties": {"name": {"type": "string"}}}
+
 FUNCTIONS = {
     "no argument": (lambda: "x", "too many positional arguments"),
     "two arguments": (lambda one, two: two, "missing a required argument: 'two'"),
@@ -88,6 +91,57 @@ def test_a_function_that_takes_something_else_is_refused(option, argument, funct
         retry_llm_call(asked, {}, **{option: given})
     assert argument in str(refused.value)
     assert reason in str(refused.value)
+
+
+def compares(given):
+    given["total"] > 0  # noqa: B015
+
+
+def judges(given):
+    isinstance(given, dict)
+
+
+def decides(given):
+    """Forget the `return`."""
+    edit(model="large")
+
+
+def changes(error, attempt, params):
+    params | {"model": "large"}
+
+
+class Compares:
+    def __call__(self, given):
+        given not in ("no", "none")  # noqa: B015
+
+
+@pytest.mark.parametrize(
+    ("option", "function"),
+    [
+        *(("output", each) for each in (compares, judges, Compares())),
+        ("review", compares),
+        ("reviewer", decides),
+        ("on_retry", changes),
+    ],
+)
+def test_a_function_that_forgets_its_return_is_refused(option, function):
+    """Otherwise its result would always be None: a valid output, no review, no decision."""
+    with pytest.raises(TypeError, match=r"never returns what it computes in line \d+ of test_"):
+        retry_llm_call(asked, {}, **{option: function})
+
+
+def test_a_function_without_a_result_may_raise():
+    """It drops only what may have an effect."""
+    asserted = []
+
+    def check(value):
+        asserted.append(value)
+        for part in value:
+            if part == 3:
+                raise ValueError("three")
+        sorted(value)
+
+    assert retry_llm_call(lambda _: "[1]", {}, output=check) == [1] == asserted[0]
 
 
 @pytest.mark.parametrize("option", ["repair", "classify", "redact"])
@@ -167,8 +221,19 @@ MISTAKES = {
         'has no keyword of JSON Schema, only ["name"]',
     ),
     "an empty edit": (
-        lambda: create_retry_node(asked, dict, expires_after=9, default_decision=edit()),
+        lambda: create_retry_node(asked, dict, expires_after=9, default_decision={"type": "edit"}),
         "`default_decision` is an edit that changes nothing",
+    ),
+    "an edit of nothing": (edit, "`edit` has no field to change"),
+    "a gate by an unknown word": (
+        lambda: retry_llm_call(
+            asked, {}, output=NAMED, review=Gate(confidence=0.5, of=["edge", "logprobs"])
+        ),
+        "`of` has `logprobs`, which is neither a signal",
+    ),
+    "a gate by a field of a number": (
+        lambda: retry_llm_call(asked, {}, output=int, review=Gate(confidence=0.5)),
+        "`confidence`, which is neither",
     ),
     "a reviewer that may do nothing": (
         lambda: model_reviewer(RunnableLambda(later), allow=["aprove"]),

@@ -5,7 +5,7 @@ from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 import graph_retry.threads
-from graph_retry import Completion, approve, pending_reviews, respond
+from graph_retry import Completion, approve, pending_reviews, respond, retry_llm_call
 from graph_retry.data import summarize
 from graph_retry.hooks import Gate
 from tests.loops import Model, answer, one_call, reviews, thread
@@ -52,13 +52,9 @@ def test_only_what_is_sure_enough_passes(form, mode, name):
 
 
 def test_a_text_has_no_fields():
-    """The output is the text itself, even if the text looks like an object with a confidence."""
-    graph = one_call(
-        "node", None, Model('{"confidence": 1}'), InMemorySaver(), output=str,
-        review=Gate(confidence=0.5),
-    )  # fmt: skip
-    graph.invoke({"params": {}}, thread())
-    assert pending_reviews(graph, thread())
+    """Nor does one that looks like an object: the field would always be unknown."""
+    with pytest.raises(ValueError, match="nor a field of the output"):
+        retry_llm_call(Model('{"confidence": 1}'), {}, output=str, review=Gate(confidence=0.5))
 
 
 def test_a_judge_of_ones_own_is_asked_once(mode):
@@ -122,10 +118,3 @@ def test_a_gate_alone_tells_a_record():
     assert Gate(confidence=0.5, of="sure")(record)["ask"] is True
     assert Gate(confidence=0.2, of="sure")(record)["ask"] is False
     assert Completion("x").text == "x"
-
-
-def test_a_text_has_no_confidence_in_a_field():
-    """A text that is the output is not read as JSON."""
-    gate = Gate(confidence=0.5)
-    graph = one_call("node", None, Model(said(1)), InMemorySaver(), output=str, review=gate)
-    assert "__interrupt__" in graph.invoke({"params": {}}, thread("t"))

@@ -52,7 +52,7 @@ MODEL_SAYS = FakeListChatModel(responses=['{"type": "approve"}'])
     [
         (lambda review: approve(), [0, 0]),
         (lambda review: edit(n=0), [0, 0]),
-        (lambda review: edit(), [0, 0]),
+        (lambda review: {"type": "edit", "params": {}}, [0, 0]),
         (model_reviewer(MODEL_SAYS), [0, 0]),
         (lambda review: edit(n=1), [0, 1, 1]),
     ],

@@ -159,3 +159,18 @@ def test_a_response_as_json_tells_its_tokens():
     counts = {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3}
     for came in ({**chat(content="x"), "usage": usage}, bedrock({"text": "x"})):
         assert read_result(came).usage == counts
+
+
+def declared(params) -> Person:
+    """Return a text, or what is declared."""
+    return TEXT if params["as_text"] else Person()
+
+
+@pytest.mark.parametrize(
+    ("as_text", "options", "told"),
+    [(True, {}, True), (False, {}, False), (True, {"output": Person}, False)],
+)
+def test_a_result_of_another_type_than_declared_is_logged(as_text, options, told, caplog):
+    """Without `output`, nothing else compares the two."""
+    retry_llm_call(declared, {"as_text": as_text}, **options)
+    assert ("declares that it returns a `Person`, and its result is a `str`" in caplog.text) == told

@@ -16,6 +16,8 @@ from pydantic import BaseModel
 from typing_extensions import TypedDict
 
 from graph_retry._core.ground.credentials import without_keys
+from graph_retry._core.ground.functions.calling import declared_result, returns_nothing
+from graph_retry._core.ground.functions.kinds import misfit
 from graph_retry._core.ground.functions.signatures import name_of
 from graph_retry._core.ground.issues import attempt, excerpt, json_problem, wrap_error
 from graph_retry._core.ground.json import as_text
@@ -31,7 +33,6 @@ from graph_retry._core.output.failures import announced, classified, failure_of,
 from graph_retry._core.output.mistakes import (
     place_of,
     place_of_bug,
-    returns_nothing,
     tell,
     tell_bug,
 )
@@ -137,6 +138,7 @@ def outcome_of_result(plan: Plan[Any], result: Any, heard: Heard) -> Outcome:
     outcome = Outcome(record=record, output=None, output_types={})
     if validator is None:
         _keep(result, outcome, name_of(plan.llm_call, "llm_call"))
+        _tell_unlike(plan, result)
     else:
         record["failure"] = announced(
             reading.finish_reason, reading.refusal, is_read=is_text and not validator.wants_text
@@ -152,6 +154,16 @@ def outcome_of_result(plan: Plan[Any], result: Any, heard: Heard) -> Outcome:
     if failure is not None and failure["type"] == "TypeError":
         tell(failure["message"], place_of(plan.llm_call), plan.settings.redact)
     return outcome
+
+
+def _tell_unlike(plan: Plan[Any], result: Any) -> None:
+    """Log that a result is not what its function declares, because nothing else validates it."""
+    declared = declared_result(plan.llm_call)
+    if (wrong := misfit(result, declared, "result")) is not None:
+        name = name_of(plan.llm_call, "llm_call")
+        came = quoted_with_article(type(wrong.value).__name__)
+        what = f"`{name}` declares that it returns {wrong.wanted}, and its {wrong.place} is {came}"
+        tell(f"{what}: give `output=` to have it validated", place_of(plan.llm_call))
 
 
 def _raw_of(plan: Plan[Any], reading: Reading, came: str, record: dict[str, Any]) -> dict[str, Any]:

@@ -18,10 +18,9 @@ from typing import Any
 from langchain_core.exceptions import OutputParserException
 from langchain_core.runnables import Runnable
 
-from graph_retry._core.ground.functions.calling import is_library
+from graph_retry._core.ground.functions.calling import code_of, is_library
 from graph_retry._core.ground.issues import attempt
 from graph_retry._core.ground.json import is_array, is_object
-from graph_retry._core.output.mistakes import code_of
 from graph_retry._core.output.providers.anthropic import unparsed_arguments
 from graph_retry._core.output.providers.objects import message_of
 from graph_retry.lossless._ground import text_of

@@ -11,7 +11,7 @@ from typing import Any
 from langgraph.errors import GraphBubbleUp
 
 from graph_retry._core.ground.functions.awaiting import AsyncUnderSyncError, run_sync
-from graph_retry._core.ground.functions.calling import awaited
+from graph_retry._core.ground.functions.calling import awaited, forgotten
 from graph_retry._core.ground.functions.signatures import declared_params, name_of
 from graph_retry._core.ground.issues import REFUSED, cut, describe, wrap_error
 from graph_retry._core.ground.json import is_array, is_object
@@ -77,6 +77,11 @@ class FunctionValidator(Validator):
             raise TypeError(
                 f"`output` validator `{self.name}` takes a `{declared.__name__}`, but is given "
                 f"plain JSON: give `Annotated[{declared.__name__}, AfterValidator({self.name})]`"
+            )
+        if (line := forgotten(function)) is not None:
+            raise TypeError(
+                f"`output` validator `{self.name}` never returns what it computes in {line}, so it "
+                "would accept each value: add `return`."
             )
         if self.wants_text:
             self.schema = {"title": self.name, "type": "string"}

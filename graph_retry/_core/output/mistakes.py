@@ -5,18 +5,17 @@ Such a mistake must reach the developer, because neither the model nor a reviewe
 
 from __future__ import annotations
 
-import inspect
 import logging
 from collections.abc import Callable
 from dis import get_instructions
 from pathlib import Path
-from types import CodeType, TracebackType
+from types import TracebackType
 from typing import Any, NamedTuple
 
 from langchain_core.runnables import Runnable
 
 from graph_retry._core.ground.credentials import without_keys
-from graph_retry._core.ground.functions.calling import OURS, is_library, unwrapped
+from graph_retry._core.ground.functions.calling import OURS, code_of, is_library
 from graph_retry._core.ground.redact import Redact, redacted_in_logs
 from graph_retry.lossless._ground import text_of
 
@@ -67,20 +66,6 @@ def _is_raise(at: TracebackType) -> bool:
     return any(s.offset == at.tb_lasti and s.opname == "RAISE_VARARGS" for s in steps)
 
 
-def returns_nothing(function: Callable[..., Any] | Runnable[Any, Any]) -> bool:
-    """Return whether a function has no `return` with a value, so that its result is always None."""
-    code, before = code_of(function), ""
-    if code is None or code.co_flags & inspect.CO_GENERATOR:
-        return False
-    for step in get_instructions(code):
-        if step.opname == "RETURN_VALUE" and before != "LOAD_CONST None":
-            return False
-        if step.opname == "RETURN_CONST" and step.argval is not None:
-            return False
-        before = f"{step.opname} {step.argval}"
-    return True
-
-
 def place_of(function: Callable[..., Any] | Runnable[Any, Any]) -> Place | None:
     """Return the file and line of a function; None for a runnable, C code, and this package."""
     code = code_of(function)
@@ -98,12 +83,3 @@ def tell(what: str, place: Place | None, redact: Redact | None = None) -> None:
 def tell_bug(of: str, error: Exception, place: Place, redact: Redact | None = None) -> None:
     """Log an exception that wrong code raised; `of` names the function, such as a hook."""
     tell(f"{of} has a mistake: {type(error).__name__}: {text_of(error)}", place, redact)
-
-
-def code_of(function: Callable[..., Any] | Runnable[Any, Any]) -> CodeType | None:
-    """Return the code of a function; None for a runnable and C code."""
-    target: Any = inspect.unwrap(unwrapped(function))
-    if not (inspect.isfunction(target) or inspect.ismethod(target)):
-        target = getattr(target, "func", None) or getattr(target, "__call__", None)  # noqa: B004
-    code = getattr(target, "__code__", None)  # For a method, this is the code of its function.
-    return code if isinstance(code, CodeType) else None

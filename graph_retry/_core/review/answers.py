@@ -52,12 +52,17 @@ def approve(choice: Count | None = None) -> Decision:
 def edit(params: _Edited | None = None, /, **changes: Any) -> Decision:
     """Call again with some fields of the params changed; the other fields stay as shown.
 
-    An edit that changes nothing counts as an approval, and the ledger records `approve`.
+    An edit with the values that are shown counts as an approval, and the ledger records `approve`.
+
+    Raises:
+        WrongArgumentError: If no field is given.
 
     Example:
         >>> edit(temperature=0.0)
         {'type': 'edit', 'params': {'temperature': 0.0}}
     """
+    if not (params or changes):
+        raise WrongArgumentError("`edit` has no field to change: `edit(model=…)`, or `approve()`.")
     return {"type": "edit", "params": {**(params or {}), **changes}}
 
 

@@ -13,7 +13,6 @@ from graph_retry._core.review.answers import (
     assign,
     comment,
     defer,
-    edit,
     reject,
     respond,
 )
@@ -100,9 +99,8 @@ async def call_again(given: Reading, question: Question) -> Accepted:
         return Accepted(approve(), End("succeeded"))
     # Unchanged params are validated as well, because their type may have changed since the pause.
     encoded = edited(given, changes, question)
-    decision = approve(choice) if is_approval else edit()
-    if changes:
-        decision["params"] = {name: encoded.view.get(name) for name in changes}
+    new = {name: encoded.view.get(name) for name in changes}
+    decision = approve(choice) if is_approval else {"type": "edit", "params": new}
     added, unchanged = question.added_in(encoded.view), is_approval and kind == "edit"
     return Accepted(decision, CallAgain(*encoded, added, unchanged))
 

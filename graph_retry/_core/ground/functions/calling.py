@@ -1,13 +1,16 @@
 """Call a user's function, sync or async, and read the stream that it may return, piece by piece.
 
-A stream is always closed, even before its end.
+A stream is always closed, even before its end. A function's code says whether the function returns
+anything, and whether it forgets to.
 """
 
 from __future__ import annotations
 
 import asyncio
+import builtins
 import contextvars
 import inspect
+import itertools
 import logging
 import os
 import re
@@ -15,9 +18,12 @@ import threading
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from dis import get_instructions
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Protocol, cast
+from types import CodeType
+from typing import Any, Protocol, cast, get_type_hints
 
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import var_child_runnable_config
@@ -27,6 +33,10 @@ from graph_retry._core.ground.functions.awaiting import AsyncUnderSyncError, is_
 from graph_retry._core.ground.functions.limits import Limits
 
 _LOG = logging.getLogger("graph_retry")
+
+_COMPUTING = {"BINARY_OP", "COMPARE_OP", "CONTAINS_OP", "IS_OP", "UNARY_NOT"}
+_NAMING = {"LOAD_GLOBAL", "PUSH_NULL", "PRECALL", "KW_NAMES", "EXTENDED_ARG"}
+_PURE = (all, any, bool, callable, dict, hasattr, isinstance, issubclass, len, replace)
 
 
 def is_async(function: Callable[..., Any]) -> bool:
@@ -175,13 +185,6 @@ def _name(function: Callable[..., Any]) -> str:
     return getattr(target, "__qualname__", type(target).__qualname__)
 
 
-def unwrapped(function: Any) -> Any:
-    """Return the function inside a `functools.partial`; any other function unchanged."""
-    while isinstance(function, partial):
-        function = function.func
-    return function
-
-
 def _in_thread(work: Callable[[], Any]) -> Future[Any]:
     """Run a function in a daemon thread, because a pool's thread would keep the process alive."""
     future: Future[Any] = Future()
@@ -229,7 +232,7 @@ class Receiver(Protocol):
 def drain(stream: Iterator[Any], receiver: Receiver) -> Any:
     """Pass a stream's pieces to `receiver`, until either of the two stops; return its result."""
     try:
-        for piece in stream:
+        for piece in _pieces(stream):
             if receiver.take(piece):
                 break
     finally:
@@ -238,6 +241,16 @@ def drain(stream: Iterator[Any], receiver: Receiver) -> Any:
             with _errors_logged():
                 close()
     return receiver.result()
+
+
+def _pieces(stream: Any) -> Iterator[Any]:
+    """Yield a stream's pieces. Raise if a generator also returns a value, which would be lost."""
+    returned: Any = yield from stream
+    if returned is not None:
+        raise TypeError(
+            f"the function yields pieces and then returns `{type(returned).__name__}`, which "
+            "Python drops: yield all pieces, or return the value and yield nothing"
+        )
 
 
 async def adrain(stream: AsyncIterator[Any], receiver: Receiver) -> Any:
@@ -279,3 +292,94 @@ def is_library(file: str) -> bool:
     path = Path(file)
     is_installed = not _INSTALLED.isdisjoint(path.parts)
     return is_installed or path.is_relative_to(OURS) or path.is_relative_to(_STANDARD)
+
+
+def unwrapped(function: Any) -> Any:
+    """Return the function inside a `functools.partial`; any other function unchanged."""
+    while isinstance(function, partial):
+        function = function.func
+    return function
+
+
+def returns_nothing(function: Callable[..., Any] | Runnable[Any, Any]) -> bool:
+    """Return whether a function has no `return` with a value, so that its result is always None."""
+    code = code_of(function)
+    return code is not None and _gives_none(code)
+
+
+@cache
+def _gives_none(code: CodeType) -> bool:
+    before = ""
+    if code.co_flags & inspect.CO_GENERATOR:
+        return False
+    for step in get_instructions(code):
+        if step.opname == "RETURN_VALUE" and before != "LOAD_CONST None":
+            return False
+        if step.opname == "RETURN_CONST" and step.argval is not None:
+            return False
+        before = f"{step.opname} {step.argval}"
+    return True
+
+
+def declared_result(function: Callable[..., Any] | Runnable[Any, Any]) -> Any:
+    """Return the type that a function declares for its result; `Any` if none can be known."""
+    target, code = inspect.unwrap(unwrapped(function)), code_of(function)
+    if code is None or code.co_flags & (inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR):
+        return Any
+    try:
+        return get_type_hints(target).get("return", Any)
+    except Exception:  # noqa: BLE001 - a name may be undefined, or be no type
+        return Any
+
+
+def forgotten(function: Callable[..., Any] | Runnable[Any, Any]) -> str | None:
+    """Return the line of a function that computes its result, and does not return it.
+
+    The function has no `return`. It drops what a comparison or another operator computes, or what a
+    function of `_PURE` or one that makes a decision returns. These have no other effect.
+    """
+    code = code_of(function)
+    if code is None or not _gives_none(code):
+        return None
+    known: Any = getattr(inspect.unwrap(unwrapped(function)), "__globals__", {})
+    for name, line in _dropped(code):
+        found = known.get(name, vars(builtins).get(name))
+        if name == "" or any(found is each for each in _PURE) or _makes_decision(found):
+            return f"line {line} of {Path(code.co_filename).name}"
+    return None
+
+
+def _makes_decision(function: Any) -> bool:
+    is_ours = str(getattr(function, "__module__", "")).startswith("graph_retry.")
+    return is_ours and getattr(function, "__annotations__", {}).get("return") == "Decision"
+
+
+@cache
+def _dropped(code: CodeType) -> list[tuple[str, int]]:
+    """List the results that code drops: the name of the function that gave it, "" for an operator.
+
+    A call that begins where the name of its function begins calls exactly this function.
+    """
+    steps, found = [*get_instructions(code)], list[tuple[str, int]]()
+    for place, (before, step) in enumerate(itertools.pairwise(steps)):
+        at = before.positions
+        if step.opname != "POP_TOP" or at is None:
+            continue
+        if before.opname in _COMPUTING:
+            found.append(("", at.lineno or 0))
+        elif before.opname.startswith("CALL"):
+            # Positions are lines and columns. Here the first line and the first column matter.
+            same = [s for s in steps[:place] if s.positions and s.positions[0::2] == at[0::2]]
+            names = [each.argval for each in same if each.opname == "LOAD_GLOBAL"]
+            if len(names) == 1 and {each.opname for each in same} <= _NAMING:
+                found.append((names[0], at.lineno or 0))
+    return found
+
+
+def code_of(function: Callable[..., Any] | Runnable[Any, Any]) -> CodeType | None:
+    """Return the code of a function; None for a runnable and C code."""
+    target: Any = inspect.unwrap(unwrapped(function))
+    if not (inspect.isfunction(target) or inspect.ismethod(target)):
+        target = getattr(target, "func", None) or getattr(target, "__call__", None)  # noqa: B004
+    code = getattr(target, "__code__", None)  # For a method, this is the code of its function.
+    return code if isinstance(code, CodeType) else None

@@ -27,7 +27,7 @@ from typing import (
 from langchain_core.runnables import RunnableConfig
 from typing_extensions import is_typeddict
 
-from graph_retry._core.ground.functions.calling import unwrapped
+from graph_retry._core.ground.functions.calling import forgotten, unwrapped
 from graph_retry._core.ground.json import is_number, is_whole
 from graph_retry._core.ground.wording import counted, did_you_mean, quoted_with_article
 from graph_retry.lossless._ground import as_repr, error_text
@@ -207,6 +207,8 @@ def _unlike(function: Any, arguments: list[Any], kind: Any) -> str | None:
     is_sync = get_origin(kind) is Callable and result is not Any and not _may_wait(result)
     if is_sync and inspect.iscoroutinefunction(unwrapped(function)):
         return ", which is async"
+    if (line := forgotten(function)) is not None:
+        return f", which never returns what it computes in {line} (add `return`)"
     try:
         if arguments != [...]:
             inspect.signature(function).bind(*arguments)

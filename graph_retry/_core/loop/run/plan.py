@@ -95,6 +95,8 @@ def make_plan(
         _check_declared(llm_call, declared, codec)
     validator = _validator(output, settings)
     _check_default(settings, validator, codec.fields or None)
+    if validator is not None and (check := getattr(settings.review, "check_schema", None)):
+        check(validator.schema)
     hooks = _hooks(on_retry)
     if settings.auto_retries and validator is not None and not hooks and not settings.feedback:
         settings = replace(settings, feedback=settings.own_feedback)
