@@ -30,6 +30,7 @@ from graph_retry import (
 )
 from graph_retry.agents import RetryMiddleware
 from graph_retry.hooks import escalate, feedback, model_reviewer, raise_limit
+from tests.loops import Model, one_call, thread
 
 CONFIG: Any = {"configurable": {"thread_id": "1"}}
 
@@ -355,7 +356,29 @@ def test_a_misspelt_keyword_of_a_schema_is_told(caplog, keyword, near):
     assert not near or f"`{keyword}`, which checks nothing. Did you mean `{near}`?" in caplog.text
 
 
-def test_a_subject_that_is_a_fields_name_is_refused():
+@pytest.mark.parametrize("subject", ["prompt", "about {prompt}"])
+def test_a_subject_that_names_a_field_is_refused(subject):
     """The list of reviews would show the word `prompt` for each of them."""
-    with pytest.raises(ValueError, match=r"`subject` is the name of a field"):
-        retry_llm_call(lambda params: "42", {"prompt": "How many?"}, subject="prompt")
+    with pytest.raises(ValueError, match=r"`subject` names the field `prompt`"):
+        retry_llm_call(lambda params: "42", {"prompt": "How many?"}, subject=subject)
+
+
+@pytest.mark.parametrize("said", ["0.5", {"type": "approve"}])
+def test_a_review_function_that_returns_text_or_a_decision_is_told(said):
+    """Either would count as true, so that each output would be asked about."""
+    with pytest.raises(TypeError, match="return True or False, or a number from 0 to 1"):
+        retry_llm_call(lambda params: "42", {}, output=int, review=lambda attempt: said)
+
+
+def test_params_that_are_a_function_are_refused():
+    """A hook in the second place is the third argument."""
+    with pytest.raises(TypeError, match="`params`, the second argument, is a function"):
+        retry_llm_call(lambda params: "42", lambda error, attempt, params: None)
+
+
+def test_a_path_in_place_of_a_fields_name_is_refused():
+    """It would become a new field, and the model would be paid for the same request."""
+    graph = one_call("node", None, Model(), InMemorySaver())
+    graph.invoke({"params": {"n": 0}}, thread())
+    with pytest.raises(AnswerRefused, match="Did you mean `n`"):
+        resume(graph, thread(), edit(**{"params.n": 1}))

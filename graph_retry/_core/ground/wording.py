@@ -126,11 +126,14 @@ def closest(name: str, known: tuple[str, ...]) -> str | None:
     return next(iter(get_close_matches(name[:100], known, 1)), None)
 
 
+_PATH = lazy(r"[./\[\]]+")
+
+
 def near_miss(name: str, known: Collection[str], sent: Collection[str]) -> str | None:
     """Return the known name that a new name probably misspells; None if both names are sent.
 
     A known name of one or two letters is misspelt only in its case, because others share half of
-    its letters by chance.
+    its letters by chance. A path that ends in a known name is meant as this name.
 
     Example:
         >>> near_miss("modle", ["model"], sent=["modle"])
@@ -143,7 +146,8 @@ def near_miss(name: str, known: Collection[str], sent: Collection[str]) -> str |
     near = None
     if name not in known:
         folded = (each for each in alike if each.lower() == name.lower())
-        near = next(folded, None) or closest(name, tuple(alike))
+        last = _PATH.split(name.rstrip("]"))[-1]  # As in `params.model`.
+        near = next(folded, None) or (last if last in known else closest(name, tuple(alike)))
     return None if near in sent else near
 
 

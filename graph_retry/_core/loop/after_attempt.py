@@ -12,6 +12,7 @@ from langgraph.types import Overwrite
 from graph_retry._core.ground.functions.calling import call
 from graph_retry._core.ground.functions.informing import informing
 from graph_retry._core.ground.functions.signatures import name_of
+from graph_retry._core.ground.issues import describe
 from graph_retry._core.ground.json import is_number, is_object
 from graph_retry._core.ground.wording import counted, passed_as
 from graph_retry._core.loop.asking.questions import read_value
@@ -208,4 +209,9 @@ async def verdict_of(rule: Any, attempt: Attempt) -> bool | GateVerdict:
     said = await call(rule, attempt)
     if is_number(said):
         return verdict(attempt, said, stated_confidence(attempt, "confidence"))
-    return cast("GateVerdict", said) if is_object(said) and "ask" in said else bool(said)
+    if is_object(said) and "ask" in said:
+        return cast("GateVerdict", said)
+    if isinstance(said, str) or is_object(said):
+        what = f"`review` returned {describe(said)}"
+        raise TypeError(f"{what}: return True or False, or a number from 0 to 1")
+    return bool(said)

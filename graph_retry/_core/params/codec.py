@@ -126,6 +126,9 @@ class ParamsCodec(Generic[ParamsT]):
         known: Any = value
         if isinstance(known, type):
             raise TypeError(f"`params` is the class `{known.__name__}`: pass an object of it")
+        if callable(known) and hasattr(known, "__code__"):
+            what = "`params`, the second argument, is a function"
+            raise TypeError(f"{what}: pass the value for `llm_call`, and a hook as `on_retry=`")
         own: Any = known.__class__
         is_model = isinstance(known, BaseModel | Enum) or dataclasses.is_dataclass(known)
         declares = is_model or (isinstance(known, tuple) and bool(get_annotations(own)))

@@ -29,7 +29,7 @@ from graph_retry._core.loop.run.settings import Settings
 from graph_retry._core.loop.run.step import StepInput
 from graph_retry._core.params.patch import Encoded
 from graph_retry.errors import InterventionRequired
-from graph_retry.lossless._ground import as_repr, lazy
+from graph_retry.lossless._ground import as_repr, escaped, lazy
 
 _LOG = logging.getLogger("graph_retry")
 _PARAMS_LOG = logging.getLogger("graph_retry.params")
@@ -77,11 +77,13 @@ def _check_functions(plan: Plan[Any], params: Encoded) -> None:
     """Raise if `locked` names an unknown field, or a function cannot work in this run."""
     settings = plan.settings
     check_fields("`locked` names", settings.locked, params.view)
-    if isinstance(settings.subject, str) and settings.subject in params.view:
-        raise ValueError(
-            f"`subject` is the name of a field, and would be shown as this word: give a function "
-            f"of the params, such as `lambda params: params[{as_repr(settings.subject)}]`."
-        )
+    subject = settings.subject if isinstance(settings.subject, str) else ""
+    for field in params.view:
+        if subject == field or f"{{{field}}}" in subject:
+            raise ValueError(
+                f"`subject` names the field `{escaped(field)}`, and would be shown as it is: give "
+                f"a function of the params, such as `lambda params: params[{as_repr(field)}]`."
+            )
     plan.passing.check_names(params.view)
     _check_default(plan, params.view)
     for function in (
