@@ -26,6 +26,7 @@ from graph_retry.lossless.candidates import (
     TURN,
     Candidate,
     candidates,
+    fences_in,
     line_before,
 )
 from graph_retry.lossless.protocols import Call, openings, read_call, value_of
@@ -85,9 +86,8 @@ def answer(text: str, wanted: Wanted) -> Document:
     for match in _REASONING_END.finditer(text) if may_reason else ():
         if not _IN_STRING.search(line_before(text, match.start())):
             start = match.end()
-    opened = _REASONING.search(text, start)
-    if opened and not text[start : opened.start()].strip(EDGES):
-        raise Unreadable("truncated", opened.start(), "The reasoning never ends.")
+    begin = len(text) - len(text[start:].lstrip(EDGES))
+    refuse_if(_REASONING.match(text, begin), "truncated", begin, "The reasoning never ends.")
     found = [*candidates(text, start, wanted.complete)]
     if calls := _calls(text, start, found, wanted):
         spans = [(each.document.start, each.document.end) for each in calls]
@@ -239,7 +239,7 @@ def _beside(
 
 def _scalar(text: str, start: int, wanted: Wanted) -> Document:
     """Read a text without an object or list, whose answer may be a number, string or literal."""
-    fences = [*FENCE.finditer(text, start)]
+    fences = fences_in(text, start)
     span = fences[0].span("inside") if len(fences) == 1 else (start, len(text))
     match = _SCALAR.match(text, *span)
     value: Any = None

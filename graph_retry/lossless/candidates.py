@@ -18,10 +18,12 @@ TURN = lazy(  # In a chat transcript, a turn ends or the next turn begins with t
     r"|<\|(?:start_header_id|assistant|eot_id|eom_id|im_end|endoftext|end_of_text)\|>"
     r"|^#{2,} ?(?:Response|Assistant)\b|^Assistant:"
 )
+_FENCE_END = r"[ \t]*\2[`~]*[ \t]*$"
 FENCE = lazy(  # If a fence directly surrounds another, both belong to one match.
     r"(?ms)(?:^[ \t]*|(?<=[ \t:：=>*]))(?:(`{3,}|~{3,})[^\n`~]*\n[ \t]*)?"
-    r"(`{3,}|~{3,})[ \t]*[\w+#.\-]*[ \t]*\n(?P<inside>(?:[^\n]*\n)*?(?:[^\n]*\Z)??)"
-    r"(?:^[ \t]*\2[`~]*[ \t]*$(?(1)(?:\s*^[ \t]*\1[ \t]*$)?)|\Z)"
+    rf"(`{{3,}}|~{{3,}})[ \t]*[\w+#.\-]*[ \t]*\n"
+    rf"(?P<inside>(?:(?!{_FENCE_END})(?:[^\n]*+\n|[^\n]++\Z))*+)"
+    rf"(?:{_FENCE_END}(?(1)(?:\s*^[ \t]*\1[ \t]*$)?)|\Z)"
 )
 CALLS = lazy(  # Open models write these tags around tool calls.
     r"</?(?:tool_?calls?|function_?calls?|functions?|tool_use|tool_code|tools?)>|<\|im_start\|>"
@@ -72,7 +74,7 @@ class Candidate(NamedTuple):
 
 def candidates(text: str, start: int, complete: bool | None) -> Iterator[Candidate]:
     """Yield each JSON document of a text in order; stop at the next turn of a chat transcript."""
-    fences = [*FENCE.finditer(text, start)]
+    fences = fences_in(text, start)
     begins = [start, *(fence.start("inside") for fence in fences)]
     keys = [found.end() for at in begins if (found := OPENING_KEY.match(text, at))]
     position, low, refused, fence, work = start, start, 0, None, Work(len(text))
@@ -102,6 +104,13 @@ def candidates(text: str, start: int, complete: bool | None) -> Iterator[Candida
         if document.refusal:
             refused += 1
             position = fence.end("inside") if fence else position
+
+
+def fences_in(text: str, start: int) -> list[re.Match[str]]:
+    """Find the fences from a position on."""
+    marks = [at for mark in ("```", "~~~") if (at := text.find(mark, start)) >= 0]
+    low = text.rfind("\n", start, min(marks)) + 1 if marks else len(text)
+    return [*FENCE.finditer(text, max(start, low))]
 
 
 def _is_first(text: str, fence: re.Match[str], at: int) -> bool:

@@ -8,7 +8,8 @@ from typing import Any
 from graph_retry.lossless._ground import identical, lazy
 
 MAX_DEPTH = 200
-_MAP, _CONTAINERS = (dict,), (dict, list)
+_BRACKETS = bytes.maketrans(b"{}", b"[]")
+_NO_MARKS = bytes({*range(256)} - {*b'{}[]:"'})
 _NOT_ZERO = lazy(r"[^eE]*[1-9]")
 _TEX = {  # What follows the letter of an escape in the commands of TeX, if it is no English word.
     "f": "rac|orall|lat|box", "r": "ho|ight|angle|floor|ceil|m",
@@ -61,7 +62,7 @@ def finite(token: str) -> float:
 
 
 # `int("NaN")` raises, so that `NaN` is left to the tolerant reader, which reports it.
-DECODER = json.JSONDecoder(object_pairs_hook=unique, parse_constant=int, parse_float=finite)
+_PAIRS = json.JSONDecoder(object_pairs_hook=unique, parse_constant=int, parse_float=finite)
 
 
 def strict_part(text: str, start: int, end: int) -> tuple[Any, int]:
@@ -70,28 +71,36 @@ def strict_part(text: str, start: int, end: int) -> tuple[Any, int]:
     Raises:
         ValueError: If there is no strict JSON value.
     """
-    value, stop = DECODER.raw_decode(text, start)
+    members = 0
+
+    def counted(one: dict[str, Any]) -> dict[str, Any]:
+        nonlocal members
+        members += len(one)
+        return one
+
+    decoder = json.JSONDecoder(object_hook=counted, parse_constant=int, parse_float=finite)
+    value, stop = decoder.raw_decode(text, start)
     if stop > end:
         raise ValueError("The value ends too late.")
+    marks = _marks(text[start:stop])
+    if marks.count(b":") > members:  # A key is repeated.
+        value, stop = _PAIRS.raw_decode(text, start)
+    marks = marks.replace(b":", b"")
     # The standard library's decoder has no limit of depth since Python 3.13.
-    is_long = stop - start > 2 * MAX_DEPTH
-    if is_long and text.count("[", start, stop) + text.count("{", start, stop) > MAX_DEPTH:
-        _check_depth(value)
-    return value, stop
-
-
-def _check_depth(value: Any) -> None:
-    level: list[Any] = [value]
     for _ in range(MAX_DEPTH + 1):
-        level = [
-            item
-            for each in level
-            for item in (each.values() if type(each) in _MAP else each)
-            if type(item) in _CONTAINERS
-        ]
-        if not level:
-            return
+        if not marks:
+            return value, stop
+        marks = marks.replace(b"[]", b"")
     raise ValueError("Nested too deeply.")
+
+
+def _marks(text: str) -> bytes:
+    """Return the brackets and colons of strict JSON, without those in strings; `[` is for `{`."""
+    if "\\" in text:
+        text = text.replace("\\\\", "").replace('\\"', "")
+    marks = text.encode("ascii", "ignore").translate(_BRACKETS, _NO_MARKS)
+    outside = marks.replace(b'""', b"")
+    return b"".join(marks.split(b'"')[::2]) if b'"' in outside else outside
 
 
 def strict_value(text: str, *, is_plain: bool = False) -> Any:

@@ -130,3 +130,14 @@ def test_reading_does_not_load_the_guesser():
     code = "import sys, graph_retry.output as r; r.parse_output('{a: 1}')"
     code += "; sys.exit('json_repair' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("inside", ["", "]}:", '\\"]:', "\\\\", '\\\\\\"[{', "é:", "\\u0022"])
+def test_a_repeated_key_is_found_whatever_the_strings_hold(inside):
+    """Marks inside strings count neither as members nor as depth."""
+    text = '{"x": ["%s", {"a": 1, "%s": 2, "a": %s}]}'
+    assert parse_output(text % (inside, inside, "1"), "none").ok
+    assert not parse_output(text % (inside, inside, "3"), "none").ok
+    deep = f'["{inside}", ' * 200 + "0" + "]" * 200
+    assert parse_output(deep, "none").ok
+    assert not parse_output(f"[{deep}]", "none").ok

@@ -198,12 +198,10 @@ def _broken(text: str, start: int, end: int, work: Work, complete: bool | None) 
 
     A short piece is tried first, because a reading costs as much as the piece is long.
     """
-    size = PIECE
-    while start + size < end:
-        document = _weighed(text, start, start + size, work, complete=False)
-        if document.refusal is None and document.end < start + size * 3 // 4:
+    if start + PIECE < end:
+        document = _weighed(text, start, start + PIECE, work, complete=False)
+        if document.refusal is None and document.end < start + PIECE * 3 // 4:
             return document
-        size *= 8
     return _weighed(text, start, end, work, complete=complete)
 
 
