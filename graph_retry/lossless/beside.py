@@ -172,6 +172,12 @@ _LOOSE = lazy(
 )
 
 
+_STATEMENT = lazy(
+    r"(?m)^[ \t]*(?:[\w.]+\([^\0\n]*\);?|import [\w., ]+|from [\w.]+ import .*|def \w+\(.*)"
+    r"[ \t\r]*$"
+)
+
+
 class Reason(NamedTuple):
     """A reason to refuse an answer because of the text beside it."""
 
@@ -185,6 +191,7 @@ FIELD = "The answer is one field of data in another notation: write all of it as
 PIECES = (
     Reason("before", "syntax", "The answer is a piece of other data", _PIECE),
     Reason("around", "ambiguous", "Brackets or members stand around the answer", _LOOSE),
+    Reason("around", "ambiguous", "Statements of a program stand around the answer", _STATEMENT),
 )
 REASONS = (
     *((row.told, row.kind) for row in REMARKS),

@@ -75,6 +75,13 @@ PROTOCOLS = (
         lazy(rf"<[|｜]?(?:tool_call|function_call|tool_use)[|｜]?>\s*{_NAME}\s*(?=\{{)"),
     ),
     Protocol(
+        "`<tool_name>name</tool_name><parameters>{…}`", "document",
+        lazy(
+            rf"<(?P<tag>(?:tool_|function_)?name)>\s*{_NAME}\s*</(?P=tag)>"
+            r"\s*<(?:parameters|arguments|args|input)>\s*(?=\{)"
+        ),
+    ),
+    Protocol(
         "`<function=name><parameter=key>`", "elements",
         lazy(rf"<function={_NAME}>\s*(?=<parameter=|</function>)"),
         r"<parameter=(?P<key>[^<>\n]+)>(?P<value>.*?)</parameter>(?=\s*(?:<parameter=|</function>))",
@@ -283,7 +290,9 @@ def value_of(calls: list[Call], wanted: Wanted) -> Document:
     keys = [*dict.fromkeys(key for call in calls for key in call.either)]
     flips = [*chain.from_iterable(combinations(keys, size) for size in range(len(keys) + 1))]
     flips = flips if len(keys) <= _FLIPS else [(), tuple(keys)]
-    readings = (value(flipped, is_named=named) for named in (False, True) for flipped in flips)
+    # The names of calls of one function are told; those of several functions are data.
+    orders = (False, True) if len({call.name for call in calls}) == 1 else (True, False)
+    readings = (value(flipped, is_named=named) for named in orders for flipped in flips)
     if wanted.fits is None:
         chosen = value((), is_named=True)
     else:

@@ -88,9 +88,9 @@ def strict_part(text: str, start: int, end: int) -> tuple[Any, int]:
     marks = marks.replace(b":", b"")
     # The standard library's decoder has no limit of depth since Python 3.13.
     for _ in range(MAX_DEPTH + 1):
+        marks = marks.replace(b"[]", b"")
         if not marks:
             return value, stop
-        marks = marks.replace(b"[]", b"")
     raise ValueError("Nested too deeply.")
 
 

@@ -19,6 +19,7 @@ KEPT = {  # A text in which each backslash is a character.
     "product": r"a \times b",
     "text": r"\text{abc}",
     "path without an escape": r"C:\Windows\System32",
+    "path with a folder that is no escape": r"C:\Users\me\report\file.txt",
     "operator": r"\nabla f",
 }
 UNCLEAR = {  # Some of the backslashes may be escapes.

@@ -138,6 +138,6 @@ def test_a_repeated_key_is_found_whatever_the_strings_hold(inside):
     text = '{"x": ["%s", {"a": 1, "%s": 2, "a": %s}]}'
     assert parse_output(text % (inside, inside, "1"), "none").ok
     assert not parse_output(text % (inside, inside, "3"), "none").ok
-    deep = f'["{inside}", ' * 200 + "0" + "]" * 200
+    deep = f'["{inside}", ' * 201 + "0" + "]" * 201
     assert parse_output(deep, "none").ok
     assert not parse_output(f"[{deep}]", "none").ok

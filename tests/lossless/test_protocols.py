@@ -88,6 +88,10 @@ MEMBERS = {
     "Functionary 2": document("<|from|>assistant\n<|recipient|>@\n<|content|>"),
     "Qwen-Agent": document("✿FUNCTION✿: @\n✿ARGS✿: ", "\n✿RESULT✿"),
     "name in the tag": document("<tool_call>@\n", "\n</tool_call>"),
+    "name in an element": document(
+        "<tool_calls>\n<tool_call>\n<tool_name>@</tool_name>\n<parameters>",
+        "</parameters>\n</tool_call>\n</tool_calls>",
+    ),
     "Qwen3-Coder": elements(
         "<tool_call>\n<function=@>\n",
         "<parameter=@>\n#\n</parameter>\n",

@@ -7,7 +7,6 @@ keys of its row in `WRAPPERS`, and exactly one value inside of it is valid.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -21,15 +20,16 @@ from graph_retry._core.ground.json import (
     pointer_parts,
     read_digits,
 )
-from graph_retry._core.output.formats.fences import whole_fence
 from graph_retry._core.output.misplaced import has_fields, is_schema_of, retold, under
 from graph_retry._core.output.validator import Checked, Validator
 from graph_retry.lossless._ground import lazy
-from graph_retry.lossless.strict import strict_value
+from graph_retry.lossless.parse import read_output
 from graph_retry.records import Issue, Repair
 
 Check = Callable[[Any], Awaitable[Checked]]
 _DEPTH = 3
+_PLAIN = {"code_fence", "white_space", "raw_control"}
+"""Repairs of JSON in a text: the escapes of its line breaks were those of the text."""
 _LEAK = lazy(  # a closing mark at the beginning or the end, or an opening one at the end
     r"\A\s*(?P<first></(?:antml[: ])?(?:parameter|invoke|arg_key|arg_value|tool_call)>)"
     r"|(?P<last></?(?:antml[: ])?(?P<name>parameter|invoke|arg_key|arg_value|tool_call)\b[^<>]*>)"
@@ -176,10 +176,9 @@ def _document(value: Any) -> Any:
     if is_object(value) or is_array(value):
         return value or ABSENT  # Nothing in an empty one shows that it is the answer.
     if isinstance(value, str) and value.lstrip()[:1] in {"{", "[", "`", "~"}:
-        with suppress(ValueError, RecursionError):
-            text = whole_fence(value)
-            strict_value(text)
-            return read_digits(text)
+        found = read_output(value)
+        if found.ok and all(each["kind"] in _PLAIN for each in found.repairs):
+            return read_digits(found.text)
     return ABSENT
 
 

@@ -103,6 +103,7 @@ BAD_ESCAPE = lazy(
     rf"{BACKSLASH}(?:[^\"\\/bfnrtu]|u(?![0-9a-fA-F]{{4}})|{LITERAL}|[fr](?=[A-Za-z]))|{LAST_B}"
 )
 _KEPT = lazy(rf"\\(?:{LITERAL})|{LAST_B}")
+_FOREIGN = lazy(rf"{BACKSLASH}(?![bfnrtuxU])[A-Za-z]")
 _UNCLEAR = lazy(rf"{BACKSLASH}(?!{LITERAL})[fr](?=[A-Za-z])|\A{DRIVE}\Z")
 RAW_CONTROL = lazy(r"[\x00-\x1f]")
 _UNUSUAL = lazy(r"[\"\\\x00-\x1f]")
@@ -192,7 +193,8 @@ def written(raw: str) -> str | None:
 
 def _resolved(raw: str) -> str | None:
     """Resolve the escapes in the content of a string."""
-    if _UNCLEAR.search(raw):
+    is_foreign = _FOREIGN.search(raw) is not None  # Another backslash is a character for sure.
+    if not is_foreign and _UNCLEAR.search(raw):
         return None
     is_pattern = _PATTERN.search(raw) is not None
     kept = resolved = False
@@ -203,7 +205,9 @@ def _resolved(raw: str) -> str | None:
         escape = match[1]
         if len(escape) > 1:
             return chr(int(escape[1:], 16))
-        if _KEPT.match(raw, match.start()) or (has_literal and escape == "b"):
+        is_rare = escape in "fr" and raw[match.end() : match.end() + 1].isalpha()
+        is_kept = (has_literal and escape == "b") or (is_foreign and is_rare)
+        if is_kept or _KEPT.match(raw, match.start()):
             kept = True
             return match[0]
         if escape in _MEANING:

@@ -84,7 +84,8 @@ class Reader(Moves):
         is_usual = char == lexis.CLOSERS[quote][0]
         in_word = quote in "'’‘" and at > pos and text[at - 1].isalnum() and ahead.isalpha()
         if in_word or (not is_usual and quote in "\"'"):
-            self._write(at + 1, mode, raw + char, row, "apostrophe" if in_word else "")
+            alone = "unpaired" if char == "”" and "“" not in raw else ""
+            self._write(at + 1, mode, raw + char, row, "apostrophe" if in_word else alone)
             if not self.wide:
                 return
         lone = ["unpaired"] * (mode[3] == "1") + ["torn_member"] * (mode[3:] == "1m")
