@@ -29,7 +29,7 @@ from graph_retry.lossless.candidates import (
     fences_in,
     line_before,
 )
-from graph_retry.lossless.protocols import Call, openings, read_call, value_of
+from graph_retry.lossless.protocols import Call, openings, value_of
 from graph_retry.lossless.results import (
     Document,
     Unreadable,
@@ -136,7 +136,7 @@ def _calls(text: str, start: int, found: list[Candidate], wanted: Wanted) -> lis
         if calls and TURN.search(text, end, at):
             break
         limit = following[1].start() if following else len(text)
-        calls.append(read_call(text, row, opening, limit, wanted.complete, work))
+        calls.append(row.read(text, row, opening, limit, wanted.complete, work))
         end = calls[-1].document.end
     spans = [(each.document.start, each.document.end) for each in calls]
     for each in whole if calls else ():

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from graph_retry.lossless._ground import lazy
-from graph_retry.lossless.remarks import REMARKS, remark
+from graph_retry.lossless.remarks import remark
 from graph_retry.lossless.results import Document, RefusalKind, Unreadable
 
 ANSWER_WORDS = frozenset(
@@ -172,12 +172,6 @@ _LOOSE = lazy(
 )
 
 
-_STATEMENT = lazy(
-    r"(?m)^[ \t]*(?:[\w.]+\([^\0\n]*\);?|import [\w., ]+|from [\w.]+ import .*|def \w+\(.*)"
-    r"[ \t\r]*$"
-)
-
-
 class Reason(NamedTuple):
     """A reason to refuse an answer because of the text beside it."""
 
@@ -191,12 +185,6 @@ FIELD = "The answer is one field of data in another notation: write all of it as
 PIECES = (
     Reason("before", "syntax", "The answer is a piece of other data", _PIECE),
     Reason("around", "ambiguous", "Brackets or members stand around the answer", _LOOSE),
-    Reason("around", "ambiguous", "Statements of a program stand around the answer", _STATEMENT),
-)
-REASONS = (
-    *((row.told, row.kind) for row in REMARKS),
-    (FIELD, "no_json"),
-    *((row.told, row.kind) for row in PIECES),
 )
 
 

@@ -51,6 +51,7 @@ _INDEXED = lazy(r"(?i)[\w)\]](?<!json)(?<!functools)(?<!\[TOOL_CALLS\])\Z")
 _WORDS = lazy(r"\w[^\w>]*\Z")
 _APART_BEFORE = lazy(r"(?:\A|\n[ \t\r]*\n)[ \t\r]*\Z")
 _APART_BEHIND = lazy(r"[ \t\r]*(?:\n[ \t\r]*\n|\s*\Z)")
+_ASSIGNED, _USED = lazy(r"\w[ \t]*=[ \t]*\Z"), lazy(r"\n[ \t]*[\w.]+\(")
 REFUSED = 3
 """The search stops after this number of unreadable documents, because each one takes work."""
 BLOCK, LINE, SENTENCE, BROKEN, CODE, NUMBERS = range(6)
@@ -154,6 +155,8 @@ def _placed(text: str, document: Document, low: int, *, in_code: bool) -> Candid
     is_apart = _APART_BEFORE.search(before) and _APART_BEHIND.match(text[end : end + 200])
     has_words = _WORDS.search(line)
     place = SENTENCE if has_words else BLOCK if is_apart else LINE
+    if in_code and _ASSIGNED.search(line) and _USED.search(behind):
+        return None  # A program that the text quotes goes on with it.
     if in_code or (wide and line[-1] == "`" and line.strip("` \t")):
         place = CODE
     elif document.refusal and has_words:

@@ -8,9 +8,9 @@ if they fit the caller's type, as with the calls of a provider's API, and else b
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain, combinations
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from graph_retry.lossless._ground import lazy, written
 from graph_retry.lossless.results import (
@@ -34,89 +34,19 @@ _FLIPS = 6
 
 
 class Protocol(NamedTuple):
-    """One notation of calls; `element` and `closing` may name groups of `opening` as `{name}`."""
+    """One notation of calls; `element` and `closing` may name groups of `opening` as `{name}`.
+
+    `read` reads the call that begins with an opening. It raises `Unreadable` if the call is broken
+    or cut off. Its argument `limit` is the place of the next opening.
+    """
 
     told: str
-    arguments: Literal["document", "elements", "keywords"]
+    read: Callable[..., "Call"]
     opening: re.Pattern[str]
     element: str = ""
     closing: str = ""
 
 
-PROTOCOLS = (
-    Protocol(
-        "`[TOOL_CALLS]name{…}`", "document",
-        lazy(rf"\[TOOL_CALLS\]\s*{_NAME}\s*(?:\[CALL_ID\]\s*\w+\s*)?(?:\[ARGS\]\s*)?(?=\{{)"),
-    ),
-    Protocol(
-        "`functions.name{…}`", "document",
-        lazy(rf"(?<![\w.])(?:to=)?(?:functions|tools)\.{_NAME}{_MARKS}(?=\{{)"),
-    ),
-    Protocol(
-        "`to=name<|message|>{…}`", "document",
-        lazy(rf"\bto=(?!functions\.){_NAME}[^{{}}\n]*?<\|message\|>\s*(?=\{{)"),
-    ),
-    Protocol(
-        "`name<sep>{…}`", "document",
-        lazy(rf"(?<![\w.]){_NAME}\s*<[|｜]?[\w▁]*(?:sep|arg|content)[\w▁]*[|｜]?>{_MARKS}(?=\{{)"),
-    ),
-    Protocol(
-        "`function<sep>name`", "document",
-        lazy(rf"\bfunction<[|｜]tool.sep[|｜]>{_NAME}{_MARKS}(?=\{{)"),
-    ),
-    Protocol("`<function=name>{…}`", "document", lazy(rf"<function={_NAME}>\s*(?=\{{)")),
-    Protocol("`>>>name`", "document", lazy(rf"(?m)^>>>{_NAME}[ \t]*\n\s*(?=\{{)")),
-    Protocol(
-        "`✿FUNCTION✿: name`", "document",
-        lazy(rf"✿FUNCTION✿:\s*{_NAME}\s*✿ARGS✿:\s*(?=\{{)"),
-    ),
-    Protocol(
-        "`<tool_call>name{…}`", "document",
-        lazy(rf"<[|｜]?(?:tool_call|function_call|tool_use)[|｜]?>\s*{_NAME}\s*(?=\{{)"),
-    ),
-    Protocol(
-        "`<tool_name>name</tool_name><parameters>{…}`", "document",
-        lazy(
-            rf"<(?P<tag>(?:tool_|function_)?name)>\s*{_NAME}\s*</(?P=tag)>"
-            r"\s*<(?:parameters|arguments|args|input)>\s*(?=\{)"
-        ),
-    ),
-    Protocol(
-        "`<function=name><parameter=key>`", "elements",
-        lazy(rf"<function={_NAME}>\s*(?=<parameter=|</function>)"),
-        r"<parameter=(?P<key>[^<>\n]+)>(?P<value>.*?)</parameter>(?=\s*(?:<parameter=|</function>))",
-        r"</function>",
-    ),
-    Protocol(
-        "`<invoke name=…>`", "elements",
-        lazy(rf"<{_PREFIX}invoke name=\"{_NAME}\"[^<>]*>\s*(?=</?{_PREFIX}(?:parameter|invoke))"),
-        rf"<{_PREFIX}parameter name=\"(?P<key>[^\"]+)\"(?P<hint>[^<>]*)>(?P<value>.*?)"
-        rf"</{_PREFIX}parameter>(?=\s*(?:<{_PREFIX}parameter|</{_PREFIX}invoke>))",
-        rf"</{_PREFIX}invoke>",
-    ),
-    Protocol(
-        "`<tool_call>name<arg_key>`", "elements",
-        lazy(rf"<(?P<prefix>(?:\w+_)?)tool_call>\s*{_NAME}\s*(?=<(?P=prefix)arg_key>)"),
-        r"<{prefix}arg_key>(?P<key>[^<>]+)</{prefix}arg_key>\s*<{prefix}arg_value>(?P<value>.*?)"
-        r"</{prefix}arg_value>(?=\s*(?:<{prefix}arg_key>|</{prefix}tool_call>))",
-        r"</{prefix}tool_call>",
-    ),
-    Protocol(
-        "`[name(key=value)]`", "keywords",
-        lazy(
-            rf"(?m)(?:^[ \t]*\[|<[|｜][^<>\n]{{1,40}}[|｜]>\[?|```tool_code\s*\[?|(?<=\)), ?)"
-            rf"{_NAME}\((?=\w+ ?=|\))"
-        ),
-        r"(?:[^()\"']|\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+')*+",
-        r"\)(?=\s*(?:,\s*[A-Za-z_][\w.]*\(|\]?\s*(?:\Z|\n|<[|｜]|`)))",
-    ),
-    Protocol(
-        "`call:name{key:value}`", "keywords",
-        lazy(rf"(?:<\|tool_call>\s*|\A\s*)call:{_NAME}\s*[({{]"),
-        r".*?(?=[)}]\s*(?:<tool_call\|>|\Z))",
-        r"[)}]\s*(?:<tool_call\|>)?",
-    ),
-)  # fmt: skip
 _MARK = lazy(r"</?[^<>\n]{0,20}(?:parameter|arg_key|arg_value)\b[^<>\n]*>")
 _TOKEN_QUOTES = lazy(r"<\|\"\|>(.*?)<\|\"\|>", re.DOTALL)
 
@@ -156,17 +86,6 @@ def openings(
         if match.start() >= end:
             end = match.end()
             yield row, match
-
-
-def read_call(
-    text: str, row: Protocol, opening: re.Match[str], limit: int, complete: bool | None, work: Work
-) -> Call:
-    """Read the call that begins with an opening; `limit` is the place of the next opening.
-
-    Raises:
-        Unreadable: If the call is broken or cut off.
-    """
-    return _READERS[row.arguments](text, row, opening, limit, complete, work)
 
 
 def _document(
@@ -224,9 +143,6 @@ def _keywords(
     return _call(row, opening, end.end(), found.value, {}, found)
 
 
-_READERS = {"document": _document, "elements": _elements, "keywords": _keywords}
-
-
 def _readings(spelled: str, hint: str) -> tuple[Any, tuple[Any] | None]:
     """Read the text of one parameter: return the likelier value, and the other one in a tuple."""
     plain = spelled.removeprefix("\n").removesuffix("\n")
@@ -261,8 +177,84 @@ def _call(
     name, at = opening["name"], opening.start()
     refuse_if(type(arguments) is not dict, "syntax", at, "The arguments of a call are no object.")
     told = repair("call", at, f"the arguments of a call of `{name}`, as {row.told}")
-    made = [told, *(of.repairs if of and row.arguments == "document" else [])]
+    made = [told, *(of.repairs if of and row.read is _document else [])]
     return Call(name, arguments, either, Document(at, end, arguments, made))
+
+
+PROTOCOLS = (
+    Protocol(
+        "`[TOOL_CALLS]name{…}`", _document,
+        lazy(rf"\[TOOL_CALLS\]\s*{_NAME}\s*(?:\[CALL_ID\]\s*\w+\s*)?(?:\[ARGS\]\s*)?(?=\{{)"),
+    ),
+    Protocol(
+        "`functions.name{…}`", _document,
+        lazy(rf"(?<![\w.])(?:to=)?(?:functions|tools)\.{_NAME}{_MARKS}(?=\{{)"),
+    ),
+    Protocol(
+        "`to=name<|message|>{…}`", _document,
+        lazy(rf"\bto=(?!functions\.){_NAME}[^{{}}\n]*?<\|message\|>\s*(?=\{{)"),
+    ),
+    Protocol(
+        "`name<sep>{…}`", _document,
+        lazy(rf"(?<![\w.]){_NAME}\s*<[|｜]?[\w▁]*(?:sep|arg|content)[\w▁]*[|｜]?>{_MARKS}(?=\{{)"),
+    ),
+    Protocol(
+        "`function<sep>name`", _document,
+        lazy(rf"\bfunction<[|｜]tool.sep[|｜]>{_NAME}{_MARKS}(?=\{{)"),
+    ),
+    Protocol("`<function=name>{…}`", _document, lazy(rf"<function={_NAME}>\s*(?=\{{)")),
+    Protocol("`>>>name`", _document, lazy(rf"(?m)^>>>{_NAME}[ \t]*\n\s*(?=\{{)")),
+    Protocol(
+        "`✿FUNCTION✿: name`", _document,
+        lazy(rf"✿FUNCTION✿:\s*{_NAME}\s*✿ARGS✿:\s*(?=\{{)"),
+    ),
+    Protocol(
+        "`<tool_call>name{…}`", _document,
+        lazy(rf"<[|｜]?(?:tool_call|function_call|tool_use)[|｜]?>\s*{_NAME}\s*(?=\{{)"),
+    ),
+    Protocol(
+        "`<tool_name>name</tool_name><parameters>{…}`", _document,
+        lazy(
+            rf"<(?P<tag>(?:tool_|function_)?name)>\s*{_NAME}\s*</(?P=tag)>"
+            r"\s*<(?:parameters|arguments|args|input)>\s*(?=\{)"
+        ),
+    ),
+    Protocol(
+        "`<function=name><parameter=key>`", _elements,
+        lazy(rf"<function={_NAME}>\s*(?=<parameter=|</function>)"),
+        r"<parameter=(?P<key>[^<>\n]+)>(?P<value>.*?)</parameter>(?=\s*(?:<parameter=|</function>))",
+        r"</function>",
+    ),
+    Protocol(
+        "`<invoke name=…>`", _elements,
+        lazy(rf"<{_PREFIX}invoke name=\"{_NAME}\"[^<>]*>\s*(?=</?{_PREFIX}(?:parameter|invoke))"),
+        rf"<{_PREFIX}parameter name=\"(?P<key>[^\"]+)\"(?P<hint>[^<>]*)>(?P<value>.*?)"
+        rf"</{_PREFIX}parameter>(?=\s*(?:<{_PREFIX}parameter|</{_PREFIX}invoke>))",
+        rf"</{_PREFIX}invoke>",
+    ),
+    Protocol(
+        "`<tool_call>name<arg_key>`", _elements,
+        lazy(rf"<(?P<prefix>(?:\w+_)?)tool_call>\s*{_NAME}\s*(?=<(?P=prefix)arg_key>)"),
+        r"<{prefix}arg_key>(?P<key>[^<>]+)</{prefix}arg_key>\s*<{prefix}arg_value>(?P<value>.*?)"
+        r"</{prefix}arg_value>(?=\s*(?:<{prefix}arg_key>|</{prefix}tool_call>))",
+        r"</{prefix}tool_call>",
+    ),
+    Protocol(
+        "`[name(key=value)]`", _keywords,
+        lazy(
+            rf"(?m)(?:^[ \t]*\[|<[|｜][^<>\n]{{1,40}}[|｜]>\[?|```tool_code\s*\[?|(?<=\)), ?)"
+            rf"{_NAME}\((?=\w+ ?=|\))"
+        ),
+        r"(?:[^()\"']|\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+')*+",
+        r"\)(?=\s*(?:,\s*[A-Za-z_][\w.]*\(|\]?\s*(?:\Z|\n|<[|｜]|`)))",
+    ),
+    Protocol(
+        "`call:name{key:value}`", _keywords,
+        lazy(rf"(?:<\|tool_call>\s*|\A\s*)call:{_NAME}\s*[({{]"),
+        r".*?(?=[)}]\s*(?:<tool_call\|>|\Z))",
+        r"[)}]\s*(?:<tool_call\|>)?",
+    ),
+)  # fmt: skip
 
 
 def value_of(calls: list[Call], wanted: Wanted) -> Document:

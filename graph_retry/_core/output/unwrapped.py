@@ -10,14 +10,15 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from jsonpointer import resolve_pointer, set_pointer
+
 from graph_retry._core.ground.functions.awaiting import run_sync
-from graph_retry._core.ground.issues import child_of, describe, issue
+from graph_retry._core.ground.issues import describe, issue
 from graph_retry._core.ground.json import (
     ABSENT,
     is_array,
     is_object,
     pointer,
-    pointer_parts,
     read_digits,
 )
 from graph_retry._core.output.misplaced import has_fields, is_schema_of, retold, under
@@ -138,9 +139,10 @@ async def _with_texts_read(refused: _Inner, check: Check) -> Checked | None:
     """Check again with JSON in place of the texts where an object or a list is wanted."""
     changed, told = refused.value, list[str]()
     for path in dict.fromkeys(one["path"] for one in refused.checked.issues):
-        parts = pointer_parts(path)
-        changed, is_read = _with_text_read(changed, parts)
-        if is_read:
+        text = resolve_pointer(changed, path, None)
+        found = _document(text) if isinstance(text, str) else ABSENT
+        if found is not ABSENT:
+            changed = set_pointer(changed, path, found, inplace=False)
             told.append(f"{path}: JSON inside a JSON string")
     checked = await check(changed) if told else refused.checked
     if not checked.ok or (refused.path and checked.ignores):
@@ -180,21 +182,6 @@ def _document(value: Any) -> Any:
         if found.ok and all(each["kind"] in _PLAIN for each in found.repairs):
             return read_digits(found.text)
     return ABSENT
-
-
-def _with_text_read(value: Any, path: list[str]) -> tuple[Any, bool]:
-    """Return a copy of `value` with the JSON in the text at `path`, and whether there was any."""
-    if not path:
-        found = _document(value) if isinstance(value, str) else ABSENT
-        return (value, False) if found is ABSENT else (found, True)
-    part: Any = int(path[0]) if is_array(value) and path[0].isdecimal() else path[0]
-    inner = child_of(value, part)
-    changed, is_read = (inner, False) if inner is ABSENT else _with_text_read(inner, path[1:])
-    if not is_read:
-        return value, False
-    copy: Any = [*value] if is_array(value) else {**value}
-    copy[part] = changed
-    return copy, True
 
 
 def leaked_mark(value: Any, path: str = "") -> Issue | None:
