@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -92,31 +93,40 @@ async def find_slot(
     slot = Slot(execution)
     slot.start()
     with slot.ended_by_errors():
-        is_resumed = may_be_resumed(configurable)
+        is_resumed, read, since = may_be_resumed(configurable), _Read(), time.monotonic()
         execution.begin(
-            slot, made, await _equal_calls(made, execution, saver) if is_resumed else {}
+            slot, made, await _equal_calls(made, execution, saver, read) if is_resumed else {}
         )
+        waited = False
         if saves_later(configurable):
             anchor = partial(_wait_for_anchor, configurable, saver)
-            await execution.reads.get("anchor", anchor)
-        await slot.take_over()
+            waited = await execution.reads.get("anchor", anchor)
+        # An earlier run of the call may have saved its state meanwhile.
+        if await slot.take_over(since) or waited:
+            read.clear()
         if is_resumed:
-            await _find_saved(slot, made, configurable, saver)
+            await _find_saved(slot, made, configurable, saver, read)
     return slot
 
 
 async def _find_saved(
-    slot: Slot, made: Made, configurable: Mapping[str, Any], saver: BaseCheckpointSaver[Any]
+    slot: Slot,
+    made: Made,
+    configurable: Mapping[str, Any],
+    saver: BaseCheckpointSaver[Any],
+    read: _Read,
 ) -> None:
     """Look for the saved state of a call, and for its state before a fork."""
     execution, thread_id = slot.execution, slot.execution.thread
-    saved = await newest_checkpoint(saver, thread_id, slot.namespace)
+    if slot.namespace not in read:
+        read[slot.namespace] = await newest_checkpoint(saver, thread_id, slot.namespace)
+    saved = read[slot.namespace]
     # If the task's own namespace holds something else, this task makes several calls. This call
     # then gets a namespace by its identity.
     if made.is_task and saved is not None and not _is_of(made.name, saved):
         made = replace(made, is_task=False)
-        execution.begin_beside(slot, made, await _equal_calls(made, execution, saver))
-        await slot.take_over()
+        execution.begin_beside(slot, made, await _equal_calls(made, execution, saver, read))
+        await slot.take_over(0.0)
         saved = await newest_checkpoint(saver, thread_id, slot.namespace)
     await check_clock(saved)
     if saved is not None:
@@ -143,28 +153,39 @@ async def _find_saved(
         await tell_unused(saver, configurable, place or "", values, made.name)
 
 
+_Read = dict[str, CheckpointTuple | None]
+"""The newest checkpoint of namespaces, as the call that begins has just read it."""
+
+
 async def _equal_calls(
-    made: Made, execution: Execution, saver: BaseCheckpointSaver[Any]
+    made: Made, execution: Execution, saver: BaseCheckpointSaver[Any], read: _Read
 ) -> EqualCalls:
-    """Read the functions of the saved calls that are equal to a call, by their numbers."""
+    """Read the functions of the saved calls that are equal to a call, by their numbers.
+
+    If no other call has read them before, their checkpoints are put into `read`.
+    """
     first = execution.first_namespace(made)
     if first is None or made.key is not None:
         return {}
 
-    async def read() -> EqualCalls:
+    async def look() -> EqualCalls:
         found: dict[int, SavedCall] = {}
         listed: list[str] | None = None
         store = store_of(saver)
         if store.knows_namespaces:
             # Without the list, the numbers are read one after the other.
             with informing("the list of the calls that are equal to a call"):
-                listed = await store.namespaces(execution.thread, first)
+                listed = await _saved_namesakes(made.name, execution, saver, first)
         last = max(map(_number, listed or ()), default=0)
         number = 0
         # Threads may have begun the calls, so that an earlier number is not saved.
         while number <= last or (listed is None and number - 1 in found):
             namespace = f"{first}.{number}" if number else first
-            newest = await newest_checkpoint(saver, execution.thread, namespace)
+            is_saved = listed is None or namespace in listed
+            newest = None
+            if is_saved:
+                newest = await newest_checkpoint(saver, execution.thread, namespace)
+            read[namespace] = newest
             if newest is not None:
                 values: Any = newest.checkpoint["channel_values"]
                 function = loop_of(values.get(START) or values)["function"]
@@ -172,7 +193,27 @@ async def _equal_calls(
             number += 1
         return found
 
-    return await execution.reads.get(f"equal {first}", read)
+    return await execution.reads.get(f"equal {first}", look)
+
+
+async def _saved_namesakes(
+    name: str, execution: Execution, saver: BaseCheckpointSaver[Any], first: str = ""
+) -> list[str]:
+    """List the namespaces of the saved calls of a name, as the first of them that begins reads it.
+
+    With `first`, list those that begin with it, as they are now.
+    """
+    store, start, is_new = store_of(saver), namesakes(execution.task, name), False
+
+    async def look() -> list[str]:
+        nonlocal is_new
+        is_new = True
+        return await store.namespaces(execution.thread, start)
+
+    listed = await execution.reads.get(start, look)
+    if first and not is_new:
+        listed = await store.namespaces(execution.thread, first)
+    return [each for each in listed if each.startswith(first)]
 
 
 def _number(namespace: str) -> int:
@@ -183,13 +224,16 @@ def _number(namespace: str) -> int:
 
 async def _wait_for_anchor(
     configurable: Mapping[str, Any], saver: BaseCheckpointSaver[Any]
-) -> None:
+) -> bool:
     """Wait until every graph around a task has saved the checkpoint from which the task began.
+
+    Return whether that took any time.
 
     The task's id depends on these checkpoints. If the process died before they were saved, the next
     run's task would have a different id. It would not find its calls, and would repeat them.
     """
     store, thread_id = store_of(saver), str(configurable["thread_id"])
+    has_waited = False
     # For a `@task`, the map names one checkpoint under two namespaces. One of them holds it.
     places: dict[str, list[str]] = {}
     for namespace, checkpoint_id in configurable.get("checkpoint_map", {}).items():
@@ -200,7 +244,8 @@ async def _wait_for_anchor(
             [await store.is_saved(thread_id, each, checkpoint_id) for each in namespaces]
         ):
             await sleep(pause)
-            pause, waited = min(2 * pause, 0.1), waited + pause
+            pause, waited, has_waited = min(2 * pause, 0.1), waited + pause, True
+    return has_waited
 
 
 def _is_of(name: str, saved: CheckpointTuple) -> bool:
@@ -238,7 +283,7 @@ async def _note_changed(
 
     async def read() -> dict[str, Encoded]:
         found: dict[str, Encoded] = {}
-        for namespace in await store_of(saver).namespaces(thread_id, start):
+        for namespace in await _saved_namesakes(name, execution, saver):
             # A call inside a call of this name has a longer namespace, and is no namesake.
             if are_namesakes(namespace, start) and not execution.begun[namespace]:
                 newest = await newest_checkpoint(saver, thread_id, namespace)
@@ -247,7 +292,7 @@ async def _note_changed(
                     found[namespace] = params
         return found
 
-    earlier = await execution.reads.get(start, read)
+    earlier = await execution.reads.get(f"params {start}", read)
     # Equal calls of one task have the same identity, so their params do not differ.
     equal = f"{start}{made.identity}"
     missing = [

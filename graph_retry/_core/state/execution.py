@@ -185,7 +185,9 @@ class Execution:
         slot.before, _newest[self.thread, slot.namespace] = before, slot
 
     def _counted(self, slot: Slot, made: Made, saved: EqualCalls) -> str:
-        namespace, params = self.first_namespace(made), made.params
+        namespace = self.first_namespace(made)
+        # A call that is known by its task need not have its params encoded again.
+        params = None if namespace is None else made.params
         slot.name, slot.shared = made.name, namespace or self.task
         if namespace is None or params is None:
             self.begun[self.task] += 1
@@ -233,6 +235,7 @@ class Slot:
     running: This run, while it has not ended.
     before: The earlier run of the call, if it may not have ended.
     is_replaced: Whether a newer run of the call has begun, so that this run must save nothing.
+    ended: The time (of `monotonic`) at which this run paused or ended.
     """
 
     execution: Execution = field(default_factory=Execution)
@@ -247,15 +250,20 @@ class Slot:
     running: Running = field(default_factory=Running)
     before: Slot | None = None
     is_replaced: bool = False
+    ended: float = 0.0
 
-    async def take_over(self) -> None:
-        """Wait until the earlier run of the call has paused or ended, and replace it."""
+    async def take_over(self, since: float) -> bool:
+        """Wait until the earlier run of the call has paused or ended, and replace it.
+
+        Return whether it still ran at a time (of `monotonic`), so that it may have saved state.
+        """
         before, self.before = self.before, None
         if before is not None:
             if before.running:
                 _LOG.warning("an earlier run of a call still runs (%s): waiting.", self.namespace)
                 await before.running.wait()
             before.is_replaced = True
+        return before is not None and before.ended > since
 
     def check(self) -> None:
         """Refuse to go on if a newer run has taken over. It would lose what this run saves.
@@ -273,6 +281,7 @@ class Slot:
 
     def end(self) -> None:
         """Note that the run of the call has paused or ended."""
+        self.ended = time.monotonic()
         self.running.remove(self)
         self.execution.running.remove(self)
 
