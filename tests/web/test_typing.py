@@ -1,12 +1,20 @@
 """While a person types: the server judges the draft; places lead to fields; doubts are marked."""
 
 import json
+from contextlib import nullcontext
+from datetime import date, datetime, timedelta
+from ipaddress import IPv4Address
+from uuid import UUID
 
 import pytest
+from pydantic import BaseModel, ValidationError
 from selenium.webdriver import Keys
 
+from graph_retry import pending_reviews, respond
 from graph_retry.desk.web import create_app, page
 from graph_retry.hooks import Gate
+from graph_retry.reviews import issues_in
+from graph_retry.testing import waiting_thread
 from tests.web.conftest import serving
 from tests.web.forms import Form
 from tests.web.test_answers import opened
@@ -43,6 +51,44 @@ def test_a_draft_is_judged_by_the_schema_of_its_question(desk, way, name, text, 
         assert all(told[where] in (1, problems) for where, problems in found.items())
         assert (len(desk.calls), desk.results) == (1, [])
         assert "1 review waits" in client.get("/").text
+
+
+class Visit(BaseModel):
+    """Values that JSON writes as texts."""
+
+    day: date
+    at: datetime
+    stay: timedelta
+    id: UUID
+    next: date | None = None
+    hosts: list[IPv4Address] = []
+
+
+@pytest.mark.parametrize(
+    ("place", "text"),
+    [
+        ("", ""),
+        ("/day", "2027-03-033 March 2027"),
+        ("/day", "2027-02-30"),
+        ("/at", "yesterday"),
+        ("/stay", "two days"),
+        ("/id", "7"),
+        ("/next", "soon"),
+        ("/hosts/0", "10.0.0.256"),
+    ],
+)
+def test_the_texts_of_a_draft_are_judged_as_the_run_judges_them(place, text):
+    """A wrong day, time or id is told while it is typed, and a right one is not."""
+    (review,) = pending_reviews(*waiting_thread(output=Visit))
+    draft = {"day": "2027-03-03", "at": "2027-03-03T10:00:00Z", "stay": "P2D", "next": None}
+    draft |= {"id": "12345678123456781234567812345678", "hosts": ["10.0.0.1"]}
+    name, _, item = place[1:].partition("/")
+    if place:
+        draft[name] = [text] if item else text
+    told = [one["path"] for one in issues_in(review, respond(draft))]
+    with pytest.raises(ValidationError) if place else nullcontext():
+        Visit.model_validate(draft)
+    assert told == [place] * bool(place)
 
 
 def test_a_long_draft_is_not_judged(desk, monkeypatch):

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator
+from datetime import date, datetime, time, timedelta
 from difflib import get_close_matches
-from typing import Any
+from functools import cache
+from ipaddress import IPv4Address, IPv6Address
+from typing import Any, Literal
+from uuid import UUID
 
 import jsonschema
 import jsonschema_specifications  # type: ignore[import-untyped]
+from pydantic import AnyUrl, TypeAdapter
 from pydantic_core import to_jsonable_python
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import specification_with
@@ -56,18 +61,31 @@ _FORMATS = frozenset(
     | {"json-pointer", "relative-json-pointer", "regex"}
 )
 """The formats of all drafts. Any other format is not standard, and is only an annotation."""
+_TYPES: dict[str, Any] = {
+    "date": date,
+    "date-time": datetime,
+    "time": time,
+    "duration": timedelta,
+    "uuid": UUID,
+    "ipv4": IPv4Address,
+    "ipv6": IPv6Address,
+    "uri": AnyUrl,
+}
 
 
 class SchemaValidator(Validator):
     """Validate plain JSON by a JSON Schema of draft 4 or later, without conversions.
 
     `$schema` names the draft; the default is 2020-12. References work inside the schema and to the
-    drafts, and nothing is fetched from the network. `format` is checked only with `check_formats`.
+    drafts, and nothing is fetched from the network. `format` is checked only with `check_formats`;
+    with "types", as the types of Python judge that pydantic writes with such a format.
     Patterns are matched in linear time. A pattern is refused if it needs look-around,
     back-references, or more than some thousand repeats.
     """
 
-    def __init__(self, schema: dict[str, Any], *, check_formats: bool = False) -> None:
+    def __init__(
+        self, schema: dict[str, Any], *, check_formats: bool | Literal["types"] = False
+    ) -> None:
         if problem := json_problem(schema):
             of_types = any(isinstance(each, type) for each in schema.values())
             how = ": name the fields in a TypedDict or a pydantic model" if of_types else ""
@@ -98,7 +116,8 @@ class SchemaValidator(Validator):
         self._counts_elements = not words.isdisjoint({"maxItems", "prefixItems", "additionalItems"})
         remembers = words.isdisjoint(DYNAMIC)
         bounded = with_bounded_work(with_linear_patterns(draft), remembers=remembers)
-        checker = _format_checker(document, draft) if check_formats else None
+        checker = _format_checker(document, draft) if check_formats is True else None
+        checker = _types_as_formats() if check_formats == "types" else checker
         self._validator = bounded(document, registry=_REGISTRY, format_checker=checker)
 
     @property
@@ -182,6 +201,18 @@ def _format_checker(document: dict[str, Any], draft: Any) -> Any:
                 f"has the format {literal(name)}, which cannot be checked with what is installed: "
                 "`pip install 'jsonschema[format-nongpl]'`, or leave `check_formats` out"
             )
+    return checker
+
+
+@cache
+def _types_as_formats() -> Any:
+    """Return the checker for the formats that pydantic writes, by the types behind them."""
+    checker = _lib.FormatChecker(formats=())
+    for name, kind in _TYPES.items():
+        judge = TypeAdapter[Any](kind).validate_python
+        checker.checks(name, raises=ValueError)(
+            lambda value, judge=judge: not isinstance(value, str) or judge(value) is not None
+        )
     return checker
 
 
