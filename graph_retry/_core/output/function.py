@@ -1,4 +1,7 @@
-"""A validator made from the function that a user passed as `output`."""
+"""A validator made from the function that a user passed as `output`, and the verdicts it returns.
+
+A verdict is a dict that says whether a value is valid, and why not.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +9,175 @@ import copy
 import inspect
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from langgraph.errors import GraphBubbleUp
 
 from graph_retry._core.ground.functions.awaiting import AsyncUnderSyncError, run_sync
 from graph_retry._core.ground.functions.calling import awaited, forgotten
 from graph_retry._core.ground.functions.signatures import declared_params, name_of
-from graph_retry._core.ground.issues import REFUSED, cut, describe, wrap_error
-from graph_retry._core.ground.json import is_array, is_object
+from graph_retry._core.ground.issues import REFUSED, child_of, cut, describe, issue, wrap_error
+from graph_retry._core.ground.json import ABSENT, is_array, is_object, pointer
 from graph_retry._core.output.mistakes import place_of_bug, tell_bug
 from graph_retry._core.output.validator import Validator
-from graph_retry._core.output.verdicts import UnclearError, issues_of, verdict_of
-from graph_retry.lossless._ground import error_text
+from graph_retry.lossless._ground import EscapedText, error_text, lazy
 from graph_retry.records import Issue
+
+STATES = ("ok", "success", "valid")
+"""Words of a verdict that are True or False. A verdict has exactly one of them."""
+VALUE = "data"
+"""Word of the accepted value, beside a state that is True."""
+REASONS = ("errors", "error", "issues")
+"""Words of the reasons, beside a state that is False."""
+HOPELESS = "hopeless"
+"""Word that says whether another attempt is useless."""
+
+_KNOWN = {*STATES, VALUE, *REASONS, HOPELESS}
+_STEP = lazy(r"[^.\[\]]+")
+
+
+class Verdict(NamedTuple):
+    """A verdict that was read: an accepted value, or the issues of a refused one."""
+
+    value: Any
+    issues: list[Issue]
+
+
+class UnclearError(EscapedText, TypeError):
+    """What a validator returned may mean several things."""
+
+
+def verdict_of(answer: dict[str, Any], value: Any) -> Verdict | None:
+    """Read the verdict in a returned dict; None if the dict is the value, changed.
+
+    A dict is never taken for the value in silence: it must share its fields with the value, and may
+    have no word of a verdict, except for a field of the value.
+
+    Raises:
+        UnclearError: If the dict is neither.
+    """
+    own = value if is_object(value) else {}
+    states = [word for word in STATES if word in answer]
+    if not states and own.keys() >= {word for word in REASONS if word in answer}:
+        if _is_changed(answer, value):
+            return None
+        raise UnclearError(
+            f"returned {describe(answer)}, which is no verdict, and shares too little with the "
+            f"value to be the value, changed: for a verdict, return a bool or a list of issues, or "
+            f"raise; {_as_value(own)}"
+        )
+    if states and answer.keys() <= own.keys():
+        raise UnclearError(
+            f"returned a dict with `{states[0]}`, which the value has as well, so that it may be "
+            f"a verdict, or the value, changed: for a verdict, return a bool or a list of issues, "
+            f"or raise; {_as_value(own)}"
+        )
+    _check_words(answer, states, own)
+    reasons = [one for word in REASONS for one in _listed(answer.get(word))]
+    if answer[states[0]]:
+        if reasons:
+            raise UnclearError(
+                f"returned `{states[0]}` True together with {describe(reasons[0])} as an error"
+            )
+        return Verdict(answer.get(VALUE, value), [])
+    issues = issues_of(reasons or [REFUSED], value)
+    if is_hopeless(answer):
+        issues[0]["hopeless"] = True
+    return Verdict(value, issues)
+
+
+def _check_words(answer: dict[str, Any], states: list[str], own: dict[str, Any]) -> None:
+    """Raise if the words of a verdict are not exactly those of the table."""
+    extra = next((str(key) for key in answer if key not in _KNOWN), None)
+    if len(states) == 1 and extra is None and isinstance(answer[states[0]], bool):
+        return
+    if not states:
+        reason = next(word for word in REASONS if word in answer)
+        found = f"`{reason}`, but without a word that says whether the value is valid"
+    elif len(states) > 1 or extra is not None:
+        found = f"`{states[0]}` and `{extra or states[1]}`"
+    else:
+        found = f"`{states[0]}` {describe(answer[states[0]])}"
+    raise UnclearError(
+        f"returned a dict with {found}: in a verdict, one of {_quoted(STATES)} is True or False, "
+        f"and {_quoted((VALUE, *REASONS))} may stand beside it; {_as_value(own)}"
+    )
+
+
+def _is_changed(answer: dict[str, Any], value: Any) -> bool:
+    """Return whether a dict has all keys of the value, or one of its items unchanged."""
+    if not is_object(value) or not value:
+        return False
+    kept = any(key in answer and answer[key] == item for key, item in value.items())
+    return kept or answer.keys() >= value.keys()
+
+
+def _as_value(own: dict[str, Any]) -> str:
+    """Tell how a dict is returned as the value."""
+    word = next((word for word in STATES if word not in own), None)
+    verdict = f'give `{{"{word}": True, "{VALUE}": …}}`'
+    how = "change the argument and return it" if word is None else verdict
+    return f"to return the dict as the value, {how}"
+
+
+def _quoted(words: tuple[str, ...]) -> str:
+    *first, last = (f"`{word}`" for word in words)
+    return f"{', '.join(first)} or {last}"
+
+
+def _listed(reasons: Any) -> list[Any]:
+    """List the reasons of a verdict: one, several, or the `issues` of an error such as Zod's."""
+    if is_object(reasons) and (inner := next((w for w in REASONS if w in reasons), None)):
+        return _listed(reasons[inner])
+    if is_array(reasons):
+        return reasons
+    return [reasons] if reasons else []
+
+
+def issues_of(reasons: list[Any], value: Any) -> list[Issue]:
+    """Convert reasons to issues. Each is a text, an exception, or a dict like `Issue`."""
+    listed: list[Issue] = []
+    for reason in reasons:
+        raised = wrap_error(reason) if isinstance(reason, Exception) else []
+        listed += raised or [_issue(reason, value)]
+    return listed
+
+
+def _issue(error: Any, value: Any) -> Issue:
+    reason = error if is_object(error) else {"message": error}
+    if not isinstance(reason.get("message"), str):
+        raise UnclearError(
+            f"listed {describe(error)} as an issue; that is a text, an exception or a dict with "
+            "`message` and perhaps `path`, `code`, `expected`, `received`; to return a list as the "
+            'value, return `{"ok": True, "data": […]}`'
+        )
+    # Ajv calls the path `instancePath`.
+    place = reason.get("path") or reason.get("instancePath") or ""
+    path, code = _path(place, value), reason.get("code") or "refused"
+    message = reason["message"] or REFUSED
+    expected, received = reason.get("expected"), reason.get("received")
+    return issue(path, message, code, expected, received, hopeless=is_hopeless(reason))
+
+
+def _path(given: Any, value: Any) -> Any:
+    """Return a JSON Pointer for a path in dots, such as `rows[0].a`; other paths are unchanged.
+
+    A text that is the name of a field of the value is that field, even with dots in it.
+    """
+    if not isinstance(given, str) or given[:1] in ("", "/"):
+        return given
+    if child_of(value, given) is not ABSENT:
+        return pointer([given])
+    return f"/{given}" if "/" in given else pointer(_STEP.findall(given.removeprefix("$")))
+
+
+def is_hopeless(answer: dict[str, Any]) -> bool:
+    """Return what a verdict or an issue says about `hopeless`."""
+    given = answer.get(HOPELESS) or False
+    if not isinstance(given, bool):
+        raise UnclearError(f"returned {describe(given)} as `{HOPELESS}`: give True or False")
+    return given
+
 
 _FORMS = (
     'return a bool, the value, a list of issues or `{"ok": …}` with `data` or `errors`, or raise'
