@@ -42,8 +42,7 @@ from graph_retry._core.threads.saved.graphs import (
     saver_of,
     shows,
 )
-from graph_retry._core.threads.saved.others import add_others
-from graph_retry._core.threads.saved.reading import read_newest
+from graph_retry._core.threads.saved.reading import add_others, read_newest
 from graph_retry._core.threads.saved.view import ThreadView
 from graph_retry.lossless._ground import as_repr
 
