@@ -23,7 +23,7 @@ from graph_retry import (
     pending_reviews,
     retry_llm_call,
 )
-from graph_retry._core.loop.run import first_checks
+from graph_retry._core.ground import logs
 from graph_retry._core.threads import expiry, history, inbox
 from graph_retry._core.threads.answers import resumption, rewind
 from graph_retry.hooks import Budget
@@ -315,7 +315,7 @@ def retry_node(**options):
 
 def test_a_state_without_the_key_of_the_output_is_told_at_the_first_run(mode, caplog):
     """LangGraph drops the output without a word; a renamed key, or a call by hand, is fine."""
-    first_checks._warn.cache_clear()
+    logs.warn_once.cache_clear()
 
     def run(node):
         graph = StateGraph(WithoutOutput).add_node("ask", node).set_entry_point("ask").compile()

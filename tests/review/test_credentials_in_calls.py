@@ -6,6 +6,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from graph_retry import retry_llm_call
+from graph_retry._core.ground import logs
 from graph_retry._core.loop.run import first_checks
 from tests.loops import Model, one_call, reviews, thread
 
@@ -27,7 +28,7 @@ LIKE_CREDENTIALS = {
 
 def test_a_field_that_looks_like_a_credential_is_warned_of_once(form, caplog):
     """By its look or inside a list; the log names the field, and never says what is in it."""
-    first_checks._warn.cache_clear()
+    logs.warn_once.cache_clear()
     graph = one_call(form, None, Model(lambda params: "no"), InMemorySaver())
     for name in "ab":
         graph.invoke({"params": LIKE_CREDENTIALS}, thread(name))
@@ -91,7 +92,7 @@ def refuse(kind):
 
 def test_names_are_looked_at_in_params_of_any_size(monkeypatch):
     """Of long values only the beginning is read, or a long conversation would take seconds."""
-    first_checks._warn.cache_clear()
+    logs.warn_once.cache_clear()
     read = []
     monkeypatch.setattr(first_checks, "without_named_keys", lambda text: read.append(text) or text)
     params = {"messages": ["word " * 4_000] * 100, "api_key": "x"}

@@ -7,6 +7,7 @@ control the terminal that shows the text, or a line break, which would forge a l
 from __future__ import annotations
 
 import logging
+from functools import lru_cache
 
 from graph_retry.lossless._ground import escaped
 
@@ -18,6 +19,12 @@ def guard_logs() -> None:
     """Escape the arguments of all messages of this library's loggers."""
     for name in LOGGERS:
         logging.getLogger(name).addFilter(_escape)
+
+
+@lru_cache(maxsize=1_000)
+def warn_once(log: logging.Logger, message: str, *told: str) -> None:
+    """Log a warning, once in this process."""
+    log.warning(message, *told)
 
 
 def _escape(record: logging.LogRecord) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any, cast
 
 from langgraph.types import Overwrite
@@ -14,6 +13,7 @@ from graph_retry._core.ground.functions.informing import informing
 from graph_retry._core.ground.functions.signatures import name_of
 from graph_retry._core.ground.issues import describe
 from graph_retry._core.ground.json import is_number, is_object
+from graph_retry._core.ground.logs import warn_once
 from graph_retry._core.ground.wording import counted, passed_as
 from graph_retry._core.loop.asking.questions import read_value
 from graph_retry._core.loop.run.keeping import whole_here
@@ -121,17 +121,6 @@ async def _is_reviewed(given: StepInput, record: Attempt, output: Any) -> bool:
     return said["ask"]
 
 
-@lru_cache(maxsize=1_000)
-def _warn_of_unknown(name: str, limit: str) -> None:
-    """Warn, once for each call name, that a budget cannot be reached."""
-    _LOG.warning(
-        "the budget of `%s` cannot count its %s: the answer came without usage, and counts as "
-        "zero; return a LangChain message, the client's response, or a `Completion` with `usage`",
-        name,
-        limit,
-    )
-
-
 async def finished(given: StepInput, record: Attempt) -> dict[str, Any]:
     """Report the attempt to `on_attempt` and the budget; return its lessons as a state update.
 
@@ -146,7 +135,12 @@ async def finished(given: StepInput, record: Attempt) -> dict[str, Any]:
             settings.budget.count(record)
             limit = record["raw"] is not None and settings.budget.unknown(record)
         if limit:
-            _warn_of_unknown(name, limit)
+            what = (
+                "the budget of `%s` cannot count its %s: the answer came without usage, and counts "
+                "as zero; return a LangChain message, the client's response, or a `Completion` "
+                "with `usage`"
+            )
+            warn_once(_LOG, what, name, limit)
     if on_attempt is not None:
         listener = name_of(on_attempt, "on_attempt")
 

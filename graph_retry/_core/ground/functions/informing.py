@@ -10,13 +10,13 @@ import logging
 import traceback
 from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
-from functools import lru_cache
 from typing import cast
 
 from langgraph.errors import GraphBubbleUp
 
 from graph_retry._core.ground.credentials import without_keys
 from graph_retry._core.ground.functions.awaiting import is_async_only
+from graph_retry._core.ground.logs import warn_once
 from graph_retry._core.ground.redact import Redact, redacted_in_logs
 from graph_retry.lossless._ground import error_text
 
@@ -47,15 +47,11 @@ def _informing(what: str, redact: Redact | None) -> Generator[None, None, None]:
         if is_async_only(error):
             raise
         if isinstance(error, NotImplementedError):
-            _warn_once(what, error_text(error) or type(error).__name__)
+            # What a saver cannot do, it will never be able to do.
+            why = error_text(error) or type(error).__name__
+            warn_once(_LOG, "%s is not possible here: %s", what, why)
             return
         # What was raised before, as an interrupt with its question, is none of the log's business.
         trace = "".join(traceback.format_exception(error, chain=False))
         told = redacted_in_logs(without_keys(trace), redact)
         _LOG.warning("%s failed; the run goes on as if it had not been tried:\n%s", what, told)
-
-
-@lru_cache(maxsize=1_000)
-def _warn_once(what: str, why: str) -> None:
-    """Tell once in this process what a saver cannot do, because it will never be able to do it."""
-    _LOG.warning("%s is not possible here: %s", what, why)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -21,6 +20,7 @@ from graph_retry._core.ground.credentials import (
 )
 from graph_retry._core.ground.functions.calling import refuse_async
 from graph_retry._core.ground.json import is_array, is_object, pointer
+from graph_retry._core.ground.logs import warn_once
 from graph_retry._core.ground.redact import redacted_path
 from graph_retry._core.ground.wording import near_miss
 from graph_retry._core.langgraph.run_config import state_keys_around
@@ -65,12 +65,6 @@ def check_first(given: StepInput, params: Encoded) -> None:
         _check_checkpointer(plan.settings, in_a_graph=run.caller is not None)
     if run.is_task and run.caller is not None:
         _warn_of_lost_output(plan.settings, run.caller)
-
-
-@lru_cache(maxsize=1_000)
-def _warn(log: logging.Logger, message: str, *names: str) -> None:
-    """Log a warning, once in this process."""
-    log.warning(message, *names)
 
 
 def _check_functions(plan: Plan[Any], params: Encoded) -> None:
@@ -132,7 +126,7 @@ def _check_checkpointer(settings: Settings, *, in_a_graph: bool) -> None:
         why = "is reviewed whatever comes back (`review='always'`)"
         raise InterventionRequired(f"`{settings.name}` {why}, but {NO_CHECKPOINTER}.", [])
     if in_a_graph:
-        _warn(_LOG, "`%s` may need a person, but %s", settings.name, NO_CHECKPOINTER)
+        warn_once(_LOG, "`%s` may need a person, but %s", settings.name, NO_CHECKPOINTER)
 
 
 def _warn_of_lost_output(settings: Settings, caller: RunnableConfig) -> None:
@@ -143,7 +137,7 @@ def _warn_of_lost_output(settings: Settings, caller: RunnableConfig) -> None:
     name, key = settings.name, settings.keys["output"]
     known = state_keys_around(caller.get("configurable", {}))
     if known is not None and key not in known:
-        _warn(
+        warn_once(
             _LOG,
             "the retry node `%s` gives its output under the state key `%s`, which the graph around "
             "it does not have, so that LangGraph drops it: add the key to the graph's state, or "
@@ -176,7 +170,7 @@ def _check_credentials(plan: Plan[Any], params: Mapping[str, Any]) -> None:
                 "client that the function calls, or pass "
                 f"`not_secret=[{as_repr(shown)}]` if it is none."
             )
-        _warn(
+        warn_once(
             _PARAMS_LOG,
             "the param %r of `%s` looks like a credential: params are saved with the thread "
             "and shown to reviewers, so capture it in the function instead",
