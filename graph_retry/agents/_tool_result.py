@@ -50,11 +50,6 @@ def checked_result(request: ToolCallRequest, result: Result) -> Result:
     return result
 
 
-def leaves_graph(result: Result) -> bool:
-    """Return whether a result is a handoff to the graph around the agent."""
-    return isinstance(result, Command) and result.graph == Command.PARENT
-
-
 def has_run(attempts: list[Attempt]) -> bool:
     """Return whether the tool was called. A call that awaits approval has one attempt without."""
     failures = [attempt["failure"] for attempt in attempts]

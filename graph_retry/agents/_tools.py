@@ -11,6 +11,7 @@ from langchain.agents.middleware import ModelRequest
 from langchain_core.messages import AIMessage
 from langgraph.errors import GraphBubbleUp
 from langgraph.prebuilt.tool_node import ToolCallRequest
+from langgraph.types import Command
 
 from graph_retry import AttemptContext
 from graph_retry.agents._order import Wrapped, misplaced
@@ -19,7 +20,6 @@ from graph_retry.agents._tool_call import When, args_of, check_approved, of_atte
 from graph_retry.agents._tool_result import (
     Result,
     checked_result,
-    leaves_graph,
     message_calling,
     rejection,
     reported,
@@ -92,7 +92,8 @@ class ToolCalls:
         """
         message = message_calling(request)
         is_alone = message is None or len(message.tool_calls) < 2 or self._is_shared(request)
-        if not (self.wrapped and leaves_graph(result)) or is_alone:
+        is_handoff = isinstance(result, Command) and result.graph == Command.PARENT
+        if not (self.wrapped and is_handoff) or is_alone:
             return result
         what = f"`{request.tool_call['name']}` leaves this agent, and would end the other tool"
         told = f"Nothing was handed over: {what} calls of your message. Call it alone."

@@ -149,7 +149,8 @@ def review_nodes(
         spec = specs[name]
         given = cast("NodeOptions", nodes[name] if isinstance(nodes, Mapping) else {})
         limits = limits_of(name, with_defaults(spec, builder), {**common, **given})
-        own: NodeOptions = {**common, "params": _of_node(params, states[name]), **limits, **given}
+        keys = None if params is None else [key for key in params if key in states[name]]
+        own: NodeOptions = {**common, "params": keys, **limits, **given}
         # LangGraph puts the defaults of a graph around a node that has none of its own.
         spec.retry_policy, spec.timeout = (), TimeoutPolicy()
         runnable = cast("Any", spec.runnable)
@@ -257,7 +258,8 @@ class _Kind:
     def _made(self, function: Any, shown: Any, codec: ParamsCodec[Any]) -> Call:
         # A run of a node makes one call, whatever its params are: the time, or the steps left.
         options: RetryOptions = {**self.options, "key": self.name}
-        update = self._update_type()
+        read = {key: Annotated[kind, BeforeValidator(_read)] for key, kind in self.output.items()}
+        update = typed_dict(f"update of {self.name}", tuple({**self.types, **read}.items()))
         made = Call(function, shown, self.on_retry, update if self.output else None, options, codec)
         return made.of_node(build_validator(update) if self.types else None)
 
@@ -279,10 +281,6 @@ class _Kind:
             if key in update and plain_type(self.types.get(key)) != kind:
                 update[key] = TypeAdapter(kind).dump_python(update[key], mode="json")
         return update
-
-    def _update_type(self) -> Any:
-        read = {key: Annotated[kind, BeforeValidator(_read)] for key, kind in self.output.items()}
-        return typed_dict(f"update of {self.name}", tuple({**self.types, **read}.items()))
 
 
 def _kind_of(name: str, types: Mapping[str, Any], own: NodeOptions) -> _Kind:
@@ -321,11 +319,6 @@ def _check_known(what: str, names: Collection[str] | None, known: Collection[str
                 f"`{what}` names `{name}`, which is no key of the state: its keys are "
                 f"{', '.join(sorted(known))}."
             )
-
-
-def _of_node(params: Sequence[str] | None, types: Mapping[str, Any]) -> Sequence[str] | None:
-    """Return those of the params of all nodes that are keys of one node's state."""
-    return params if params is None else [key for key in params if key in types]
 
 
 def _state_of(builder: StateGraph[Any, Any, Any, Any], spec: Any) -> dict[str, Any]:

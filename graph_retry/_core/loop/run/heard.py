@@ -48,9 +48,6 @@ class Heard(BaseCallbackHandler):
             for check in self.before_model:
                 check()
 
-    def on_llm_start(self, *_: Any, **__: Any) -> None:
-        """Do nothing; a model of texts has no request of an agent."""
-
     def on_llm_end(self, response: Any, **_: Any) -> None:
         """Keep an answer. One that belongs to a call inside this call is that call's."""
         message, failed = attempt(message_of, response)
