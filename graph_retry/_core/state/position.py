@@ -116,7 +116,13 @@ class Loop(TypedDict):
 
 def fresh_loop() -> Loop:
     """Return the position before the first attempt."""
-    known = {"next": "call", "types": {}, "author": "caller", "automatic": 0, "output_types": {}}
+    known: Any = {
+        "next": "call",
+        "types": {},
+        "author": "caller",
+        "automatic": 0,
+        "output_types": {},
+    }
     none = dict.fromkeys(Loop.__annotations__)
     return cast("Loop", {**none, **known, "seen": [], "has_context": False})
 
@@ -132,7 +138,7 @@ def review_id_of(attempt_key: str, round_: int) -> str:
 def fresh_review(review_id: str) -> OpenReview:
     """Return a new question without suggestions or times."""
     empty: Any = {"suggested_types": {}, "suggested_added": [], "answer_issues": [], "noted": {}}
-    known = {"review_id": review_id, "round": 1, "before": [], **empty}
+    known: Any = {"review_id": review_id, "round": 1, "before": [], **empty}
     return cast("OpenReview", {**dict.fromkeys(OpenReview.__annotations__), **known})
 
 
