@@ -308,7 +308,7 @@ def review_later(ended: AttemptsExhausted | Sequence[Attempt]) -> dict[str, Any]
     params = params_at(attempts)
     if not attempts or attempts[-1]["failure"] is None or params is None:
         raise ValueError(
-            "`ended` has no failed last attempt with its params: there is no question."
+            "`ended` has no failed last attempt with its params, so there is nothing to review."
         )
     last = cast("Attempt", {**attempts[-1], "to_review": True})
     return {"params": params.view, "attempts": [*attempts[:-1], last]}

@@ -8,9 +8,7 @@ One below `<!-- examples/name.py -->` is that file, which `tests/test_examples.p
 import doctest
 import importlib
 import io
-import os
 import re
-import subprocess
 import sys
 from contextlib import redirect_stdout
 from functools import partial
@@ -22,7 +20,8 @@ import pytest
 from opentelemetry import trace
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
+PORTS = ROOT / "examples/from_the_sources.md"
+PAGES = [ROOT / "README.md", PORTS, *sorted(ROOT.glob("docs/**/*.md"))]
 MODULES = [
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
     for path in sorted((ROOT / "graph_retry").rglob("*.py"))
@@ -93,10 +92,6 @@ def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     traced = partial(monkeypatch.setattr, trace, "get_tracer_provider")  # until the page's end
     monkeypatch.setattr(trace, "set_tracer_provider", lambda provider: traced(lambda: provider))
-    if ".demo/" in page.read_text():  # it goes on with what `make demo` leaves
-        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        demo = [sys.executable, "-m", "examples.demo"]
-        subprocess.run(demo, env=environment, stdin=subprocess.DEVNULL, check=True)
     module = ModuleType(f"page_{page.stem.replace('-', '_')}")
     monkeypatch.setitem(sys.modules, module.__name__, module)
     run_page(page.read_text(), str(page), vars(module))
@@ -142,7 +137,7 @@ def test_a_broken_page_is_noticed(page, error):
 
 def test_ports_are_at_most_as_long_as_the_originals():
     """The page of the sources counts each port truly: code, without blank lines and comments."""
-    text = (ROOT / "docs/howto/sources.md").read_text()
+    text = PORTS.read_text()
     counts = [
         (int(said[1]), int(said[2]), text.count("\n", 0, said.end()) + 2)
         for said in re.finditer(r"\((\d+) lines there, (\d+) here\):\n", text)

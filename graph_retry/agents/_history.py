@@ -154,10 +154,10 @@ def mended_update(
     result: Sequence[BaseMessage],
     mending: Sequence[str],
 ) -> dict[str, Any]:
-    """Return the update of the agent's messages after a call that mended them; else empty.
+    """Return the update of the agent's messages after a call that mended them, or an empty one.
 
-    A change of the messages stays if the provider had refused the conversation, and a person made
-    it, or a hook of the authors `mending`. Any other change is one of the attempt only.
+    A change of the messages stays if the provider had refused the conversation, and if a person or
+    one of the hooks `mending` made it. Any other change is for one attempt only.
     """
     known: list[AnyMessage] = [*request.state["messages"]]
     mended = answered(known)
@@ -239,6 +239,6 @@ def _applied(
 
 
 def _key(message: Mapping[str, Any]) -> str:
-    """Return what a message is known by: its id, or its text if a person has written it."""
+    """Return the identity of a message: its id, or its text if a person has written it."""
     known_as = message.get("id")
     return str(known_as) if known_as else json.dumps(message, sort_keys=True, default=str)

@@ -104,7 +104,7 @@ class Sending:
 
     @property
     def added_tools(self) -> list[str]:
-        """The names of tools that middleware has added, beyond those of the given request."""
+        """The names of the tools that middleware has added to the given request."""
         known = {*_tool_names(self.given)}
         return [] if self.used is None else sorted({*_tool_names(self.used)} - known)
 
@@ -139,7 +139,7 @@ class AttemptRequest(ModelRequest[Any]):
 
 
 def _described(request: ModelRequest[Any], models: Mapping[str, BaseChatModel]) -> dict[str, Any]:
-    """Return what tells a request from another, beside its prompt and messages, as JSON."""
+    """Return what distinguishes a request beside its prompt and messages, as JSON."""
     settings = json.loads(json.dumps(request.model_settings, default=str))
     return {
         "model": name_of_model(request.model, models),

@@ -59,7 +59,8 @@ def args_inside(
 ) -> tuple[dict[str, Any], list[Repair], list[Issue]]:
     """Return arguments without a wrapper such as `{"arguments": {…}}`, with the repairs.
 
-    The issues tell that the tool reads none of the keys. Otherwise it would run by its defaults.
+    The issues tell that the tool reads none of the keys. Without these issues, the tool would run
+    with its defaults.
     """
     checked = Checked()
     if tool is not None:

@@ -87,7 +87,7 @@ def told_result(
 
 
 def _note(request: ToolCallRequest, attempts: list[Attempt]) -> str | None:
-    """Return what the model must know about the call, or None."""
+    """Return the note that the model needs about the call, or None."""
     last = attempts[-1]
     decided: Any = last["decision"] or {}
     if decided.get("type") == "respond":
@@ -147,7 +147,7 @@ def _is_one(value: object) -> TypeIs[ToolMessage | Command[Any]]:
 
 
 def _messages_in(result: Any) -> Iterator[ToolMessage]:
-    """Yield the tool messages of a result: itself, those in a list, and those of updates."""
+    """Yield the tool messages of a result: the result itself, messages in a list, or in updates."""
     if isinstance(result, ToolMessage):
         yield result
     elif isinstance(result, Command):
@@ -221,7 +221,7 @@ def tool_message(
 
 
 def reported(request: ToolCallRequest, error: AttemptsExhausted) -> Result:
-    """Return the error that a tool reported, if nobody may be asked about it; else raise.
+    """Return the error that a tool reported, or raise if a person may be asked about it.
 
     Without this middleware, the model would get the tool's own message.
     """

@@ -319,9 +319,8 @@ class _Run:
             raise ValueError(f"`path` ({path}) is not a file of `evaluate`: give a new file.")
         if first.get("name") != name:
             raise ValueError(
-                f"`path` ({path}) is of the evaluation of {as_repr(first.get('name'))}, and "
-                "this is an "
-                f"evaluation of {as_repr(name)}: give a new file, or `name=` what it was made with."
+                f"`path` ({path}) holds the evaluation of {as_repr(first.get('name'))}, not "
+                f"of {as_repr(name)}: give a new file, or the `name=` of the first evaluation."
             )
         if kept != whole:
             path.write_bytes(kept)

@@ -43,7 +43,7 @@ class Live:
     status: str = ""
 
     def __str__(self) -> str:
-        """Tell what is known of it in one line."""
+        """Describe the run in one line."""
         told = self.status or f"running for {time.monotonic() - self.began:.0f} s"
         if self.length and not self.status:
             told += f" · {counted(self.length, 'character')} so far"
@@ -65,7 +65,7 @@ class Running:
     cancelling: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def __str__(self) -> str:
-        """Tell what is known of all its calls in one line."""
+        """Describe all calls of the run in one line."""
         calls = [f"{live.name}: {live}" for live in self.live.values() if not live.status]
         return "; ".join(calls) or f"running for {time.monotonic() - self.began:.0f} s"
 

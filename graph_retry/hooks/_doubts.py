@@ -55,7 +55,7 @@ def counted_doubts(doubts: list[Doubt]) -> tuple[float, list[Doubt]]:
 
 
 def not_in_input(seen: Seen) -> tuple[float | None, list[Doubt]]:
-    """Doubt values that do not occur in the input, such as those of the prompt's example.
+    """Doubt values that do not occur in the input, such as values of the prompt's example.
 
     Values of an enum, booleans and computed fields are left out. Numbers and dates are compared by
     their value; a month may be a word.

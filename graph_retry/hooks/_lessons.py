@@ -103,7 +103,7 @@ class Lessons(LessonsRule):
         return prompt.placed("lessons", block), f"what went wrong before in {steps}"
 
     def newest(self, window: Any, step: str, own: Sequence[Attempt]) -> list[Lesson]:
-        """Return the newest lessons of all steps, with those of a step's own attempts."""
+        """Return the newest lessons of all steps, with the lessons of a step's own attempts."""
         return super().newest(window, step, own)[-self.told :]
 
 

@@ -124,7 +124,7 @@ def _calls(text: str, start: int, found: list[Candidate], wanted: Wanted) -> lis
     """Read the calls of a text in the protocols of open models; the next turn ends them.
 
     Raises:
-        Unreadable: If a call cannot be read, or another document stands beside the calls.
+        Unreadable: If a call cannot be read, or the text also has another document.
     """
     calls, end, work = list[Call](), start, Work(len(text))
     whole = [each for each in found if each.document.refusal is None]
@@ -143,7 +143,7 @@ def _calls(text: str, start: int, found: list[Candidate], wanted: Wanted) -> lis
         is_inside = any(low <= each.document.start < high for low, high in spans)
         is_other = each.place <= LINE and not is_inside
         is_next = TURN.search(text, end, max(end, each.document.start))
-        refuse_if(is_other and not is_next, "ambiguous", each.start, "JSON stands beside a call.")
+        refuse_if(is_other and not is_next, "ambiguous", each.start, "There is JSON beside a call.")
     return calls
 
 

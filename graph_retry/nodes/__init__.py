@@ -43,7 +43,7 @@ _TASK: type[Any] = type(task(lambda: None))
 
 
 class NodeOptions(RetryOptions, total=False):
-    """The options of one node: those of a call, and which keys of the state take part.
+    """The options of one node: the options of a call, and the keys of the state that take part.
 
     params: The keys of the node's input that a person may change (default: all that JSON can hold).
     on_retry: Hooks, as in `retry_llm_call`.
@@ -196,7 +196,7 @@ class _Reviewed(RunnableLambda[Any, Any]):
 
 @contextmanager
 def _running(config: RunnableConfig | None) -> Generator[None]:
-    """Let a config that was passed be the one in which the call is made."""
+    """Make the call in the config that was passed."""
     token = None if config is None else var_child_runnable_config.set(config)
     try:
         yield
@@ -219,7 +219,7 @@ class _Again(Runnable[Any, Any]):
 
 
 def _with(given: Any, params: Any) -> Any:
-    """Return the input of a node with the fields of params, which are all of it if it has none."""
+    """Return a node's input with the params' fields; without fields, the params are the input."""
     return with_fields(given, fields_of(params)) if fields_of(given) else params
 
 
@@ -284,7 +284,7 @@ class _Kind:
 
 
 def _kind_of(name: str, types: Mapping[str, Any], own: NodeOptions) -> _Kind:
-    """Check the options of a node early, and divide them into those of a call and the rest."""
+    """Check the options of a node early, and divide them into options of a call and others."""
     options: Any = {"name": name, **own}
     params, on_retry = options.pop("params", None), options.pop("on_retry", None)
     given = options.pop("output", None)

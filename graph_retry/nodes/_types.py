@@ -37,8 +37,8 @@ def _are_checked(types: dict[str, Any]) -> bool:
 def type_for(value: Any, declared: Any) -> Any:
     """Return the type by which a value can be a param; None if JSON cannot hold the value.
 
-    It is the declared type if the value is of it. A graph does not check its state: where a model
-    is declared, a dict may stand.
+    It is the declared type if the value has this type. A graph does not check its state, so a dict
+    may be in the place of a declared model.
     """
     for kind in (declared, Any):
         try:

@@ -226,7 +226,7 @@ def after_edit(review: Review, params: Mapping[str, Any]) -> tuple[dict[str, Any
 
 @in_sync
 async def closed_by(graph: Any, config: RunnableConfig, review_id: str | None = None) -> str:
-    """Tell what closed a review: its answer with the author, an input or an update; or "".
+    """Return the cause that closed a review (an answer and its author, an input, an update) or "".
 
     Without `review_id`, the thread's last review is meant. A review that still waits is not closed.
 

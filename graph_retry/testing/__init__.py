@@ -249,7 +249,7 @@ def assert_replayable(
         if not stopped:
             return stop
         if cut != whole:
-            raise AssertionError(f"stopped after checkpoint {stop} it gives {cut}, not {whole}")
+            raise AssertionError(f"a run cut off after checkpoint {stop} gives {cut}, not {whole}")
         stop += 1
 
 

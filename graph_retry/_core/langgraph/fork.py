@@ -142,7 +142,7 @@ async def _read_past_calls(
 def _fork(
     metadata: Mapping[str, Any], before: str, roots: Mapping[str, CheckpointTuple]
 ) -> ForkNote:
-    """Return what a checkpoint forks; the root is empty if the checkpoint begins no fork.
+    """Return the fork of a checkpoint; the root is empty if the checkpoint begins no fork.
 
     LangGraph forks with a checkpoint whose parent is the one that it continues.
     """

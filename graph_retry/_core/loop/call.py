@@ -326,7 +326,7 @@ def _new_record(
 
 
 def _subject(plan: Plan[Any], params: Encoded) -> str | None:
-    """Return what the call is about in one redacted line; None if the user's function fails."""
+    """Return the subject of the call in one redacted line; None if the user's function fails."""
     subject, redact = plan.settings.subject, plan.settings.redact
     with informing("`subject`", redact):
         if callable(subject):

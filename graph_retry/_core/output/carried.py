@@ -107,7 +107,7 @@ def _returned_in(file: str) -> frozenset[_Place]:
 
 
 def _returned_by(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.expr]:
-    """Yield what a function returns, and what it only assigns to a name and returns."""
+    """Yield the values that a function returns, directly or by a name."""
     nodes = [*ast.walk(function)]
     returned = [node.value for node in nodes if isinstance(node, ast.Return) and node.value]
     yield from returned

@@ -172,7 +172,7 @@ def _path(given: Any, value: Any) -> Any:
 
 
 def is_hopeless(answer: dict[str, Any]) -> bool:
-    """Return what a verdict or an issue says about `hopeless`."""
+    """Return the value of `hopeless` in a verdict or an issue."""
     given = answer.get(HOPELESS) or False
     if not isinstance(given, bool):
         raise UnclearError(f"returned {describe(given)} as `{HOPELESS}`: give True or False")

@@ -125,7 +125,7 @@ class ParamsCodec(Generic[ParamsT]):
         """
         known: Any = value
         if isinstance(known, type):
-            raise TypeError(f"`params` is the class `{known.__name__}`: pass an object of it")
+            raise TypeError(f"`params` is the class `{known.__name__}`: pass an instance of it")
         if callable(known) and hasattr(known, "__code__"):
             what = "`params`, the second argument, is a function"
             raise TypeError(f"{what}: pass the value for `llm_call`, and a hook as `on_retry=`")

@@ -26,7 +26,7 @@ class _ByReview:
     hint = " Give a single decision as `decision=`."
 
     def holds(self, value: Mapping[str, Any]) -> bool:
-        """Return whether no key is that of a decision; review ids are never such words."""
+        """Return whether no key is a key of a decision; review ids never are."""
         return value.keys().isdisjoint(("action", *Decision.__annotations__))
 
 

@@ -1,4 +1,4 @@
-"""Merge the fields of an edit onto the shown params, or those of a response onto the output."""
+"""Merge the fields of an edit into the shown params, or of a response into the output."""
 
 from __future__ import annotations
 

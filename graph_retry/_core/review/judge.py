@@ -193,7 +193,7 @@ def _check_keys(given: Entry, kind: str) -> None:
 
 
 def _check_complete(entry: Entry, kind: str, message: str | None) -> None:
-    """Refuse an answer that lacks a key of its decision, or has both the data and a part of it."""
+    """Refuse an answer that lacks a key of its decision, or has both the data and a change."""
     row = ROWS[kind]
     parts = any(entry.get(key) is not None for key in row.parts)
     if kind == "edit" and entry.get("params") is None:

@@ -313,7 +313,7 @@ class Slot:
 
     @contextmanager
     def parked(self) -> Generator[None, None, None]:
-        """Note that the run does not go on while the reader of its stream has a part of it."""
+        """Note that the run waits while the reader of its stream holds a part."""
         self.end()
         yield
         self.start()

@@ -59,9 +59,9 @@ def _words(message: Any) -> str:
     """Return the text of a message of an agent's model, if the message is nothing but text."""
     message = message if is_object(message) else {}
     if STRUCTURED_RESPONSE in message:
-        raise LeftOut("an output of it is an agent's structured response, and no text")
+        raise LeftOut("an output is an agent's structured response, and not text")
     if message.get("tool_calls") or message.get("invalid_tool_calls"):
-        raise LeftOut("an output of it calls tools, and their definitions are not recorded")
+        raise LeftOut("an output calls tools, whose definitions are not recorded")
     content = message.get("content", "")
     if not isinstance(content, str):
         raise LeftOut("an output of it is a message with more than text")

@@ -161,11 +161,11 @@ class Source:
             ) from None
 
     def closed_by(self, thread_id: str, review_id: str | None = None) -> str:
-        """Tell who answered a review (default: the last one), or what else closed it; or ""."""
+        """Return the person or cause that closed a review (default: the last review), or ""."""
         return self.runner.run(aclosed_by(self._graph(thread_id), _config(thread_id), review_id))
 
     def standing(self, thread_id: str) -> Standing:
-        """Tell where a thread stands; a database without its graph cannot tell."""
+        """Describe the state of a thread; this needs the graph."""
         if not self.can_answer:
             return Standing("", "", is_unfinished=False)
         command = f"`graph-retry continue {shlex.quote(thread_id)}`"
@@ -190,7 +190,7 @@ class Source:
 
 
 async def _told(run: Coroutine[Any, Any, Any], running: Running, tell: Tell | None) -> Any:
-    """Await a run. While it takes long, tell again and again what is known of it."""
+    """Await a run, and report its progress again and again if it takes long."""
 
     async def telling(tell: Tell) -> None:
         await asyncio.sleep(_QUIET_S)
@@ -293,7 +293,7 @@ def load_graph(name: str, saver: BaseCheckpointSaver[Any]) -> Pregel[Any, Any, A
         own: Pregel[Any, Any, Any, Any] = cast("Any", graph).copy({"checkpointer": saver})
         return own
     came = f"{as_repr(name.rpartition(':')[2])} has the type {type(graph).__name__}"
-    what = f"{came}, not that of a graph, a StateGraph or an @entrypoint"
+    what = f"{came}, not a graph, a StateGraph or an @entrypoint"
     raise _refused("--graph", name, what)
 
 

@@ -122,7 +122,7 @@ def row_of(review: PendingReview) -> Row:
 
 
 def short(review: PendingReview) -> PendingReview:
-    """Return a review with the little that lists and outcomes show of it."""
+    """Return a review with only the fields that lists and outcomes show."""
     kept = {name: getattr(review, name) for name in _LISTED}
     failure: Any = review.failure and _cut(review.failure)
     issues: Any = [_cut(issue) for issue in review.issues[:ISSUES]]
@@ -202,7 +202,7 @@ def _visited(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...
 
 
 def subject_of(row: Named, others: Iterable[Named]) -> str:
-    """Return what a call says that it is about, or an excerpt of its params.
+    """Return the subject of a call, or an excerpt of its params.
 
     This is the first text that differs from another row's, or else the longest one.
     """

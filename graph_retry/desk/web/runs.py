@@ -257,7 +257,7 @@ class Runs:
                 await self._waiting.stop(run.reviews[0], run.running)
 
     def go_on(self, sent: Sent, name: str) -> None:
-        """Let the stopped threads of a form go on, as the form of another name."""
+        """Continue the stopped threads of a form, under the form name `name`."""
         stopped = [run for run in sent.runs if run.told and run.told.is_stopped]
         if stopped and name not in self._sent:
             again = [Run(run.reviews, {}, by=run.by, asked={**run.asked}) for run in stopped]

@@ -97,7 +97,7 @@ class Waiting:
         return sorted(access.seen(rows), key=lambda row: row is not first)
 
     def named(self, review: PendingReview) -> str:
-        """Return what a link to a review says: its subject, or its call, and the attempt."""
+        """Return the text of a link to a review: its subject or call, and the attempt."""
         row, rows = self.rows.get(review.key), [*self.rows.values()]  # Which the loop changes.
         others = (each for each in rows if each.review.function_name == review.function_name)
         told = subject_of(row, islice(others, COMPARED)) if row else review.subject

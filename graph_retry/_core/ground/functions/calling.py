@@ -358,7 +358,7 @@ def _makes_decision(function: Any) -> bool:
 def _dropped(code: CodeType) -> list[tuple[str, int]]:
     """List the results that code drops: the name of the function that gave it, "" for an operator.
 
-    A call that begins where the name of its function begins calls exactly this function.
+    If a call and a name begin at the same column, the name is the called function.
     """
     steps, found = [*get_instructions(code)], list[tuple[str, int]]()
     for place, (before, step) in enumerate(itertools.pairwise(steps)):

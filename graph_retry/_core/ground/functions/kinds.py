@@ -152,7 +152,7 @@ def _misfit_items(
 
 
 def _is_a(value: Any, kind: Any) -> bool:
-    """Return whether a value is of a kind, without its items."""
+    """Return whether a value has a kind. Its items are not checked."""
     kind = _parts(kind)[0] or kind
     if kind in (Any, object) or isinstance(kind, TypeVar):
         return True

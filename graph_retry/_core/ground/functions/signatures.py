@@ -201,7 +201,7 @@ class Passing:
             )
 
     def check_names(self, params: Mapping[str, Any]) -> None:
-        """Raise if the names of the params are not those of the function's arguments."""
+        """Raise if the params have other names than the function's arguments."""
         if self.by != "name" or self.signature is None:
             return
         own = {"context"} if self.has_context else set[str]()

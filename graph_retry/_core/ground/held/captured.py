@@ -23,7 +23,7 @@ _BY_WEIGHT: tuple[Likeness, ...] = ("same", "changed", "unknown", "other")
 
 
 class Compared(NamedTuple):
-    """How a function compares with that of a saved call, and the values that decide this."""
+    """How a function compares with a saved call's function, and the values that decide this."""
 
     likeness: Likeness
     names: list[str]
@@ -101,7 +101,7 @@ class Captured:
         return "unknown" if is_unknown else "same"
 
     def like_saved(self, saved: SavedFunction | None) -> Compared:
-        """Compare this function with that of a saved call. Without a record, it may be any."""
+        """Compare this function with a saved call's function. Without a record, any fits."""
         if saved is None:
             return Compared("changed", [])
         names: dict[Likeness, list[str]] = {}
@@ -127,7 +127,7 @@ class Captured:
         return [name for name in differing if name not in differing.values()]
 
     def _judged(self, name: str, saved: SavedFunction) -> Likeness:
-        """Judge a value that differs from that of a saved call."""
+        """Judge a value that differs from the value of a saved call."""
         part, unsteady = self.parts[name], saved.get("unsteady", {})
         around = part.piece_of
         in_list = bool(around) and isinstance(self.parts[around].owner, list | deque)

@@ -32,7 +32,7 @@ _MOST_CODES = 1_000
 
 
 def _texts_of(code: types.CodeType) -> Iterator[str]:
-    """Yield what makes code what it is: neither the file nor the lines, which edits around move."""
+    """Yield the parts that identify code, without its file and lines, which other edits change."""
     yield code.co_code.hex()
     yield repr((code.co_names, code.co_varnames, code.co_freevars, code.co_argcount))
     for value in code.co_consts:

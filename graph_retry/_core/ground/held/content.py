@@ -74,7 +74,7 @@ def is_named(value: Any) -> bool:
 
 
 def _file(value: Any) -> Any:
-    """Return what tells a file from others, and its place; a file that is written has no place."""
+    """Return the identity of a file, and its position; a file that is written has no position."""
     place = os.lseek(value.fileno(), 0, os.SEEK_CUR) if value.readable() else None
     return value.name, value.mode, place
 
@@ -91,7 +91,7 @@ _READ_AS: dict[type[Any], Callable[[Any], Any]] = {
 
 
 def copied(value: Any) -> Any:
-    """Return what Python makes a copy of an object from.
+    """Return the parts from which Python copies an object.
 
     Raises:
         OpaqueError: If it cannot be copied.
@@ -130,7 +130,7 @@ class Content:
         """Add a value.
 
         Raises:
-            OpaqueError: If a part of it has no content that can be read, or it is too large.
+            OpaqueError: If a part has no content that can be read, or the whole is too large.
         """
         self._count += 1
         if id(value) in self._around:
@@ -347,7 +347,7 @@ def attributes_of(value: Any) -> Mapping[str, Any]:
 
 
 def shown_of(value: Any) -> Mapping[str, Any]:
-    """Return what an object shows of itself, although it may have more that nobody can read."""
+    """Return the readable content of an object, which may have more."""
     return {name: item for name, item in _dict_of(value).items() if not _is_nothing(item)}
 
 
@@ -360,7 +360,7 @@ _STATELESS: tuple[Any, ...] = (object, ABC, Generic, Protocol, BaseModel)
 
 
 def is_own(kind: type[Any]) -> bool:
-    """Return whether all attributes of a class are those of the user's own code."""
+    """Return whether the user's own code defines all attributes of a class."""
     return not any(
         base not in _STATELESS
         and is_library(getattr(sys.modules.get(base.__module__), "__file__", None) or "")

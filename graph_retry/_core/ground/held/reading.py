@@ -76,7 +76,7 @@ class Reading:
         return self._digest(self._codes)
 
     def source(self) -> str:
-        """Return a digest of the files that have the code; empty if one is not found."""
+        """Return a digest of the code's files, or an empty text if a file is not found."""
         files = [file_digest(path) for path in sorted(self._files)]
         return self._digest(files) if files and all(files) else ""
 
@@ -136,7 +136,7 @@ class Reading:
                 self._value(f"{path}{name}", value, function, place)
 
     def _own(self, owner: Any, name: str, state_of: str = "") -> None:
-        """Read the attributes of an object: one that is called, or that is of the user's code."""
+        """Read the attributes of an object that is called, or whose class the user defines."""
         self._seen.add(id(owner))
         if isinstance(owner, type):
             self._value(name, owner, owner)
@@ -177,7 +177,7 @@ class Reading:
                 self._value(f"{name}.{each}", item, value, place)
 
     def _object(self, place: str, owner: Any, around: str = "") -> str:
-        """Follow an object, and return its place; that of the object around it if that fails."""
+        """Follow an object, and return its place, or the outer object's place if that fails."""
         if token := token_of(owner):
             self.objects[place] = token
         return place if token else around
@@ -251,7 +251,7 @@ _FIXED = (str, bytes, tuple, frozenset, type, Enum, date, time, UUID)
 
 
 def _pieces_of(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield what a value that was read whole consists of, and can exchange in place."""
+    """Yield the exchangeable parts of a value that was read whole."""
     if isinstance(value, list | dict | deque | set):
         yield from items_of(value)
         return

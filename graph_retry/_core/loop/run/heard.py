@@ -93,7 +93,7 @@ class Heard(BaseCallbackHandler):
 
 
 def heard_now() -> Heard | None:
-    """Return what the running call has heard; None outside of a call.
+    """Return the answers that the running call has heard; None outside of a call.
 
     Example:
         >>> heard_now() is None

@@ -194,7 +194,7 @@ def _approvals(value: Any, _schema: Any) -> Asks | None:
 
 
 def _several(calls: Sequence[_ToolCall]) -> Asks:
-    """Return what is asked about several calls at once: one decision for all, or one for each."""
+    """Return the question about several calls at once: one decision for all, or one for each."""
 
     def reply(accepted: Accepted) -> Any:
         decision, args = cast("Any", accepted.decision), accepted.params or {}

@@ -82,7 +82,7 @@ class HeldThread:
 
     @property
     def given(self) -> Any:
-        """The input of the run: the answers `by_id`, that of a new thread, or None."""
+        """The input of the run: the answers `by_id`, the input of a new thread, or None."""
         return Command(resume=self.by_id) if self.by_id else self.begun.given
 
     def __enter__(self) -> None: ...

@@ -93,7 +93,7 @@ async def why_closed(
 
 
 async def standing_of(graph: Any, config: RunnableConfig, how: str) -> str:
-    """Tell what a thread without an open review waits for, or how to continue it; see `_standing`.
+    """Describe what a thread without an open review waits for, and how to continue it.
 
     A thread that waits in a node of another graph must not be continued with this graph.
     """
@@ -104,7 +104,7 @@ async def standing_of(graph: Any, config: RunnableConfig, how: str) -> str:
 
 
 def _standing(state: StateSnapshot, how: str) -> str:
-    """Tell what a thread waits for, or how to continue it by `how`; "" if the thread has ended."""
+    """Describe what a thread waits for, or how to continue it; "" if the thread has ended."""
     if other := other_question(state):
         return f"The thread waits for {other}."
     if not state.next:
@@ -116,7 +116,7 @@ def _standing(state: StateSnapshot, how: str) -> str:
 
 
 async def closing_event(graph: Any, config: RunnableConfig, review_id: str | None = None) -> str:
-    """Return what closed a review: its answer with the author, an input, or an update; or "".
+    """Return the cause that closed a review (an answer and its author, an input, an update) or "".
 
     The `review_id` None stands for the thread's last review. A review that still waits, as in
     another graph, is not closed.

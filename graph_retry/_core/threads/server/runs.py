@@ -112,7 +112,7 @@ class RemoteRuns:
         return False
 
     async def _first(self, by_id: Mapping[str, Any]) -> str | None:
-        """Return who answered our review after we read it and before our own answer; or None."""
+        """Return the author who answered our review between our reading and our answer, or None."""
         runs = await self._read()
         ids = [run["run_id"] for run in runs]
         before = runs[ids.index(self._mine) + 1 :] if self._mine in ids else runs

@@ -257,7 +257,7 @@ def decided(card: Card, posted: Posted) -> tuple[Way, dict[str, Any]]:
 def judged(review: PendingReview, posted: Posted) -> dict[str, list[str]]:
     """Judge a draft by the schemas of its question: the problems by the quoted pointers of places.
 
-    A place may be that of a value which is missing in the form.
+    A place may belong to a value that the form does not have.
     """
     card, issues = make_card(review, posted), list[Issue]()
     try:

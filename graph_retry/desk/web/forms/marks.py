@@ -25,7 +25,7 @@ _DECODER = json.JSONDecoder()
 def span_of(text: str, place: str) -> tuple[int, int]:
     """Return the start and end of the value at a JSON Pointer in a JSON document.
 
-    The span of a missing value is that of the object or list which should contain the value.
+    A missing value has the span of the object or list that should contain it.
 
     Raises:
         ValueError: If the text does not begin with a JSON document.

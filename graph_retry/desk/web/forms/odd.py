@@ -25,7 +25,7 @@ FAR = 8
 
 
 def odd_ones(values: Sequence[Any]) -> list[list[str]]:
-    """Return for each value the fields that are unlike those of the others, in words.
+    """Return, for each value, a description of the fields that differ from the other values.
 
     Example:
         >>> letters = [{"text": f"Dear {name}, your parcel is here."} for name in "ABCDEFG"]

@@ -116,7 +116,7 @@ _ENDED = {
 
 
 def _decided(ledger: Ledger) -> Iterator[Decided]:
-    """Yield the decisions of people about a call, and those of an expiry."""
+    """Yield the decisions about a call, of people and of expiries."""
     texts: tuple[tuple[str, str], ...] | None = None
     following = [*ledger.attempts[1:], None]
     for attempt, after in zip(ledger.attempts, following, strict=True):
