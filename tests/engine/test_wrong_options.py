@@ -107,7 +107,7 @@ def decides(given):
 
 
 def changes(error, attempt, params):
-    params | {"model": "large"}
+    dict(params, model="large")
 
 
 class Compares:

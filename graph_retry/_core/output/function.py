@@ -185,37 +185,11 @@ _FORMS = (
 
 
 class FunctionValidator(Validator):
-    """Validate a value by the result of a function.
+    """Validate a value by the result of a function, which gets a copy of the value.
 
-    The function gets a copy of the value. The first row of this table that fits its result applies.
-    The function may be async if the graph runs async.
-
-    | the function | the value is |
-    |---|---|
-    | raises an exception | refused, for this reason (`GraphBubbleUp` passes through) |
-    | returns `False` | refused |
-    | returns `None`, `True`, the copy itself, or an equal value | accepted |
-    | returns `{"ok": True}`, optionally with `data` | accepted; `data` replaces it if given |
-    | returns `{"ok": False}`, optionally with `errors` | refused, for these issues |
-    | returns a list | accepted if the list is empty, otherwise refused for these issues |
-    | returns an exception | refused, for this reason |
-    | returns the dict with other items | accepted, and replaced by this dict |
-    | returns a number, or a text for a text | accepted, and replaced by it |
-
-    A verdict may also say `success` or `valid` for `ok`, and `error` or `issues` for `errors`. A
-    dict that is no verdict must have all keys of the value, or one of its items unchanged. Any
-    other dict raises a `TypeError`, because it may be a refusal in words that are not known here.
-
-    Each issue in a list is a text, an exception or a dict like `Issue`. Its `path` is a JSON
-    Pointer, a list of keys, or a path in dots.
-
-    A function can report that no other call could help. For this, a verdict or an issue has
-    `hopeless: True`, or an exception has this attribute. Then no further attempt is made, and a
-    person is asked at once.
-
-    To replace the value by a list, or a value of another type by a text, return
-    `{"ok": True, "data": value}`. If the function's parameter is annotated with `str`, the function
-    gets the model's whole text, and the text is not read as JSON.
+    `docs/automation.md` has the table of what the function may return; the first row that fits
+    applies. The function may be async if the graph runs async. It gets the model's whole text if
+    its parameter is annotated with `str`.
     """
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
@@ -272,7 +246,7 @@ class FunctionValidator(Validator):
         return issues
 
     def _decided(self, value: Any, given: Any, answer: Any) -> tuple[Any, list[Issue]]:
-        """Return the value and its issues, by the table in the class docstring."""
+        """Return the value and its issues, by the table in `docs/automation.md`."""
         if answer is False:
             return value, issues_of([REFUSED], value)
         if answer is None or answer is True:

@@ -76,19 +76,20 @@ SHOWN = {
 class Review:
     """One open question: a failure or a valid output, its params, and the suggested change.
 
-    A valid output has no `failure`, and an empty `error`. `output` is the output that a person
-    may take: a valid one by `approve`, an invalid one by `accept`. `doubts` names the fields of a
-    valid output that a gate doubts, a line for each. `alternatives` are params to
-    choose from, the suggested ones first; usually the list is empty. `reasoning` has the
-    model's thoughts before its answer. `sent` has what an agent's middleware sent in place of
-    the params. `note` has the reason why automation stopped. `problem` has the reason why the
-    last answer was not applied, and `answer_issues` has the reasons by field. `diff` has the
-    changes of the suggestion, or the changes of this attempt if there is no suggestion. Times
-    are in ISO 8601 and UTC: `asked_at`, `expires_at` (None if the review never expires) and
-    `deferred_until` (None if nobody deferred the review). `subject` is what the call's option
-    `subject` says that it is about. `value` is the whole value of the
-    LangGraph interrupt. `history` is the ledger so far. The ledger is empty if the call's own
-    state cannot be read, as in the inbox of a server.
+    A valid output has no `failure`, and an empty `error`. `output` is the output that a person may
+    take: a valid one by `approve`, an invalid one by `accept`. `doubts` names the fields of a valid
+    output that a gate doubts, a line for each. `alternatives` are params to choose from, the
+    suggested ones first; usually the list is empty. `reasoning` has the model's thoughts before its
+    answer (the ledger has 20,000 characters of them). `sent` has what an agent's middleware sent in
+    place of the params. `repairs` are the reader's, and `lossless` says whether it lost nothing.
+    `redacted` says whether the option `redact` is set, so that texts and params are not the
+    originals. `note` has the reason why automation stopped. `problem` has the reason why the last
+    answer was not applied, and `answer_issues` has the reasons by field. `diff` has the changes of
+    the suggestion, or the changes of this attempt if there is no suggestion. Times are in ISO 8601
+    and UTC: `asked_at`, `expires_at` (None if the review never expires) and `deferred_until` (None
+    if nobody deferred the review). `subject` is what the call's option `subject` says that it is
+    about. `value` is the whole value of the LangGraph interrupt. `history` is the ledger so far.
+    The ledger is empty if the call's own state cannot be read, as in the inbox of a server.
     """
 
     thread_id: str | None = None

@@ -34,7 +34,7 @@ from graph_retry._core.ground.functions.limits import Limits
 
 _LOG = logging.getLogger("graph_retry")
 
-_COMPUTING = {"BINARY_OP", "COMPARE_OP", "CONTAINS_OP", "IS_OP", "UNARY_NOT"}
+_COMPARING = {"COMPARE_OP", "CONTAINS_OP", "IS_OP", "UNARY_NOT"}
 _NAMING = {"LOAD_GLOBAL", "PUSH_NULL", "PRECALL", "KW_NAMES", "EXTENDED_ARG"}
 _PURE = (all, any, bool, callable, dict, hasattr, isinstance, issubclass, len, replace)
 
@@ -335,8 +335,8 @@ def declared_result(function: Callable[..., Any] | Runnable[Any, Any]) -> Any:
 def forgotten(function: Callable[..., Any] | Runnable[Any, Any]) -> str | None:
     """Return the line of a function that computes its result, and does not return it.
 
-    The function has no `return`. It drops what a comparison or another operator computes, or what a
-    function of `_PURE` or one that makes a decision returns. These have no other effect.
+    The function has no `return`. It drops the result of a comparison, of a function of `_PURE`, or
+    of a function that makes a decision. These have no other effect.
     """
     code = code_of(function)
     if code is None or not _gives_none(code):
@@ -356,7 +356,7 @@ def _makes_decision(function: Any) -> bool:
 
 @cache
 def _dropped(code: CodeType) -> list[tuple[str, int]]:
-    """List the results that code drops: the name of the function that gave it, "" for an operator.
+    """List the results that code drops: the name of the function that gave it, "" for a comparison.
 
     If a call and a name begin at the same column, the name is the called function.
     """
@@ -365,7 +365,7 @@ def _dropped(code: CodeType) -> list[tuple[str, int]]:
         at = before.positions
         if step.opname != "POP_TOP" or at is None:
             continue
-        if before.opname in _COMPUTING:
+        if before.opname in _COMPARING:
             found.append(("", at.lineno or 0))
         elif before.opname.startswith("CALL"):
             # Positions are lines and columns. Here the first line and the first column matter.
