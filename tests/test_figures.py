@@ -7,6 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 MEASURED = (ROOT / "bench/results.md").read_text()
+BY_HAND_RUNS = "bench/by_hand.md"
 DAMAGED = re.search(r"3,000 damaged documents \(seed \d+\): (\d+) read wrong", MEASURED) or ("", "")
 READ = MEASURED.partition("| reader, in %")[2].partition("\n\n")[0]
 PATH = ("tutorial", "guide", "options", "concepts", "guarantees")
@@ -48,6 +49,36 @@ LARGE = [
 OURS_READ, JSON_REPAIR = (cells(name, READ) for name in ("graph_retry", "json_repair"))
 HOME, OTHERS, TRAPS = "docs/index.md", "docs/comparison.md", "docs/guarantees.md"
 PROVEN = "docs/reliability.md"
+
+
+@pytest.mark.parametrize(
+    ("page", "words", "measured"),
+    [
+        ("docs/reading.md", "texts, # % are read", "one call (3,788) | graph_retry | # |"),
+        ("docs/reading.md", "json_repair reads # %", "one call | json_repair | # |"),
+        ("docs/reading.md", "and # % of lists", "several calls | json_repair | # |"),
+        (
+            "docs/reading.md",
+            "117 texts: # right, # rightly refused, # refused though plain, # wrong",
+            "| graph_retry | # | # | # | # |",
+        ),
+        ("docs/automation.md", "mended # of 22", "in messages | # (23 %"),
+        ("docs/corrections.md", "caught # of 15", "[14, 69]) | # of 9"),
+        ("docs/corrections.md", "doubted #, and # of these", "of # answers, and # of these"),
+        ("docs/reliability.md", "All # refusals", "All # refusals"),
+    ],
+)
+def test_a_figure_of_a_run_by_hand_is_the_same(page, words, measured):
+    """The pages tell what the tables of the runs say."""
+    assert told(page, words) == told(BY_HAND_RUNS, measured)
+
+
+def test_the_times_of_the_page_are_the_largest_of_the_table():
+    """The times of the list are in one column, those of a review in the other."""
+    rows = (ROOT / BY_HAND_RUNS).read_text().partition("## The page")[2]
+    lists, reviews = zip(*re.findall(r"\| (\d+) ms \| (\d+) ms \|", rows), strict=True)
+    most = [max(map(float, lists)), max(map(float, reviews))]
+    assert told("docs/web.md", "at most # ms, and of a review at most # ms") == most
 
 
 @pytest.mark.parametrize(
