@@ -21,7 +21,7 @@ TURN = lazy(  # In a chat transcript, a turn ends or the next turn begins with t
 _FENCE_END = r"[ \t]*\2[`~]*[ \t]*$"
 FENCE = lazy(  # If a fence directly surrounds another, both belong to one match.
     r"(?ms)(?:^[ \t]*|(?<=[ \t:：=>*]))(?:(`{3,}|~{3,})[^\n`~]*\n[ \t]*)?"
-    rf"(`{{3,}}|~{{3,}})[ \t]*[\w+#.\-]*[ \t]*\n"
+    rf"(`{{3,}}|~{{3,}})[ \t]*(?P<tag>[\w+#.\-]*)[ \t]*\n"
     rf"(?P<inside>(?:(?!{_FENCE_END})(?:[^\n]*+\n|[^\n]++\Z))*+)"
     rf"(?:{_FENCE_END}(?(1)(?:\s*^[ \t]*\1[ \t]*$)?)|\Z)"
 )

@@ -351,6 +351,7 @@ class Moves(Search):
         """Try each allowed mark: insert it here, or put it in place of the present mark."""
         text, at, mode = self.text, self.at, self.node.mode
         quote = _QUOTE_AHEAD.search(text, at, at + 200)
+        within = "glued" if (text[at - 1 : at] + text[at + 1 : at + 2]).isalnum() else ""
         is_last, is_last_but_one = (not text[i:].strip("]}) \n") for i in (at, at + 1))
         for mark in _NEEDED[mode].replace('"', quote[0] if quote and quote[0] else '"'):
             to = self.step(mode, stack, mark, at) if mark != char else None
@@ -363,4 +364,4 @@ class Moves(Search):
                 self.go(at, *to, _INSERTED[mark])  # The document ends only where no data follows.
             if is_lone and (to[0] != "z" or is_last_but_one):
                 row = "mismatched" if mark in "]}" and char in "]}" else "replaced"
-                self.go(at + 1, *to, row)
+                self.go(at + 1, *to, row, within)

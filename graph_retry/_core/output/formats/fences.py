@@ -6,8 +6,7 @@ Thoughts at the beginning, such as `<think>…</think>`, are left out.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
 
 from graph_retry.lossless._ground import lazy
 from graph_retry.lossless.results import refuse_if, repair
@@ -16,27 +15,11 @@ from graph_retry.records import Repair
 _THOUGHTS = lazy(
     r"\s*<(think|thinking|thought|reasoning)\b[^>]*>.*?</\1>", re.DOTALL | re.IGNORECASE
 )
-_MARKS = lazy(r"(?m)^ *+(`{3,}+|~{3,}+) *+([\w+#.-]*+) *+$")
 _OPEN_FENCE = lazy(r"(?m)^ *+(?:`{3,}|~{3,})[ \w+#.-]*$")
 _WHOLE_FENCE = lazy(r"(?s)\s*(`{3,}|~{3,})[ \t]*[\w+#.-]*[ \t]*\n(.*)\n[ \t]*\1[`~]*\s*\Z")
 
 Spans = Callable[[str], Iterable[tuple[int, int]]]
 """A function that lists the spans of the fields in a text. A fence in a field belongs to it."""
-
-
-class _Fence(NamedTuple):
-    """A Markdown fence with its two lines of marks; `start` and `end` limit its content."""
-
-    opening: re.Match[str]
-    closing: re.Match[str]
-
-    @property
-    def start(self) -> int:
-        return self.opening.end() + 1
-
-    @property
-    def end(self) -> int:
-        return self.closing.start()
 
 
 def whole_fence(text: str) -> str:
@@ -55,46 +38,28 @@ def answer_in(
     Raises:
         Unreadable: If a fence is never closed, or if there are several different answers.
     """
+    from graph_retry.lossless.candidates import fences_in  # noqa: PLC0415 - JSON needs none
+
     thoughts = _THOUGHTS.match(text)
     start = thoughts.end() if thoughts else 0
     seen = _without_marks(text, fields)
-    closed = [*_fences(seen, start)]
-    fences = [fence for fence in closed if fence.opening[2].lower() in tags | {""}]
+    closed = [each for each in fences_in(seen, start) if each.end() > each.end("inside")]
+    fences = [each for each in closed if each["tag"].lower() in tags | {""}]
     if not fences:
         opened = _OPEN_FENCE.search(seen, start)
         refuse_if(opened, "truncated", opened.start() if opened else 0, "A fence is never closed.")
         return text[start:], [_left_out(text[:start])] if start else []
-    tagged = [fence for fence in fences if fence.opening[2]] or fences
-    differ = {text[fence.start : fence.end].strip() for fence in tagged}
-    refuse_if(len(differ) > 1, "ambiguous", tagged[-1].start, "There are two answers.")
+    tagged = [each for each in fences if each["tag"]] or fences
+    spans = [each.span("inside") for each in tagged]
+    differ = {text[low:high].strip() for low, high in spans}
+    refuse_if(len(differ) > 1, "ambiguous", spans[-1][0], "There are two answers.")
     # If an unpaired mark follows, the last fence may have ended too early, inside the answer.
-    after = closed[-1].closing.end()
+    after = closed[-1].end()
     alone = _OPEN_FENCE.search(seen, after)
     goes_on = alone is not None and seen[after : alone.start()].strip()
     refuse_if(goes_on, "ambiguous", after, "A fence is closed before its end.")
-    fence = tagged[0]
-    around = text[: fence.opening.start()] + text[fence.closing.end() :]
-    return text[fence.start : fence.end], [_left_out(around.strip() or fence.opening[1])]
-
-
-def _fences(text: str, start: int) -> Iterator[_Fence]:
-    """Yield the closed fences in their order, in about linear time."""
-    lines = [*_MARKS.finditer(text, start)]
-    never_closed: dict[str, int] = {}
-    place = 0
-    while place < len(lines):
-        opening = lines[place]
-        marks = opening[1]
-        place += 1
-        if len(marks) >= never_closed.get(marks[0], len(text) + 1):
-            continue
-        for at in range(place, len(lines)):
-            if not lines[at][2] and lines[at][1].startswith(marks):
-                yield _Fence(opening, lines[at])
-                place = at + 1
-                break
-        else:
-            never_closed[marks[0]] = len(marks)
+    around = text[: tagged[0].start()] + text[tagged[0].end() :]
+    return text[slice(*spans[0])], [_left_out(around.strip() or "```")]
 
 
 def _without_marks(text: str, fields: Spans) -> str:
