@@ -110,14 +110,17 @@ def answer(text: str, wanted: Wanted) -> Document:
 
 def _chosen(document: Document, wanted: Wanted) -> Document:
     """Choose the only reading of a document that fits, if several readings are about as likely."""
-    readings = document.refusal.readings if document.refusal else None
-    if readings is None or wanted.fits is None:
-        return document
-    fitting = [each for each in readings() if wanted.fits(each.value)]
-    if not fitting or not all(identical(fitting[0].value, each.value) for each in fitting):
-        return document
+    readings = document.refusal.readings if document.refusal and wanted.fits else None
+    found = _fitting(readings(), wanted) if readings else None
     told = repair("chosen", document.start, "the only likely reading that fits", "assumed")
-    return replace(fitting[0], repairs=[*fitting[0].repairs, told])
+    return replace(found, repairs=[*found.repairs, told]) if found else document
+
+
+def _fitting(choices: list[Document], wanted: Wanted) -> Document | None:
+    """Return the document whose value is the only one that fits."""
+    fitting = [each for each in choices if wanted.fits and wanted.fits(each.value)]
+    is_one = all(identical(fitting[0].value, each.value) for each in fitting)
+    return fitting[0] if fitting and is_one else None
 
 
 def _calls(text: str, start: int, found: list[Candidate], wanted: Wanted) -> list[Call]:
@@ -185,12 +188,9 @@ def _one_of(text: str, start: int, meant: list[Candidate], wanted: Wanted) -> Do
     is_row = all(map(_BETWEEN.match, gaps)) and (in_calls or wanted.is_list is True)
     is_joined = is_list or is_plain or is_row
     whole = _sequence(documents, wanted, in_calls=in_calls) if is_joined else None
-    choices = [each for each in [*documents[:20], whole] if each]
-    fitting = [each for each in choices if wanted.fits and wanted.fits(each.value)]
-    if fitting and all(identical(fitting[0].value, each.value) for each in fitting):
-        chosen = repair("chosen", fitting[0].start, f"the only one of {count} answers that fits")
-        told = [] if fitting[0] is whole else [chosen]
-        return replace(fitting[0], repairs=[*fitting[0].repairs, *told])
+    if found := _fitting([each for each in [*documents[:20], whole] if each], wanted):
+        chosen = repair("chosen", found.start, f"the only one of {count} answers that fits")
+        return replace(found, repairs=[*found.repairs, *([] if found is whole else [chosen])])
     if whole is None or wanted.is_list is False:
         message = f"There are {count} answers, and they differ; one is wanted."
         raise Unreadable("ambiguous", last.start, message)

@@ -45,9 +45,8 @@ _INLINE = lazy(
     rf"(?:^|[^\w]){_EMPHASIS}[\w ]{{1,30}}{_EMPHASIS}[:=]{_EMPHASIS}[^,;:=\0]{{1,60}}[,;][ \t]*"
     rf"{_EMPHASIS}[\w ]{{1,30}}{_EMPHASIS}[:=]{_EMPHASIS}[ \t]*\0"
     rf"|[:=]{_EMPHASIS}[ \t]*\0[ \t]*[,;][ \t]*{_EMPHASIS}\w[\w ]{{0,30}}{_EMPHASIS}[ \t]*[:=]"
-    r"|\w=(?:'[^'\n]*'|\"[^\"\n]*\"|[^\s'\"<>]+)[ \t]+\w+=[ \t]*\0|\w=\0[ \t]+\w+=\S"
-    r"|(?P<sign>--|@|:)\w+[ \t]+[^\0]{1,200}(?P=sign)\w+[ \t]+\0"
-    r"|(?P<mark>--|@|:)\w+[ \t]+\0\s+(?P=mark)\w"
+    r"|\w=(?:'[^'\n]*'|\"[^\"\n]*\"|[^\s'\"<>]+)[ \t]+\w+=[ \t]*\0|\w=\0[ \t]+\w+=\S|(?P<sign>--|@"
+    r"|:)\w+[ \t]+[^\0]{1,200}(?P=sign)\w+[ \t]+\0|(?P<mark>--|@|:)\w+[ \t]+\0\s+(?P=mark)\w"
 )
 _TAGGED = lazy(r"<(?P<tag>[A-Za-z][\w.:-]*)(?:\s[^<>]*)?>\s*\0\s*</(?P=tag)>")
 _ELEMENT = lazy(

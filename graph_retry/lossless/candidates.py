@@ -11,19 +11,17 @@ from graph_retry.lossless.weighted.lexis import EDGES, OPENING_KEY
 from graph_retry.lossless.weighted.search import Work
 
 TURN = lazy(  # In a chat transcript, a turn ends or the next turn begins with these marks.
-    r"(?m)<\|im_start\|>\s*(?:user|system|human)|\buser<\|end_header_id\|>|<\|user\|>|\[INST\]"
-    r"|^[ \t]*#{2,} ?(?:Instruction|Human|User|Input|Question)\b"
-    r"|^(?:Human|User|Instruction|Question|Observation):"
-    r"|<\|im_start\|>\s*assistant|<start_of_turn>|\bassistant<\|end_header_id\|>|</s>"
-    r"|<\|(?:start_header_id|assistant|eot_id|eom_id|im_end|endoftext|end_of_text)\|>"
-    r"|^#{2,} ?(?:Response|Assistant)\b|^Assistant:"
+    r"(?m)<\|im_start\|>\s*(?:user|system|human)|\buser<\|end_header_id\|>|<\|user\|>|\[INST\]|^[ "
+    r"\t]*#{2,} ?(?:Instruction|Human|User|Input|Question)\b|^(?:Human|User|Instruction|Question"
+    r"|Observation):|<\|im_start\|>\s*assistant|<start_of_turn>|\bassistant<\|end_header_id\|>|</s>"
+    r"|<\|(?:start_header_id|assistant|eot_id|eom_id|im_end|endoftext|end_of_text)\|>|^#{2,} "
+    r"?(?:Response|Assistant)\b|^Assistant:"
 )
 _FENCE_END = r"[ \t]*\2[`~]*[ \t]*$"
 FENCE = lazy(  # If a fence directly surrounds another, both belong to one match.
     r"(?ms)(?:^[ \t]*|(?<=[ \t:：=>*]))(?:(`{3,}|~{3,})[^\n`~]*\n[ \t]*)?"
-    rf"(`{{3,}}|~{{3,}})[ \t]*(?P<tag>[\w+#.\-]*)[ \t]*\n"
-    rf"(?P<inside>(?:(?!{_FENCE_END})(?:[^\n]*+\n|[^\n]++\Z))*+)"
-    rf"(?:{_FENCE_END}(?(1)(?:\s*^[ \t]*\1[ \t]*$)?)|\Z)"
+    rf"(`{{3,}}|~{{3,}})[ \t]*(?P<tag>[\w+#.\-]*)[ \t]*\n(?P<inside>(?:(?!{_FENCE_END})(?:[^\n]*+\n"
+    rf"|[^\n]++\Z))*+)(?:{_FENCE_END}(?(1)(?:\s*^[ \t]*\1[ \t]*$)?)|\Z)"
 )
 CALLS = lazy(  # Open models write these tags around tool calls.
     r"</?(?:tool_?calls?|function_?calls?|functions?|tool_use|tool_code|tools?)>|<\|im_start\|>"

@@ -182,78 +182,52 @@ def _call(
 
 
 PROTOCOLS = (
-    Protocol(
-        "`[TOOL_CALLS]name{…}`", _document,
-        lazy(rf"\[TOOL_CALLS\]\s*{_NAME}\s*(?:\[CALL_ID\]\s*\w+\s*)?(?:\[ARGS\]\s*)?(?=\{{)"),
-    ),
-    Protocol(
-        "`functions.name{…}`", _document,
-        lazy(rf"(?<![\w.])(?:to=)?(?:functions|tools)\.{_NAME}{_MARKS}(?=\{{)"),
-    ),
-    Protocol(
-        "`to=name<|message|>{…}`", _document,
-        lazy(rf"\bto=(?!functions\.){_NAME}[^{{}}\n]*?<\|message\|>\s*(?=\{{)"),
-    ),
-    Protocol(
-        "`name<sep>{…}`", _document,
-        lazy(rf"(?<![\w.]){_NAME}\s*<[|｜]?[\w▁]*(?:sep|arg|content)[\w▁]*[|｜]?>{_MARKS}(?=\{{)"),
-    ),
-    Protocol(
-        "`function<sep>name`", _document,
-        lazy(rf"\bfunction<[|｜]tool.sep[|｜]>{_NAME}{_MARKS}(?=\{{)"),
-    ),
+    Protocol("`[TOOL_CALLS]name{…}`", _document,
+        lazy(rf"\[TOOL_CALLS\]\s*{_NAME}\s*(?:\[CALL_ID\]\s*\w+\s*)?(?:\[ARGS\]\s*)?(?=\{{)")),
+    Protocol("`functions.name{…}`", _document,
+        lazy(rf"(?<![\w.])(?:to=)?(?:functions|tools)\.{_NAME}{_MARKS}(?=\{{)")),
+    Protocol("`to=name<|message|>{…}`", _document,
+        lazy(rf"\bto=(?!functions\.){_NAME}[^{{}}\n]*?<\|message\|>\s*(?=\{{)")),
+    Protocol("`name<sep>{…}`", _document,
+        lazy(rf"(?<![\w.]){_NAME}\s*<[|｜]?[\w▁]*(?:sep|arg|content)[\w▁]*[|｜]?>{_MARKS}(?=\{{)")),
+    Protocol("`function<sep>name`", _document,
+        lazy(rf"\bfunction<[|｜]tool.sep[|｜]>{_NAME}{_MARKS}(?=\{{)")),
     Protocol("`<function=name>{…}`", _document, lazy(rf"<function={_NAME}>\s*(?=\{{)")),
     Protocol("`>>>name`", _document, lazy(rf"(?m)^>>>{_NAME}[ \t]*\n\s*(?=\{{)")),
-    Protocol(
-        "`✿FUNCTION✿: name`", _document,
-        lazy(rf"✿FUNCTION✿:\s*{_NAME}\s*✿ARGS✿:\s*(?=\{{)"),
-    ),
-    Protocol(
-        "`<tool_call>name{…}`", _document,
-        lazy(rf"<[|｜]?(?:tool_call|function_call|tool_use)[|｜]?>\s*{_NAME}\s*(?=\{{)"),
-    ),
-    Protocol(
-        "`<tool_name>name</tool_name><parameters>{…}`", _document,
+    Protocol("`✿FUNCTION✿: name`", _document,
+        lazy(rf"✿FUNCTION✿:\s*{_NAME}\s*✿ARGS✿:\s*(?=\{{)")),
+    Protocol("`<tool_call>name{…}`", _document,
+        lazy(rf"<[|｜]?(?:tool_call|function_call|tool_use)[|｜]?>\s*{_NAME}\s*(?=\{{)")),
+    Protocol("`<tool_name>name</tool_name><parameters>{…}`", _document,
         lazy(
             rf"<(?P<tag>(?:tool_|function_)?name)>\s*{_NAME}\s*</(?P=tag)>"
             r"\s*<(?:parameters|arguments|args|input)>\s*(?=\{)"
-        ),
-    ),
-    Protocol(
-        "`<function=name><parameter=key>`", _elements,
+        )),
+    Protocol("`<function=name><parameter=key>`", _elements,
         lazy(rf"<function={_NAME}>\s*(?=<parameter=|</function>)"),
         r"<parameter=(?P<key>[^<>\n]+)>(?P<value>.*?)</parameter>(?=\s*(?:<parameter=|</function>))",
-        r"</function>",
-    ),
-    Protocol(
-        "`<invoke name=…>`", _elements,
+        r"</function>"),
+    Protocol("`<invoke name=…>`", _elements,
         lazy(rf"<{_PREFIX}invoke name=\"{_NAME}\"[^<>]*>\s*(?=</?{_PREFIX}(?:parameter|invoke))"),
         rf"<{_PREFIX}parameter name=\"(?P<key>[^\"]+)\"(?P<hint>[^<>]*)>(?P<value>.*?)"
         rf"</{_PREFIX}parameter>(?=\s*(?:<{_PREFIX}parameter|</{_PREFIX}invoke>))",
-        rf"</{_PREFIX}invoke>",
-    ),
-    Protocol(
-        "`<tool_call>name<arg_key>`", _elements,
+        rf"</{_PREFIX}invoke>"),
+    Protocol("`<tool_call>name<arg_key>`", _elements,
         lazy(rf"<(?P<prefix>(?:\w+_)?)tool_call>\s*{_NAME}\s*(?=<(?P=prefix)arg_key>)"),
         r"<{prefix}arg_key>(?P<key>[^<>]+)</{prefix}arg_key>\s*<{prefix}arg_value>(?P<value>.*?)"
         r"</{prefix}arg_value>(?=\s*(?:<{prefix}arg_key>|</{prefix}tool_call>))",
-        r"</{prefix}tool_call>",
-    ),
-    Protocol(
-        "`[name(key=value)]`", _keywords,
+        r"</{prefix}tool_call>"),
+    Protocol("`[name(key=value)]`", _keywords,
         lazy(
             rf"(?m)(?:^[ \t]*\[|<[|｜][^<>\n]{{1,40}}[|｜]>\[?|```tool_code\s*\[?|(?<=\)), ?)"
             rf"{_NAME}\((?=\w+ ?=|\))"
         ),
         r"(?:[^()\"']|\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+')*+",
-        r"\)(?=\s*(?:,\s*[A-Za-z_][\w.]*\(|\]?\s*(?:\Z|\n|<[|｜]|`)))",
-    ),
-    Protocol(
-        "`call:name{key:value}`", _keywords,
+        r"\)(?=\s*(?:,\s*[A-Za-z_][\w.]*\(|\]?\s*(?:\Z|\n|<[|｜]|`)))"),
+    Protocol("`call:name{key:value}`", _keywords,
         lazy(rf"(?:<\|tool_call>\s*|\A\s*)call:{_NAME}\s*[({{]"),
         r".*?(?=[)}]\s*(?:<tool_call\|>|\Z))",
-        r"[)}]\s*(?:<tool_call\|>)?",
-    ),
+        r"[)}]\s*(?:<tool_call\|>)?"),
 )  # fmt: skip
 
 

@@ -51,10 +51,8 @@ REMARKS = (
         "after", "ambiguous", "The text after the answer retracts it",
         # what is said on finding a mistake
         r"wait(?=\s*[,.!…:;—–-]|\s+(?:i|that|no)\b)|oops|(?:correction|edit)\s*:|my (?:mistake"
-        r"|bad)\b"
-        r"|(?:scratch|strike|ignore|disregard) (?:that|this|it|the (?:\w+ )?above)\b|let me"
-        r" (?:fix|correct) "
-        r"|(?:moment|warte)\s*[,.!…—–-]|korrektur\s*:|ups\b|mein fehler"
+        r"|bad)\b|(?:scratch|strike|ignore|disregard) (?:that|this|it|the (?:\w+ )?above)\b|let me"
+        r" (?:fix|correct) |(?:moment|warte)\s*[,.!…—–-]|korrektur\s*:|ups\b|mein fehler"
         r"|(?:ignor\w+ .*\b)?(?:das obige|obiges)\b(?:.*\bignor|.*\Z)"
         r"|atten(?:ds|dez)\s*[,.!…—–-]|oups|mon erreur|au temps pour moi|ignore[zr]? ce qui précède"
         r"|espera\s*[,.!…—–-]|corrección\s*:|uy\b|mi error|ignor[ae] (?:lo anterior|eso)"
@@ -66,8 +64,7 @@ REMARKS = (
         r"|korrekt))\b",
         r"(?:c['’](?:est|était)|(?:la|le) (?P<about>\w+) est) (?:faux|incorrecte?|erronée?)\b",
         r"(?:eso|esto|(?:la|el) (?P<about>\w+)) (?:es|está|era|estaba) (?:mal|incorrect[oa]"
-        r"|equivocad[oa])\b"
-        r"|(?:这|那|上面|答案).{0,6}(?:错|不对|不正确)",
+        r"|equivocad[oa])\b|(?:这|那|上面|答案).{0,6}(?:错|不对|不正确)",
         # the answer should be another one
         rf"{_IT} should (?:be|have been) {_VALUE}",
         rf"(?:es|das|(?:die|der|das) (?P<about>\w+)) (?:sollte|müsste|muss) {_VALUE}"
@@ -96,14 +93,12 @@ REMARKS = (
     ),
     *_remarks(
         "both", "elided", "The text says that data was left out",
-        r"[^\w.…]*(?:\.\.\.|…)\W*\Z|\W{0,20}[(\[]?(?:truncated|partial|snip(?:ped)?|gekürzt"
-        r"|tronqué|truncado|省略)[)\]]"
-        r"|\W*(?:and |und |et |y )?\d+ (?:more|others|weitere|autres|más)\W*\Z|.*\b(?:to be"
-        r" continued|fortsetzung folgt|continuará|à suivre)\b"
-        r"|.*\bpart \d+ of (?!1\b)\d|.*(?:其余|以下|其他).{0,6}省略",
-        r".*?\b\d+ (?:more|others|weitere|autres|más)(?:"
-        r" (?P<about>\w+))?\b[^.\n]{0,40}\b(?:omitted|truncated|left out|follow\w*|omis\w*"
-        r"|omitid\w*|ausgelassen|weggelassen)",
+        r"[^\w.…]*(?:\.\.\.|…)\W*\Z|\W{0,20}[(\[]?(?:truncated|partial|snip(?:ped)?|gekürzt|tronqué"
+        r"|truncado|省略)[)\]]|\W*(?:and |und |et |y )?\d+ (?:more|others|weitere|autres|más)\W*\Z"
+        r"|.*\b(?:to be continued|fortsetzung folgt|continuará|à suivre)\b|.*\bpart \d+ of "
+        r"(?!1\b)\d|.*(?:其余|以下|其他).{0,6}省略",
+        r".*?\b\d+ (?:more|others|weitere|autres|más)(?: (?P<about>\w+))?\b[^.\n]{0,40}\b(?:omitted"
+        r"|truncated|left out|follow\w*|omis\w*|omitid\w*|ausgelassen|weggelassen)",
         # the writer gave a part, or offers the others
         r".*?\b(?:i|we)(?:['’]ve| have)? only (?:included?|show(?:ed|n)?|list(?:ed)?|return(?:ed)?"
         r"|provided?|gave|given|extract(?:ed)?|wrote) (?:the |an? )?(?:first|top|few|some|several"

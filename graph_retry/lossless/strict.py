@@ -2,7 +2,6 @@
 
 import json
 import math
-import re
 from typing import Any
 
 from graph_retry.lossless._ground import identical, lazy
@@ -19,7 +18,8 @@ LITERAL = r"b(?![\"']|\Z)|" + "|".join(f"{c}(?:{w})(?![A-Za-z])" for c, w in _TE
 DRIVE = r"[A-Za-z]:(?:\\t[^\\\s\"']+|(?:\\[bfnrtu][^\\\s\"']*){2,})"
 LAST_B = r"(?<=[^\"'\\])\\b"
 BACKSLASH = r"(?<!\\)(?:\\\\)*\\"
-_ESCAPES = lazy(rf"\\(?:(?P<odd>{LITERAL}|[fr](?=[A-Za-z])|(?<=[^\"'\\]\\)b)|.)", re.DOTALL)
+ODD_ESCAPE = rf"{BACKSLASH}(?:{LITERAL}|[fr](?=[A-Za-z]))|{LAST_B}"
+_ODD = lazy(ODD_ESCAPE)
 _PATH = lazy(rf"[\"']{DRIVE}(?=[\"'])")
 
 
@@ -30,8 +30,8 @@ def has_odd_escape(text: str, start: int, end: int) -> bool:
     """
     if text.find("\\", start, end) < 0:
         return False
-    is_odd = any(one["odd"] for one in _ESCAPES.finditer(text, start, end))
-    return is_odd or (text.find(":\\", start, end) > 0 and bool(_PATH.search(text, start, end)))
+    is_path = text.find(":\\", start, end) > 0 and _PATH.search(text, start, end)
+    return bool(is_path or _ODD.search(text, start, end))
 
 
 def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -127,25 +127,19 @@ def _halved(token: str) -> str:
 
 
 MASKS = (
-    Mask(
-        "html_entities", "written with HTML entities",
+    Mask("html_entities", "written with HTML entities",
         lazy(r"[{\[](?:\s|[{\[]|&nbsp;){0,40}+&(?:quot|apos|#34|#39|#x22|#x27);"),
-        lazy(r"[^\"]*+\Z"), lazy(r"&#?\w+;"), html.unescape,
-    ),
-    Mask(
-        "escaped", "escaped like the inside of a string",
+        lazy(r"[^\"]*+\Z"), lazy(r"&#?\w+;"), html.unescape),
+    Mask("escaped", "escaped like the inside of a string",
         lazy(r"[{\[](?:\s|[{\[]|\\+[nrt]){0,40}+\\+\""),
         lazy(r"(?:[^\"\\]|\\.)*+", re.DOTALL),
         lazy(r"\\(?:u[dD][89abAB]\w\w\\u\w{4}|u\w{4}|.)", re.DOTALL),
-        _resolved,
-    ),
-    Mask(
-        "doubled_braces", "braces written twice",
+        _resolved),
+    Mask("doubled_braces", "braces written twice",
         lazy(r"[\[\s]{0,40}+\{\{\s*+(?:[\"'“]|[\w$]+\s*+:|\}\})"),
         lazy(rf"(?:[^\"'{{}}]|\{{\{{|\}}\}}|{_STRING})*(?<=\}}\}})[\s\]]*+", re.DOTALL),
         lazy(rf"{_STRING}|\{{\{{|\}}\}}", re.DOTALL),
-        _halved,
-    ),
+        _halved),
 )  # fmt: skip
 
 

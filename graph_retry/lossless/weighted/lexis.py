@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from graph_retry.lossless._ground import lazy
-from graph_retry.lossless.strict import BACKSLASH, DRIVE, LAST_B, LITERAL, finite
+from graph_retry.lossless.strict import BACKSLASH, DRIVE, LAST_B, LITERAL, ODD_ESCAPE, finite
 
 _ODD = "\xa0\u1680\u2000-\u200f\u2028\u2029\u202f\u205f-\u2064\u3000\ufeff\xad\x0b\x0c"
 SPACE = lazy(rf"[ \t\r\n]*+(?:(?:[{_ODD}]|\\[nrt](?![A-Za-z]))[ \t\r\n]*+)*+")
@@ -68,24 +68,19 @@ _FILLER = lazy(
 _CODE = lazy(
     r"(?i:undefined|yes|no|on|off|str(?:ing)?|number|int(?:eger)?|float|bool(?:ean)?|object|array"
     r"|any|self|this)\Z|.*[a-z][A-Z]|.*\w_|[a-z]{2,}\d+\Z|.*\b(?:if|else|not|new|await|null|true"
-    r"|false)\b"
-    r"|[\d.]+(?:\s*[*/%+^-]+\s*[\w.]+)+\Z|\w+\s*[*/+]\s*\w+\Z"
+    r"|false)\b|[\d.]+(?:\s*[*/%+^-]+\s*[\w.]+)+\Z|\w+\s*[*/+]\s*\w+\Z"
 )
 _DATE = lazy(r"\d{4}-\d\d-\d\d")
 NAME = lazy(r"[A-Za-z_$][\w$.]*\Z")
 LEFT_OUT = lazy(
-    r"(?i)\.\.\.|…|\b(?:omit\w*|truncated?|abbreviated|elided|snip(?:ped)?|left out|shortened"
-    r"|not shown"
-    r"|collapsed|unchanged|ditto|as before|for brevity|skip\w*|cut|and so (?:on|forth)|etc"
-    r"|\d+ (?:more|others)"
-    r"|(?:the )?(?:rest|remaining|others)(?:\W*\Z| of\b| omitted)|(?:same|similar(?:ly)?) (?:as"
-    r"|for)|stay the same"
-    r"|(?:first|last) \d+ only|go(?:es)? here|see previous"
+    r"(?i)\.\.\.|…|\b(?:omit\w*|truncated?|abbreviated|elided|snip(?:ped)?|left out|shortened|not "
+    r"shown|collapsed|unchanged|ditto|as before|for brevity|skip\w*|cut|and so (?:on|forth)|etc"
+    r"|\d+ (?:more|others)|(?:the )?(?:rest|remaining|others)(?:\W*\Z| of\b| omitted)|(?:same"
+    r"|similar(?:ly)?) (?:as|for)|stay the same|(?:first|last) \d+ only|go(?:es)? here|see previous"
     r"|(?:other|more|additional|existing|previous|remaining) (?:\w+ )?(?:fields?|keys?|items?"
-    r"|entr(?:y|ies)"
-    r"|elements?|rows?|records?|values?|users?|objects?)|\w+ \d+ ?(?:-|–|to|\.\.)\s*\d+)\b"
-    r"|\A\W*more\W*\Z|省略|以此类推|\b(?:und so weiter|usw|et ainsi de suite|y así sucesivamente"
-    r"|и так далее)\b"
+    r"|entr(?:y|ies)|elements?|rows?|records?|values?|users?|objects?)|\w+ \d+ ?(?:-|–|to"
+    r"|\.\.)\s*\d+)\b|\A\W*more\W*\Z|省略|以此类推|\b(?:und so weiter|usw|et ainsi de suite|y así "
+    r"sucesivamente|и так далее)\b"
 )
 _CONTESTED = lazy(
     r"(?i)\A\W*(?:wrong|incorrect|fix(?:me)?)\b|\A\W*or (?:[\"'\d-]|true|false|null)"
@@ -99,9 +94,7 @@ _DATA = lazy(
 _ESCAPE = lazy(r"(?s)\\(u[0-9a-fA-F]{4}|U00(?:0[0-9a-fA-F]|10)[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)")
 _MEANING = dict(zip("\"\\/bfnrt'`_$", "\"\\/\b\f\n\r\t'`_$", strict=True))
 _PATTERN = lazy(r"(?<!\\)(?:\\\\)*\\[dDsSwWpPA]")
-BAD_ESCAPE = lazy(
-    rf"{BACKSLASH}(?:[^\"\\/bfnrtu]|u(?![0-9a-fA-F]{{4}})|{LITERAL}|[fr](?=[A-Za-z]))|{LAST_B}"
-)
+BAD_ESCAPE = lazy(rf"{ODD_ESCAPE}|{BACKSLASH}(?:[^\"\\/bfnrtu]|u(?![0-9a-fA-F]{{4}}))")
 _KEPT = lazy(rf"\\(?:{LITERAL})|{LAST_B}")
 _FOREIGN = lazy(rf"{BACKSLASH}(?![bfnrtuxU])[A-Za-z]")
 _UNCLEAR = lazy(rf"{BACKSLASH}(?!{LITERAL})[fr](?=[A-Za-z])|\A{DRIVE}\Z")
