@@ -10,7 +10,7 @@ import pytest
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from graph_retry import edit, pending_reviews, resume
-from graph_retry.threads import list_reviews
+from graph_retry.threads import Inbox, list_reviews
 from tests.conftest import Mode
 from tests.loops import Model, fan_out, one_call, thread
 
@@ -129,6 +129,25 @@ def test_one_answer_reads_nothing_of_other_branches_but_what_langgraph_runs_agai
     grown = counts[20]["statements"] - counts[10]["statements"]
     assert grown / 10 <= PER_BRANCH[form]
     assert counts[20]["calls"] / counts[10]["calls"] <= 2**1.1
+
+
+def test_a_list_reads_two_checkpoints_of_each_thread(form, saver):
+    """A row of the table only names a call: that it waits, and for what, is known from its thread.
+
+    What a page does not show yet is listed from the table alone.
+    """
+    graph, counts = one_call(form, None, Model(goal=1), saver), {}
+    for more, number in ((5, 5), (5, 10), (10, 20)):
+        for new in range(number - more, number):
+            graph.invoke({"params": {"n": 0}}, thread(str(new)))
+        list_reviews(graph)
+        with counted(saver) as counts[number]:
+            assert len(list_reviews(graph)) == number
+    assert [counts[number]["statements"] for number in counts] == [4 * n + 3 for n in counts]
+    assert counts[20]["calls"] / counts[5]["calls"] <= 4**1.1
+    with counted(saver) as listed:
+        (rows, _) = Inbox(graph).page()
+    assert (len(rows), listed["statements"]) == (20, 3)
 
 
 def test_a_short_list_of_many_threads_reads_few(saver):
