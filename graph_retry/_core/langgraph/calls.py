@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -93,17 +92,19 @@ async def find_slot(
     slot = Slot(execution)
     slot.start()
     with slot.ended_by_errors():
-        is_resumed, read, since = may_be_resumed(configurable), _Read(), time.monotonic()
+        is_resumed, read = may_be_resumed(configurable), _Read()
+        earlier = execution.earlier_run(made)
+        is_over = earlier is None or not earlier.running
         execution.begin(
             slot, made, await _equal_calls(made, execution, saver, read) if is_resumed else {}
         )
-        waited = False
         if saves_later(configurable):
             anchor = partial(_wait_for_anchor, configurable, saver)
-            waited = await execution.reads.get("anchor", anchor)
-        # An earlier run of the call may have saved its state meanwhile.
-        if await slot.take_over(since) or waited:
+            await execution.reads.get("anchor", anchor)
+        # An earlier run of the call that was not over may have saved its state meanwhile.
+        if slot.before is not earlier or not is_over:
             read.clear()
+        await slot.take_over()
         if is_resumed:
             await _find_saved(slot, made, configurable, saver, read)
     return slot
@@ -126,7 +127,7 @@ async def _find_saved(
     if made.is_task and saved is not None and not _is_of(made.name, saved):
         made = replace(made, is_task=False)
         execution.begin_beside(slot, made, await _equal_calls(made, execution, saver, read))
-        await slot.take_over(0.0)
+        await slot.take_over()
         saved = await newest_checkpoint(saver, thread_id, slot.namespace)
     await check_clock(saved)
     if saved is not None:
@@ -154,16 +155,13 @@ async def _find_saved(
 
 
 _Read = dict[str, CheckpointTuple | None]
-"""The newest checkpoint of namespaces, as the call that begins has just read it."""
+"""The newest checkpoint of the first of equal calls, by its namespace, as it was just read."""
 
 
 async def _equal_calls(
     made: Made, execution: Execution, saver: BaseCheckpointSaver[Any], read: _Read
 ) -> EqualCalls:
-    """Read the functions of the saved calls that are equal to a call, by their numbers.
-
-    If no other call has read them before, their checkpoints are put into `read`.
-    """
+    """Read the functions of the saved calls that are equal to a call, by their numbers."""
     first = execution.first_namespace(made)
     if first is None or made.key is not None:
         return {}
@@ -185,7 +183,8 @@ async def _equal_calls(
             newest = None
             if is_saved:
                 newest = await newest_checkpoint(saver, execution.thread, namespace)
-            read[namespace] = newest
+            if not number:
+                read[namespace] = newest
             if newest is not None:
                 values: Any = newest.checkpoint["channel_values"]
                 function = loop_of(values.get(START) or values)["function"]
@@ -224,16 +223,13 @@ def _number(namespace: str) -> int:
 
 async def _wait_for_anchor(
     configurable: Mapping[str, Any], saver: BaseCheckpointSaver[Any]
-) -> bool:
+) -> None:
     """Wait until every graph around a task has saved the checkpoint from which the task began.
-
-    Return whether that took any time.
 
     The task's id depends on these checkpoints. If the process died before they were saved, the next
     run's task would have a different id. It would not find its calls, and would repeat them.
     """
     store, thread_id = store_of(saver), str(configurable["thread_id"])
-    has_waited = False
     # For a `@task`, the map names one checkpoint under two namespaces. One of them holds it.
     places: dict[str, list[str]] = {}
     for namespace, checkpoint_id in configurable.get("checkpoint_map", {}).items():
@@ -244,8 +240,7 @@ async def _wait_for_anchor(
             [await store.is_saved(thread_id, each, checkpoint_id) for each in namespaces]
         ):
             await sleep(pause)
-            pause, waited, has_waited = min(2 * pause, 0.1), waited + pause, True
-    return has_waited
+            pause, waited = min(2 * pause, 0.1), waited + pause
 
 
 def _is_of(name: str, saved: CheckpointTuple) -> bool:

@@ -139,6 +139,10 @@ class Execution:
             return None
         return call_namespace_of(self.task, made.name, identity)
 
+    def earlier_run(self, made: Made) -> Slot | None:
+        """Return the newest run of a call in this process; of equal calls, that of the first."""
+        return _newest.get((self.thread, self.first_namespace(made) or ""))
+
     def begin(self, slot: Slot, made: Made, saved: EqualCalls) -> None:
         """Count a call that begins, and give it its namespace.
 
@@ -235,7 +239,6 @@ class Slot:
     running: This run, while it has not ended.
     before: The earlier run of the call, if it may not have ended.
     is_replaced: Whether a newer run of the call has begun, so that this run must save nothing.
-    ended: The time (of `monotonic`) at which this run paused or ended.
     """
 
     execution: Execution = field(default_factory=Execution)
@@ -250,20 +253,15 @@ class Slot:
     running: Running = field(default_factory=Running)
     before: Slot | None = None
     is_replaced: bool = False
-    ended: float = 0.0
 
-    async def take_over(self, since: float) -> bool:
-        """Wait until the earlier run of the call has paused or ended, and replace it.
-
-        Return whether it still ran at a time (of `monotonic`), so that it may have saved state.
-        """
+    async def take_over(self) -> None:
+        """Wait until the earlier run of the call has paused or ended, and replace it."""
         before, self.before = self.before, None
         if before is not None:
             if before.running:
                 _LOG.warning("an earlier run of a call still runs (%s): waiting.", self.namespace)
                 await before.running.wait()
             before.is_replaced = True
-        return before is not None and before.ended > since
 
     def check(self) -> None:
         """Refuse to go on if a newer run has taken over. It would lose what this run saves.
@@ -281,7 +279,6 @@ class Slot:
 
     def end(self) -> None:
         """Note that the run of the call has paused or ended."""
-        self.ended = time.monotonic()
         self.running.remove(self)
         self.execution.running.remove(self)
 
