@@ -32,7 +32,7 @@ from bench.ladder_model import (
 )
 from bench.ladder_rivals import ACCESS, RETRIES, RIVALS, Run
 from bench.ladder_server import serving
-from bench.ladder_trouble import LANES, TROUBLES, TroubledModel, make_talk
+from bench.ladder_trouble import EQUIPPED, LANES, TROUBLES, TroubledModel, make_talk
 from bench.markdown import table
 from graph_retry import Completion, create_retry_node
 
@@ -194,7 +194,7 @@ def main() -> None:
     print(f"Over loopback HTTP, {HTTP_TASKS:,} of them:\n")
     tasks = make_tasks(HTTP_TASKS, SEED)
     rows: dict[str, Row] = {}
-    for name, (package, make) in installed().items():
+    for name, (package, make) in installed(RIVALS).items():
         row = rows[f"{name} ({package} {version(package)})"] = Row(tasks, ScriptedModel(tasks))
         with serving(row.model) as url:
             run_all(row, make(url))
@@ -212,7 +212,8 @@ def show_troubles() -> None:
     print(
         f"The second mix over loopback HTTP: {HTTP_TASKS:,} tasks, {MALFORMED:.0%} of them in "
         f"trouble: {', '.join(TROUBLES)}. Our lanes have `shorten_history`, `fall_back`, "
-        "`raise_limit`, feedback and `transient`; others have their client's own retries:\n"
+        "`raise_limit`, feedback and `transient`; others have their client's own retries, and the "
+        "means that their names tell:\n"
     )
     rows: dict[str, Row] = {}
     for name, make in LANES.items():
@@ -220,7 +221,7 @@ def show_troubles() -> None:
         with serving(rows[name].model) as url:
             run_all(rows[name], make(url))
     ACCESS["max_retries"] = 2  # what OpenAI's client does by itself
-    for name, (_, make) in installed().items():
+    for name, (_, make) in installed({**RIVALS, **EQUIPPED}).items():
         if not name.startswith("graph-retry"):
             rows[name] = Row(talk, TroubledModel(talk))
             with serving(rows[name].model) as url:
@@ -228,11 +229,11 @@ def show_troubles() -> None:
     show(rows)
 
 
-def installed() -> dict[str, tuple[str, Callable[[str], Run]]]:
+def installed(rivals: dict[str, tuple[str, Make]]) -> dict[str, tuple[str, Make]]:
     """Return the competitors whose packages are here."""
     return {
         name: (package, make)
-        for name, (package, make) in RIVALS.items()
+        for name, (package, make) in rivals.items()
         if find_spec(MODULES.get(package, package.replace("-", "_")))
     }
 

@@ -70,6 +70,16 @@ def make_talk(count: int, seed: int) -> list[TalkTask]:
 class TroubledModel(ScriptedModel):
     """The scripted model with an API that refuses and limits requests."""
 
+    def __call__(
+        self, prompt: str, *, unseen: int = 0, asked: dict[str, Any] | None = None
+    ) -> Answer:
+        """Answer a prompt; one without a document asks for a summary of the talk before it."""
+        if "[document " in prompt:
+            return super().__call__(prompt, unseen=unseen, asked=asked)
+        self.calls += 1
+        self.sent += len(prompt) + unseen
+        return Answer("Small talk.")
+
     def answer(self, task: Task, prompt: str, said: list[Answer], asked: dict[str, Any]) -> Answer:
         """Answer, or refuse the request."""
         limit = asked.get("max_completion_tokens") or asked.get("max_tokens") or FIRST_LIMIT
@@ -155,6 +165,79 @@ def reviewed_agent(url: str) -> Run:
 
     return run
 
+
+def equipped_agent(url: str) -> Run:
+    """Use `create_agent` with LangChain's own middleware for each trouble that it has one for."""
+    agents, means = import_module("langchain.agents"), "langchain.agents.middleware"
+    middleware = import_module(means)
+    made = agents.create_agent(
+        chat(url),
+        response_format=import_module("langchain.agents.structured_output").ToolStrategy(Booking),
+        middleware=[
+            middleware.SummarizationMiddleware(
+                model=chat(url), trigger=("tokens", WINDOW // 5), keep=("messages", 5)
+            ),
+            middleware.ModelFallbackMiddleware(chat(url, "second")),
+            middleware.ModelRetryMiddleware(max_retries=RETRIES, initial_delay=0),
+            middleware.ModelCallLimitMiddleware(run_limit=RETRIES + 1),
+        ],
+    )
+
+    def run(task: Task) -> Any:
+        return made.invoke({"messages": task.turns()}).get("structured_response")
+
+    return run
+
+
+def equipped_pydantic_ai(url: str) -> Run:
+    """Use pydantic-ai with its `FallbackModel` and a history processor, as its docs show them."""
+    library, messages = import_module("pydantic_ai"), import_module("pydantic_ai.messages")
+    provider = import_module("pydantic_ai.providers.openai").OpenAIProvider
+    model = import_module("pydantic_ai.models.openai").OpenAIChatModel
+    fallback = import_module("pydantic_ai.models.fallback").FallbackModel
+    access = provider(base_url=url, api_key="none")
+
+    unavailable = import_module("pydantic_ai.exceptions").ModelAPIError
+
+    def recent(history: list[Any]) -> list[Any]:
+        return history[-5:] if len(history) > 5 else history
+
+    def refused(response: Any) -> bool:
+        return bool(response.finish_reason == "content_filter")
+
+    # The library tells by the annotation that the function looks at a response.
+    refused.__annotations__["response"] = messages.ModelResponse
+    models = [model(name, provider=access) for name in ("scripted", "second")]
+    made = library.Agent(
+        fallback(*models, fallback_on=[unavailable, refused]),
+        output_type=library.ToolOutput(Booking),
+        retries=RETRIES,
+        capabilities=[import_module("pydantic_ai.capabilities").ProcessHistory(recent)],
+    )
+    kinds = {
+        "user": lambda text: messages.ModelRequest([messages.UserPromptPart(text)]),
+        "assistant": lambda text: messages.ModelResponse([messages.TextPart(text)]),
+    }
+
+    def run(task: Task) -> Any:
+        *earlier, last = task.turns()
+        history = [kinds[turn["role"]](turn["content"]) for turn in earlier]
+        return made.run_sync(last["content"], message_history=history).output
+
+    return run
+
+
+EQUIPPED: dict[str, tuple[str, Make]] = {
+    "create_agent, ToolStrategy, Summarization, ModelFallback, ModelRetry": (
+        "langchain",
+        equipped_agent,
+    ),
+    "pydantic-ai, ToolOutput, FallbackModel, recent history": (
+        "pydantic-ai-slim",
+        equipped_pydantic_ai,
+    ),
+}
+"""Others with their own means against these troubles, with the package each comes from."""
 
 LANES: dict[str, Make] = {
     "graph-retry, text": ours(tools=False),
