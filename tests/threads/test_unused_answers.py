@@ -7,6 +7,7 @@ from langgraph.types import Command
 
 from graph_retry import (
     AnswerRefused,
+    StaleDecision,
     create_retry_node,
     edit,
     pending_reviews,
@@ -116,3 +117,51 @@ def test_where_nothing_differs_no_difference_is_named():
         resume(graph_of(model, saver, "function"), thread(), edit(n=1))
 
     assert "differ" not in str(told.value)
+
+
+def test_a_key_that_was_given_later_is_the_reason():
+    """The call had no key when it asked: the note says so, and how the answer is used."""
+    model, saver = Model(), InMemorySaver()
+    graph_of(model, saver, "function").invoke({"params": ASKED}, thread())
+
+    with pytest.raises(AnswerRefused, match=r"with equal params and no `key=`.*leave the key out"):
+        resume(graph_of(model, saver, "with a key"), thread(), edit(n=1))
+
+
+@pytest.fixture
+def graph_that_counts_on():
+    """Return a function that compiles a graph whose node counts other numbers in each run."""
+
+    def compiled(*numbers):
+        model, left = Model(), iter(numbers)
+
+        def node(_):
+            return {"output": retry_llm_call(model, {"n": next(left)}, output=dict[str, int])}
+
+        builder = StateGraph(State).add_node("ask", node).add_edge(START, "ask")
+        return builder.compile(checkpointer=InMemorySaver())
+
+    return compiled
+
+
+def test_numbers_that_are_equal_to_python_differ_in_their_type(graph_that_counts_on):
+    """1 and 1.0 make two calls: the type is the reason, not a key."""
+    graph = graph_that_counts_on(-1, -1.0)
+    graph.invoke({}, thread())
+
+    with pytest.raises(AnswerRefused, match="they differ in the type of `n`"):
+        resume(graph, thread(), edit(n=1))
+
+
+def test_an_answer_that_no_call_took_is_told_as_unused(graph_that_counts_on):
+    """A second answerer learns that the first answer was not used so far."""
+    graph = graph_that_counts_on(-1, -2)
+    graph.invoke({}, thread())
+    (first,) = pending_reviews(graph, thread())
+    with pytest.raises(AnswerRefused):
+        resume(graph, thread(), edit(n=1))
+
+    with pytest.raises(StaleDecision, match=r"human answered it at .* \(not used so far\)"):
+        resume(graph, thread(), answers={first.review_id: edit(n=1)})
+    with pytest.raises(StaleDecision, match="shows no question of that id, and no answer to one"):
+        resume(graph, thread(), answers={"another": edit(n=1)})

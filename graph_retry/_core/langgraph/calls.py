@@ -44,7 +44,7 @@ from graph_retry._core.params.patch import Encoded
 from graph_retry._core.state.attempts import records_in
 from graph_retry._core.state.equal_calls import EqualCalls, SavedCall
 from graph_retry._core.state.execution import Execution, Slot
-from graph_retry._core.state.identity import Made, changed_fields, first_params
+from graph_retry._core.state.identity import Made, changed_fields, first_params, identity_of
 from graph_retry._core.state.namespaces import are_namesakes, namesakes, parts_of
 from graph_retry._core.state.position import ANSWER, LOOP, WRITES, loop_of
 from graph_retry._core.state.transitions import WITH_OUTPUT
@@ -142,7 +142,7 @@ async def _find_saved(
         calls = await past_calls(configurable, saver)
         if calls:
             slot.past = calls.continued_by(made, execution.task, slot.namespace)
-        if slot.past is None and made.key is None and not made.is_task:
+        if slot.past is None and not made.is_task:
             if slot.note is not None:
                 _LOG.warning("`%s` makes a new call: %s.", made.name, slot.note)
             else:
@@ -273,8 +273,37 @@ async def _note_changed(
 
     This changes no result, because a loop, a new version of the node and parallel calls look alike.
     """
-    name, thread_id = made.name, execution.thread
-    start = namesakes(execution.task, name)
+    name = made.name
+    how, remedy = await (_unkeyed if made.key else _changed)(made, execution, saver)
+    if not how:
+        return None
+    made_before = f"an earlier run of this node made a call of `{name}` with {how}"
+    note = f"{made_before}, which this run has not made so far; {remedy}"
+    _LOG.warning("`%s` makes a new call: %s.", name, note)
+    return note
+
+
+async def _unkeyed(
+    made: Made, execution: Execution, saver: BaseCheckpointSaver[Any]
+) -> tuple[str, str]:
+    """Tell that a saved call is this one but for its `key=`; other keys name other calls."""
+    start = namesakes(execution.task, made.name)
+    namespace = f"{start}{identity_of(made.params)}" if made.params else start
+    if execution.begun[namespace] or not await newest_checkpoint(
+        saver, execution.thread, namespace
+    ):
+        return "", ""
+    return (
+        "equal params and no `key=`",
+        "if both are meant to be the same call, leave the key out until this thread has ended",
+    )
+
+
+async def _changed(
+    made: Made, execution: Execution, saver: BaseCheckpointSaver[Any]
+) -> tuple[str, str]:
+    """Tell how the saved calls of a name that this run has not made differ from a new one."""
+    start, thread_id = namesakes(execution.task, made.name), execution.thread
 
     async def read() -> dict[str, Encoded]:
         found: dict[str, Encoded] = {}
@@ -296,18 +325,15 @@ async def _note_changed(
         if not (execution.begun[namespace] or namespace.startswith(equal))
     ]
     if not missing:
-        return None
+        return "", ""
     differences = list(filter(None, (changed_fields(params, made.params) for params in missing)))
     if differences and len(differences) == len(missing):
-        how = f"other params (they differ in {min(differences, key=len)})"
         remedy = (
             "if both are meant to be the same call, whose params change from run to run, give it a "
             "`key=` that stays the same, such as the id of what it works on"
         )
-    else:
-        how = "equal params, but under another `key=`, or under another version of graph-retry"
-        remedy = "if both are meant to be the same call, give it the `key=` that it had"
-    made_before = f"an earlier run of this node made a call of `{name}` with {how}"
-    note = f"{made_before}, which this run has not made so far; {remedy}"
-    _LOG.warning("`%s` makes a new call: %s.", name, note)
-    return note
+        return f"other params (they differ in {min(differences, key=len)})", remedy
+    return (
+        "equal params, but under another `key=`, or under another version of graph-retry",
+        "if both are meant to be the same call, give it the `key=` that it had",
+    )

@@ -40,16 +40,17 @@ def changed_fields(before: Encoded, params: Encoded | None) -> str:
         >>> before = Encoded({"city": "Rome", "at": 1}, {})
         >>> changed_fields(before, Encoded({"city": "Rome", "at": 2}, {}))
         '`at`'
-        >>> changed_fields(before, Encoded({"city": "Rome", "at": 1}, {"/at": "float"}))
+        >>> changed_fields(before, Encoded({"city": "Rome", "at": 1.0}, {}))
         'the type of `at`'
     """
     after = params or Encoded({}, {})
     names = dict.fromkeys([*before.view, *after.view])
-    changed = [
-        f"`{name}`" for name in names if before.view.get(name, ...) != after.view.get(name, ...)
-    ]
+    pairs = {name: (before.view.get(name, ...), after.view.get(name, ...)) for name in names}
+    changed = [f"`{name}`" for name, (one, other) in pairs.items() if one != other]
     kinds = before.types.items() ^ after.types.items()
     typed = {pointer_parts(path)[0] if path else "" for path, _ in kinds}
+    # 1, 1.0 and True are equal to Python.
+    typed |= {name for name, (one, other) in pairs.items() if digest([one]) != digest([other])}
     changed += [f"the type of `{name}`" for name in sorted(typed) if f"`{name}`" not in changed]
     return ", ".join(changed)
 

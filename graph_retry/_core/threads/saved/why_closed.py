@@ -34,7 +34,6 @@ from graph_retry._core.threads.saved.view import ThreadView
 from graph_retry._core.threads.server.runs import RemoteRuns, is_error_of
 from graph_retry.errors import CallCancelled
 from graph_retry.lossless._ground import as_repr
-from graph_retry.records import Attempt
 
 _ENDED_BY = {
     "input": "a new run began, with another input,",
@@ -71,19 +70,20 @@ async def why_closed(
     while True:
         at_rest = at_rest or (lock is not None and await lock.try_acquire())
         thread = await _readable(graph, config)
-        why = (
-            await _event(graph, config, review_id, thread)
-            or _asked_again(thread, review_id)
-            or await _renamed(graph, config, thread)
-        )
+        why = _asked_again(
+            thread, review_id, await _event(graph, config, review_id, thread)
+        ) or await _renamed(graph, config, thread)
         if why is not None or at_rest or waited >= _UNTIL_NOTED_S:
             break
         pause = next(lengths)
         await sleep(pause)
         waited += pause
     if why is None and at_rest:  # An active run may be about to ask.
-        why = "the thread has no run yet" if thread.root is None else _not_shown(thread, review_id)
-    why = why or "it was answered already, or never asked here"
+        why = (
+            "the thread has no saved run" if thread.root is None else _not_shown(thread, review_id)
+        )
+    what = "question of that id" if review_id else "question of a call"
+    why = why or f"the thread shows no {what}, and no answer to one"
     state = await get_state(graph, config)
     # A server may hide the state of calls, and shows that the thread waits.
     waits = thread.waiting() or (is_remote(graph) and state.interrupts)
@@ -111,8 +111,10 @@ def _standing(state: StateSnapshot, how: str) -> str:
         return ""
     nodes = ", ".join(f"`{node}`" for node in state.next)
     errors = [str(task.error) for task in state.tasks if task.error]
-    ended = f"its last run ended with {errors[0]}" if errors else "it is being run, or was cut off"
-    return f"The thread is at {nodes}, and {ended}: {how} continues from there."
+    if errors:
+        at = f"The thread is at {nodes}, and its last run ended with {errors[0]}"
+        return f"{at}: {how} continues from there."
+    return f"The thread is at {nodes}: if nobody runs it, {how} continues from there."
 
 
 async def closing_event(graph: Any, config: RunnableConfig, review_id: str | None = None) -> str:
@@ -173,27 +175,30 @@ async def _answers(graph: Any, config: RunnableConfig, thread: ThreadView) -> li
             value: Any = written["value"] if is_object(written["value"]) else {}
             by = f"human:{value['by']}" if "by" in value else "human"
             by = "system" if value.get("type") == EXPIRE else by
-            notes.append(_Answered(written.get("at") or "", by, value.get("review_id", "")))
+            at, of = written.get("at") or "", value.get("review_id", "")
+            notes.append(_Answered(at, by, of, " (not used so far)"))
+        review = loop_of(values)["review"]
+        notes += _notes(review["before"] if review else ())
         read = reader_of(graph, thread_of(config), namespace)
-        notes += _notes(await whole(records_in(values), read))
+        records = await whole(records_in(values), read)
+        notes += _notes(record["decision"] for record in records if record["decision"])
     if is_remote(graph):
         notes += [_Answered(*each) for each in await RemoteRuns(graph, config).answers()]
     return notes
 
 
-def _asked_again(thread: ThreadView, review_id: str | None) -> str | None:
-    """Return a sentence that names the newer review of the same attempt, if there is one."""
+def _asked_again(thread: ThreadView, review_id: str | None, event: str | None) -> str | None:
+    """Return the event that closed a review, and the newer review of the same attempt."""
     for _, values in thread.calls():
         records, review = records_in(values), loop_of(values)["review"]
         if not records or not review or not is_open(values, review["review_id"]):
             continue
         key = records[-1]["idempotency_key"]
         if review_id in [review_id_of(key, round_) for round_ in range(1, review["round"])]:
-            return (
-                f"it is asked again as review {as_repr(review['review_id'])}: it was deferred "
-                "or assigned, or an answer to it was refused"
-            )
-    return None
+            refused = review["problem"] and f"an answer to it was refused ({review['problem']})"
+            again = f"it is asked again as review {as_repr(review['review_id'])}"
+            return ", and ".join(filter(None, [event or refused, again]))
+    return event
 
 
 def _not_shown(thread: ThreadView, review_id: str | None) -> str | None:
@@ -215,11 +220,16 @@ async def _renamed(graph: Any, config: RunnableConfig, thread: ThreadView) -> st
     own = await asked_by(graph, waiting)
     for namespace, review_id in waiting.items():
         if namespace not in own:
-            known = ", ".join(f"`{name}`" for name in await node_names(graph))
+            names, path = await node_names(graph), tasks_in(namespace)
+            known = ", ".join(f"`{name}`" for name in names)
+            has = (
+                f"which the graph has with another content: `{path[0]}` may be a subgraph now"
+                if path[0] in names
+                else f"whose call the graph does not make (its nodes are {known})"
+            )
             return (
-                f"review {as_repr(review_id)} waits in node `{' > '.join(tasks_in(namespace))}`, "
-                f"whose call the graph does not make (its nodes are {known}): name the graph that "
-                "asked, or give the node its old graph or its old name back"
+                f"review {as_repr(review_id)} waits in node `{' > '.join(path)}`, {has}: name the "
+                "graph that asked, or give the node its old graph or its old name back"
             )
     return None
 
@@ -242,12 +252,11 @@ def other_question(state: StateSnapshot) -> str:
     return ""
 
 
-def _notes(attempts: list[Attempt]) -> list[_Answered]:
-    """List the decisions in a ledger."""
-    notes = [attempt["decision"] for attempt in attempts if attempt["decision"]]
+def _notes(decisions: Iterable[Mapping[str, Any]]) -> list[_Answered]:
+    """List decisions of a ledger, or of a review that they left open."""
     return [
         _Answered(note["at"], note["author"], note.get("review_id", ""), f" ({note['type']})")
-        for note in notes
+        for note in decisions
     ]
 
 
