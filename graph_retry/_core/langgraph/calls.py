@@ -307,7 +307,7 @@ async def _changed(
 
     async def read() -> dict[str, Encoded]:
         found: dict[str, Encoded] = {}
-        for namespace in await _saved_namesakes(name, execution, saver):
+        for namespace in await _saved_namesakes(made.name, execution, saver):
             # A call inside a call of this name has a longer namespace, and is no namesake.
             if are_namesakes(namespace, start) and not execution.begun[namespace]:
                 newest = await newest_checkpoint(saver, thread_id, namespace)
