@@ -76,14 +76,18 @@ def test_a_suggestion_that_is_put_in_is_put_in_everywhere(desk):
 
 
 def test_only_what_is_ticked_is_answered(desk):
-    """A tick that is taken away leaves its review as it is."""
+    """A tick that is taken away leaves its review as it is; each answered case is named."""
     for number in range(3):
-        desk.wait(f"t{number}")
+        desk.wait(f"t{number}", {"prompt": f"case {number}"})
     with desk.client() as client:
         form = Form(previewed(client, "reject", {"words.reject": "no ships"}))
         ticks = [control for control in form.controls if control[0] == "tick"]
         form.controls.remove(ticks[1])
-        assert "2 answers are applied." in sent(client, form).text
+        page = sent(client, form).text
+        assert "2 answers are applied." in page
+        assert re.findall(r">(case \d)</b> <span class=\"quiet\">(\w+)", page) == [
+            ("case 2", "t2"), ("case 0", "t0"),
+        ]  # fmt: skip
     assert [review.thread_id for review in list_reviews(desk.graph)] == ["t1"]
 
 

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar, copy_context
+from dataclasses import replace
 from functools import partial, wraps
 from operator import attrgetter
 from pathlib import Path
@@ -105,7 +106,13 @@ class Site:
             del self._arriving[user]
 
     def start(self, request: Request, access: Access, name: str, sent: Sent) -> None:
-        """Start to apply the answers of a form, whose bytes are held until all are applied."""
+        """Start to apply the answers of a form, whose bytes are held until all are applied.
+
+        What the list says of each review is kept, because an answered review leaves the list.
+        """
+        about = self.waiting.about
+        for run in sent.runs:
+            run.reviews = [replace(each, subject=about(each)) for each in run.reviews]
         self.runs.start(name, sent)
         number, request.state.arrived = _bytes_of(request), 0
         if sent.task is not None:

@@ -96,14 +96,17 @@ class Waiting:
         rows = [row for row in rows if row is first or not row.is_put_off]
         return sorted(access.seen(rows), key=lambda row: row is not first)
 
-    def named(self, review: PendingReview) -> str:
-        """Return the text of a link to a review: its subject or call, and the attempt."""
+    def about(self, review: PendingReview) -> str:
+        """Return what the list says that a review is about, or the name of its call."""
         row, rows = self.rows.get(review.key), [*self.rows.values()]  # Which the loop changes.
         others = (each for each in rows if each.review.function_name == review.function_name)
         told = subject_of(row, islice(others, COMPARED)) if row else review.subject
-        subject = one_line(told or "", LINKED)
+        return one_line(told or "", LINKED) or review.function_name
+
+    def named(self, review: PendingReview) -> str:
+        """Return what a link to a review says: what the review is about, and the attempt."""
         again = f", attempt {review.attempt}" if review.attempt > 1 else ""
-        return f"{subject or review.function_name}{again}"
+        return f"{self.about(review)}{again}"
 
     def in_thread(self, thread: str) -> list[Row]:
         """List the known open reviews of a thread, by the thread's key in addresses."""
