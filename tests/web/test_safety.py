@@ -32,13 +32,14 @@ def test_nobody_sees_anything_before_it_is_said_who_may(desk):
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"token": ""}, "`token`: give a text that is not empty or None; not a text of 0 char"),
+        ({"token": ""}, "`token`: give a random text of 22 characters .* not a text of 0 char"),
         ({"user": ""}, "`user`: give a text that is not empty or None; not ''"),
         (
             {"secret": ""},
             "`secret`: give a random text of 22 characters or more, .* or None; not a text of 0",
         ),
         ({"secret": "sesame"}, "`secret`: give .*; not a text of 6 characters"),
+        ({"token": "sesame"}, "`token`: give .*; not a text of 6 characters"),
         ({"secret": b"a long random text of your own"}, "`secret`: give .*; not a `bytes`"),
     ],
 )
@@ -60,16 +61,16 @@ def test_an_empty_name_is_nobody(desk, name):
 def test_the_printed_token_lets_in(desk):
     """The token becomes a cookie that no script reads, and leaves the address at once."""
     desk.wait()
-    with desk.client(authorize=None, token="sesame", user="ada") as client:
+    with desk.client(authorize=None, token="Qd7-vK2m_Zt9LxW4bN8sRc", user="ada") as client:
         assert client.get("/").status_code == 401
         assert client.get("/?token=simsala").status_code == 401
-        opening = client.get("/?token=sesame", follow_redirects=False)
+        opening = client.get("/?token=Qd7-vK2m_Zt9LxW4bN8sRc", follow_redirects=False)
         assert (opening.status_code, opening.headers["location"]) == (303, "/")
         cookie = opening.headers["set-cookie"]
         assert "HttpOnly" in cookie
-        assert "sesame" not in cookie
+        assert "Qd7-vK2m_Zt9LxW4bN8sRc" not in cookie
         assert "waits for an answer" in client.get("/").text
-        away = client.get("//evil.example/?token=sesame", follow_redirects=False)
+        away = client.get("//evil.example/?token=Qd7-vK2m_Zt9LxW4bN8sRc", follow_redirects=False)
         assert not away.headers.get("location", "").startswith("//")
 
 

@@ -16,12 +16,14 @@ from tests.web.test_browser import one, wait_for
 from tests.web.test_command import OFFICE, running
 
 SECRET = "kept-secret-of-this-account-0123"
-TOKEN = {"authorize": None, "token": "sesame", "user": "ada"}
+WORD = "Qd7-vK2m_Zt9LxW4bN8sRc"
+TOKEN = {"authorize": None, "token": WORD, "user": "ada"}
+OPENING = f"/?token={WORD}"
 
 
 def session_of(client, **options):
     """Log in; return the name and the value of the cookie."""
-    told = client.get("/?token=sesame", follow_redirects=False, **options).headers["set-cookie"]
+    told = client.get(OPENING, follow_redirects=False, **options).headers["set-cookie"]
     return told.partition(";")[0].split("=", 1)
 
 
@@ -31,7 +33,7 @@ def test_a_session_is_random_and_strict(desk):
         name, first = session_of(client, headers={"host": "127.0.0.1:8765"})
         again, second = session_of(client, headers={"host": "127.0.0.1:8765"})
         assert (name, again, first != second) == ("graph-retry-session-8765", name, True)
-        told = client.get("/?token=sesame", follow_redirects=False).headers["set-cookie"]
+        told = client.get(OPENING, follow_redirects=False).headers["set-cookie"]
     assert "SameSite=strict" in told
     assert "HttpOnly" in told
 
@@ -40,7 +42,7 @@ def test_a_session_is_random_and_strict(desk):
     ("change", "status"),
     [
         ({}, 200),
-        ({"token": "another token"}, 200),  # a restart with the kept secret
+        ({"token": "W3rt-yU8i_Op1AsD5fGh2Jk"}, 200),  # a restart with the kept secret
         ({"secret": "kept-secret-of-another-account-01"}, 401),
         ({"user": "bob"}, 401),
         ({"port": "9999"}, 401),
@@ -94,9 +96,9 @@ def test_a_restart_of_the_command_keeps_logins(tmp_path, monkeypatch):
 def test_a_link_on_another_site_finds_the_login(browser, desk):
     """The session is not sent from there, but from the page that then opens the address again."""
     desk.wait()
-    with serving(create_app(desk.graph, token="sesame", user="ada")) as page:
+    with serving(create_app(desk.graph, token=WORD, user="ada")) as page:
         elsewhere = page.replace("127.0.0.1", "localhost")
-        browser.get(f"{page}/?token=sesame")
+        browser.get(page + OPENING)
         wait_for(browser, "1 review waits")
         browser.get(f"{elsewhere}/static/icon.svg?")
         browser.get(f"{elsewhere}/")

@@ -30,7 +30,7 @@ def create_app(
     source: Any,
     *,
     authorize: Authorize | None = None,
-    token: Name | None = None,
+    token: Secret | None = None,
     user: Name | None = None,
     read_only: bool = False,
     config: RunnableConfig | None = None,
@@ -50,7 +50,7 @@ def create_app(
         authorize: A sync or async function that is called with each request. It returns the user's
             name, an `Access` with the user's rights, or None for a user who may see nothing. An
             empty name means the same as None.
-        token: A text that gives access to anybody who opens the app with `?token=…`.
+        token: A random text that gives access to anybody who opens the app with `?token=…`.
         user: The name of the user who comes with the token. The ledger records it as `by`.
         read_only: Whether reviews can only be read.
         config: The config of the runs that answers start, as in `list_reviews`.
