@@ -232,25 +232,20 @@ class Receiver(Protocol):
 def drain(stream: Iterator[Any], receiver: Receiver) -> Any:
     """Pass a stream's pieces to `receiver`, until either of the two stops; return its result."""
     try:
-        for piece in _pieces(stream):
-            if receiver.take(piece):
-                break
+        while not receiver.take(next(stream)):
+            pass
+    except StopIteration as ended:
+        if ended.value is not None:
+            raise TypeError(
+                f"the function yields pieces and then returns `{type(ended.value).__name__}`, "
+                "which Python drops: yield all pieces, or return the value and yield nothing"
+            ) from None
     finally:
         close = getattr(stream, "close", None)
         if close is not None:
             with _errors_logged():
                 close()
     return receiver.result()
-
-
-def _pieces(stream: Any) -> Iterator[Any]:
-    """Yield a stream's pieces. Raise if a generator also returns a value, which would be lost."""
-    returned: Any = yield from stream
-    if returned is not None:
-        raise TypeError(
-            f"the function yields pieces and then returns `{type(returned).__name__}`, which "
-            "Python drops: yield all pieces, or return the value and yield nothing"
-        )
 
 
 async def adrain(stream: AsyncIterator[Any], receiver: Receiver) -> Any:
