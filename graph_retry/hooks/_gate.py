@@ -38,7 +38,7 @@ _MOST_DOUBTS = 20
 
 def _may_have(branch: dict[str, Any], name: str) -> bool:
     """Return whether a value of one alternative of a schema may have a field."""
-    named = branch.get("properties") or {}
+    named: dict[str, Any] = branch.get("properties") or {}
     is_open = not named or branch.get("additionalProperties") or branch.get("patternProperties")
     return branch.get("type", "object") == "object" and bool(name in named or is_open)
 

@@ -100,9 +100,9 @@ async def call_again(given: Reading, question: Question) -> Accepted:
     # Unchanged params are validated as well, because their type may have changed since the pause.
     encoded = edited(given, changes, question)
     new = {name: encoded.view.get(name) for name in changes}
-    decision = approve(choice) if is_approval else {"type": "edit", "params": new}
+    applied: Decision = approve(choice) if is_approval else {"type": "edit", "params": new}
     added, unchanged = question.added_in(encoded.view), is_approval and kind == "edit"
-    return Accepted(decision, CallAgain(*encoded, added, unchanged))
+    return Accepted(applied, CallAgain(*encoded, added, unchanged))
 
 
 def with_choice(question: Question, choice: Any) -> Question:
