@@ -30,6 +30,7 @@ GRAPHS = (
     "extract_function",
     "pair",
     "fan",
+    "beside",
     "renaming",
     "bare",
     "several",

@@ -303,6 +303,23 @@ fan = (
     .compile()
 )
 
+
+def slowly(_state: State) -> dict[str, Any]:
+    """Call the model until the thread's gate opens."""
+    thread_id = get_config()["configurable"]["thread_id"]
+    count_model(P(n=7, note=f"gate-{thread_id}"))
+    return {}
+
+
+beside = (
+    StateGraph(State)
+    .add_node("ask", function_form)
+    .add_node("slow", slowly)
+    .add_edge(START, "ask")
+    .add_edge(START, "slow")
+    .compile()
+)
+
 agent = traveller(log_call)
 
 

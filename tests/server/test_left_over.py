@@ -1,6 +1,7 @@
 """Runs that are cancelled on a real server: what they leave behind answers nothing."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -55,3 +56,38 @@ def test_the_answer_of_a_cancelled_run_decides_nothing_else(remote, form, way):
     assert review.attempt == 2
     assert thread.resume(edit(n=2))["output"] == {"n": 2}
     assert thread.calls() == [*made, 2]
+
+
+@pytest.mark.parametrize("mode", ["sync"], indirect=True)
+def test_an_answer_waits_until_the_run_that_asks_has_ended(remote):
+    """A call beside the question is not made twice, and the answer is used when it has ended."""
+    thread = remote("beside")
+    thread_id = thread.config["configurable"]["thread_id"]
+    with thread.served.sync_client() as client, ThreadPoolExecutor() as other:
+        client.threads.create(thread_id=thread_id)
+        client.runs.create(thread_id, "beside", input={"params": {"n": 0}})
+        until(lambda: sorted(thread.calls()) == [0, 7] and thread.reviews())
+        answered = other.submit(thread.resume, edit(n=2))
+        until(lambda: sum("/runs" in str(each.url) for each in thread.requests) > 1)
+        assert not answered.done()
+        (thread.served.folder / f"gate-{thread_id}").touch()
+
+        assert answered.result(WAIT_S)["output"] == {"n": 2}
+    assert sorted(thread.calls()) == [0, 2, 7]
+
+
+@pytest.mark.parametrize("mode", ["sync"], indirect=True)
+def test_an_answer_that_may_not_wait_so_long_is_refused(remote):
+    """Nothing is written, and the review stays open."""
+    thread = remote("beside")
+    thread_id = thread.config["configurable"]["thread_id"]
+    with thread.served.sync_client() as client:
+        client.threads.create(thread_id=thread_id)
+        run = client.runs.create(thread_id, "beside", input={"params": {"n": 0}})["run_id"]
+        until(lambda: sorted(thread.calls()) == [0, 7] and thread.reviews())
+        with pytest.raises(TimeoutError, match="still run by somebody else"):
+            thread.resume(edit(n=2), wait=0.1)
+        (thread.served.folder / f"gate-{thread_id}").touch()
+        client.runs.join(thread_id, run)
+    assert len(thread.reviews()) == 1
+    assert sorted(thread.calls()) == [0, 7]

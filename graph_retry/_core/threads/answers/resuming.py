@@ -230,9 +230,9 @@ async def take_thread(
         remote = RemoteRuns(graph, config, context=context, wait=not background)
     with ExitStack() as on_failure:
         on_failure.callback(lock.release)
-        lengths, waited = pauses(), 0.0
+        lengths, waited, is_held = pauses(), 0.0, False
         while True:
-            is_held = await lock.try_acquire()
+            is_held = is_held or await lock.try_acquire()
             if is_held and remote is not None:
                 await remote.look()
             # The questions are read even while another process holds the lock, so that an answer to
@@ -247,7 +247,7 @@ async def take_thread(
                 answers, decision = {name: decision}, None
             # `_match` raises if the review is no longer open.
             chosen = await _match(thread_id, questions, answers or {}, closed)
-            if is_held:
+            if is_held and not (chosen and remote is not None and remote.is_asking):
                 break
             if waited >= wait:
                 raise TimeoutError(

@@ -42,6 +42,7 @@ class RemoteRuns:
         self._config, self._context = _as_sent(graph, config, context)
         self._thread_id = thread_there(config)
         self._finished: set[str] = set()
+        self.is_asking = False
         self._mine: str | None = None
 
     async def _read(self) -> list[Any]:
@@ -55,8 +56,15 @@ class RemoteRuns:
         return client_of(self._graph)
 
     async def look(self) -> None:
-        """Remember the finished runs, because a finished run cannot answer an open review."""
+        """Remember the finished runs, because a finished run cannot answer an open review.
+
+        `is_asking` tells whether a run that brings no answer still works. It may have asked, and
+        what it does beside its question would be done twice if an answer could end it.
+        """
         runs = await self._read()
+        self.is_asking = any(
+            run["status"] in UNFINISHED and _resume_of(run) is None for run in runs
+        )
         self._finished = {run["run_id"] for run in runs if run["status"] not in UNFINISHED}
 
     async def answer(self, by_id: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
@@ -119,7 +127,11 @@ class RemoteRuns:
         for run in reversed(before):
             for interrupt_id in by_id if run["run_id"] not in self._finished else ():
                 if (answer := _answer_to(interrupt_id, run)) is not _ANOTHER:
-                    return "{1} continued it at {0}".format(*_signed(run, answer))
+                    at, by = _signed(run, answer)
+                    what = (
+                        "a run without an answer began" if answer is None else f"{by} continued it"
+                    )
+                    return f"{what} at {at}"
         return None
 
     async def questions(self) -> list[Any]:
