@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 from typing import ClassVar
@@ -306,10 +307,15 @@ def test_functions_whose_code_differs_are_apart(mode, checkpointer):
     assert mode.invoke(graph, None, thread())["output"] == "summary x"
 
 
-def compiled(text, version):
-    """Return a function as one version of a file defines it; no file of it is on the disk."""
+FILE = Path(tempfile.mkdtemp()) / "asking.py"
+
+
+def compiled(text, version, file=FILE):
+    """Return a function as one version of a file defines it."""
     made = {"tell": tell}
-    exec(f"def ask(params): return tell({text!r}, params) + {version!r}", made)
+    FILE.write_text(f"{version!r}")
+    code = f"def ask(params): return tell({text!r}, params) + {version!r}"
+    exec(compile(code, file, "exec"), made)
     return made["ask"]
 
 

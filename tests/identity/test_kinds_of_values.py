@@ -110,6 +110,44 @@ def by_local_class(document):
     return lambda params: f"{held.tell(params)}"
 
 
+class Asking:
+    """An object that has a method of another object."""
+
+    def __init__(self, document):
+        self.told_by = Counting(document).tell
+
+    def ask(self, params):
+        return self.told_by(params)
+
+
+def by_base_class(document):
+    """Return a method of an object whose class inherits from one that holds a document."""
+
+    class Base:
+        def document(self):
+            return document
+
+    class Made(Base):
+        def ask(self, params):
+            return tell(self.document(), params)
+
+    return Made().ask
+
+
+def by_exec(document):
+    """Return a function of code that is in no file."""
+    made = {"tell": tell}
+    exec(f"def ask(params): return tell({document!r}, params)", made)
+    return made["ask"]
+
+
+def by_exec_of_globals(document):
+    """Return a function of code that is in no file, and that was given a document."""
+    made = {"tell": tell, "document": document}
+    exec("def ask(params): return tell(document, params)", made)
+    return made["ask"]
+
+
 def by_dispatch(document):
     """Return a function that holds functions which share what they hold."""
 
@@ -179,6 +217,9 @@ TOLD = {
     "class of a function": by_local_class,
     "chain": by_chain,
     "shared functions": by_dispatch,
+    "method of an attribute": lambda each: Asking(each).ask,
+    "class of a class": by_base_class,
+    "code without a file": by_exec_of_globals,
     "fetching": by(Fetching, lambda held: held.text),
     "namespace": by(lambda each: types.SimpleNamespace(text=each), lambda held: held.text),
     "mapping": by(lambda each: types.MappingProxyType({0: each}), item),
@@ -213,6 +254,13 @@ ASKED = {
     "method of a list": (by(lambda each: [each].pop, lambda held: held()), "held.self[0]"),
     "method of a set": (by(lambda each: {each}.pop, lambda held: held()), "held.self"),
     "queue": (by(lambda each: filled(queue.Queue(), each), lambda held: held.get()), "held.queue"),
+    "edited code": (by_exec, "the code differs"),
+    "dict keys": (by(lambda each: {each: 1}.keys(), lambda held: next(iter(held))), "held"),
+    "queue of C": (
+        by(lambda each: filled(queue.SimpleQueue(), each), queue.SimpleQueue.get),
+        "held",
+    ),
+    "sorted queue": (by(lambda each: filled(queue.PriorityQueue(), each), queue.Queue.get), "held"),
     "generator": (by(lambda each: (text for text in [each]), first), "held"),
     "rows of a file": (by(lambda each: csv.reader([each]), lambda held: next(held)[0]), "held"),
     "rows of a query": (by(cursor_of, lambda held: next(held)[0]), "held"),
@@ -221,7 +269,15 @@ ASKED = {
 }
 """Functions that hold data which their calls use up, or which cannot be read, and its name."""
 
-YIELDING = {"generator", "rows of a file", "rows of a query", "future", "deep"}
+YIELDING = {
+    "dict keys",
+    "queue of C",
+    "generator",
+    "rows of a file",
+    "rows of a query",
+    "future",
+    "deep",
+}
 
 
 def filled(made, document):

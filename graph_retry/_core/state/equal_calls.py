@@ -100,6 +100,7 @@ def _not_known(name: str, held: list[str], function: Captured) -> ReplayMismatch
         else []
     )
     told += [f"{', '.join(unread)} cannot be read without using it up"] if unread else []
+    told += [] if held else ["the code differs, and no file tells whether it was edited"]
     return ReplayMismatch(
         f"`{name}` was called with equal params when this thread was saved, and it is not known "
         f"whether this call continues that one: of what its function holds, {'; '.join(told)}. "

@@ -19,7 +19,7 @@ from typing import Any
 from langgraph.graph import START
 from langgraph.types import Command
 
-from graph_retry._core.ground.held.captured import Captured, captured_by
+from graph_retry._core.ground.held.captured import Captured
 from graph_retry._core.ground.json import digest, is_object, pointer_parts
 from graph_retry._core.params.codec import ParamsCodec
 from graph_retry._core.params.fields import fields_of
@@ -148,7 +148,7 @@ class Made:
         """
         if self.key is not None or self.is_task:
             return None
-        return captured_by(self.llm_call, self.thread)
+        return Captured(self.llm_call, self.thread)
 
     def _as_given(self, values: Mapping[str, Any]) -> tuple[Any, dict[str, str]]:
         """Return the params in the input, and the types of their parts.

@@ -11,11 +11,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from graph_retry._core.ground.held.content import is_stream
-from graph_retry._core.ground.held.reading import Part, Reading, is_followed, token_of
+from graph_retry._core.ground.held.reading import Reading, is_followed, token_of
 from graph_retry.records import SavedFunction
 
 Likeness = Literal["same", "changed", "other", "unknown"]
@@ -23,38 +22,35 @@ _BY_WEIGHT: tuple[Likeness, ...] = ("same", "changed", "unknown", "other")
 
 
 class Compared(NamedTuple):
-    """How a function compares with a saved call's function, and the values that decide this."""
+    """How a function compares with that of a saved call, and the values that decide this."""
 
     likeness: Likeness
     names: list[str]
 
 
-@dataclass(eq=False)
-class Captured:
+class Captured(Reading):
     """A function as a call begins with it.
 
-    function: The function. The parts are of the moment in which they were read.
-    parts: What it holds, and the pieces of what may change in place.
-    shown: Digests of what the values without a digest show, such as the name of a client's model.
-    uncertain: The names of parts whose content cannot be read for certain.
     unsteady: How the function changes a part in a call: "changed", or "used" if it takes entries.
+
+    Example:
+        >>> def about(text):
+        ...     return lambda params: f"{text} {params}"
+        >>> [Captured(about(each), "1").saved()["parts"] for each in "aab"]
+        [{'text': '82eea262b2f5'}, {'text': '82eea262b2f5'}, {'text': '9ff285e7cee6'}]
     """
 
-    function: Any
-    salt: str
-    code: str
-    source: str
-    parts: dict[str, Part]
-    objects: dict[str, str]
-    shown: dict[str, str]
-    uncertain: set[str]
-    unsteady: dict[str, str]
+    def __init__(self, function: Any, salt: str) -> None:
+        """Read a function. `salt` keeps digests of short values from being guessed."""
+        self.unsteady: dict[str, str] = {}
+        super().__init__(function, salt)
 
     def saved(self) -> SavedFunction:
         """Return the form for graph state. It has the pieces of those values that calls change."""
-        for name in self.unsteady:
-            owner = self.parts[name].owner if name in self.parts else None
-            if is_followed(owner) and (token := token_of(owner, kept=True)):
+        unsteady = {name: how for name, how in self.unsteady.items() if name in self.parts}
+        for name in unsteady:
+            value = self.parts[name].value
+            if is_followed(value) and (token := token_of(value, kept=True)):
                 self.objects[name] = token
         return {
             "code": self.code,
@@ -63,10 +59,10 @@ class Captured:
             "parts": {
                 name: part.digest
                 for name, part in self.parts.items()
-                if not part.piece_of or part.piece_of in self.unsteady
+                if not part.piece_of or part.piece_of in unsteady
             },
             "objects": self.objects,
-            "unsteady": {name: how for name, how in self.unsteady.items() if name in self.parts},
+            "unsteady": unsteady,
         }
 
     def note_changes(self) -> None:
@@ -74,70 +70,71 @@ class Captured:
 
         Such a value, such as a counter of calls, does not tell what the call is about.
         """
-        after = captured_by(self.function, self.salt)
-        parts, shown = after.parts, after.shown
-        changed = [name for name, digest in self.shown.items() if shown.get(name) != digest]
+        after = Reading(self.function, self.salt)
+        changed = [name for name, each in self.shown.items() if after.shown.get(name) != each]
         for name, part in self.parts.items():
-            if part.digest and part.piece_of and name not in parts:
+            now = after.parts.get(name)
+            if part.digest and part.piece_of and now is None:
                 self.unsteady[part.piece_of] = "used"
-            elif part.digest and (name not in parts or parts[name].digest != part.digest):
+            elif part.digest and (now is None or now.digest != part.digest):
                 changed.append(name)
         for name in changed:
             self.unsteady.setdefault(name, "changed")
 
     def like(self, other: Captured) -> Likeness:
         """Compare the functions of two equal calls that one run of a node makes."""
-        mine, others = _wholes(self.parts), _wholes(other.parts)
+        mine, others = (
+            {name: part for name, part in each.parts.items() if not part.piece_of}
+            for each in (self, other)
+        )
         if self.code != other.code or mine.keys() != others.keys():
             return "other"
-        unsteady = {**self.unsteady, **other.unsteady}
-        is_unknown = False
-        for name, part in mine.items():
-            is_one = part.owner is others[name].owner
-            if part.digest is None and others[name].digest is None:
-                is_unknown = is_unknown or not is_one
-            elif part.digest != others[name].digest and not (is_one and name in unsteady):
-                return "other"
-        return "unknown" if is_unknown else "same"
+        unsteady = {*self.unsteady, *other.unsteady}
+        exchanged = [name for name in mine if mine[name].value is not others[name].value]
+        if any(
+            mine[name].digest != others[name].digest and (name in exchanged or name not in unsteady)
+            for name in mine
+        ):
+            return "other"
+        return "unknown" if any(mine[name].digest is None for name in exchanged) else "same"
 
     def like_saved(self, saved: SavedFunction | None) -> Compared:
-        """Compare this function with a saved call's function. Without a record, any fits."""
+        """Compare this function with that of a saved call. Without a record, it may be any."""
         if saved is None:
             return Compared("changed", [])
-        names: dict[Likeness, list[str]] = {}
-        for name in self._read(saved):
+        known, names = saved["parts"], dict[Likeness, list[str]]()
+        differing = {
+            name: part.piece_of
+            for name, part in self.parts.items()
+            if name in known
+            and (name in self.uncertain if part.digest is None else known[name] != part.digest)
+            and (part.digest is None or known[name] is not None)
+        }
+        for name in differing.keys() - differing.values():
             names.setdefault(self._judged(name, saved), []).append(name)
         likeness: Likeness = "same"
         for each in _BY_WEIGHT:
             likeness = each if each in names else likeness
         if saved["code"] != self.code and likeness in ("changed", "same"):
             # In unchanged files, other code is another function. In changed ones it may be an edit.
-            likeness = "other" if self.source and saved["source"] == self.source else "changed"
-        return Compared(likeness, names.get(likeness, []))
-
-    def _read(self, saved: SavedFunction) -> list[str]:
-        """Return the values to judge: those that differ, or that cannot be read for certain."""
-        known = saved["parts"]
-        differing = {
-            name: part.piece_of
-            for name, part in self.parts.items()
-            if (part.digest is None and name in self.uncertain and name in known)
-            or (part.digest is not None and known.get(name) not in (None, part.digest))
-        }
-        return [name for name in differing if name not in differing.values()]
+            if saved["source"] == self.source:
+                return Compared("other" if self.source else "unknown", [])
+            likeness = "changed"
+        return Compared(likeness, sorted(names.get(likeness, [])))
 
     def _judged(self, name: str, saved: SavedFunction) -> Likeness:
-        """Judge a value that differs from the value of a saved call."""
+        """Judge a value that differs from that of a saved call, or that nobody can read."""
         part, unsteady = self.parts[name], saved.get("unsteady", {})
         around = part.piece_of
-        in_list = bool(around) and isinstance(self.parts[around].owner, list | deque)
+        in_list = bool(around) and isinstance(self.parts[around].value, list | deque)
         holders = [each for each in self._around(name) if each in unsteady]
         if any(self._may_change(each, saved) for each in (around if in_list else name, *holders)):
             return "changed"
         if "used" in (unsteady.get(name), unsteady.get(around)):
             return "unknown"
         if name in unsteady:
-            return "unknown" if is_stream(part.owner) else "same"
+            yields = any(is_stream(self.parts[each].value) for each in (name, *holders))
+            return "unknown" if yields else "same"
         # A list that grows while it is used may be a log, or a conversation about a document.
         grows = in_list and around in unsteady
         return "unknown" if grows or name in self.uncertain else "other"
@@ -147,26 +144,23 @@ class Captured:
         while name := self.parts[name].piece_of:
             yield name
 
+    def _may_change(self, name: str, saved: SavedFunction) -> bool:
+        """Return whether a part is, or is a state of, an object that the saved call had as well."""
+        places = (name, self.parts[name].state_of) if name in self.parts else ()
+        before = saved["objects"]
+        return any(each in before and before[each] == self.objects.get(each) for each in places)
+
     def steady(self, saved: SavedFunction | None) -> Any:
         """Return a saved function without what may have changed since."""
         if saved is None:
             return None
         unsteady = tuple(saved.get("unsteady", {}))
         pieces = tuple(f"{name}{sign}" for name in unsteady for sign in "[.:")
-        parts = {
+        return saved["code"], {
             name: digest
             for name, digest in saved["parts"].items()
             if not (name in unsteady or name.startswith(pieces) or self._may_change(name, saved))
         }
-        return saved["code"], parts
-
-    def _may_change(self, name: str, saved: SavedFunction) -> bool:
-        """Return whether a part is, or is a state of, an object that the saved call had as well."""
-        part, objects = self.parts.get(name), saved["objects"]
-        places = (name, part.state_of) if part is not None else ()
-        return any(
-            place in objects and objects[place] == self.objects.get(place) for place in places
-        )
 
     def go_on(self, saved: SavedFunction | None) -> list[str]:
         """Continue a saved call. Return what shows that this function holds another client or such.
@@ -184,23 +178,3 @@ class Captured:
             for name, digest in self.shown.items()
             if before.get(name, digest) != digest and name.rpartition(".")[0] not in same
         ]
-
-
-def _wholes(parts: dict[str, Part]) -> dict[str, Part]:
-    return {name: part for name, part in parts.items() if not part.piece_of}
-
-
-def captured_by(function: Any, salt: str) -> Captured:
-    """Read what a function holds. `salt` keeps digests of short values from being guessed.
-
-    Example:
-        >>> def about(text):
-        ...     return lambda params: f"{text} {params}"
-        >>> [captured_by(about(each), "1").saved()["parts"] for each in "aab"]
-        [{'text': '82eea262b2f5'}, {'text': '82eea262b2f5'}, {'text': '9ff285e7cee6'}]
-    """
-    read = Reading(function, salt)
-    return Captured(
-        function, salt, read.code(), read.source(), read.parts, read.objects, read.shown,
-        read.uncertain, {},
-    )  # fmt: skip

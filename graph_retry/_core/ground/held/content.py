@@ -9,7 +9,7 @@ import os
 import re
 import sys
 import types
-from abc import ABC
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -21,7 +21,7 @@ from functools import cached_property
 from mmap import mmap
 from pathlib import Path, PurePath
 from queue import Queue
-from typing import Any, Generic, Protocol, cast
+from typing import Any, cast
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -32,7 +32,14 @@ from langgraph.runtime import Runtime
 from langgraph.store.base import BaseStore
 from pydantic import BaseModel, Secret, SecretBytes, SecretStr
 
-from graph_retry._core.ground.functions.calling import is_library
+from graph_retry._core.ground.held.classes import (
+    class_of,
+    is_hidden,
+    is_local,
+    is_named,
+    is_own,
+    members_of,
+)
 from graph_retry._core.ground.held.code import code_digest
 
 _SPELLED: frozenset[type[Any]] = frozenset({
@@ -48,13 +55,15 @@ _MEANS = (
 )  # fmt: skip
 """Classes of objects by which a call is made. They may be exchanged while a call waits."""
 
-_CONTAINERS = (list, tuple, dict, set, frozenset, deque)
+_MEANS_OF_C = frozenset({
+    "_thread.lock", "_thread.RLock", "sqlite3.Connection", "_contextvars.ContextVar",
+    "ssl.SSLContext",
+})  # fmt: skip
+"""Objects of Python's own C code by which a call is made, as those of other libraries are."""
+
+CONTAINERS = (list, tuple, dict, set, frozenset, deque)
 _FLAT = frozenset({type(None), bool, int, float, str, bytes})
 _MANY, _MOST, _DEEPEST = 5_000, 50_000, 50
-_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: the class was made by Python code.
-
-
-class_of: Callable[[object], type[Any]] = type
 
 
 class OpaqueError(Exception):
@@ -65,40 +74,45 @@ class TooLargeError(OpaqueError):
     """A value has more content than is read."""
 
 
-def is_named(value: Any) -> bool:
-    """Return whether a function is found by its module and name, and holds no values."""
-    owner = getattr(value, "__self__", None)
-    is_free = owner is None or inspect.ismodule(owner) or isinstance(owner, type)
-    named = "<" not in getattr(value, "__qualname__", "<")
-    return is_free and named and getattr(value, "__closure__", None) is None
-
-
 def _file(value: Any) -> Any:
-    """Return the identity of a file, and its position; a file that is written has no position."""
+    """Return what tells a file from others, and its place; a file that is written has no place."""
     place = os.lseek(value.fileno(), 0, os.SEEK_CUR) if value.readable() else None
     return value.name, value.mode, place
 
 
-_READ_AS: dict[type[Any], Callable[[Any], Any]] = {
+READ_AS: dict[type[Any], Callable[[Any], Any]] = {
     **dict.fromkeys([io.TextIOWrapper, io.BufferedReader, io.BufferedRandom, io.FileIO], _file),
     re.Match: lambda value: (value.re, value.string, value.span()),
     types.MappingProxyType: dict,
     memoryview: lambda value: (value.format, value.shape, value.tobytes()),
     mmap: lambda value: value[:],
     Queue: lambda value: value.queue,
+    weakref.ReferenceType: lambda value: value(),
 }
 """What classes of Python that cannot be copied consist of. Nothing is changed or used up."""
 
 
+def says_its_copy(kind: type[Any]) -> bool:
+    """Return whether a library's class says how its objects are copied: they have content."""
+    names = ("__reduce__", "__reduce_ex__", "__getstate__")
+    return not is_own(kind) and any(
+        getattr(kind, each) is not getattr(object, each) for each in names
+    )
+
+
 def copied(value: Any) -> Any:
-    """Return the parts from which Python copies an object.
+    """Return what Python makes a copy of an object from.
 
     Raises:
         OpaqueError: If it cannot be copied.
     """
+    kind = class_of(value)
+    if kind is object or is_means(value):
+        raise OpaqueError
     try:
-        if (read := _READ_AS.get(class_of(value))) is not None:
-            return read(value)
+        for base in kind.__mro__:
+            if (read := READ_AS.get(base)) is not None:
+                return read(value)
         made = value.__reduce_ex__(4)
     except Exception as error:  # The class may raise anything.
         raise OpaqueError from error
@@ -111,13 +125,10 @@ def copied(value: Any) -> Any:
 class Content:
     """A digest of values that are added one after the other.
 
-    Args:
-        salt: Keeps digests of short values from being guessed.
-        as_copied: Whether objects whose class says how they are copied are read as copies are made.
+    `salt` keeps digests of short values from being guessed.
     """
 
-    def __init__(self, salt: str, *, as_copied: bool = False) -> None:
-        self._as_copied = as_copied
+    def __init__(self, salt: str) -> None:
         self._hash = hashlib.blake2b(digest_size=6, key=salt.encode(errors="replace")[:64])
         self._around: list[int] = []
         self._count = 0
@@ -130,7 +141,7 @@ class Content:
         """Add a value.
 
         Raises:
-            OpaqueError: If a part has no content that can be read, or the whole is too large.
+            OpaqueError: If a part of it has no content that can be read, or it is too large.
         """
         self._count += 1
         if id(value) in self._around:
@@ -152,32 +163,27 @@ class Content:
             base: Any = next((each for each in kind.__mro__ if each in _SPELLED), None)
             if base is not None:
                 self._text(base, hex(value) if base is int else base.__repr__(value))
-            elif isinstance(value, _CONTAINERS):
+            elif isinstance(value, CONTAINERS):
                 self._container(value)
-            elif class_of(value) in _READ_AS or self._is_copied(kind):
+            elif is_hidden(kind) or not READ_AS.keys().isdisjoint(kind.__mro__):
                 self.add(copied(value))
             else:
                 self._container(dict(attributes_of(value)))
-            if base is not None or isinstance(value, _CONTAINERS):
+            if base is not None or isinstance(value, CONTAINERS):
                 self._container(_dict_of(value))
             self._text(kind, ")")
             self._around.pop()
-
-    def _is_copied(self, kind: type[Any]) -> bool:
-        """Return whether an object is read as it is copied: one of C, or one that says how."""
-        if kind is object or issubclass(kind, _MEANS):
-            return False
-        if self._as_copied and not is_own(kind):
-            names = ("__reduce__", "__reduce_ex__", "__getstate__")
-            return any(getattr(kind, name) is not getattr(object, name, None) for name in names)
-        return _is_hidden(kind)
 
     def _text(self, kind: type[Any], text: str) -> None:
         told = f"{kind.__module__}:{kind.__qualname__}:{len(text)}:{text}"
         self._hash.update(told.encode(errors="surrogatepass"))
 
     def _reference(self, value: Any) -> None:
-        if not (isinstance(value, type | types.ModuleType) or is_named(value)):
+        if isinstance(value, types.ModuleType):
+            is_found = sys.modules.get(value.__name__) is value
+        else:
+            is_found = isinstance(value, type) or is_named(value)
+        if not is_found:
             raise OpaqueError
         if isinstance(value, type) and is_local(value):
             self._members(value)
@@ -231,6 +237,7 @@ class Content:
             if type(item) is str or is_flat:
                 return str(item)
             alone = Content("")
+            alone._around = self._around
             alone.add(item)
             return alone.digest()
 
@@ -242,65 +249,56 @@ def _is_flat(items: Any) -> bool:
     return len(items) > _MANY and _FLAT.issuperset(map(type, items))
 
 
-def members_of(kind: type[Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the functions of a class, and the values that it has itself."""
-    for name, member in sorted({**vars(kind)}.items()):
-        made = inspect.unwrap(getattr(member, "__func__", getattr(member, "fget", member)))
-        is_value = not (name.startswith("_") or inspect.isdatadescriptor(member))
-        if is_value or inspect.isfunction(made):
-            yield name, made if inspect.isfunction(made) else member
+def inside_of(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield what a value consists of, and can exchange in place, by place; nothing if it is hidden.
 
-
-def is_local(kind: type[Any]) -> bool:
-    """Return whether a class is not found by its name, as one that a function has made."""
-    if not kind.__flags__ & _HEAP_TYPE:
-        return False
-    found: Any = sys.modules.get(kind.__module__)
-    for name in kind.__qualname__.split("."):
-        found = getattr(found, name, None)
-    return found is not kind
-
-
-def _is_of_python(kind: type[Any]) -> bool:
-    """Return whether a class keeps all of its state in attributes. One that C made may not."""
-    has_attributes = kind.__dictoffset__ != 0 or "__slots__" in vars(kind)
-    return bool(kind.__flags__ & _HEAP_TYPE) and has_attributes
-
-
-def _is_hidden(kind: type[Any]) -> bool:
-    """Return whether objects of a class may have content that their attributes do not show."""
-    return any(base is not object and not _is_of_python(base) for base in kind.__mro__)
-
-
-def items_of(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the entries of a list, tuple, `deque`, dict or set, and its attributes, by place."""
+    That are the members of a class that a function made, the entries and attributes of a container,
+    what an iterator of C still has, and the attributes of other objects.
+    """
+    if isinstance(value, type):
+        yield from ((f".{name}", item) for name, item in members_of(value) if is_local(value))
+        return
     if isinstance(value, dict):
-        for key, item in {**cast("Any", value)}.items():
-            yield f"[{key!r}]", item
+        yield from ((f"[{key!r}]", item) for key, item in {**cast("Any", value)}.items())
     elif isinstance(value, list | tuple | deque):
-        for number, item in enumerate([*cast("list[Any]", value)]):
-            yield f"[{number}]", item
+        yield from ((f"[{number}]", item) for number, item in enumerate([*cast("Any", value)]))
     elif isinstance(value, set):
         flat = [item for item in [*cast("Any", value)] if type(item) in _FLAT]
         yield from ((f"[{item!r}]", item) for item in flat)
-    else:
-        return
-    for name, item in _dict_of(value).items():
-        yield f".{name}", item
+    with suppress(OpaqueError):
+        if isinstance(value, CONTAINERS):
+            found: Mapping[str, Any] = _dict_of(value)
+        elif is_stream(value) and is_hidden(class_of(value)):
+            pieces: list[Any] = []
+            for item in copied(value):
+                pieces += item if isinstance(item, tuple) else (item,)
+            yield from ((f":{number}", item) for number, item in enumerate(pieces))
+            return
+        else:
+            found = attributes_of(value)
+            if is_local(kind := class_of(value)):
+                yield ".__class__", kind
+        yield from ((f".{name}", item) for name, item in found.items())
+
+
+_YIELDING = frozenset({"__next__", "__anext__", "__await__"})
 
 
 def is_stream(value: Any) -> bool:
     """Return whether a value yields data that it thereby uses up."""
     kind = class_of(value)
-    yields = any(hasattr(kind, name) for name in ("__next__", "__anext__", "__await__"))
-    return yields and not (isinstance(value, io.IOBase) and not _is_read(value))
+    yields = any(not _YIELDING.isdisjoint(vars(base)) for base in kind.__mro__)
+    return yields and not (isinstance(value, io.IOBase) and (value.closed or not value.readable()))
 
 
-def _is_read(file: io.IOBase) -> bool:
-    try:
-        return file.readable()
-    except ValueError:  # It is closed.
-        return False
+def is_unknown(value: Any) -> bool:
+    """Return whether a value may have data that nobody can read: Python has objects of C for it."""
+    kind = class_of(value)
+    of_python = kind.__module__.partition(".")[0] in sys.stdlib_module_names
+    is_known = isinstance(value, (*CONTAINERS, io.IOBase)) or callable(value)
+    if is_known or not (of_python and is_hidden(kind)):
+        return is_stream(value)
+    return not (kind is object or f"{kind.__module__}.{kind.__qualname__}" in _MEANS_OF_C)
 
 
 def is_means(value: Any) -> bool:
@@ -323,7 +321,7 @@ def attributes_of(value: Any) -> Mapping[str, Any]:
         OpaqueError: If the object may have content that its attributes do not show.
     """
     kind = class_of(value)
-    if _is_hidden(kind) or kind is object or isinstance(value, _MEANS):
+    if is_hidden(kind) or kind is object or isinstance(value, _MEANS):
         raise OpaqueError
     if isinstance(value, BaseModel):
         more = (value.__pydantic_extra__, value.__pydantic_private__)
@@ -347,22 +345,9 @@ def attributes_of(value: Any) -> Mapping[str, Any]:
 
 
 def shown_of(value: Any) -> Mapping[str, Any]:
-    """Return the readable content of an object, which may have more."""
-    return {name: item for name, item in _dict_of(value).items() if not _is_nothing(item)}
-
-
-def _is_nothing(item: Any) -> bool:
-    return item is None or (type(item) in _CONTAINERS and not item)
-
-
-_STATELESS: tuple[Any, ...] = (object, ABC, Generic, Protocol, BaseModel)
-"""Classes of libraries whose subclasses declare all of their attributes themselves."""
-
-
-def is_own(kind: type[Any]) -> bool:
-    """Return whether the user's own code defines all attributes of a class."""
-    return not any(
-        base not in _STATELESS
-        and is_library(getattr(sys.modules.get(base.__module__), "__file__", None) or "")
-        for base in kind.__mro__
-    )
+    """Return what an object shows of itself, although it may have more that nobody can read."""
+    return {
+        name: item
+        for name, item in _dict_of(value).items()
+        if not (item is None or (type(item) in CONTAINERS and not item))
+    }

@@ -1,0 +1,78 @@
+"""Tell what classes are: found by name or made by a function, of Python or of C, whose they are."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from abc import ABC
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from typing import Any, Generic, Protocol
+
+from pydantic import BaseModel
+
+from graph_retry._core.ground.functions.calling import is_library
+
+_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: the class was made by Python code.
+
+class_of: Callable[[object], type[Any]] = type
+
+
+def is_named(value: Any) -> bool:
+    """Return whether a function is found by its module and name, and holds no values."""
+    owner = getattr(value, "__self__", None)
+    is_free = owner is None or inspect.ismodule(owner) or isinstance(owner, type)
+    named = "<" not in getattr(value, "__qualname__", "<")
+    return is_free and named and getattr(value, "__closure__", None) is None
+
+
+_FUNCTION_OF: Mapping[type[Any], str] = {
+    staticmethod: "__func__", classmethod: "__func__", property: "fget", cached_property: "func",
+}  # fmt: skip
+
+
+def members_of(kind: type[Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the functions of a class, its values, and those of the local classes it is made of."""
+    for base in filter(is_local, kind.__mro__):
+        for name, member in sorted({**vars(base)}.items()):
+            place = _FUNCTION_OF.get(class_of(member))
+            made = getattr(member, place) if place else member
+            made = inspect.unwrap(made) if inspect.isroutine(made) else made
+            is_value = not (name.startswith("_") or inspect.isdatadescriptor(member))
+            if is_value or inspect.isfunction(made):
+                place = name if base is kind else f"{base.__name__}.{name}"
+                yield place, made if inspect.isfunction(made) else member
+
+
+def is_local(kind: type[Any]) -> bool:
+    """Return whether a class is not found by its name, as one that a function has made."""
+    if not kind.__flags__ & _HEAP_TYPE:
+        return False
+    found: Any = sys.modules.get(kind.__module__)
+    for name in kind.__qualname__.split("."):
+        found = getattr(found, name, None)
+    return found is not kind
+
+
+def _is_of_python(kind: type[Any]) -> bool:
+    """Return whether a class keeps all of its state in attributes. One that C made may not."""
+    has_attributes = kind.__dictoffset__ != 0 or "__slots__" in vars(kind)
+    return bool(kind.__flags__ & _HEAP_TYPE) and has_attributes
+
+
+def is_hidden(kind: type[Any]) -> bool:
+    """Return whether objects of a class may have content that their attributes do not show."""
+    return any(base is not object and not _is_of_python(base) for base in kind.__mro__)
+
+
+_STATELESS: tuple[Any, ...] = (object, ABC, Generic, Protocol, BaseModel)
+"""Classes of libraries whose subclasses declare all of their attributes themselves."""
+
+
+def is_own(kind: type[Any]) -> bool:
+    """Return whether all attributes of a class are those of the user's own code."""
+    return not any(
+        base not in _STATELESS
+        and is_library(getattr(sys.modules.get(base.__module__), "__file__", None) or "")
+        for base in kind.__mro__
+    )
