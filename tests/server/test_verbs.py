@@ -166,8 +166,9 @@ def test_an_answer_that_comes_second_is_told_so(served):
     with ThreadPoolExecutor(len(cases)) as pool:
         found = list(pool.map(lambda case: beaten(served, *case), cases))
     for (form, rival), (told, calls, output) in zip(cases, found, strict=True):
-        who = "human" if rival == "new input" else "human:ada"
-        assert re.search(f"was first on thread '.*': {who} continued it at 20", told), (form, rival)
+        who = "human:ada continued it"
+        what = "a run without an answer began" if rival == "new input" else who
+        assert re.search(f"was first on thread '.*': {what} at 20", told), (form, rival)
         assert (calls, output) == ([0, 1], {"n": 2}), (form, rival)
 
 
