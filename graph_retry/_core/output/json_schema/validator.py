@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable, Iterator
 from datetime import date, datetime, time, timedelta
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, partial
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any, Literal
 from uuid import UUID
@@ -208,11 +208,12 @@ def _format_checker(document: dict[str, Any], draft: Any) -> Any:
 def _types_as_formats() -> Any:
     """Return the checker for the formats that pydantic writes, by the types behind them."""
     checker = _lib.FormatChecker(formats=())
+
+    def judge(kind: TypeAdapter[Any], value: object) -> bool:
+        return not isinstance(value, str) or kind.validate_python(value) is not None
+
     for name, kind in _TYPES.items():
-        judge = TypeAdapter[Any](kind).validate_python
-        checker.checks(name, raises=ValueError)(
-            lambda value, judge=judge: not isinstance(value, str) or judge(value) is not None
-        )
+        checker.checks(name, raises=ValueError)(partial(judge, TypeAdapter[Any](kind)))
     return checker
 
 

@@ -196,7 +196,7 @@ def _is_fresh(thread: Any, asked: list[dict[str, Any]]) -> bool:
 
 def _has_run(thread: Any) -> bool:
     """Return whether a graph has run on a thread; whoever makes a thread may write other ids."""
-    metadata = thread.get("metadata") or {}
+    metadata: dict[str, Any] = thread.get("metadata") or {}
     ids = [str(metadata[key]) for key in ("graph_id", "assistant_id") if metadata.get(key)]
     return "graph_id" in metadata and all(map(is_addressable, ids))
 
