@@ -142,6 +142,7 @@ class _Client:
         self._scene, self._way, self._mode, self._graph = scene, way, mode, graph
         self._how, self._life, self._config = how, life, thread()
         self._is_first = True
+        self._before: set[str] = set()
 
     def step(self) -> bool:
         """Do the next thing, by what the thread shows; return whether it is over."""
@@ -149,6 +150,8 @@ class _Client:
         first, self._is_first = self._is_first, False
         state = mode.call(graph, "get_state", config)
         if state.created_at is None:
+            # With the durability `exit`, the ledgers of a process that died before are told, too.
+            self._before = {each.namespace for each in self._ledgers()}
             self._life.tell("began")
             mode.invoke(graph, self._scene.given, config, **how)
             return False
@@ -200,8 +203,12 @@ class _Client:
             given = answers[0][1]
         self._mode.invoke(self._graph, Command(resume=given), self._config, **self._how)
 
-    def _tell_end(self, results: Any) -> None:
+    def _ledgers(self) -> list[Any]:
         ledgers = self._mode.call(history, "attempts_of", self._graph, self._config)
+        return list(ledgers)
+
+    def _tell_end(self, results: Any) -> None:
+        ledgers = [each for each in self._ledgers() if each.namespace not in self._before]
         told = [
             [
                 each.namespace.partition(":")[0],
@@ -300,10 +307,6 @@ def _forked(work: Callable[[Life], None], life: Life, folder: Path) -> Life:
 def _compared(calm: Life, dead: list[dict[str, Any]], after: Life, place: Place) -> list[str]:
     if place.durability != "exit" or after.events[0]["event"] != "began":
         return different(calm.events, dead, after.events)
-    paid = {event["key"] for event in dead if event["event"] == "call"}
-    for event in after.events:  # the ledger tells what was paid and has not begun, too
-        ledgers = event.get("ledgers", ())
-        event["ledgers"] = [each for each in ledgers if paid.isdisjoint(one[2] for one in each[1])]
     return different(calm.events, [], after.events)
 
 

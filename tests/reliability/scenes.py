@@ -339,11 +339,17 @@ def expire(mode: Mode, graph: Any, _config: Any, _state: Any, open_: list[Any]) 
     return bool(open_)
 
 
+def _rewind(mode: Mode, graph: Any, config: Any, **to: Any) -> None:
+    """Rewind the newest call: one of a process that died before may be told beside it."""
+    *_, ledger = mode.call(threads, "attempts_of", graph, config)
+    mode.call(threads, "rewind", graph, config, ledger=ledger, **to)
+
+
 def go_back(mode: Mode, graph: Any, config: Any, _state: Any, open_: list[Any]) -> bool:
     """Rewind the first attempt, once, where the second one waits."""
     if not open_ or open_[0].attempt == 1:
         return False
-    mode.call(threads, "rewind", graph, config, attempt=1, params=params("a", 3))
+    _rewind(mode, graph, config, attempt=1, params=params("a", 3))
     return True
 
 
@@ -351,7 +357,7 @@ def begin_again(mode: Mode, graph: Any, config: Any, results: list[Any]) -> bool
     """Rewind the second attempt of a call that is over, once."""
     if results[0]["n"] != 2:
         return False
-    mode.call(threads, "rewind", graph, config, attempt=2, params=params("a", 5))
+    _rewind(mode, graph, config, attempt=2, params=params("a", 5))
     return True
 
 
