@@ -17,7 +17,12 @@ from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+from langgraph.checkpoint.base import (
+    BaseCheckpointSaver,
+    Checkpoint,
+    CheckpointTuple,
+    empty_checkpoint,
+)
 from langgraph.checkpoint.serde.types import INTERRUPT
 from langgraph.graph import START
 
@@ -33,11 +38,15 @@ from graph_retry._core.langgraph.run_config import (
     scratchpad_in,
 )
 from graph_retry._core.langgraph.storage.checkpoints import (
+    NO_TASK,
     check_clock,
     namespace_of,
     newest_checkpoint,
+    place_of,
+    put_checkpoint,
+    thread_id_of,
     values_of,
-    without_part,
+    write_answer,
 )
 from graph_retry._core.langgraph.storage.stores import store_of
 from graph_retry._core.params.patch import Encoded
@@ -55,6 +64,9 @@ _LOG = logging.getLogger("graph_retry")
 _ANCHORED = 5.0
 """Seconds that a call waits until the checkpoint that its task began from is saved. The wait is
 limited because LangGraph may fail to save, and raises that error only after its tasks ended."""
+
+_NEXT = "branch:to:"
+"""With this begins the channel by which a step of LangGraph starts the next one."""
 
 _executions: WeakKeyDictionary[Any, dict[int, Execution]] = WeakKeyDictionary()
 _making = threading.Lock()
@@ -131,7 +143,7 @@ async def _find_saved(
         saved = await newest_checkpoint(saver, thread_id, slot.namespace)
     await check_clock(saved)
     if saved is not None:
-        saved = await without_part(saver, saved, made.keys["status"])
+        saved = await _without_part(saver, saved, made.keys["status"])
     slot.is_saved = saved is not None
     values = values_of(saved) if saved else {}
     if values.get(made.keys["status"]) in (None, *WITH_OUTPUT):
@@ -152,6 +164,31 @@ async def _find_saved(
     place = loop_of(values)["continues"] if slot.past else slot.namespace
     with informing("the search for the question of an earlier checkpoint"):
         await tell_unused(saver, configurable, place or "", values, made.name)
+
+
+async def _without_part(
+    saver: BaseCheckpointSaver[Any], saved: CheckpointTuple, ended: str
+) -> CheckpointTuple:
+    """Leave out a step of a call of which only a part was saved when the process ended.
+
+    LangGraph takes whatever is saved of a step for all of it, and not every saver saves the writes
+    of a step whole or not at all. A copy of the checkpoint has none of them beside it, so that the
+    step is made again. `ended` is the last channel that the last step of a call writes.
+    """
+    writes = [write for write in saved.pending_writes or () if write[0] != NO_TASK]
+    steps = {task for task, channel, _ in writes if not channel.startswith("__")}
+    whole = {task for task, channel, _ in writes if channel.startswith(_NEXT) or channel == ended}
+    if steps <= whole:
+        return saved
+    copy: Checkpoint = {**saved.checkpoint, "id": empty_checkpoint()["id"]}
+    place = place_of(thread_id_of(saved), namespace_of(saved), saved.checkpoint["id"])
+    await put_checkpoint(saver, place, copy, saved.metadata)
+    copied = await newest_checkpoint(saver, thread_id_of(saved), namespace_of(saved))
+    answers = [note for _, channel, note in saved.pending_writes or () if channel == ANSWER]
+    if copied is None or not answers:
+        return copied or saved
+    await write_answer(saver, copied, answers[0])
+    return copied._replace(pending_writes=[(NO_TASK, ANSWER, answers[0])])
 
 
 _Read = dict[str, CheckpointTuple | None]

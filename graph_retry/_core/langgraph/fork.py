@@ -29,6 +29,7 @@ from graph_retry._core.langgraph.run_config import brings_answer_to, outermost_l
 from graph_retry._core.langgraph.shown import namespace_in, questions_of, shown_at
 from graph_retry._core.langgraph.storage.checkpoints import (
     is_copy,
+    list_checkpoints,
     namespace_of,
     newest_checkpoint,
     parent_of,
@@ -40,7 +41,6 @@ from graph_retry._core.langgraph.storage.checkpoints import (
     values_of,
     waits_for,
 )
-from graph_retry._core.langgraph.storage.listed import list_checkpoints
 from graph_retry._core.langgraph.storage.stores import store_of
 from graph_retry._core.state.position import LOOP, loop_of
 from graph_retry._core.state.rewinding import ForkNote, PastCalls, RewindRefused

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from inspect import Parameter, signature
 from typing import Any, NamedTuple, cast
 from uuid import UUID
 
@@ -20,12 +21,14 @@ from langgraph.checkpoint.base import (
     Checkpoint,
     CheckpointMetadata,
     CheckpointTuple,
-    empty_checkpoint,
 )
 from langgraph.checkpoint.serde.types import INTERRUPT, RESUME
 from langgraph.types import StateSnapshot
 
 from graph_retry._core.ground.functions.awaiting import (
+    each_of,
+    is_async_only,
+    is_sync,
     sleep,
     sync_or_async,
     to_its_end,
@@ -33,14 +36,14 @@ from graph_retry._core.ground.functions.awaiting import (
 from graph_retry._core.ground.json import address_key, digest, is_object
 from graph_retry._core.state.position import ANSWER, LOOP, is_open
 from graph_retry.errors import ReplayMismatch
-from graph_retry.lossless._ground import as_repr
+from graph_retry.lossless._ground import as_repr, error_text, text_of
 from graph_retry.records import KeptIn
 
 _WAITED = 1.0
 """The most seconds by which a clock may be behind. `check_clock` waits out such a difference."""
 
-_NEXT = "branch:to:"
-"""With this begins the channel by which a step of LangGraph starts the next one."""
+_MOST = 1_000_000
+"""How many checkpoints are listed at most. Savers exist that list 100 if no limit is given."""
 
 NO_TASK = str(UUID(int=0))
 """The task id under which LangGraph saves writes that belong to no task."""
@@ -150,6 +153,67 @@ def without_state(saved: CheckpointTuple) -> CheckpointTuple:
     return saved._replace(checkpoint={**saved.checkpoint, "channel_values": {}})
 
 
+async def list_checkpoints(
+    saver: BaseCheckpointSaver[Any], thread: RunnableConfig | None, **options: Any
+) -> list[CheckpointTuple]:
+    """List the checkpoints of a thread or of all threads, newest first.
+
+    The options are `filter`, `before` and `limit`. Savers exist that do not know them, or ignore
+    them in silence: what such a saver lists too much is left out here.
+    """
+    listed = await _listed(saver, thread, options)
+    found = [saved for saved in listed if _is_wanted(saved, thread, options)]
+    if len(found) < len(listed) and "limit" in options:
+        listed = await _listed(saver, thread, {**options, "limit": None})
+        found = [saved for saved in listed if _is_wanted(saved, thread, options)]
+    found.sort(key=lambda saved: saved.checkpoint["id"], reverse=True)
+    return found[: options.get("limit")]
+
+
+def _is_wanted(
+    saved: CheckpointTuple, thread: RunnableConfig | None, options: Mapping[str, Any]
+) -> bool:
+    place = (thread or {}).get("configurable", {})
+    before: Any = (options.get("before") or {}).get("configurable", {}).get("checkpoint_id")
+    metadata: Mapping[str, Any] = saved.metadata
+    return (
+        str(place.get("thread_id", thread_id_of(saved))) == thread_id_of(saved)
+        and place.get("checkpoint_ns", namespace_of(saved)) == namespace_of(saved)
+        and (before is None or saved.checkpoint["id"] < before)
+        and all(metadata.get(key) == value for key, value in options.get("filter", {}).items())
+    )
+
+
+async def _listed(
+    saver: BaseCheckpointSaver[Any], thread: RunnableConfig | None, options: Mapping[str, Any]
+) -> list[CheckpointTuple]:
+    known = signature(saver.list if is_sync() else saver.alist).parameters
+    has_all = any(one.kind is Parameter.VAR_KEYWORD for one in known.values())
+    given = {
+        name: value
+        for name, value in {"limit": _MOST, **options}.items()
+        if value is not None and (has_all or name in known)
+    }
+    while True:
+        try:
+            return [one async for one in each_of(saver.list, saver.alist, thread, **given)]
+        except NotImplementedError as error:
+            raise NotImplementedError(
+                f"`{type(saver).__name__}` does not list checkpoints (it has no `list`)"
+            ) from error
+        except (ValueError, TypeError, LookupError, AttributeError) as error:
+            if thread is not None or is_async_only(error):
+                raise
+            raise NotImplementedError(
+                f"`{type(saver).__name__}` does not list the checkpoints of all threads "
+                f"({error_text(error)})"
+            ) from error
+        except RuntimeError as error:
+            # LangGraph's in-memory saver raises this while another thread saves.
+            if "changed size during iteration" not in text_of(error):
+                raise
+
+
 async def newest_checkpoint(
     saver: BaseCheckpointSaver[Any], thread_id: str | None, namespace: str
 ) -> CheckpointTuple | None:
@@ -230,31 +294,6 @@ def unapplied_answer(saved: CheckpointTuple, review_id: str) -> dict[str, Any] |
         return None
     answers = (note for _, channel, note in saved.pending_writes or () if channel == ANSWER)
     return next((note for note in answers if is_object(note)), None)
-
-
-async def without_part(
-    saver: BaseCheckpointSaver[Any], saved: CheckpointTuple, ended: str
-) -> CheckpointTuple:
-    """Leave out a step of a call of which only a part was saved when the process ended.
-
-    LangGraph takes whatever is saved of a step for all of it, and not every saver saves the writes
-    of a step whole or not at all. A copy of the checkpoint has none of them beside it, so that the
-    step is made again. `ended` is the last channel that the last step of a call writes.
-    """
-    writes = [write for write in saved.pending_writes or () if write[0] != NO_TASK]
-    steps = {task for task, channel, _ in writes if not channel.startswith("__")}
-    whole = {task for task, channel, _ in writes if channel.startswith(_NEXT) or channel == ended}
-    if steps <= whole:
-        return saved
-    copy: Checkpoint = {**saved.checkpoint, "id": empty_checkpoint()["id"]}
-    place = place_of(thread_id_of(saved), namespace_of(saved), saved.checkpoint["id"])
-    await put_checkpoint(saver, place, copy, saved.metadata)
-    copied = await newest_checkpoint(saver, thread_id_of(saved), namespace_of(saved))
-    answers = [note for _, channel, note in saved.pending_writes or () if channel == ANSWER]
-    if copied is None or not answers:
-        return copied or saved
-    await write_answer(saver, copied, answers[0])
-    return copied._replace(pending_writes=[(NO_TASK, ANSWER, answers[0])])
 
 
 async def write_answer(

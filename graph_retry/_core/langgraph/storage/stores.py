@@ -23,6 +23,7 @@ from graph_retry._core.ground.functions.arguments import checked
 from graph_retry._core.ground.functions.awaiting import acquired, is_sync, to_its_end
 from graph_retry._core.langgraph.storage.checkpoints import (
     OpenReview,
+    list_checkpoints,
     namespace_of,
     newest_checkpoint,
     place_of,
@@ -30,7 +31,6 @@ from graph_retry._core.langgraph.storage.checkpoints import (
     thread_id_of,
     waits_for,
 )
-from graph_retry._core.langgraph.storage.listed import list_checkpoints
 
 
 class ProcessLock(Protocol):

@@ -28,8 +28,7 @@ from graph_retry._core.langgraph.fork import (
     fork_note,
     put_fork,
 )
-from graph_retry._core.langgraph.storage.checkpoints import namespace_of, place_of
-from graph_retry._core.langgraph.storage.listed import list_checkpoints
+from graph_retry._core.langgraph.storage.checkpoints import list_checkpoints, namespace_of, place_of
 from graph_retry._core.state.position import ANSWER, LOOP
 from graph_retry._core.state.rewinding import REWIND, RewindRefused, reopened
 from graph_retry._core.threads.answers.resuming import resuming

@@ -17,6 +17,7 @@ from graph_retry._core.langgraph.shown import namespace_in
 from graph_retry._core.langgraph.storage.checkpoints import (
     OpenReview,
     is_over,
+    list_checkpoints,
     namespace_of,
     newest_checkpoint,
     place_of,
@@ -25,7 +26,6 @@ from graph_retry._core.langgraph.storage.checkpoints import (
     values_of,
     without_state,
 )
-from graph_retry._core.langgraph.storage.listed import list_checkpoints
 from graph_retry._core.langgraph.storage.stores import store_of
 from graph_retry._core.state.namespaces import is_of_other
 from graph_retry._core.state.position import loop_of

@@ -13,6 +13,7 @@ from graph_retry._core.ground.json import is_object
 from graph_retry._core.langgraph.shown import namespace_in
 from graph_retry._core.langgraph.storage.checkpoints import (
     has_answer,
+    list_checkpoints,
     namespace_of,
     newest_checkpoint,
     place_of,
@@ -20,7 +21,6 @@ from graph_retry._core.langgraph.storage.checkpoints import (
     saved_at,
     unread,
 )
-from graph_retry._core.langgraph.storage.listed import list_checkpoints
 from graph_retry._core.state.kept import Reader
 from graph_retry._core.state.namespaces import is_of_other, task_namespace
 from graph_retry._core.threads.saved.graphs import (
