@@ -59,7 +59,7 @@ PROVEN = "docs/reliability.md"
         ("docs/reading.md", "and # % of lists", "several calls | json_repair | # |"),
         (
             "docs/reading.md",
-            "117 texts: # right, # rightly refused, # refused though plain, # wrong",
+            "204 texts: # right, # rightly refused, # refused though plain, # wrong",
             "| graph_retry | # | # | # | # |",
         ),
         ("docs/automation.md", "mended # of 22", "in messages | # (23 %"),
