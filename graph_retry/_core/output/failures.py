@@ -157,16 +157,13 @@ def is_complete(finish_reason: str | None) -> bool | None:
         >>> is_complete("stop"), is_complete("length"), is_complete(None)
         (True, False, None)
     """
-    meaning = meaning_of(finish_reason)
-    if meaning == "stopped":
-        return True
-    return False if meaning in ("truncated", "context_overflow") else None
+    known = {"stopped": True, "truncated": False, "context_overflow": False}
+    return known.get(meaning_of(finish_reason) or "")
 
 
 def _kind(error: Exception) -> FailureKind | None:
-    if isinstance(error, OutputParserException | JSONDecodeError):
-        return "invalid_syntax"
-    if unparsed_arguments(error) is not None:
+    is_unread = isinstance(error, OutputParserException | JSONDecodeError)
+    if is_unread or unparsed_arguments(error) is not None:
         return "invalid_syntax"
     if isinstance(error, ValidationError):
         return "invalid_schema"

@@ -13,6 +13,7 @@ from langchain_core.messages import ToolCallChunk
 from pydantic_core import from_json
 
 from graph_retry._core.ground.functions.calling import joined, without_half
+from graph_retry._core.ground.issues import attempt
 from graph_retry._core.ground.json import ABSENT, is_array, is_object
 from graph_retry._core.output.validator import Validator
 from graph_retry.lossless._ground import lazy
@@ -169,17 +170,9 @@ class GrowingArguments:
         """Begin another call; return the separator before it in a list."""
         # If the last call is not complete, its arguments may continue after this call. Then the
         # order of the answer's text is unknown.
-        if self._count and not _is_whole("".join(self._arguments)):
+        if self._count and attempt(from_json, "".join(self._arguments))[1]:
             self._is_known = False
         separator = ", " if self._count else "["
         self._count += 1
         self._index, self._id, self._name, self._arguments = index, None, "", []
         return separator if self._wants_list else ""
-
-
-def _is_whole(arguments: str) -> bool:
-    try:
-        from_json(arguments)
-    except ValueError:
-        return False
-    return True
