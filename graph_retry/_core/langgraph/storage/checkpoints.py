@@ -173,14 +173,16 @@ async def list_checkpoints(
 def _is_wanted(
     saved: CheckpointTuple, thread: RunnableConfig | None, options: Mapping[str, Any]
 ) -> bool:
-    place = (thread or {}).get("configurable", {})
-    before: Any = (options.get("before") or {}).get("configurable", {}).get("checkpoint_id")
+    place: Mapping[str, Any] = (thread or {}).get("configurable", {})
+    newer: Mapping[str, Any] = options.get("before", {})
+    before: str | None = newer.get("configurable", {}).get("checkpoint_id")
     metadata: Mapping[str, Any] = saved.metadata
+    wanted: Mapping[str, Any] = options.get("filter", {})
     return (
         str(place.get("thread_id", thread_id_of(saved))) == thread_id_of(saved)
         and place.get("checkpoint_ns", namespace_of(saved)) == namespace_of(saved)
         and (before is None or saved.checkpoint["id"] < before)
-        and all(metadata.get(key) == value for key, value in options.get("filter", {}).items())
+        and all(metadata.get(key) == value for key, value in wanted.items())
     )
 
 
@@ -189,7 +191,7 @@ async def _listed(
 ) -> list[CheckpointTuple]:
     known = signature(saver.list if is_sync() else saver.alist).parameters
     has_all = any(one.kind is Parameter.VAR_KEYWORD for one in known.values())
-    given = {
+    given: dict[str, Any] = {
         name: value
         for name, value in {"limit": _MOST, **options}.items()
         if value is not None and (has_all or name in known)
