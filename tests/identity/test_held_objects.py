@@ -8,6 +8,8 @@ from langchain_core.language_models import FakeListChatModel
 from langgraph.checkpoint.memory import InMemorySaver
 
 from graph_retry import edit, retry_llm_call
+from graph_retry._core.ground.held.captured import Captured
+from graph_retry._core.ground.held.content import Content, TooLargeError
 from tests.identity.cities import one_node
 from tests.identity.test_functions_apart import PARAMS, tell
 from tests.loops import answer, thread
@@ -58,3 +60,21 @@ def test_what_a_cache_holds_is_read(mode):
         mode.invoke(graph, {}, thread())
 
     assert mode.invoke(graph, None, thread())["output"] == {"a": "a", "b": "b"}
+
+
+@pytest.mark.parametrize("texts", [{"a": "b" * 100}, dict.fromkeys(map(str, range(5_000)), "b")])
+def test_a_storage_in_memory_is_not_read_by_each_call(texts):
+    """What a client shows tells it from others; what a storage shows is all that was saved."""
+    saver = InMemorySaver()
+    saver.blobs.update(
+        {("t", "", name, "1"): ("text", text.encode()) for name, text in texts.items()}
+    )
+    shown = Captured(lambda: saver, "").shown
+    assert ("saver.blobs" in shown) == (len(texts) == 1)
+
+
+def test_what_is_read_of_long_texts_is_bounded():
+    """They count by their length."""
+    with pytest.raises(TooLargeError):
+        Content("").add(["x" * 1_000_000] * 60)
+    Content("").add(["x" * 1_000_000] * 5)

@@ -125,13 +125,14 @@ def copied(value: Any) -> Any:
 class Content:
     """A digest of values that are added one after the other.
 
-    `salt` keeps digests of short values from being guessed.
+    `salt` keeps digests of short values from being guessed. More than `most` values are refused; a
+    long text counts as one for each 1,000 characters.
     """
 
-    def __init__(self, salt: str) -> None:
+    def __init__(self, salt: str, most: int = _MOST) -> None:
         self._hash = hashlib.blake2b(digest_size=6, key=salt.encode(errors="replace")[:64])
         self._around: list[int] = []
-        self._count = 0
+        self._count, self._most = 0, most
 
     def digest(self) -> str:
         """Return the digest of what was added."""
@@ -146,7 +147,7 @@ class Content:
         self._count += 1
         if id(value) in self._around:
             raise OpaqueError
-        if self._count > _MOST or len(self._around) > _DEEPEST:
+        if self._count > self._most or len(self._around) > _DEEPEST:
             raise TooLargeError
         kind: Any = class_of(value)
         if isinstance(value, type | types.ModuleType) or inspect.isroutine(value):
@@ -175,6 +176,7 @@ class Content:
             self._around.pop()
 
     def _text(self, kind: type[Any], text: str) -> None:
+        self._count += len(text) // 1_000
         told = f"{kind.__module__}:{kind.__qualname__}:{len(text)}:{text}"
         self._hash.update(told.encode(errors="surrogatepass"))
 

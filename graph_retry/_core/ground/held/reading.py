@@ -40,6 +40,8 @@ from graph_retry._core.ground.held.content import (
 )
 
 _MOST_ITEMS, _DEEPEST = 100, 6
+_SHOWN = 500
+"""Maximum number of values in what a client shows: a storage in memory shows all that it has."""
 _FIXED = (str, bytes, tuple, frozenset, type, Enum, date, time, UUID)
 """Values that no program changes in place. Another text is never a state of the same object."""
 
@@ -83,8 +85,8 @@ class Reading:
         self.code = self._digest(self._codes)
         self.source = self._digest(files) if files and all(files) else ""
 
-    def _digest(self, value: Any) -> str:
-        content = Content(self.salt)
+    def _digest(self, value: Any, **limit: int) -> str:
+        content = Content(self.salt, **limit)
         content.add(value)
         return content.digest()
 
@@ -220,7 +222,7 @@ class Reading:
         if digest is None:
             for each, item in shown_of(value).items():
                 with suppress(OpaqueError):
-                    self.shown[f"{name}.{each}"] = self._digest(item)
+                    self.shown[f"{name}.{each}"] = self._digest(item, most=_SHOWN)
                 if is_stream(item) and not (callable(item) or is_means(value)):
                     self._value(f"{name}.{each}", item, place)
 
