@@ -12,7 +12,7 @@ from tests.reliability.forking import ROOT, counted
 GROUPS = (
     ("night-batch", "any-node", "endpoint"),
     ("fan-out", "migrate", "notify", "live"),
-    ("tools", "upgrades", "leaving", "sources"),
+    ("tools", "upgrades", "leaving"),
 )
 
 

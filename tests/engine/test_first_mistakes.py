@@ -201,7 +201,10 @@ def test_params_that_do_not_fit_say_what_came(given, words):
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: retry_llm_call(write, Params), "`params` is the class `Params`: pass an object"),
+        (
+            lambda: retry_llm_call(write, Params),
+            "`Params`: pass an instance of it",
+        ),
         (lambda: create_retry_node(write, Params(prompt="x")), "pass the class of the params"),
         (lambda: create_retry_node(write, {"prompt": "x"}), "pass the class of the params"),
         (

@@ -2,7 +2,7 @@
 
 import json
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,15 @@ from graph_retry._core.review.clients.description import MAX_DESCRIPTION
 from graph_retry._core.review.clients.payload import build_payload
 from graph_retry._core.review.decisions import DECISION_TYPES
 from graph_retry._core.review.effects import Accepted
-from graph_retry._core.review.review import IN_JSON, SHOWN, Question, Refused, Shown, parts_of
+from graph_retry._core.review.review import (
+    IN_JSON,
+    SHOWN,
+    Question,
+    Refused,
+    Review,
+    Shown,
+    parts_of,
+)
 from graph_retry._core.threads.reviews import PendingReview
 from graph_retry.desk.cli.screen import Screen
 from graph_retry.desk.cli.show import show_review
@@ -306,9 +314,11 @@ def test_a_fact_with_a_heading_is_quoted_in_description_and_console(
 
 
 def test_every_fact_is_documented() -> None:
-    """Docs have a row for each key of the question, and the table names only facts."""
-    docs = Path(__file__).parents[2].joinpath("docs/reviews.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| (`.+`) \|", docs, re.MULTILINE)
+    """The page has a row for each key of the question that is no field of `Review`."""
+    page = Path(__file__).parents[2].joinpath("docs/reviews.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`.+?) \|", page.partition("| key | content |")[2], re.MULTILINE)
     keys = {key for row in rows for key in re.findall(r"`(\w+)`", row)}
+    assert "`attempt` is `attempt_count`" in page
+    keys |= {"attempt_count", *(each.name for each in fields(Review))}
     assert keys >= build_payload(question()).keys()
     assert SHOWN.keys() <= {*IN_JSON}

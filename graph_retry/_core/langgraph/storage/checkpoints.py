@@ -277,9 +277,11 @@ def is_answered(saved: CheckpointTuple) -> bool:
     Raises:
         ReplayMismatch: If the saver mixes the writes of several checkpoints.
     """
-    writers = {task for task, channel, _ in saved.pending_writes or () if channel == LOOP}
+    writes = saved.pending_writes or ()
+    asking = {task for task, channel, _ in writes if channel == INTERRUPT}
+    others = {task for task, channel, _ in writes if channel == LOOP} - asking
     # A step is a single task, and one update of the state may have been cut off beside it.
-    if len(writers) > 2:
+    if len(others) > (1 if asking else 2):
         raise ReplayMismatch(
             "the checkpointer returns the writes of earlier checkpoints beside the newest one of "
             f"{as_repr(namespace_of(saved))}, so that nobody can tell whether its review is "
@@ -287,7 +289,7 @@ def is_answered(saved: CheckpointTuple) -> bool:
             "them apart, such as a saver of the same package that is not shallow; "
             "`graph_retry.testing.check_store` tells which do. Nothing was called."
         )
-    return any(channel in (LOOP, ANSWER) for _, channel, _ in saved.pending_writes or ())
+    return any(channel in (LOOP, ANSWER) for _, channel, _ in writes)
 
 
 def unapplied_answer(saved: CheckpointTuple, review_id: str) -> dict[str, Any] | None:

@@ -246,9 +246,11 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
     def _entered(self, run: LoopRun, given: Any) -> tuple[RetryGraph, Any]:
         """Return the graph and the input that begin a call in its own namespace at its first step.
 
-        A graph that is not part of another one begins at `START`, as its users expect to see it.
+        A graph that is not part of another one begins at `START`, as its users expect to see it. So
+        does a call with a ledger, whose records stay in the checkpoint in which they were given.
         """
-        if not run.slot.namespace or run.slot.is_saved or not is_object(given):
+        known = is_object(given) and not given.get(run.plan.settings.keys["attempts"])
+        if not run.slot.namespace or run.slot.is_saved or not known:
             return self, given
         return entered(self, "recall" if "recall" in self.nodes else "call", given)
 
