@@ -22,6 +22,12 @@ from tests.loops import thread
 
 REVIEWED = {"one": ["Rome"], "two": ["Paris", "Oslo"]}
 """The closed cities of each thread."""
+GUIDE = Guide()
+
+
+def ask(params: Any) -> Any:
+    """Ask the guide. It logs its calls, so a function that holds it is refused in another order."""
+    return GUIDE(params)
 
 
 def main(mode_name: str, database: str, step: str) -> None:
@@ -32,31 +38,31 @@ def main(mode_name: str, database: str, step: str) -> None:
         saver_class: Any = AsyncSqliteSaver if mode.is_async else SqliteSaver
         with mode.opened(saver_class.from_conn_string(database)) as saver:
             for name, closed in REVIEWED.items():
-                guide, config, answered = Guide(), thread(name), list[str]()
-                graph = one_node(node_of(mode, guide, closed), saver)
+                config, answered = thread(name), list[str]()
+                graph = one_node(node_of(mode, closed), saver)
+                GUIDE.calls.clear()
                 if step == "start":
                     mode.invoke(graph, {}, config, durability="sync")
                 else:
                     answered = finish(mode, graph, config, "resume")
                 output = mode.call(graph, "get_state", config).values.get("output")
-                calls = [params["city"] for params in guide.calls]
+                calls = [params["city"] for params in GUIDE.calls]
                 told[name] = {"calls": calls, "answered": answered, "output": output}
     sys.stdout.write(json.dumps(told))
 
 
-def node_of(mode: Mode, guide: Guide, closed: list[str]) -> Any:
+def node_of(mode: Mode, closed: list[str]) -> Any:
     """Return a node that makes a call for each city of a set."""
 
     def node(state: Any) -> Any:
         told = {
-            city: retry_llm_call(guide, params_of(city, closed), name="guide")
-            for city in set(CITIES)
+            city: retry_llm_call(ask, params_of(city, closed), name="guide") for city in set(CITIES)
         }
         return {"output": told}
 
     async def anode(state: Any) -> Any:
         told = {
-            city: await aretry_llm_call(guide, params_of(city, closed), name="guide")
+            city: await aretry_llm_call(ask, params_of(city, closed), name="guide")
             for city in set(CITIES)
         }
         return {"output": told}
