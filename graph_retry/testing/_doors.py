@@ -34,11 +34,11 @@ from graph_retry.ledger import params_in
 from graph_retry.observers import Event
 from graph_retry.output import Format
 from graph_retry.plugins import as_repr, checked, error_text
-from graph_retry.reviews import AnyReview, offered
+from graph_retry.reviews import DECISIONS, AnyReview, offered
 from graph_retry.threads import attempts_of, defer
 
 _HOSTILE = '<script>alert("1")</script> & `code` [link](javascript:1)'
-_ALL: Any = ["approve", "edit", "reject", "respond", "comment", "accept", "defer", "assign"]
+_ALL: Any = [*DECISIONS]
 
 
 @checked

@@ -37,9 +37,6 @@ SOON_S = 1.5
 HELD_S = 10.0
 """Seconds for which a person can take an answer back. Only this process holds it until then."""
 
-PUTS_OFF = {"defer", "assign"}
-"""The decisions after which a review stays open for later, or for somebody else."""
-
 NAMED = 200
 """Maximum characters of a form's name. The page makes names of 22 characters."""
 
@@ -333,7 +330,8 @@ class Runs:
             closed.about_own = outcome.about_own
             return closed
         words = {made["type"] for made in run.decisions.values()}
-        if words and words <= PUTS_OFF and not outcome.problem:
+        stays_open = all(DECISIONS[word].waits for word in words)
+        if words and stays_open and not outcome.problem:
             # The same question is open again, but its reviewer has just put it off.
             outcome.is_put_off = True
             outcome.following = [
