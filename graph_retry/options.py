@@ -313,7 +313,7 @@ def _labels(given: Mapping[str, str]) -> dict[str, str]:
 def _keys(given: Mapping[str, str]) -> dict[str, str]:
     names = {**dict(DEFAULT_KEYS), **check_options(StateKeys, given, inside="keys")}
     if len(set(names.values())) < len(names):
-        raise ValueError(f"`keys` is {as_repr(given, 200)}: rename each to a name of its own.")
+        raise ValueError(f"`keys` is {as_repr(given, 200)}: two keys have one name, rename one.")
     return names
 
 

@@ -283,7 +283,9 @@ class Sealed(TypedDict):
 def parts_of_messages(
     parts: Iterable[Addition], params: Mapping[str, Any] | None
 ) -> list[Addition]:
-    """Return the parts that are messages. After redaction, texts have other places.
+    """Return the parts that are whole messages.
+
+    The others are places in texts, which do not fit any more after redaction.
 
     Example:
         >>> part = {"by": "comment", "field": "messages", "start": 1, "end": 2}

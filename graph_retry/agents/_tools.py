@@ -85,7 +85,7 @@ class ToolCalls:
         return told_result(request, output, attempts, tells=self.tells)
 
     def staying(self, request: ToolCallRequest, result: Result) -> Result:
-        """Return a result; refuse a handoff that would end the other calls of its message.
+        """Return a tool's result; refuse a handoff if the AI message calls other tools, too.
 
         A handoff leaves the agent at once. LangGraph then drops what the other tools return, and
         the question of one that waits.

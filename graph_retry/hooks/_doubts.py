@@ -50,7 +50,7 @@ Signal = Callable[[Seen], tuple[float | None, list[Doubt]]]
 
 
 def counted_doubts(doubts: list[Doubt]) -> tuple[float, list[Doubt]]:
-    """Return the confidence that is left by some doubts, with them."""
+    """Return the doubts, with the confidence in an output that has them."""
     return 1 / (1 + len(doubts)), doubts
 
 

@@ -50,8 +50,8 @@ _REPR.maxstring = _REPR.maxother = 1_000
 def as_repr(value: Any, limit: int = 200) -> str:
     r"""Write any value as `repr` does, escaped and in at most `limit` characters.
 
-    This is the door through which a value of others goes into a message. Its `__repr__` may raise,
-    be huge, or control a terminal.
+    Each value of a user or a model goes into a message through this function. The `__repr__` of the
+    value may raise, be huge, or control a terminal.
 
     Example:
         >>> as_repr("a\x1b[2J"), as_repr({"a": "b" * 100}, 20)

@@ -76,7 +76,7 @@ def test_the_ledger_reducer_completes_and_appends(updates):
         ({"allowed_decisions": []}, "`allowed_decisions`"),
         ({"locked": "model"}, "`locked`: give a list of texts; not 'model'"),
         ({"keys": {"result": "x"}}, "`keys` has an unknown key `result`. Known are params"),
-        ({"keys": {"output": "params"}}, "`keys` .*rename each to a name of its own"),
+        ({"keys": {"output": "params"}}, "`keys` .*two keys have one name"),
         ({"transient": 3}, "RetryPolicy"),
         ({"on_attempt": 3}, "`on_attempt`"),
     ],

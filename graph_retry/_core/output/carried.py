@@ -63,12 +63,13 @@ def is_reading_error(error: BaseException, name: str) -> bool:
 
 
 def is_returned(error: BaseException, function: Callable[..., Any] | Runnable[Any, Any]) -> bool:
-    """Return whether the value that an exception kept away would have been the function's result.
+    """Return whether a call in `function` raised whose value the function would have returned.
 
-    If the function had done something else with the value, an answer that is read in its place
-    would lack that. The source of the user's code tells it: the call that raised is in a `return`,
-    or its value is only assigned to a name that is returned. Nothing follows in a runnable, and in
-    a function that returned a stream or yields one. Without source it is not known.
+    Only then may an answer that the exception carries take the place of the result. If the function
+    does something else with the value, the answer would lack that. The source of the user's code
+    tells it: the call that raised is in a `return`, or its value is only assigned to a name that is
+    returned. Nothing follows in a runnable, and in a function that returned a stream or yields one.
+    Without source it is not known.
     """
     code, at, frames = code_of(function), error.__traceback__, list[TracebackType]()
     while at is not None:

@@ -64,7 +64,7 @@ def _words(message: Any) -> str:
         raise LeftOut("an output calls tools, whose definitions are not recorded")
     content = message.get("content", "")
     if not isinstance(content, str):
-        raise LeftOut("an output of it is a message with more than text")
+        raise LeftOut("one of its outputs is a message with more than text, such as a tool call")
     return content
 
 

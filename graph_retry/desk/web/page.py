@@ -119,7 +119,7 @@ class Site:
             sent.task.add_done_callback(lambda _: self._count(access.user, -number))
 
     def version(self, access: Access) -> str:
-        """Return the version of the open reviews that a user may see, of this process."""
+        """Return a text that changes when the open reviews that this user may see change."""
         return f"{self._process}-{self.listings.version(access)}"
 
     async def _has_news(self, since: str, access: Access) -> bool:

@@ -204,7 +204,7 @@ class Runs:
 
     @property
     def running(self) -> dict[str, Run]:
-        """The runs that are being applied, by the keys of their reviews."""
+        """The runs that apply answers now, by the keys of their reviews."""
         return {key: run for run in self._under_way() for key in run.asked.values()}
 
     def _under_way(self) -> Iterator[Run]:

@@ -70,7 +70,7 @@ class Reading:
         """Return the value of the strict JSON that was written.
 
         Raises:
-            ValueError: If keys disagree, or a number is out of range.
+            ValueError: If a key occurs twice with different values, or a number is out of range.
         """
         written = "".join(node.written for node in self.nodes).replace('"\0"', "")
         return json.loads(written, object_pairs_hook=unique, parse_float=finite)

@@ -65,7 +65,10 @@ def _signed(sig: int, written: str) -> int:
 
 
 class Search:
-    """The queue of readers; `expand` of a subclass adds the possible next steps of a reader."""
+    """A search for the cheapest reading: a queue of begun readings, the cheapest first.
+
+    `expand`, which a subclass has, adds the readings that go on from one by a step.
+    """
 
     def __init__(self, text: str, price: dict[str, int], work: Work) -> None:
         self.text, self.price, self.work, self.end = text, price, work, len(text)

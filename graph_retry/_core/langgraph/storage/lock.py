@@ -43,8 +43,8 @@ async def hold_while_asking(
 ) -> AskingRun | None:
     """Lock a thread for the run that asks; None if it is locked, as by the `resume` that runs it.
 
-    `is_idle` tells whether no task of the run works any more. The reader of a stream may leave a
-    run at that point, and answer before the run has ended.
+    `is_idle` tells whether all tasks of the run have stopped. From then on, the reader of a stream
+    may leave the run, and answer although the run has not ended.
     """
     with ExitStack() as unless_held:
         lock = unless_held.enter_context(ThreadLock(saver, thread_id))

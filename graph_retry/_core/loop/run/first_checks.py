@@ -106,7 +106,7 @@ def _check_default(plan: Plan[Any], view: Mapping[str, Any]) -> None:
             if near := None if plan.codec.form == "bare" else near_miss(name, view, edited):
                 raise ValueError(
                     f"`default_decision` edits `{name}`, which params do not have. Did you mean "
-                    f"`{near}`? To add a new field, edit `{near}` as well."
+                    f"`{near}`? If `{name}` is meant as a new field, edit `{near}`, too."
                 )
     if default["type"] == "comment":
         place = plan.comment_field(view)

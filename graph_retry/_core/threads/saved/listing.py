@@ -237,8 +237,9 @@ async def noted_reviews(
 ) -> tuple[list[OpenReview], str | None] | None:
     """List one page of the open calls in the saver's table; None if the saver has no table.
 
-    With `fill`, the table is filled before, if it never was. `fill` is told how many of how many
-    threads are read. Meanwhile the same table can be listed as it is.
+    With `fill`, a table that has never been filled is filled first, from all threads. `fill` is
+    called with the numbers of threads read and of all threads. Until then, others list what the
+    table has.
 
     Returns:
         The rows that belong to the source, newest first, and `before` for the next page, which is
