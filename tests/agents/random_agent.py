@@ -277,8 +277,10 @@ class Drawn:
             return respond(made), results
         (one,) = made.values()
         kind, message = one["type"], one.get("message", "")
-        answers = {"edit": edit(**one.get("args", {})), "reject": reject(message)}
-        return {**answers, "respond": respond(message), "approve": approve()}[kind], results
+        if kind == "edit":
+            return edit(**one["args"]), results
+        answers = {"reject": reject(message), "respond": respond(message), "approve": approve()}
+        return answers[kind], results
 
     async def call(self, owner: Any, name: str, *args: Any, **more: Any) -> Any:
         """Call a method or its async twin, and continue a run whose node crashed."""

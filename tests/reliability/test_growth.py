@@ -55,13 +55,13 @@ def counted(saver):
             saver.conn.set_trace_callback(None)
 
 
-COSTS = {"function": (41, 8), "node": (43, 9)}
+COSTS = {"function": (49, 10), "node": (51, 11)}
 """Statements of a call that succeeds, and writes that hold its params. Of these the graph around it
 makes 17 and 4, and a node writes the ledger into that graph."""
 
 
 def test_a_success_is_saved_with_few_statements_and_its_params_with_each_write_once(form, saver):
-    """A call begins in one checkpoint; what was saved before is listed and read once."""
+    """What was saved before is listed and read once."""
     graph = one_call(form, None, Model(), saver)
     graph.invoke({"params": {"n": 5}}, thread("0"))  # It makes the tables.
     given = {"params": {"n": 5, "text": "the document"}}

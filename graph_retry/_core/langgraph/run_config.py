@@ -17,21 +17,18 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from types import FunctionType
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, cast
 
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import var_child_runnable_config
 from langgraph.channels.base import BaseChannel
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.config import get_config
-from langgraph.pregel import Pregel
 from langgraph.runtime import ExecutionInfo, Runtime
 from typing_extensions import TypeIs
 
 from graph_retry._core.state.namespaces import around
 from graph_retry.lossless._ground import as_repr
-
-GraphT = TypeVar("GraphT", bound=Pregel[Any, Any, Any, Any])
 
 
 def call_namespace() -> str:
@@ -224,19 +221,6 @@ def _runnables_in(runnable: Any) -> Iterator[Any]:
     bound = getattr(runnable, "bound", None)
     for each in (*getattr(runnable, "steps", ()), *([] if bound is None else [bound])):
         yield from _runnables_in(each)
-
-
-def entered(graph: GraphT, step: str, values: Mapping[str, Any]) -> tuple[GraphT, dict[str, Any]]:
-    """Return a graph and an input that fill the channels of state and lead to a step at once.
-
-    Otherwise LangGraph saves the input under `START`, then the writes of a step that copies it to
-    the channels, and then these channels: three times what one checkpoint holds.
-    """
-    (trigger,) = graph.nodes[step].triggers
-    given = {name: value for name, value in values.items() if name in graph.channels}
-    begun = copy(graph)
-    begun.input_channels = [*given, trigger]
-    return begun, {**given, trigger: None}
 
 
 def inside(configurable: Mapping[str, Any], namespace: str) -> dict[str, Any]:

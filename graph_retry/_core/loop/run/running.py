@@ -32,7 +32,6 @@ from graph_retry._core.langgraph.calls import find_slot
 from graph_retry._core.langgraph.ends.run_end import at_run_end, end_of_task
 from graph_retry._core.langgraph.fork import tell_ended
 from graph_retry._core.langgraph.run_config import (
-    entered,
     inside,
     is_run_by_task,
     saver_in,
@@ -98,9 +97,8 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
     ) -> Iterator[Any]:
         """Stream like `CompiledStateGraph.stream`, with the call's saved state."""
         run, given, config = run_sync(self._opened(input, config, options))
-        graph, given = self._entered(run, given)
         try:
-            yield from super(RetryGraph, graph).stream(given, config, **options)
+            yield from super().stream(given, config, **options)
             _written(run)
         except GraphInterrupt:
             run_sync(_paused(run))
@@ -113,10 +111,8 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
     ) -> AsyncIterator[Any]:
         """Stream like `CompiledStateGraph.astream`, with the call's saved state."""
         run, given, config = await run_async(self._opened(input, config, options))
-        graph, given = self._entered(run, given)
-        stream = super(RetryGraph, graph).astream(given, config, **options)
         try:
-            async with aclosing(cast("Any", stream)) as parts:
+            async with aclosing(cast("Any", super().astream(given, config, **options))) as parts:
                 async for part in parts:
                     with run.slot.parked():
                         yield part
@@ -242,17 +238,6 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         configurable[RUN] = run
         config = cast("RunnableConfig", {**(config or {}), "configurable": configurable})
         return run, input, config
-
-    def _entered(self, run: LoopRun, given: Any) -> tuple[RetryGraph, Any]:
-        """Return the graph and the input that begin a call in its own namespace at its first step.
-
-        A graph that is not part of another one begins at `START`, as its users expect to see it. So
-        does a call with a ledger, whose records stay in the checkpoint in which they were given.
-        """
-        known = is_object(given) and not given.get(run.plan.settings.keys["attempts"])
-        if not run.slot.namespace or run.slot.is_saved or not known:
-            return self, given
-        return entered(self, "recall" if "recall" in self.nodes else "call", given)
 
     @property
     def _own_saver(self) -> BaseCheckpointSaver[Any] | None:
