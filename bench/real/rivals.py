@@ -4,8 +4,7 @@ They are driven as their documentation shows, by the same code as on the ladder.
 loopback hands their requests to the model, with temperature 0, and keeps what it said.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,25 +51,17 @@ class _Task:
         return "\n\n".join(part for part in parts if part)
 
 
-@contextmanager
-def _told_apart(passing: _Passing) -> Iterator[None]:
-    passing.said, passing.unasked = [], False
-    yield
-    if passing.unasked:
-        raise Unasked("no kept completion of a contender's request")
-
-
 def lane(make: Make) -> Lane:
     """Make a lane of a contender; whatever it raises is an answer that it did not accept."""
 
     def run(served: Served, case: Case) -> Outcome:
         passing, value = _Passing(served, []), None
-        with serving(passing) as url, _told_apart(passing):
+        with serving(passing) as url:
             do = make(url, case.output, 1)
-            try:
+            with suppress(Exception):
                 value = do(_Task(case))
-            except Exception:  # noqa: BLE001
-                value = None
+        if passing.unasked:
+            raise Unasked("no kept completion of a contender's request")
         return Outcome(value, value is not None and case.is_right(value), [], passing.said)
 
     return run
