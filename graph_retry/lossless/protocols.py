@@ -257,10 +257,12 @@ def value_of(calls: list[Call], wanted: Wanted) -> Document:
     flips = [*chain.from_iterable(combinations(keys, size) for size in range(len(keys) + 1))]
     flips = flips if len(keys) <= _FLIPS else [(), tuple(keys)]
     # The names of calls of one function are told; those of several functions are data.
-    orders = (False, True) if len({call.name for call in calls}) == 1 else (True, False)
+    called = [call.name for call in calls]
+    is_chosen = wanted.are_chosen_by(called)
+    orders = [True] if is_chosen else [False, True] if len({*called}) == 1 else [True, False]
     readings = (value(flipped, is_named=named) for named in orders for flipped in flips)
     if wanted.fits is None:
         chosen = value((), is_named=True)
     else:
-        chosen = next(filter(wanted.fits, readings), value((), is_named=False))
+        chosen = next(filter(wanted.fits, readings), value((), is_named=is_chosen))
     return Document(first.start, last.end, chosen, made)

@@ -45,11 +45,20 @@ class ParsedOutput:
 
 
 class Wanted(NamedTuple):
-    """The caller's knowledge: whether the answer is complete or a list, and which values fit."""
+    """The caller's knowledge: whether the answer is complete or a list, and which values fit.
+
+    `names` are the names by which a call chooses one of several types that may have equal fields.
+    """
 
     complete: bool | None = None
     is_list: bool | None = None
     fits: Callable[[Any], bool] | None = None
+    names: frozenset[str] = frozenset()
+
+    def are_chosen_by(self, called: list[str]) -> bool:
+        """Return whether the names of these calls tell types apart, so that they are data."""
+        is_known = not self.names.isdisjoint(called)
+        return is_known and (len(self.names) > 1 or not self.names.issuperset(called))
 
 
 NOTHING_KNOWN = Wanted()

@@ -201,8 +201,8 @@ async def validate_attempt(
     return update, checked
 
 
-def _fits(schema: dict[str, Any], value: Any) -> bool:
-    return build_validator(schema).check(value).ok
+def _fits(validator: Validator, value: Any) -> bool:
+    return validator.reads_calls(value) or build_validator(validator.schema).check(value).ok
 
 
 def _read(
@@ -214,10 +214,11 @@ def _read(
     (level, function), written = settings.repair, settings.format
     schema = None if validator is None else validator.schema
     kinds = ANY_KIND if validator is None else validator.kinds
-    fits = None if schema is None else partial(_fits, schema)
+    fits = None if validator is None or schema is None else partial(_fits, validator)
     # A schema that allows lists and other values leaves open which of them is wanted.
     wants_list = None if kinds > {"array"} or not kinds else "array" in kinds
-    wanted = Wanted(complete, wants_list, fits)
+    names = frozenset[str]() if validator is None else validator.call_names
+    wanted = Wanted(complete, wants_list, fits, names)
     parse = partial(read_output, level=level, wanted=wanted)
     if written is None:
         parsed = parse(text)

@@ -13,11 +13,13 @@ from pydantic_core import to_jsonable_python
 
 from graph_retry._core.ground.issues import attempt, cut, excerpt, json_problem
 from graph_retry._core.ground.json import is_array, is_number, is_object
+from graph_retry._core.output.build import build_validator
 from graph_retry._core.output.failures import is_complete
 from graph_retry._core.output.providers.google import BLOCKED
 from graph_retry._core.output.providers.langchain import finish_reason, reasoning_in, refusal_in
 from graph_retry._core.output.providers.objects import blocked, message_of, token_name_of
 from graph_retry._core.output.validator import Validator
+from graph_retry.lossless.results import Wanted
 
 _MAX_USAGE = 10_000
 _MAX_WORDS = 4_000
@@ -157,7 +159,8 @@ def _of_tool_calls(
     """Return the answer in a message's tool calls, as a text to parse or as a value.
 
     Arguments that the client could not parse are returned as text. Several calls make a list. If
-    one value is wanted and exactly one call is named after its type, that call is the answer.
+    one value is wanted and exactly one call is named after its type, that call is the answer. Names
+    that are data stay beside the arguments.
     """
     calls: list[Any] = [*message.tool_calls, *message.invalid_tool_calls]
     if isinstance(message, AIMessageChunk) and message.tool_call_chunks:
@@ -178,8 +181,10 @@ def _of_tool_calls(
         return text, None
     is_one = len(calls) == 1 and not wants_list
     complete = is_complete(finish_reason(message.response_metadata))
+    is_named = _are_names_data(calls, validator)
     if all(is_object(call["args"]) for call in calls):
-        return None, calls[0]["args"] if is_one else [call["args"] for call in calls]
+        values = [_named(call) if is_named else call["args"] for call in calls]
+        return None, values[0] if is_one else values
     # A call of a tool without arguments has an empty text, which stands for `{}`. In an answer that
     # was cut off, an empty text may also be the beginning of arguments.
     nothing = "" if complete is False else "{}"
@@ -187,9 +192,33 @@ def _of_tool_calls(
         json.dumps(call["args"]) if is_object(call["args"]) else call["args"] or nothing
         for call in calls
     ]
-    # If the answer was cut off, more calls may have followed, so their list stays open.
+    # If the answer was cut off, its last object and its list may have had more, so they stay open.
+    open_end = "" if complete is False else "}"
+    if is_named:
+        ends = ["}"] * (len(calls) - 1) + [open_end]
+        spelled = [
+            f'{{"name": {json.dumps(call["name"])}, "arguments": {arguments}{end}'
+            for call, arguments, end in zip(calls, spelled, ends, strict=True)
+        ]
     close = "" if complete is False else "]"
     return (spelled[0] if is_one else f"[{', '.join(spelled)}{close}"), None
+
+
+def _are_names_data(calls: list[Any], validator: Validator | None) -> bool:
+    """Return whether the answer is the calls with their names, and not their arguments alone."""
+    if validator is None or not all(isinstance(call["name"], str) for call in calls):
+        return False
+    called = [call["name"] for call in calls]
+    if Wanted(names=validator.call_names).are_chosen_by(called):
+        return True
+    # Names of several functions are data where the type has a place for them, as in `list[dict]`.
+    is_plain = validator.schema is not None and all(is_object(call["args"]) for call in calls)
+    several = [_named(call) for call in calls] if is_plain and len({*called}) > 1 else []
+    return bool(several) and build_validator(validator.schema).check(several).ok
+
+
+def _named(call: Any) -> dict[str, Any]:
+    return {"name": call["name"], "arguments": call["args"]}
 
 
 def _raw_calls(message: AIMessage) -> list[dict[str, Any]]:

@@ -76,7 +76,7 @@ async def acheck_unwrapped(
     if validator.schema is None:
         return whole
     fitting, refused = list[_Inner](), list[_Inner]()
-    for path, inner in _insides(value, [], _DEPTH):
+    for path, inner in _insides(value, [], _DEPTH, validator.call_names):
         found = _Inner(path, inner, await check(inner))
         if not found.checked.ok:
             refused.append(found)
@@ -158,15 +158,24 @@ def _told(checked: Checked, judged: Any, details: list[str]) -> Checked:
     return replace(checked, repairs=[*made, *checked.repairs], judged=judged)
 
 
-def _insides(value: Any, path: list[str], depth: int) -> Iterator[tuple[list[str], Any]]:
-    """Yield each value inside the wrappers of an object, with its path."""
+def _insides(
+    value: Any, path: list[str], depth: int, names: frozenset[str]
+) -> Iterator[tuple[list[str], Any]]:
+    """Yield each value inside the wrappers of an object, with its path.
+
+    A wrapper that names one of several classes is a call of this class.
+    """
     if depth and is_object(value):
         for key, inner in value.items():
             if len(value) == 1 or any(_holds(row, value, key) for row in WRAPPERS):
                 found = _document(inner)
-                if found is not ABSENT:
+                texts = [one for one in (key, *value.values()) if isinstance(one, str)]
+                said = names.intersection(texts)
+                if found is not ABSENT and said:
+                    yield [*path, key], {"name": min(said), "arguments": found}
+                elif found is not ABSENT:
                     yield [*path, key], found
-                    yield from _insides(found, [*path, key], depth - 1)
+                    yield from _insides(found, [*path, key], depth - 1, names)
 
 
 def _holds(row: Wrapper, value: dict[str, Any], key: str) -> bool:

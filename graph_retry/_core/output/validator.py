@@ -61,6 +61,9 @@ class Validator:
     wants_message: bool = False
     """Whether the value is the message of an agent's model, as an object."""
 
+    call_names: frozenset[str] = frozenset()
+    """The names by which a tool call chooses one of several classes of the output."""
+
     @cached_property
     def kinds(self) -> frozenset[str]:
         """The kinds of values that the schema allows, as JSON Schema names them."""
@@ -76,6 +79,10 @@ class Validator:
     def judge(self) -> Judge | None:
         """The validation of values that still arrive; None if only whole values can be judged."""
         return None
+
+    def reads_calls(self, value: Any) -> bool:  # noqa: ARG002
+        """Return whether a value is valid calls, each of which names a class of the output."""
+        return False
 
     def check(self, value: Any) -> Checked:
         """Judge `value`. A wrong value never raises; at most 100 of its issues are returned.

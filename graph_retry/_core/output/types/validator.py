@@ -35,6 +35,7 @@ from graph_retry._core.output.types.core_schema import (
     may_merge_keys,
     unsure_keys,
 )
+from graph_retry._core.output.types.named_calls import NamedCalls
 from graph_retry._core.output.validator import Checked, Validator
 from graph_retry.lossless._ground import error_text, identical
 from graph_retry.records import Issue, Repair
@@ -68,6 +69,8 @@ class TypedValidator(Validator):
             reason = cut(" ".join(error_text(error).split()), 300)
             message = f"`output` type `{self.name}` cannot be validated by pydantic: {reason}"
             raise TypeError(message) from error
+        self._calls = NamedCalls(output)
+        self.call_names = self._calls.names
         schema = self._adapter.core_schema
         self._keys = MappingKeys(schema) if may_merge_keys(schema) else None
         self._may_be_defaults = may_be_defaults(schema)
@@ -90,19 +93,28 @@ class TypedValidator(Validator):
             return None
         return Judge(self._errors_so_far, unsure, counts_elements(schema))
 
+    def reads_calls(self, value: Any) -> bool:
+        """Return whether a value is valid calls, each of which names a class of the output."""
+        return self._calls.are_in(value) and not attempt(self._read, value, self._strict)[1]
+
     def _with_digits(self, checked: Checked, exact: Any) -> Checked:
         """Check `Decimal` and `int` fields again, with all digits of their numbers."""
-        value = with_digits(exact, checked.value)
+        is_call = self._calls.are_in(exact)
+
+        def digits(accepted: Any) -> Any:
+            return with_digits(exact, self._calls.of(accepted, accepted) if is_call else accepted)
+
+        value = digits(checked.value)
         again = self.check(value)
         # A field of several types may read a text as a `str`, and a user's validator may refuse it.
-        is_same = again.ok and with_digits(exact, again.value) == value
+        is_same = again.ok and digits(again.value) == value
         return replace(again, judged=value) if is_same else checked
 
     def _judge(self, value: Any) -> tuple[Any, list[Issue]]:
         if self._work and self._work.is_too_much(value):
             return value, [issue("", _TOO_MUCH, "too_much_work")]
         accepted, issues = attempt(self._read, value, self._strict, root=value)
-        lost = None if issues else self._lost(value, accepted)
+        lost = None if issues else self._lost(self._calls.inside(value), accepted)
         return (accepted, issues) if lost is None else (value, [lost])
 
     def _lost(self, value: Any, accepted: Any) -> Issue | None:
@@ -126,27 +138,33 @@ class TypedValidator(Validator):
         return []
 
     def _read(self, value: Any, strict: bool | None) -> Any:
+        are_calls = self._calls.are_in(value)
+        adapter = self._calls.adapter if are_calls else self._adapter
         try:
             text = json.dumps(value)
         except TypeError:
-            return self._adapter.validate_python(value, strict=strict)
-        return self._adapter.validate_json(text, strict=strict)
+            read = adapter.validate_python(value, strict=strict)
+        else:
+            read = adapter.validate_json(text, strict=strict)
+        return self._calls.arguments(read) if are_calls else read
 
     def _kept(self, accepted: Any, given: Any) -> tuple[Any, list[Repair], list[Issue]]:
         """Return the JSON form for graph state, the conversions, and those that are guesses.
 
-        The form is pydantic's dump, or the input if only the input validates back to an equal
-        value.
+        The form is pydantic's dump. If the dump does not validate back to an equal value, the form
+        is the input, or a call that names the class of the value.
         """
-        forms = (attempt(self._dump, accepted, "json")[0], given)
+        dumped = attempt(self._dump, accepted, "json")[0]
+        plain, call = self._calls.inside(given), self._calls.of(accepted, dumped)
+        forms = [dumped, given] if call is None else [dumped, given, call]
         for form in forms:
             if json_problem(form):
                 continue
             again, failed = attempt(self._read, form, self._strict)
             if not failed and type(again) is type(accepted) and again == accepted:
                 # Validation that gives the input back has converted nothing.
-                is_input = attempt(identical, *forms)[0] is True
-                return (form, [], []) if is_input else (form, *self._conversions(given, accepted))
+                is_input = attempt(identical, dumped, plain)[0] is True
+                return (form, [], []) if is_input else (form, *self._conversions(plain, accepted))
         return next(filter(json_problem, forms), ABSENT), [], []
 
     def _dump(self, accepted: Any, mode: Literal["json", "python"]) -> Any:
