@@ -155,7 +155,8 @@ class TypedValidator(Validator):
         is the input, or a call that names the class of the value.
         """
         dumped = attempt(self._dump, accepted, "json")[0]
-        plain, call = self._calls.inside(given), self._calls.of(accepted, dumped)
+        plain = self._calls.inside(given)
+        call = None if dumped is ABSENT else self._calls.of(accepted, dumped)
         forms = [dumped, given] if call is None else [dumped, given, call]
         for form in forms:
             if json_problem(form):
