@@ -28,7 +28,9 @@ def build_validator(output: Any, *, strict: bool = False, check_formats: bool = 
     if isinstance(output, type):
         return _of_class(output, strict=strict)
     if type(output).__module__ in TYPING_MODULES:
-        return TypedValidator(output, strict=strict)
+        from graph_retry._core.output.types.named_calls import CallsValidator  # noqa: PLC0415
+
+        return CallsValidator(output, strict=strict)
     if is_object(output):
         return _of_schema()(output, check_formats=check_formats)
     if isinstance(output, Validator):

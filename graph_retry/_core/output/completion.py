@@ -13,7 +13,6 @@ from pydantic_core import to_jsonable_python
 
 from graph_retry._core.ground.issues import attempt, cut, excerpt, json_problem
 from graph_retry._core.ground.json import is_array, is_number, is_object
-from graph_retry._core.output.build import build_validator
 from graph_retry._core.output.failures import is_complete
 from graph_retry._core.output.providers.google import BLOCKED
 from graph_retry._core.output.providers.langchain import finish_reason, reasoning_in, refusal_in
@@ -212,9 +211,8 @@ def _are_names_data(calls: list[Any], validator: Validator | None) -> bool:
     if Wanted(names=validator.call_names).are_chosen_by(called):
         return True
     # Names of several functions are data where the type has a place for them, as in `list[dict]`.
-    is_plain = validator.schema is not None and all(is_object(call["args"]) for call in calls)
-    several = [_named(call) for call in calls] if is_plain and len({*called}) > 1 else []
-    return bool(several) and build_validator(validator.schema).check(several).ok
+    is_read = len({*called}) > 1 and all(is_object(call["args"]) for call in calls)
+    return is_read and validator.has_place([_named(call) for call in calls])
 
 
 def _named(call: Any) -> dict[str, Any]:

@@ -84,6 +84,10 @@ class Validator:
         """Return whether a value is valid calls, each of which names a class of the output."""
         return False
 
+    def has_place(self, value: Any) -> bool:  # noqa: ARG002
+        """Return whether a value is valid as it is; false if only a user's function could tell."""
+        return False
+
     def check(self, value: Any) -> Checked:
         """Judge `value`. A wrong value never raises; at most 100 of its issues are returned.
 

@@ -130,6 +130,10 @@ class SchemaValidator(Validator):
         local: Iterator[Any] = iter(()) if failed else _local(found)
         return [PlacedError((*e.absolute_path,), e.validator, schema_issues(e)[0]) for e in local]
 
+    def has_place(self, value: Any) -> bool:
+        """Return whether a value is valid."""
+        return self.check(value).ok
+
     def _judge(self, value: Any) -> tuple[Any, list[Issue]]:
         """Return the value as JSON, and its issues. A model instance is first converted to JSON."""
         value, unreadable = attempt(to_jsonable_python, value)

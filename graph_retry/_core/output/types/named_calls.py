@@ -14,20 +14,21 @@ from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
 from pydantic import BaseModel, Field, TypeAdapter
 from typing_extensions import TypedDict
 
-from graph_retry._core.ground.json import is_array, is_object
+from graph_retry._core.ground.json import ABSENT, is_array, is_object
+from graph_retry._core.output.types.validator import TypedValidator, read_with
 
 _KEYS = {"name", "arguments"}
 
 
-class NamedCalls:
-    """The calls that may take the place of values of one type.
+class CallsValidator(TypedValidator):
+    """Validate values of a type, and calls in place of them.
 
-    Args:
-        output: The type. If it is neither a union nor a list, no class of it needs a name. Then
-            `names` is empty, and so it is if a class has the fields of a call itself.
+    `call_names` is empty if no class of the type needs a name: if the type is neither a union nor a
+    list, or if one of its classes has the fields of a call itself.
     """
 
-    def __init__(self, output: Any) -> None:
+    def __init__(self, output: Any, *, strict: bool) -> None:
+        super().__init__(output, strict=strict)
         whole = _plain(output)
         self._is_list = get_origin(whole) is list
         item = _plain(get_args(whole)[0]) if self._is_list else whole
@@ -36,11 +37,14 @@ class NamedCalls:
         named = {_tool_name(one): one for one in kinds if _fields(one) is not None}
         is_clear = not any((_fields(one) or set()) >= _KEYS for one in named.values())
         self._classes: dict[str, Any] = named if is_clear and (self._is_list or is_union) else {}
-        self.names = frozenset(self._classes)
+        self.call_names = frozenset(self._classes)
+
+    def reads_calls(self, value: Any) -> bool:
+        """Return whether a value is valid calls, each of which names a class of the type."""
+        return self._are_calls(value) and self.has_place(value)
 
     @cached_property
-    def adapter(self) -> TypeAdapter[Any]:
-        """Pydantic's validation of a call, or of a list of calls."""
+    def _calls(self) -> TypeAdapter[Any]:
         make: Any = TypedDict
         calls = [
             make("Call", {"name": Literal[name], "arguments": one})
@@ -53,30 +57,41 @@ class NamedCalls:
         whole: Any = GenericAlias(list, one) if self._is_list else one
         return TypeAdapter(whole)
 
-    def are_in(self, value: Any) -> bool:
+    def _are_calls(self, value: Any) -> bool:
         """Return whether a JSON value has the shape of calls, of which one names a class."""
-        calls: list[Any] = value if self._is_list and is_array(value) else [value]
+        if is_array(value) is not self._is_list:
+            return False
+        calls: list[Any] = value if self._is_list else [value]
         is_shaped = all(is_object(one) and one.keys() == _KEYS for one in calls)
-        is_whole = self._is_list == is_array(value)
-        return is_whole and is_shaped and any(str(one["name"]) in self.names for one in calls)
+        return is_shaped and any(str(one["name"]) in self._classes for one in calls)
 
-    def arguments(self, calls: Any) -> Any:
-        """Return the arguments of a call, or of each call in a list."""
+    def _read(self, value: Any, strict: bool | None) -> Any:
+        if not self._are_calls(value):
+            return super()._read(value, strict)
+        return self._arguments(read_with(self._calls, value, strict))
+
+    def _arguments(self, calls: Any) -> Any:
         return [one["arguments"] for one in calls] if self._is_list else calls["arguments"]
 
-    def inside(self, value: Any) -> Any:
-        """Return the arguments of calls; any other value is returned as it is."""
-        return self.arguments(value) if self.are_in(value) else value
+    def _judged(self, value: Any) -> Any:
+        return self._arguments(value) if self._are_calls(value) else value
 
-    def of(self, accepted: Any, dumped: Any) -> Any:
-        """Return calls for validated values and their JSON; None for values of other classes."""
-        names = {one: name for name, one in self._classes.items()}
+    def _placed(self, accepted: Any, value: Any) -> Any:
+        return self._called(accepted, accepted) if self._are_calls(value) else accepted
+
+    def _forms(self, accepted: Any, given: Any, dumped: Any) -> list[Any]:
+        known = {*self._classes.values()}
         values: list[Any] = accepted if self._is_list else [accepted]
-        if not names or not all(type(one) in names for one in values):
-            return None
+        is_known = dumped is not ABSENT and known.issuperset(map(type, values))
+        return [dumped, given, *([self._called(accepted, dumped)] if is_known else [])]
+
+    def _called(self, accepted: Any, arguments: Any) -> Any:
+        """Return calls that name the classes of validated values, with the given arguments."""
+        names = {one: name for name, one in self._classes.items()}
+        values, given = (accepted, arguments) if self._is_list else ([accepted], [arguments])
         made = [
-            {"name": names[type(one)], "arguments": form}
-            for one, form in zip(values, dumped if self._is_list else [dumped], strict=True)
+            {"name": names[type(value)], "arguments": one}
+            for value, one in zip(values, given, strict=True)
         ]
         return made if self._is_list else made[0]
 

@@ -35,7 +35,6 @@ from graph_retry._core.output.types.core_schema import (
     may_merge_keys,
     unsure_keys,
 )
-from graph_retry._core.output.types.named_calls import NamedCalls
 from graph_retry._core.output.validator import Checked, Validator
 from graph_retry.lossless._ground import error_text, identical
 from graph_retry.records import Issue, Repair
@@ -69,8 +68,6 @@ class TypedValidator(Validator):
             reason = cut(" ".join(error_text(error).split()), 300)
             message = f"`output` type `{self.name}` cannot be validated by pydantic: {reason}"
             raise TypeError(message) from error
-        self._calls = NamedCalls(output)
-        self.call_names = self._calls.names
         schema = self._adapter.core_schema
         self._keys = MappingKeys(schema) if may_merge_keys(schema) else None
         self._may_be_defaults = may_be_defaults(schema)
@@ -93,28 +90,23 @@ class TypedValidator(Validator):
             return None
         return Judge(self._errors_so_far, unsure, counts_elements(schema))
 
-    def reads_calls(self, value: Any) -> bool:
-        """Return whether a value is valid calls, each of which names a class of the output."""
-        return self._calls.are_in(value) and not attempt(self._read, value, self._strict)[1]
+    def has_place(self, value: Any) -> bool:
+        """Return whether a value is valid as it is."""
+        return not attempt(self._read, value, self._strict)[1]
 
     def _with_digits(self, checked: Checked, exact: Any) -> Checked:
         """Check `Decimal` and `int` fields again, with all digits of their numbers."""
-        is_call = self._calls.are_in(exact)
-
-        def digits(accepted: Any) -> Any:
-            return with_digits(exact, self._calls.of(accepted, accepted) if is_call else accepted)
-
-        value = digits(checked.value)
+        value = with_digits(exact, self._placed(checked.value, exact))
         again = self.check(value)
         # A field of several types may read a text as a `str`, and a user's validator may refuse it.
-        is_same = again.ok and digits(again.value) == value
+        is_same = again.ok and with_digits(exact, self._placed(again.value, exact)) == value
         return replace(again, judged=value) if is_same else checked
 
     def _judge(self, value: Any) -> tuple[Any, list[Issue]]:
         if self._work and self._work.is_too_much(value):
             return value, [issue("", _TOO_MUCH, "too_much_work")]
         accepted, issues = attempt(self._read, value, self._strict, root=value)
-        lost = None if issues else self._lost(self._calls.inside(value), accepted)
+        lost = None if issues else self._lost(self._judged(value), accepted)
         return (accepted, issues) if lost is None else (value, [lost])
 
     def _lost(self, value: Any, accepted: Any) -> Issue | None:
@@ -138,34 +130,36 @@ class TypedValidator(Validator):
         return []
 
     def _read(self, value: Any, strict: bool | None) -> Any:
-        are_calls = self._calls.are_in(value)
-        adapter = self._calls.adapter if are_calls else self._adapter
-        try:
-            text = json.dumps(value)
-        except TypeError:
-            read = adapter.validate_python(value, strict=strict)
-        else:
-            read = adapter.validate_json(text, strict=strict)
-        return self._calls.arguments(read) if are_calls else read
+        return read_with(self._adapter, value, strict)
+
+    def _judged(self, value: Any) -> Any:
+        """Return the part of a value that the type describes: all of it."""
+        return value
+
+    def _placed(self, accepted: Any, value: Any) -> Any:  # noqa: ARG002
+        """Return a validated value in the shape of the given value, which is its own."""
+        return accepted
+
+    def _forms(self, accepted: Any, given: Any, dumped: Any) -> list[Any]:  # noqa: ARG002
+        """List what may be the JSON form of a value, the best first."""
+        return [dumped, given]
 
     def _kept(self, accepted: Any, given: Any) -> tuple[Any, list[Repair], list[Issue]]:
         """Return the JSON form for graph state, the conversions, and those that are guesses.
 
-        The form is pydantic's dump. If the dump does not validate back to an equal value, the form
-        is the input, or a call that names the class of the value.
+        The form is pydantic's dump, or the input if only the input validates back to an equal
+        value.
         """
-        dumped = attempt(self._dump, accepted, "json")[0]
-        plain = self._calls.inside(given)
-        call = None if dumped is ABSENT else self._calls.of(accepted, dumped)
-        forms = [dumped, given] if call is None else [dumped, given, call]
+        dumped, judged = attempt(self._dump, accepted, "json")[0], self._judged(given)
+        forms = self._forms(accepted, given, dumped)
         for form in forms:
             if json_problem(form):
                 continue
             again, failed = attempt(self._read, form, self._strict)
             if not failed and type(again) is type(accepted) and again == accepted:
                 # Validation that gives the input back has converted nothing.
-                is_input = attempt(identical, dumped, plain)[0] is True
-                return (form, [], []) if is_input else (form, *self._conversions(plain, accepted))
+                is_input = attempt(identical, dumped, judged)[0] is True
+                return (form, [], []) if is_input else (form, *self._conversions(judged, accepted))
         return next(filter(json_problem, forms), ABSENT), [], []
 
     def _dump(self, accepted: Any, mode: Literal["json", "python"]) -> Any:
@@ -176,6 +170,19 @@ class TypedValidator(Validator):
         refused = not self._strict and bool(attempt(self._read, given, True)[1])
         dumped = attempt(self._dump, accepted, "python")[0]
         return conversions(given, accepted, dumped, refused_if_strict=refused)
+
+
+def read_with(adapter: TypeAdapter[Any], value: Any, strict: bool | None) -> Any:
+    """Validate a value in pydantic's JSON mode, or in Python mode if JSON cannot express it.
+
+    Raises:
+        ValidationError: If the value is not valid.
+    """
+    try:
+        text = json.dumps(value)
+    except TypeError:
+        return adapter.validate_python(value, strict=strict)
+    return adapter.validate_json(text, strict=strict)
 
 
 def _name_of(output: Any) -> str:
