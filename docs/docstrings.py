@@ -26,7 +26,7 @@ class Sections(Extension):
     def on_attribute_instance(self, *, attr: Attribute, **_: Any) -> None:
         """Describe the async form of a function."""
         if made := TWIN.fullmatch(str(attr.value)):
-            attr.docstring = Docstring(f"Do what `{made[1]}` does, from async code.", parent=attr)
+            attr.docstring = Docstring(f"Do the same as `{made[1]}`, in async code.", parent=attr)
 
     def on_instance(self, *, obj: Object, **_: Any) -> None:
         """Rewrite the docstring of a class, function, module or attribute."""

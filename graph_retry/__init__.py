@@ -111,7 +111,7 @@ def __getattr__(name: str) -> Any:
     """Load a public name, or a public module, when a program first uses it.
 
     Raises:
-        ImportError: If another public module has the name; the message says which.
+        ImportError: If the name is in another public module. The message names this module.
         AttributeError: If there is no such name.
     """
     for module, names in _PLACES.items():
@@ -127,7 +127,7 @@ def __getattr__(name: str) -> Any:
                 exported = getattr(import_module(f"{__name__}.{module}"), "__all__", ())
             if name in exported:
                 where = f"from {__name__}.{module} import {name}"
-                raise ImportError(f"`{name}` is not at the top: write `{where}`.")
+                raise ImportError(f"`graph_retry` does not export `{name}`: write `{where}`.")
     from graph_retry.lossless._ground import as_repr  # noqa: PLC0415 - the import must be fast
 
     raise AttributeError(f"module {as_repr(__name__)} has no attribute {as_repr(name)}")

@@ -50,8 +50,8 @@ class GraphRetryError(EscapedText):
 class AttemptFailed(GraphRetryError):
     """The failure of one attempt, which `on_retry` hooks receive.
 
-    It is rebuilt from graph state, so it is the same after a crash. Therefore it carries data, and
-    not the original exception.
+    The error is rebuilt from graph state, so it is the same after a crash. It carries data instead
+    of the original exception.
 
     kind: The failure kind.
     type: The class name of the original exception, or `ValidationError`, `InvalidJSON`, ….
@@ -92,7 +92,7 @@ class AttemptFailed(GraphRetryError):
 
 
 class CallCancelled(GraphRetryError):
-    """A reviewer or `default_decision` rejected the call. `reason` is its message, or None."""
+    """A reviewer or `default_decision` rejected the call. `reason` is the decision's message."""
 
     def __init__(
         self, message: str, attempts: list[Attempt] | None = None, *, reason: str | None = None
@@ -104,7 +104,8 @@ class CallCancelled(GraphRetryError):
 class AttemptsExhausted(GraphRetryError):
     """Every automatic attempt failed, and nobody is asked because of `review=False`.
 
-    With the option `lessons`, `lessons` has the newest errors of all steps, this one included.
+    If the option `lessons` is set, the attribute `lessons` lists the newest errors of all steps,
+    including this call's.
     """
 
     def __init__(
@@ -123,21 +124,24 @@ class InterventionRequired(GraphRetryError):
 
 
 class PauseSwallowed(GraphRetryError):
-    """Code around a waiting call caught its interrupt, or delayed it, so that nobody is asked.
+    """User code caught or delayed the interrupt of a waiting call, so nobody was asked.
 
-    The next call of the same run of the node raises this error, if it is made in the same context
-    or is equal to the first. Else the next call of the run raises it, at the latest the end of the
-    run. A `finally:` block delays an interrupt.
+    For example, `except Exception` catches the interrupt, and a `finally:` block delays it. If the
+    node then makes another call in the same context, or an equal call, that call raises this error.
+    Otherwise a call of a later node raises it, or the run does when it ends.
     """
 
 
 class AnswerRefused(GraphRetryError):
-    """An answer was not applied. The message gives the reason. The model was not called.
+    """An answer was refused, and the model was not called. The message gives the reason.
 
-    The thread still waits. Its question is asked again, and `review_ids` are the new ids. `issues`
-    has an entry for each wrong field. The paths are JSON Pointers into the params or the output
-    that was sent. `reasons` has the reason for each refused answer, by the id of the review that it
-    answered. The other answers of the same `resume` were taken.
+    The thread still waits: the question is asked again with a new review id. Other answers of the
+    same `resume` were applied.
+
+    review_ids: The ids of the new reviews.
+    issues: One entry for each wrong field. `path` is a JSON Pointer into the params or the output
+        that the answer sent.
+    reasons: The reason for each refused answer, by the id of the review that it answered.
 
     Example:
         >>> raise AnswerRefused('`n` expects a number, not "many".', review_ids=["3f92"])
@@ -168,8 +172,8 @@ class StaleDecision(GraphRetryError):
 class ReplayMismatch(GraphRetryError):
     """The saved thread does not fit the code that continues or replays it.
 
-    If a replay gives a different result, `attempt` is the number of the first attempt that differs.
-    `expected` is its recorded value, and `actual` is its new value.
+    If a replay gives a different result, `attempt` is the number of the first attempt that differs,
+    `expected` is the recorded value, and `actual` is the new value.
     """
 
     def __init__(

@@ -30,7 +30,9 @@ from graph_retry.records import Attempt
 
 T = TypeVar("T")
 
-_Awaited = Annotated[Awaitable[T], "what `aretry_llm_call(…)` returns, or `*calls` of a list"]
+_Awaited = Annotated[
+    Awaitable[T], "the coroutine of `aretry_llm_call(…)`; unpack a list with `*calls`"
+]
 
 
 @overload
@@ -77,11 +79,12 @@ def retry_llm_call(
     output: Any = None,
     **options: Unpack[RetryOptions],
 ) -> Any:
-    """Call a model with `params`; repair and validate its output; ask a person when it fails.
+    """Call a model with `params`, repair and validate its output, and ask a person if that fails.
 
     Inside a LangGraph node, task, entrypoint or tool, a failure that automation cannot repair
     pauses the run with an interrupt, and an answer continues it. A finished model call never runs
-    again. Outside a graph nobody is asked, and only hooks and feedback work.
+    again. Outside a graph nobody can be asked: hooks and feedback work, and a call that needs a
+    person raises `InterventionRequired`.
 
     Args:
         llm_call: A sync function of the params, or a LangChain runnable, that returns text, a
@@ -96,13 +99,15 @@ def retry_llm_call(
 
     Returns:
         The validated output, or the result of `llm_call` if `output` is `None`. After the decision
-        `accept`, which `allowed_decisions` must name, it is the JSON value as it was read.
+        `accept` (off by default), the result is the JSON value as it was read, not of the type
+        `output`.
 
     Raises:
         CallCancelled: If a reviewer rejects the call.
         AttemptsExhausted: If `review=False` and every automatic attempt failed.
         InterventionRequired: If a person is needed and the run has no checkpointer.
-        PauseSwallowed: If the node makes this call although an earlier one paused.
+        PauseSwallowed: If an earlier call of this node has paused, and user code caught its
+            interrupt.
         TypeError: If an argument has the wrong type, or params hold something that cannot be
             saved.
         ValueError: If an option has a value that is not allowed, or params hold a secret.
@@ -171,10 +176,10 @@ async def aretry_llm_call(
     output: Any = None,
     **options: Unpack[RetryOptions],
 ) -> Any:
-    """Do what `retry_llm_call` does, from async code; `llm_call` and hooks may be sync or async.
+    """Do the same as `retry_llm_call`, in async code. `llm_call` and hooks may be sync or async.
 
-    Several calls may run in `asyncio.gather`. With `gather_calls`, all their questions are shown at
-    once.
+    To run several calls at the same time, use `gather_calls`: it shows all their questions at once,
+    while `asyncio.gather` shows one after the other.
 
     Example:
         >>> import asyncio
@@ -190,20 +195,23 @@ async def aretry_llm_call(
 async def gather_calls(*calls: _Awaited[T], one_at_a_time: bool = False) -> list[T]:
     """Await several `aretry_llm_call`s of one node, and pause once with all their questions.
 
-    `asyncio.gather` would show only the first question, and the next one after its answer.
+    `asyncio.gather` would show only the first question. Each further question would appear only
+    after the answer to the one before.
 
     Args:
-        *calls: The calls, or agents and async `@task`s that make calls. All run at the same time.
-        one_at_a_time: Show one question at a time, in the order of `calls`, because web chats and
-            inboxes cannot answer several at once. Until a question is shown, it can be neither
-            listed nor answered, but its time (`expires_after`) already runs.
+        *calls: Awaitables: calls, agents, or async `@task`s that make calls. All run at the same
+            time.
+        one_at_a_time: Show one question at a time, in the order of `calls` (default False). Set
+            this for web chats and inboxes, which cannot answer several questions at once. Until a
+            question is shown, it can be neither listed nor answered, but its `expires_after`
+            already counts.
 
     Returns:
         The results in the order of `calls`.
 
     Raises:
-        Exception: If a call ended with an error: the first such error, after all calls ended.
-        WrongArgumentError: If one of `calls` is a list of calls or a result, and not a call.
+        Exception: The first error of a call, raised after all calls have ended.
+        WrongArgumentError: If one of `calls` is a list or a result instead of an awaitable.
 
     Example:
         >>> from graph_retry import aretry_llm_call
@@ -245,12 +253,12 @@ def create_retry_node(
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Make a graph node that calls a model, checks its output and asks a person when it fails.
 
-    The node reads the state key `params` (a `params_type`, or its JSON) and writes `output`
-    (plain JSON), `status` (`succeeded`, `cancelled` or `exhausted`) and `attempts` (the ledger).
-    A call that ends without an output writes None to `output`, to clear an earlier call's output.
-    If the input has the `attempts` of a call that has not ended, the call continues after them.
-    After a `status` of `exhausted` it starts anew. Studio and `get_graph(xray=1)` show
-    its steps `call`, `repair`, `validate`, `revise` and `review`.
+    The node reads the state key `params` (a `params_type`, or its JSON) and writes `output` (plain
+    JSON), `status` (`succeeded`, `cancelled` or `exhausted`) and `attempts` (the ledger). A call
+    that ends without an output sets `output` to None, so that an earlier call's output is never
+    shown as its own. If the input has the `attempts` of a call that has not ended, the node
+    continues that call. If their call ended as `exhausted`, the node starts a new one. Studio and
+    `get_graph(xray=1)` show the node's steps `call`, `repair`, `validate`, `revise` and `review`.
 
     Args:
         llm_call: A function of the params, sync or async, that returns text, a LangChain message,
@@ -280,20 +288,20 @@ def create_retry_node(
 
 @checked
 def review_later(ended: AttemptsExhausted | Sequence[Attempt]) -> dict[str, Any]:
-    """Return the input that makes a retry node ask a person about an exhausted call.
+    """Return the input for a retry node that asks a person about an exhausted call.
 
-    Use it after a job that cannot ask anybody (`review=False`). The job collects its failed calls.
-    Later, run a retry node with the same type of params, with a new thread for each failed call.
-    The node opens a review of the call's last attempt, without another model call. If the call has
-    used all its attempts, its review offers no decision that calls again; to allow one, give the
-    node a higher `max_attempts`.
+    A job that cannot ask anybody (`review=False`) collects its failed calls. Later, run a retry
+    node with this input and a new thread for each failed call. The node must have the same type of
+    params. The node opens a review of the call's last attempt, without another model call. If the
+    call has used all its attempts, the review offers no decision that calls the model again. To
+    allow further calls, give the node a higher `max_attempts`.
 
     Args:
-        ended: The error, or the `attempts` of a node that ended `exhausted`, perhaps read back from
-            JSON.
+        ended: The error `AttemptsExhausted`, or the `attempts` of a node that ended as `exhausted`.
+            The `attempts` may have been stored as JSON in between.
 
     Raises:
-        ValueError: If the last attempt did not fail, or the attempts do not hold its params.
+        ValueError: If the last attempt did not fail, or if its params are missing from the ledger.
 
     Example:
         >>> from graph_retry import AttemptsExhausted, retry_llm_call
@@ -308,7 +316,8 @@ def review_later(ended: AttemptsExhausted | Sequence[Attempt]) -> dict[str, Any]
     params = params_at(attempts)
     if not attempts or attempts[-1]["failure"] is None or params is None:
         raise ValueError(
-            "`ended` has no failed last attempt with its params, so there is nothing to review."
+            "`ended` has nothing to review: its last attempt must have failed, and must "
+            "hold its params. Give the `AttemptsExhausted` error or the whole `attempts`."
         )
     last = cast("Attempt", {**attempts[-1], "to_review": True})
     return {"params": params.view, "attempts": [*attempts[:-1], last]}

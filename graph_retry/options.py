@@ -98,85 +98,86 @@ class OptionsWithoutAccept(_OtherOptions, total=False):
 class RetryOptions(_OtherOptions, total=False):
     """Options of `retry_llm_call`, `aretry_llm_call` and `create_retry_node`.
 
-    repair: The level to which a model's text is repaired before it is validated: `none`, `minimal`,
-        `standard` (default; lossless) or `aggressive`. A function `text -> text` runs after
-        `standard`. A pair of a level and a function sets both.
-    format: The format of the answer: `json`, `yaml`, `jsonl` (JSON Lines, for lists) or `xml` (a
-        tag for each field), or a `graph_retry.output.Format` (default None: JSON).
+    repair: The level of repair of the model's text before validation: `none`, `minimal`, `standard`
+        (default; lossless) or `aggressive`. A function `text -> text` runs after the level
+        `standard`; a pair `(level, function)` sets another level.
+    format: The format of the answer (default None: `json`): `json`, `yaml`, `jsonl` (JSON Lines,
+        for lists), `xml` (a tag for each field), or your own `graph_retry.output.Format`.
     strict: Refuse values of the wrong type instead of converting them (default False).
     check_formats: Whether validation checks `format` in a JSON Schema, such as `date` or `email`
         (default False: `format` is only an annotation).
     stop_early: Whether a streamed answer is stopped as soon as it can no longer become valid
         (default True). See `docs/streaming.md`.
     max_attempts: Maximum number of model calls, including the first one (default 10). If a person
-        may be asked, automation leaves the last attempt to that person.
+        may be asked, automation does not use the last attempt.
     auto_retries: Maximum number of automatic attempts between two reviews. With the default 0, a
-        person is asked after the first failure, and sees the hook's params as a suggestion. With
-        `output`, and without a hook or `feedback`, these attempts tell the model its errors, as
-        with `feedback="errors_only"`.
-    review: Whether a person may be asked (default True). If False, a call that fails ends as
-        `exhausted`. With `always`, or if a function `attempt -> bool` returns True, a person also
-        sees a valid output, and an approval takes it without another call. If the function returns
-        a number, a person is asked if the model's confidence is lower; see
+        person is asked after the first failure, and sees the hook's params as a suggestion. If
+        `output` is set, and no hook or `feedback` is, these attempts use `feedback="errors_only"`.
+    review: Whether a person may be asked (default True). With False, a call that fails ends as
+        `exhausted`. With `always`, a person also reviews each valid output, and an approval takes
+        the output without another call. A function `attempt -> bool` chooses the outputs to review.
+        A function `attempt -> number` sets the confidence (0 to 1) below which the output is
+        reviewed: the output states its confidence in a field `confidence`. See also
         `graph_retry.hooks.Gate`.
-    transient: LangGraph's `RetryPolicy` for transient failures, inside one attempt (default None:
-        a transient failure is a failed attempt). A `Retry-After` is obeyed up to a minute.
-        Leave its `retry_on` out: `classify` says which failures are transient.
-    timeout: Seconds one request may take (default None), or LangGraph's `TimeoutPolicy`, whose
-        `idle_timeout` ends a stream that stalls. A sync call that takes longer continues in its
+    transient: LangGraph's `RetryPolicy` for transient failures, inside one attempt (default None: a
+        transient failure is a failed attempt). A `Retry-After` header is obeyed, up to one minute.
+        Do not set the policy's `retry_on`: `classify` says which failures are transient.
+    timeout: Maximum seconds of one request (default None), or LangGraph's `TimeoutPolicy`, whose
+        `idle_timeout` ends a stalled stream. A sync call that takes longer continues in its own OS
         thread, and its late result is dropped.
-    classify: A function of an exception that returns its failure kind, or None to leave it to the
-        library (the default for every exception).
+    classify: A function `exception -> failure kind`. If it returns None, the library classifies the
+        exception (the default for every exception).
     feedback: A hook that tells the model its errors, in addition to the changes of `on_retry`
         hooks: a strategy of `graph_retry.hooks.feedback`, or any hook (default None).
     reviewer: Functions (or runnables) `review -> decision | None`, asked in order before a person
         (default none); see `graph_retry.hooks.ReviewFunction`.
-    expires_after: Seconds after which a review expires (default None: it waits for ever). A later
-        answer is refused. `graph_retry.threads.expire_reviews` ends expired reviews.
-    default_decision: The decision that ends an expired review: `reject(…)` (default) or another,
-        except `defer` and `assign`, which leave it open. Its author is `system`.
-    notify: Called with each question, a `graph_retry.hooks.Review`, a moment before the thread is
-        saved as waiting, to send a message (default None). Its errors are logged.
+    expires_after: Seconds after which a review expires (default None: never). A later answer is
+        refused. Run `graph_retry.threads.expire_reviews` regularly to end expired reviews.
+    default_decision: The decision that ends an expired review, by the author `system` (default:
+        `reject(…)`). `defer` and `assign` are not allowed, because they leave the review open.
+    notify: A function that sends a message about a new review (default None). It gets a
+        `graph_retry.hooks.Review`, shortly before the thread is saved as waiting. Its errors are
+        logged, and change nothing.
     redact: A function `text -> text` that hides private data (default None). It is applied to
-        reviews and to the ledger: params, outputs, issues, errors and messages. An edit keeps the
-        original of a redacted value. The state and the arguments of hooks are not redacted.
+        params, outputs, issues, errors and messages in reviews and in the ledger. State and the
+        arguments of hooks are not redacted. An edit keeps the original of each redacted value that
+        it leaves unchanged.
     budget: The limit for automation, after which a reviewer is asked: a `graph_retry.hooks.Budget`
         for this call, or a `SharedBudget` for all calls that get the same object (default None).
     lessons: The errors of other steps, or past corrections, that are added to the prompt: a
         `Lessons` or `PastCorrections` of `graph_retry.hooks` (default None).
     on_attempt: Called once with each finished attempt's record (default None).
-    observers: Functions of each `graph_retry.observers.Event` of the call, such as a question
-        or an answer (default none). Their errors are logged, and change nothing.
+    observers: Sync functions that get each `graph_retry.observers.Event` of the call, such as a
+        question or an answer (default none). Their errors are logged, and change nothing.
     name: The name of this call in reviews, events and records (default: the function's name).
-    key: Identifies this call among the calls with its name that one node makes (default: its
-        params). Give a key if the params change from run to run (function form only).
-    labels: Texts by name, such as `tenant`, `assignee` and `priority`, by which reviewers sort and
-        filter (default none). Reviews, records and notifications have them.
-    subject: What the call is about, for lists of reviews: a text, or a function of the params
-        (default None). 200 characters are kept. `redact` is applied. Errors are logged.
-    on_cancel: The end of a rejected or exhausted call. `raise`, the default of the function form,
-        raises an exception. `end`, the default of the node form and allowed only there, ends the
-        call with that status.
+    key: Identifies this call among calls of the same name in one node (default: the params identify
+        it). Give a key if the params change from run to run (function form only).
+    labels: A dict of texts by which reviewers sort and filter, such as `tenant`, `assignee` and
+        `priority` (default none). Reviews, records and notifications contain the labels.
+    subject: A title for lists of reviews: a text, or a function of the params (default None). The
+        first 200 characters are kept, after `redact`. Errors of the function are logged.
+    on_cancel: The end of a rejected or exhausted call. `raise` raises an exception (default of the
+        function form). `end` ends the node with that status (node form only, and its default).
     locked: Fields of the params that no reviewer may edit (default none). Hooks and feedback may
         still change them.
     not_secret: Fields of the params that hold no credential although their name or value looks like
         one (default none). Each is a name, or a path such as `/headers/cookie`.
     keys: Other names for the state keys of `StateKeys` (node form only).
-    allowed_decisions: Decisions that a reviewer may take (default all but `accept`, `defer` and
-        `assign`). `accept` takes an output that could be read but is not valid, and the call ends
-        as `overruled`. For type checkers, the result is then of the type `output | JsonValue`.
+    allowed_decisions: Decisions that a reviewer may take (default: all except `accept`, `defer` and
+        `assign`). `accept` takes an output that could be read but is not valid: the call ends as
+        `overruled`. With `accept`, type checkers see the result as `output | JsonValue`.
     """
 
     allowed_decisions: Annotated[Sequence[DecisionType], Within(1)]
 
 
-_IN_PARAMS = "it is a matter of the call itself: put it into `params`, and use it in your function"
-_AS_TRANSIENT = "failures of the transport are repeated by `transient=RetryPolicy(…)`"
+_IN_PARAMS = "put this value into `params`, and use it in `llm_call`"
+_AS_TRANSIENT = "to retry transport failures, give `transient=RetryPolicy(…)`"
 _CALLED_HERE = {
     **dict.fromkeys(
         ("max_retries", "retries"),
-        "give `max_attempts`, which counts the first call as well, or `auto_retries`, which counts "
-        "the retries without a person",
+        "give `max_attempts`, which includes the first call, or `auto_retries`, the number of "
+        "retries without a person",
     ),
     "initial_delay": f"{_AS_TRANSIENT} (`initial_interval`)",
     "backoff_factor": f"{_AS_TRANSIENT} (`backoff_factor`)",
@@ -186,8 +187,8 @@ _CALLED_HERE = {
         ("temperature", "model", "max_tokens", "messages", "prompt", "system_prompt", "seed"),
         _IN_PARAMS,
     ),
-    "repair_only": "give `review=False` and leave `auto_retries` out: the answer is repaired and "
-    "validated, and an invalid one raises `AttemptsExhausted`",
+    "repair_only": "give `review=False` and leave `auto_retries` out, so that an invalid "
+    "answer raises `AttemptsExhausted`",
     "feedback_strategy": "give `feedback`",
     "custom": "give `repair=(level, function)`",
     "level": "give `repair`",
@@ -206,7 +207,7 @@ def settle(default_name: str, form: Literal["function", "node"], options: RetryO
 
     Raises:
         WrongArgumentError: If an option is unknown, or has a value that is not allowed.
-        ValueError: If an option does not fit this form, or another option.
+        ValueError: If an option is not allowed in this form, or conflicts with another option.
 
     Example:
         >>> settle("read", "function", {"max_attempts": 3}).max_attempts
@@ -224,21 +225,22 @@ def settle(default_name: str, form: Literal["function", "node"], options: RetryO
     if form == "function" and ("keys" in given or given.get("on_cancel") == "end"):
         option = "keys" if "keys" in given else "on_cancel='end'"
         raise ValueError(
-            f"`{option}` is for `create_retry_node`: a function can only return or raise."
+            f"`{option}` is only for `create_retry_node`: leave it out, because a function "
+            "has no state keys and can only return or raise."
         )
     if form == "node" and "key" in given:
         raise ValueError(
-            "`key` is for `retry_llm_call`: a retry node makes one call, known by its task."
+            "`key` is only for `retry_llm_call`: leave it out, because a retry node makes one call."
         )
     if "default_decision" in given:
         if "expires_after" not in given:
-            raise ValueError("`default_decision` needs `expires_after`, the seconds to wait.")
+            raise ValueError("`default_decision` needs `expires_after`: give the seconds to wait.")
         check_options(Decision, given["default_decision"], inside="default_decision")
         if ROWS[word := given["default_decision"]["type"]].waits:
             closing = ", ".join(kind for kind, row in ROWS.items() if not row.waits)
             raise ValueError(
-                f"`default_decision` is `{word}`, which leaves the review open: give one of "
-                f"{closing}."
+                f"`default_decision` is `{word}`, which would leave the review open: give one "
+                f"of {closing}."
             )
     for option, brought in _FORMS.items():
         if option in given:
@@ -253,7 +255,7 @@ def settle(default_name: str, form: Literal["function", "node"], options: RetryO
 
 
 def _in_format(hook: Any, written: Format | None) -> Any:
-    """Return a feedback hook that asks for an answer in a format."""
+    """Return a feedback hook whose text asks for an answer in the given format."""
     asking = getattr(hook, "asking", None)
     if written is None or asking is None:
         return hook
@@ -274,7 +276,7 @@ def _reviewers(given: Reviewer | Sequence[Reviewer]) -> tuple[Reviewer, ...]:
     each = tuple(given) if isinstance(given, Sequence) else (given,)
     if any(hasattr(one, "bind_tools") for one in each):
         raise TypeError(
-            "`reviewer` has a chat model, which takes no review: pass "
+            "`reviewer` is a chat model, which cannot read a review: give "
             "`graph_retry.hooks.model_reviewer(model)`."
         )
     return each
@@ -284,8 +286,8 @@ def _observers(given: Sequence[Observer]) -> tuple[Observer, ...]:
     for one in given:
         if is_async(one):
             raise TypeError(
-                f"`observers` has the async function `{name_of(one, 'observers')}`: an observer is "
-                "called at once, so give a sync one (which may put the event into a queue)."
+                f"`observers` has the async function `{name_of(one, 'observers')}`: give a sync "
+                "function. It may put the event into a queue."
             )
     return tuple(given)
 
@@ -293,9 +295,8 @@ def _observers(given: Sequence[Observer]) -> tuple[Observer, ...]:
 def _transient(given: RetryPolicy) -> RetryPolicy:
     if given.retry_on is not RetryPolicy().retry_on:
         raise ValueError(
-            "`transient` has `retry_on`, which is not used, because each failure of the kind "
-            "`transient` is tried again. Leave `retry_on` out. To choose the exceptions, return "
-            '"transient" or another kind from `classify=`.'
+            "`transient` has `retry_on`, which would be ignored: leave it out. To choose the "
+            'exceptions to retry, return "transient" from `classify=`.'
         )
     return given
 
@@ -303,17 +304,20 @@ def _transient(given: RetryPolicy) -> RetryPolicy:
 def _labels(given: Mapping[str, str]) -> dict[str, str]:
     if long := [name for name, text in given.items() if len(name + text) > _MAX_LABEL]:
         raise ValueError(
-            f"`labels` has `{long[0]:.80}`, over {_MAX_LABEL} characters with its text."
+            f"`labels` has `{long[0]:.80}`, which is too long: name and text may have "
+            f"{_MAX_LABEL} characters together."
         )
     if len(given) > _MOST_LABELS:
-        raise ValueError(f"`labels` has {len(given)}: give {_MOST_LABELS} at most.")
+        raise ValueError(f"`labels` has {len(given)} labels: give at most {_MOST_LABELS}.")
     return dict(given)
 
 
 def _keys(given: Mapping[str, str]) -> dict[str, str]:
     names = {**dict(DEFAULT_KEYS), **check_options(StateKeys, given, inside="keys")}
     if len(set(names.values())) < len(names):
-        raise ValueError(f"`keys` is {as_repr(given, 200)}: two keys have one name, rename one.")
+        raise ValueError(
+            f"`keys` is {as_repr(given, 200)}, which gives one name to two keys: rename one."
+        )
     return names
 
 

@@ -1,9 +1,10 @@
 """Read and validate outputs without a call.
 
-`parse_output` reads a model's text, losslessly or not at all. `build_validator` makes the validator
-of an `output=`. `SchemaOfParams` and `heuristic` are values for `output=`, and `Format` is one for
-`format=`. `describe_format` tells a model in a prompt how to answer. `wrap_error` makes issues of
-an exception.
+- `parse_output` reads a model's text, losslessly or not at all.
+- `build_validator` makes the validator for an `output=`.
+- `SchemaOfParams` and `heuristic` are values for `output=`, and `Format` is one for `format=`.
+- `describe_format` writes the part of a prompt that tells the model how to answer.
+- `wrap_error` turns an exception into issues.
 """
 
 import json
@@ -68,12 +69,11 @@ def parse_output(
 ) -> ParsedOutput:
     """Read the JSON value in a model's output, losslessly or not at all.
 
-    The arguments are those of `graph_retry.lossless.read`, which describes them, and which scripts
-    without a graph use.
+    The arguments are the same as those of `graph_retry.lossless.read`, and are described there.
 
     Raises:
         TypeError: If `text` is not a string.
-        ValueError: If `level` is none of the four levels.
+        ValueError: If `level` is not one of the four levels.
 
     Example:
         >>> parse_output("Sure: {'total': 3,}").value
@@ -107,7 +107,7 @@ def extract_code_fence(text: str, lang: str | None = None) -> str | None:
 
 @checked
 def extract_json_block(text: str) -> str | None:
-    """Return the part of `text` that is its one JSON document, unrepaired; None if it has none.
+    """Return the one JSON document in `text`, unrepaired; None if there is none.
 
     Example:
         >>> extract_json_block("Sure: {'a': 1,} Anything else?")
@@ -122,7 +122,7 @@ def extract_json_block(text: str) -> str | None:
 
 @checked
 def remove_trailing_commas(text: str) -> str:
-    """Return `text` without commas before closing brackets; commas in strings stay.
+    """Remove the commas before closing brackets. Commas inside strings stay.
 
     Example:
         >>> remove_trailing_commas('{"a": [1, 2,], "b": ",]",}')
@@ -137,7 +137,7 @@ def describe_format(given: FormatName | Format = "json", output: Any = None) -> 
 
     Args:
         given: The value of the option `format`.
-        output: The value of `output=`. The text then has its JSON Schema, if it has one.
+        output: The value of `output=`. If it has a JSON Schema, the text quotes this schema.
 
     Example:
         >>> print(describe_format("yaml", dict[str, int]))
@@ -158,9 +158,9 @@ def describe_format(given: FormatName | Format = "json", output: Any = None) -> 
 
 @checked
 def wrap_error(error: Exception, value: Any = ABSENT) -> list[Issue]:
-    """Return the issues of an exception; a validation error of pydantic or jsonschema has several.
+    """Turn an exception into issues. A pydantic or jsonschema validation error may give several.
 
-    With the validated `value`, the places of a pydantic error are those in this value.
+    Give the validated `value` to get the paths of a pydantic error as they are in this value.
 
     Example:
         >>> format_issues(wrap_error(ValueError("the total is too low")))
@@ -175,13 +175,13 @@ def build_validator(output: Any, *, strict: bool = False, check_formats: bool = 
 
     - pydantic validates a type. `strict` refuses a value that needs a conversion, such as `"30"`
       for an `int`. The type's own validators may run several times for one value.
-    - A `dict` is a JSON Schema. Its validation converts nothing, and fetches nothing. With
-      `check_formats`, a `format` such as `date` or `email` is checked.
+    - A `dict` is a JSON Schema. Validation by a schema neither converts values nor fetches other
+      documents. With `check_formats`, a `format` such as `date` or `email` is checked.
     - Any other callable judges the value: see `FunctionValidator`. To run a function on a typed
       value, pass `Annotated[Type, AfterValidator(function)]`.
 
     Raises:
-        TypeError: If `output` is none of these, or pydantic cannot validate the type.
+        TypeError: If `output` is of another kind, or pydantic cannot validate the type.
         ValueError: If the JSON Schema is invalid, or refers to another document.
 
     Example:

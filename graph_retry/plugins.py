@@ -1,8 +1,8 @@
-"""What a plug-in is written with: your own hook, budget, observer, messenger, page or data set.
+"""Tools for writing a plug-in: your own hook, budget, observer, messenger, page or data set.
 
-The ready ones of `graph_retry.hooks`, `observers`, `data` and `desk` use these names, too. So a
-plug-in refuses wrong arguments in the same words, cuts and quotes texts in the same way, and is
-written once for sync and async code.
+`graph_retry.hooks`, `observers`, `data` and `desk` are written with the same tools. With them, your
+plug-in refuses wrong arguments in the same words, shortens and quotes texts in the same way, and
+needs only one version for sync and async code.
 
 Example:
     A messenger that takes only a real number of seconds, and never posts more than one line:

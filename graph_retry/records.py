@@ -46,7 +46,7 @@ PEOPLE = frozenset({"human", "rewind", "state edit"})
 
 
 def author_role(author: str) -> str:
-    """Return the kind of an author, such as `hook` for `hook:shorten`.
+    """Return the role of an author, such as `hook` for `hook:shorten`.
 
     Example:
         >>> author_role("human:ada"), author_role("human:ada") in PEOPLE
@@ -75,7 +75,7 @@ class Issue(TypedDict):
     code: The kind of issue, e.g. pydantic's `missing` or JSON Schema's `required`.
     expected: The expected value, in short, or None.
     received: The received value, in short, or None.
-    hopeless: True if the validator says that no other call can help.
+    hopeless: True if the validator says that another call cannot help.
     """
 
     path: str
@@ -87,12 +87,12 @@ class Issue(TypedDict):
 
 
 class Failure(TypedDict):
-    """The failure of an attempt.
+    """Why an attempt failed.
 
     kind: The kind of failure. It decides which automation may act on it.
     type: Class name of the error.
-    message: The error's text, in which keys of providers are masked.
-    is_unknown: Whether the error is of no known kind, so that `rejected_input` is only the
+    message: The error's text, with API keys masked.
+    is_unknown: True if the library does not know the error. `kind` is then `rejected_input` by
         default.
     """
 
@@ -105,7 +105,7 @@ class Failure(TypedDict):
 class KeptIn(TypedDict):
     """A checkpoint of the same thread that holds a record.
 
-    The namespace is given if it differs from the call's namespace.
+    It has a namespace only if that differs from the call's namespace.
     """
 
     checkpoint_id: str
@@ -113,7 +113,7 @@ class KeptIn(TypedDict):
 
 
 class Doubt(TypedDict):
-    """A field of a valid output at which a person looks first.
+    """A field of a valid output that a person should check first.
 
     path: A JSON Pointer.
     why: The reason, such as `not in the input`.
@@ -127,10 +127,10 @@ class GateVerdict(TypedDict):
     """The verdict of a `graph_retry.hooks.Gate` about a valid output.
 
     ask: Whether a person is asked.
-    sampled: Whether the output would pass, and a person sees it only as a sample.
+    sampled: True if the output passed the gate, and a person sees it only as a random sample.
     confidence: From 0 to 1; None if it is unknown.
     needed: The confidence below which a person is asked.
-    doubts: The fields of which a signal doubts the value; at most 20.
+    doubts: The fields that may be wrong, at most 20.
     """
 
     ask: bool
@@ -143,12 +143,13 @@ class GateVerdict(TypedDict):
 class Addition(TypedDict):
     """A part of the params that automation or a comment added, and that its author may replace.
 
-    by: The kind of text. Feedback and comments replace each other.
-    field: The field of the params; `value` if the params are one text.
-    start: The first character in a text, or the first message in a list.
-    end: The character or message after the last one.
-    inside: If only a part of this one message was added: its first character and the one after its
-        last, or its blocks if the content is a list.
+    by: The author, such as `feedback` or `comment`. New feedback or a new comment replaces both.
+    field: The field of the params; `value` if the params are a single text.
+    start: The position of the first added character in a text, or of the first added message in a
+        list.
+    end: The position after the last added character or message.
+    inside: Set if only a part of one message was added: the positions of the first added character
+        and after the last one. If the content is a list, the positions count content blocks.
     """
 
     by: Literal["feedback", "comment", "lessons", "corrections"]
@@ -159,33 +160,33 @@ class Addition(TypedDict):
 
 
 class Attempt(TypedDict):
-    """One attempt in the ledger, as plain JSON. It holds only the changes of the params.
+    """One attempt in the ledger, as plain JSON. It stores the params as a patch.
 
-    Users get whole records. In the state of a waiting call, an earlier record may be a stub: it has
-    only `number` and `kept_in`, which names the checkpoint that holds the whole record. The first
-    and the last stub also have a `params_patch`, which starts from the first attempt's params.
-    State lists the first and the last eight stubs; their checkpoints list the others.
+    Every function of the library returns whole records. In state, an earlier attempt of a waiting
+    call may be a stub with only `number` and `kept_in`, the checkpoint that holds the whole record.
+    The first and the last stub also have a `params_patch`, relative to the first attempt's params.
+    State lists the first stub and the last eight. The checkpoints named by these stubs list the
+    others.
 
-    If that checkpoint is deleted, or a server hides it, users get a record whose `kept_in` is set
-    and whose `failure` has the type `NotKept`. The rest of such a record is unknown.
+    If that checkpoint was deleted, or a server hides it, you get a record with `kept_in` set and a
+    `failure` of the type `NotKept`. Its other fields are unknown.
 
     number: 1 for the first attempt of a call.
     name: The call's name, as in its reviews.
     status: `running` until the attempt has ended.
     params_patch: RFC 6902 patch of the previous attempt's params; the first patch sets the
         whole params.
-    params_types: The Python types of params that neither their JSON nor the params type shows,
-        by path.
+    params_types: Python types of params, by path, where neither the JSON nor the params type tells
+        the type.
     author: The author of this attempt's params: `caller`, `hook:NAME`, `human`, `human:NAME`,
         ….
-    added: The parts of these params that the caller did not give, such as feedback. All other
-        text is the caller's, a hook's or a reviewer's, and is never removed, whatever it looks
-        like.
+    added: The parts that the library added to these params, such as feedback, and may replace
+        later. All other text comes from the caller, a hook or a reviewer, and is never removed.
     reason: The reason for the change of the params; None for the caller's params.
-    raw: The call's result: `{"text": …}`, `{"value": …}` for a structured result, or `{"type":
-        …}` for a result without a JSON form. If the call raised, it is None, or `{"received":
-        …}` for the text of a stream that broke off. `reasoning` is the model's reasoning text,
-        if the provider gave it, of at most 20,000 characters.
+    raw: The call's result: `{"text": …}`, `{"value": …}` for a structured result, or `{"type": …}`
+        for a result without a JSON form. If the call raised, `raw` is None; if a stream broke off,
+        `{"received": …}` has the text so far. The key `reasoning` has the model's reasoning text,
+        if the provider gave it: at most 20,000 characters.
     repaired: `{"text": …}`: the JSON text after repair, if it differs from the raw text.
     repairs: The changes made to read the text and to fit the value.
     lossless: Whether the text was read without guessing and without rounding a number; None if
@@ -194,40 +195,39 @@ class Attempt(TypedDict):
         value, if nothing could be read, or if the text has more than 4,000 characters.
     issues: The errors of the value.
     failure: The failure of the attempt; None if it did not fail.
-    decision: The reviewer's decision after this attempt, with its author, time and channel,
-        and the `output` that was supplied or taken. `suggested_by` is the author of the
-        suggested params.
+    decision: The reviewer's decision after this attempt, with its author, time and channel, and
+        with the `output` that the reviewer supplied or accepted. `suggested_by` is the author of
+        the suggested params.
     kept_in: The checkpoint that holds this record; None if the record is whole.
     usage: Tokens, as the provider reported them: `input_tokens`, `output_tokens`,
         `total_tokens`.
     finish_reason: The provider's word for the reason why the model stopped.
     started_at: ISO 8601 in UTC.
     duration_s: Seconds the call took.
-    stopped_early: True if the answer was a stream that was closed before its end. `raw` has
-        the part that had arrived, and `issues` has the errors because of which it could not
-        become valid.
+    stopped_early: True if the library closed the answer's stream early, because the answer could no
+        longer become valid. `raw` has the part that had arrived, and `issues` has the errors in it.
     traceparent: The OpenTelemetry span of the attempt's run (W3C), if tracing is set up.
     gate: The verdict of a `graph_retry.hooks.Gate` about a valid output.
-    params: The params, only in the record that a function for `review=` is given.
-    output_schema: The JSON Schema of the output, only in the record that a function for
-        `review=` is given.
-    sent: What middleware of an agent sent in place of the params, such as another `model`. A
-        review shows it beside the params.
+    params: The params. Only a function for `review=` gets a record with this field.
+    output_schema: The JSON Schema of the output. Only a function for `review=` gets a record with
+        this field.
+    sent: Values that an agent's middleware sent instead of those in the params, such as another
+        `model`. A review shows both.
     logprob: Mean log-probability of the answer's tokens, if the provider gave them.
     labels: The caller's `labels`, if there are any.
     subject: What the attempt's call is about, by the option `subject`.
-    is_message: True if the output is the message of an agent's model, as an object with
-        `content`, `tool_calls` and so on. The output that a person supplied may have
+    is_message: True if the output is the message of an agent's model: an object with `content`,
+        `tool_calls` and so on. An output that a person supplied may also have
         `structured_response`.
-    to_review: True in the last record of a retry node's input, if the node must open a review
-        of that attempt instead of making another attempt; see `review_later`.
-    redacted: True if the option `redact` is set, and the texts here are redacted.
-    params_shown: The redacted params, in state only. In state, `params_patch` holds the
-        original params. In a record for users, `params_patch` holds the redacted params, and
+    to_review: Set by `review_later` in the last record of a retry node's input: the node opens a
+        review of that attempt instead of making another attempt.
+    redacted: True if the option `redact` is set. The texts of the record are then redacted.
+    params_shown: The redacted params, only in state, where `params_patch` holds the original
+        params. In a record that the library returns, `params_patch` holds the redacted params, and
         this field is None.
     tries: The number of requests, if `transient` retries are on; otherwise 1.
-    idempotency_key: A key that stays the same if a crash repeats this attempt. Every other
-        attempt differs.
+    idempotency_key: A key for the provider: the same if this attempt is repeated after a crash, and
+        different for every other attempt.
     schema_version: Version of this record: see `SCHEMA_VERSION`.
     """
 
@@ -271,9 +271,10 @@ class Attempt(TypedDict):
 
 
 class Sealed(TypedDict):
-    """The parts in the params that a step wrote into state.
+    """The added parts of the params that a step wrote into state.
 
-    `of` is a hash of the fields with parts. If state has other params, somebody has edited them.
+    `of` is a hash of the fields with added parts. A different hash shows that somebody edited the
+    params in state.
     """
 
     of: str
@@ -283,9 +284,9 @@ class Sealed(TypedDict):
 def parts_of_messages(
     parts: Iterable[Addition], params: Mapping[str, Any] | None
 ) -> list[Addition]:
-    """Return the parts that are whole messages.
+    """Return the added parts that are whole messages.
 
-    The others are places in texts, which do not fit any more after redaction.
+    Other parts are positions in texts, which are wrong after redaction.
 
     Example:
         >>> part = {"by": "comment", "field": "messages", "start": 1, "end": 2}
@@ -300,16 +301,16 @@ def parts_of_messages(
 
 
 class SavedFunction(TypedDict):
-    """The function of a call as its saved state tells it.
+    """The function of a call, as digests in the saved state.
 
     code, source: Digests of the code, and of the files that have it (empty if a file is not found).
     parts: The digest of each captured value by its name; None if it has no readable content.
-    objects: The functions and objects that have the parts, by the place of their parts, as numbers
-        of the process that saved the call.
-    shown: Digests of what values without a digest show, such as the attributes of a chat model. If
-        they differ, the object may have been exchanged for one that does the same, or for another.
-    unsteady: How the function itself changes parts during a call: "changed", or "used" if it takes
-        entries of them.
+    objects: The functions and objects that hold the parts, by the place of each part, as ids of the
+        process that saved the call.
+    shown: Digests of the visible attributes of values without a digest of their own, such as a chat
+        model. If they differ, the object was replaced, perhaps by one that does the same.
+    unsteady: The parts that the function itself changes during a call: "changed", or "used" if it
+        takes entries out of them.
     """
 
     code: str
@@ -321,7 +322,7 @@ class SavedFunction(TypedDict):
 
 
 def shown_record(record: Attempt) -> Attempt:
-    """Return an attempt's record for users, with redacted params if `redact` is set.
+    """Return an attempt's record as users may see it: with redacted params if `redact` is set.
 
     The patches in state hold the original params, because the loop needs them. The texts of a
     running attempt are left out, because they are redacted only when it ends.

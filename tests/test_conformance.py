@@ -71,7 +71,7 @@ def unsavable(_error: object, _attempt: int, params: dict[str, Any]) -> dict[str
 @pytest.mark.parametrize("hook", [in_place, unsavable])
 def test_a_broken_hook_is_told(hook: Any) -> None:
     """What would end a call in production ends a test."""
-    with pytest.raises(AssertionError, match="a hook must do this: propose new params"):
+    with pytest.raises(AssertionError, match="a hook must propose new params"):
         check_hook(hook, {"model": "small"})
 
 
@@ -100,7 +100,7 @@ def test_a_budget_keeps_its_promises(rule: BudgetRule) -> None:
 
 def test_a_broken_budget_is_told() -> None:
     """Records may be in older checkpoints, so that only their sum is left."""
-    with pytest.raises(AssertionError, match="add to an earlier sum"):
+    with pytest.raises(AssertionError, match="add the cost to an earlier sum"):
         check_budget(Forgetful())
 
 
@@ -198,10 +198,10 @@ def never(graph: Any, config: Any, name: str, decision: Decision) -> None:
 @pytest.mark.parametrize(
     ("ids", "answer", "told"),
     [
-        (listed, blindly, "name the review that it answers"),
+        (listed, blindly, "name the answered review"),
         (listed, never, "send an answer"),
         (lambda _: [], sent, "list what waits"),
-        (lambda graph: [one.review_id for one in Inbox(graph).reviews()], sent, "hide what is def"),
+        (lambda graph: [one.review_id for one in Inbox(graph).reviews()], sent, "hide a deferred"),
     ],
 )
 def test_a_broken_inbox_is_told(ids: Any, answer: Any, told: str) -> None:

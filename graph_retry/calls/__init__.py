@@ -1,7 +1,8 @@
-"""The door for what makes calls in another form: an agent's tools, a framework's steps, a node.
+"""Make calls in your own form: as an agent's tools, a framework's steps or a node.
 
-`Call` runs a function of yours as a call, `JsonParams` has its params as JSON with a schema of your
-own, and `Terms` has what a call is made and judged by, for calls that are made or judged again.
+`Call` runs your function as a call. `JsonParams` holds its params as JSON with your own schema.
+`Terms` holds the function, the output type, the hooks and the options, to make calls or to judge
+recorded attempts again.
 """
 
 from __future__ import annotations
@@ -67,10 +68,10 @@ context.
 
 @contextmanager
 def watched_pause(name: str) -> Generator[None, None, None]:
-    """Let the pause of a call pass; if user code runs on after it, refuse the node's next call.
+    """Let a call's interrupt pass. If user code catches the interrupt, refuse the node's next call.
 
-    The refusal is an `Exception`. The same user code may catch it, so it is also logged. A
-    `BaseException` would not be caught, but LangGraph's server never ends a run that raises one.
+    The refusal is an `Exception`, and is also logged, because the same user code may catch it. It
+    is not a `BaseException`, because LangGraph's server never ends a run that raises one.
 
     Raises:
         PauseSwallowed: If an earlier call of this run of the node has paused already.
@@ -88,25 +89,27 @@ def watched_pause(name: str) -> Generator[None, None, None]:
         passing = GraphInterrupt(tuple(asked.values()))
         # A traceback shows this, also inside the `ExceptionGroup` of a task group.
         passing.add_note(
-            f"`{name}` waits for a person. This exception pauses the run, so let it pass. An "
-            "`asyncio.TaskGroup` hides it from LangGraph: await calls with `gather_calls`."
+            f"`{name}` waits for a person, and this exception pauses the run: let it pass. If "
+            "an `asyncio.TaskGroup` raised it, await the calls with `gather_calls` instead."
         )
         raise passing from None
 
 
 class Call:
-    """One call of a function of yours, for code that makes calls in another form.
+    """One call of your function, for code that does not use `retry_llm_call`.
 
-    `retry_llm_call`, the retry node, agents' models and tools, and whole nodes are such forms. The
-    call has the identity of its place, pauses the run, and returns its output with its ledger.
+    This library makes the calls of retry nodes, agents' models and tools, and reviewed nodes with
+    this class. A call is identified by its place in the graph. It pauses the run if it needs a
+    person, and returns its output with its ledger.
 
     Args:
-        llm_call: The function, which gets the params.
+        llm_call: The function of the params.
         params: The first params.
         on_retry: Hooks, as in `retry_llm_call`.
         output: The wanted output, as in `retry_llm_call`.
         options: See `RetryOptions`.
-        codec: How the params become JSON that a person edits, if not by their class: `JsonParams`.
+        codec: Converts the params to the JSON that a person edits, such as a `JsonParams` (default:
+            by the class of the params).
 
     Example:
         >>> call = Call(lambda params: params["n"] + 1, {"n": 1}, output=int)
@@ -124,7 +127,7 @@ class Call:
         options: RetryOptions | None = None,
         codec: ParamsCodec[Any] | None = None,
     ) -> None:
-        """Check the arguments; nothing is called yet."""
+        """Check the arguments. The call is made by `invoke` or `ainvoke`."""
         settings = settle(name_of(llm_call, "llm_call"), "function", options or {})
         codec = (codec or ParamsCodec[Any].for_value(params)).for_one_run()
         self.plan: Plan[Any] = make_plan(llm_call, codec, on_retry, output, settings)
@@ -140,9 +143,9 @@ class Call:
         self.inputs = {"params": encoded.view, LOOP: loop}
 
     def of_node(self, accepts: Validator | None) -> Self:
-        """Make this the call of a whole node, and return it.
+        """Make this call stand for a whole node, and return the call.
 
-        `accepts` checks the outputs that people give.
+        `accepts` checks the outputs that people supply.
         """
         self.plan = replace(self.plan, accepts=accepts, is_node=True)
         self.config["configurable"] = {CALL: self.plan}
@@ -155,7 +158,7 @@ class Call:
         return self.result(state), state["attempts"]
 
     async def ainvoke(self) -> tuple[Any, list[Attempt]]:
-        """Do what `invoke` does, from async code."""
+        """Do the same as `invoke`, in async code."""
         with self.watched(is_sync=False):
             state = await self.graph.ainvoke(self.inputs, self.config)
         return self.result(state), state["attempts"]
@@ -164,15 +167,15 @@ class Call:
     def watched(self, *, is_sync: bool) -> Generator[None, None, None]:
         """Watch the run of the graph.
 
-        The interrupt of a call that waits passes through. If an async-only graph or saver runs in
-        sync code, the error names `aretry_llm_call`.
+        The interrupt of a waiting call passes through. If sync code runs an async-only graph or
+        checkpointer, the error names `aretry_llm_call`.
         """
         named = naming_twin("aretry_llm_call") if is_sync else nullcontext()
         with watched_pause(self.plan.settings.name), named:
             yield
 
     def result(self, state: dict[str, Any]) -> Any:
-        """Return the output in the graph's final state, or raise the error of the call."""
+        """Return the output in the graph's final state, or raise the call's error."""
         name = self.plan.settings.name
         check_identity(name, loop_of(state)["identity"], self._identity)
         if state["status"] not in WITH_OUTPUT:
@@ -183,10 +186,11 @@ class Call:
 
 
 class RunningTask(Protocol):
-    """A LangGraph task that runs.
+    """A running LangGraph task.
 
-    `is_sent` tells whether a `Send` made it. The code that makes its calls may keep in `requests`
-    what it asked at which place, for as long as the task runs.
+    is_sent: Whether a `Send` created the task.
+    requests: Notes of the code that makes the task's calls: the requests by place. They last as
+        long as the task.
     """
 
     is_sent: bool
@@ -194,7 +198,7 @@ class RunningTask(Protocol):
 
 
 def running_task() -> RunningTask | None:
-    """Return the running LangGraph task; None outside any thread.
+    """Return the running LangGraph task; None if no thread is running.
 
     Example:
         >>> running_task() is None

@@ -1,4 +1,4 @@
-"""What calls are made and judged by, and recorded attempts judged again."""
+"""The terms of calls, by which recorded attempts can be judged again."""
 
 from __future__ import annotations
 
@@ -27,10 +27,12 @@ from graph_retry.records import Attempt, Failure
 
 @dataclass(frozen=True, kw_only=True)
 class Rejudged:
-    """What one recorded attempt is under other terms.
+    """The result of one recorded attempt under other terms.
 
-    `attempt` is its new record, `output` the valid output as JSON, None if the attempt failed.
-    `author` names the hooks that revise the `params`; both are None if no hook does.
+    attempt: The new record.
+    output: The valid output as JSON; None if the attempt failed.
+    params, author: The params that the hooks propose, and the hooks' names; both None if they
+        propose none.
     """
 
     attempt: Attempt
@@ -41,10 +43,10 @@ class Rejudged:
 
 @checked
 class Terms:
-    """What calls are made and judged by: a function, an output type, hooks and options, checked.
+    """The checked terms of calls: a function, an output type, hooks and options.
 
     Args:
-        llm_call: The function of the calls; None if none is made.
+        llm_call: The function of the calls; None to make no call.
         on_retry: Hooks, as in `retry_llm_call`.
         output: The wanted output, as in `retry_llm_call`.
         options: See `RetryOptions`.
@@ -80,12 +82,12 @@ class Terms:
 
     @property
     def name(self) -> str:
-        """The name of the calls."""
+        """The calls' name."""
         return self._plan.settings.name
 
     @property
     def validator(self) -> Validator | None:
-        """What validates their outputs; None without `output`."""
+        """The validator of the outputs; None without `output`."""
         return self._plan.validator
 
     @property
@@ -94,21 +96,21 @@ class Terms:
         return bool(self._plan.hooks or self._plan.settings.feedback)
 
     def redacted(self, value: Any) -> Any:
-        """Return a JSON value with its texts redacted, as the option `redact` says."""
+        """Return a JSON value, with its texts redacted by the option `redact`."""
         return redacted(value, self._plan.settings.redact)
 
     def params_of(self, attempts: OneCall, number: int) -> Any:
-        """Return the params of a recorded attempt in their type, or None if they are not kept."""
+        """Return the params of a recorded attempt in their type; None if they are not recorded."""
         encoded = params_at(attempts_in(attempts), number)
         return None if encoded is None else self._codec.decode(*encoded)
 
     def encoded(self, params: Any, owner: str = "params") -> tuple[dict[str, Any], dict[str, str]]:
-        """Return params as JSON, and the Python types in them. Errors call them `owner`."""
+        """Return params as JSON, and their Python types by path. Errors name `owner`."""
         view, types = self._codec.encode(params, owner=owner)
         return view, types
 
     async def again(self, attempts: OneCall) -> AsyncIterator[Rejudged]:
-        """Judge each recorded attempt again by these terms; no model is called.
+        """Judge each recorded attempt again by these terms, without calling the model.
 
         Raises:
             ReplayMismatch: If a newer version wrote the ledger.
@@ -131,7 +133,7 @@ def _no_model(_params: Any) -> Any:
 
 
 async def proposed_again(before: list[Attempt], now: Attempt, plan: Plan[Any]) -> Proposal | None:
-    """Ask the hooks about a failed attempt again; None if they revise nothing."""
+    """Ask the hooks again about a failed attempt. Return None if they propose nothing."""
     if not hooks_may_help(now, plan.settings):
         return None
     then = cast("Attempt", {**now, "decision": None})
@@ -142,7 +144,7 @@ async def proposed_again(before: list[Attempt], now: Attempt, plan: Plan[Any]) -
 async def judged_again(
     before: list[Attempt], record: Attempt, plan: Plan[Any]
 ) -> tuple[Attempt, Any]:
-    """Judge an attempt's raw output again; return the new record and the valid output."""
+    """Judge an attempt's raw output again. Return the new record and the valid output."""
     raw, validator = record["raw"], plan.validator
     failure = _failure_of_call(record, plan)
     if failure is not None:
@@ -167,7 +169,7 @@ async def judged_again(
 def _failure_of_call(record: Attempt, plan: Plan[Any]) -> Failure | None:
     """Return the failure that was known before the output was read.
 
-    The call raised it, or the provider announced it (such as by a finish reason).
+    The call raised this failure, or the provider announced it, for example by a finish reason.
     """
     failure, validator = record["failure"], plan.validator
     if not is_returned(record):

@@ -1,7 +1,7 @@
-"""Ready-made hooks, feedback, reviewers, budgets and lessons, which steer a call.
+"""Ready-made hooks, feedback, reviewers, gates, budgets and lessons that steer a call.
 
-The option `on_retry` takes `escalate`, `fall_back`, `raise_limit`, `shorten_history` or your own
-function. The other objects are values of the options `feedback`, `reviewer`, `budget`, `lessons`.
+Pass `escalate`, `fall_back`, `raise_limit`, `shorten_history` or your own function as `on_retry=`.
+Pass the other objects as the options `feedback`, `reviewer`, `review`, `budget` and `lessons`.
 """
 
 from typing import TYPE_CHECKING

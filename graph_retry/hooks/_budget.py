@@ -1,7 +1,7 @@
-"""Limit the cost of automatic attempts, after which a reviewer is asked.
+"""Limit the cost of automatic attempts. After the limit, a reviewer is asked.
 
-A `Budget` limits each call by itself. It adds up the cost in the call's ledger, so that a restart
-loses nothing. A `SharedBudget` adds up the cost of all calls that were given the same object.
+A `Budget` limits each call by itself. It adds up the cost in the call's ledger, so a restart loses
+nothing. A `SharedBudget` adds up the cost of all calls that share this object.
 """
 
 from __future__ import annotations
@@ -50,17 +50,17 @@ def _price_unknown(attempt: Attempt) -> None:
 @checked
 @dataclass(frozen=True, kw_only=True)
 class Budget(BudgetRule):
-    """The limits of automation for one call. After a limit is reached, reviewers decide each step.
+    """Limits for the automatic attempts of one call. At a limit, reviewers decide each step.
 
-    A reviewer who approves or edits allows one more attempt. Waiting for a person costs nothing. If
-    the provider does not report a figure, the figure counts as zero. The cost so far is read from
-    the call's ledger, so that a restart loses nothing.
+    After a limit, each approval or edit allows one more attempt. Waiting for a person costs
+    nothing. A figure that the provider does not report counts as zero. The cost so far is read from
+    the call's ledger, so a restart loses nothing.
 
     tokens: Total tokens over all attempts.
     cost: Sum of `price(attempt)` over all attempts, in the unit that `price` returns.
-    price: Returns the cost of one attempt from its record, as any number; None if it is unknown.
+    price: A function `attempt record -> cost`, a number in any unit; None if the cost is unknown.
     seconds: Time spent in the model, in seconds.
-    rounds: Decisions by reviewers. After this number, only `respond` and `reject` are offered.
+    rounds: Number of decisions by reviewers. After these, only `respond` and `reject` are offered.
 
     Example:
         >>> from graph_retry import AttemptsExhausted, Completion, retry_llm_call
@@ -83,14 +83,14 @@ class Budget(BudgetRule):
     rounds: Size | None = None
 
     def __post_init__(self) -> None:
-        """Check that a limit of cost can be reached.
+        """Refuse a `cost` without `price`, because it could never be reached.
 
         Raises:
             ValueError: If `cost` has no `price`.
         """
         if self.cost is not None and self.price is _price_unknown:
             raise ValueError(
-                "`cost` needs `price`, a function of an attempt that returns its cost."
+                "`cost` needs `price`: give a function that returns the cost of an attempt."
             )
 
     def spent_on(self, attempts: Iterable[Attempt], before: Spent | None = None) -> Spent:
@@ -107,7 +107,7 @@ class Budget(BudgetRule):
         return total
 
     def cost_of(self, attempt: Attempt) -> float | None:
-        """Return the `price` of one attempt; None if it is unknown.
+        """Return the cost of one attempt by `price`; None if it is unknown.
 
         Raises:
             TypeError: If `price` does not return a number or None.
@@ -130,7 +130,7 @@ class Budget(BudgetRule):
         }
 
     def unknown(self, attempt: Attempt) -> str | None:
-        """Return the limit towards which an attempt counts as zero, because its figure is unknown.
+        """Return the name of a limit for which this attempt has no figure, or None.
 
         Example:
             >>> attempt = {"usage": None, "duration_s": 2.0, "decision": None}
@@ -152,14 +152,14 @@ class Budget(BudgetRule):
         return self._limit_reached(self._counted(attempts, before))
 
     def used_up(self, attempts: Sequence[Attempt], before: Spent | None = None) -> str | None:
-        """Return that reviewers have made as many decisions as `rounds` allows, or None."""
+        """Say that reviewers have made all decisions that `rounds` allows, or return None."""
         spent = self._counted(attempts, before)
         if self.rounds is None or spent["rounds"] < self.rounds:
             return None
         return f"the budget of {counted(self.rounds, 'decision')} is spent"
 
     def _counted(self, attempts: Sequence[Attempt], before: Spent | None) -> Spent:
-        """Return the cost that is compared with the limits. A `SharedBudget` adds other calls."""
+        """Return the cost to compare with the limits. A `SharedBudget` includes other calls."""
         return self.spent_on(attempts, before)
 
     def _limit_reached(self, spent: Spent) -> str | None:
@@ -184,7 +184,7 @@ class _Account:
         self.total = _NOTHING
 
     def add(self, key: str, spent: Spent) -> None:
-        """Set the cost of one attempt, in place of an earlier figure for the same key."""
+        """Set the cost of one attempt. It replaces an earlier figure for the same key."""
         with self._lock:
             known = self._spent.get(key, _NOTHING)
             if known != spent:
@@ -192,9 +192,9 @@ class _Account:
                 self._spent[key] = spent
 
     def note_end(self, attempt: Attempt) -> None:
-        """Count a failure, or forget the failures that ended before a success.
+        """Count a failure. A success removes the failures that ended before it.
 
-        A resumed thread reports its old attempts again, so the attempt's own times decide.
+        The attempts' own times decide, because a resumed thread reports its old attempts again.
         """
         failure = attempt["failure"]
         if failure and failure["type"] == "BudgetExceededError":
@@ -212,7 +212,7 @@ class _Account:
                 self._failed_at = time.monotonic()
 
     def failed_in_a_row(self) -> tuple[int, float]:
-        """Return the failures since the last success, and the seconds since the last failure."""
+        """Count the failures since the last success, and the seconds since the last failure."""
         with self._lock:
             return len(self._failed), time.monotonic() - self._failed_at
 
@@ -224,31 +224,30 @@ class _Accounts:
         self._known: dict[Any, _Account] = {}
 
     def of(self, whose: Any) -> _Account:
-        """Return an account, which is new at its first use."""
+        """Return the account of this key. The first use creates it."""
         return self._known.setdefault(whose, _Account())
 
 
 @checked
 @dataclass(frozen=True, kw_only=True)
 class SharedBudget(Budget):
-    """One budget for all calls that are given the same object, such as the calls of a batch.
+    """One budget for all calls that share this object, such as the calls of a batch.
 
     The limits apply to the sum over all these calls in this process, across names, nodes, threads
-    and event loops. After a limit is reached, no model call is made automatically, not even for a
-    first attempt. A reviewer then decides about the call, whose failure kind is `permanent`. If
-    reviews are off, the call ends at once. Each attempt counts once, by its idempotency key, even
-    if its thread resumes.
+    and event loops. After a limit is reached, no automatic model call is made, not even a first
+    attempt: the call fails with the kind `permanent`, and a reviewer decides. If reviews are off,
+    the call ends. Each attempt counts once, by its idempotency key, even if its thread is resumed.
 
-    After a restart, a resumed call counts its own ledger again, but finished calls are forgotten.
-    Make one object for each batch, because it remembers every attempt as long as it lives. With
-    `failures` alone, it remembers only the failures since the last success.
+    After a restart, a resumed call counts its own ledger again; finished calls are no longer
+    counted. Make one object for each batch, because the object keeps every attempt in memory. With
+    `failures` alone, it keeps only the failures since the last success.
 
     failures: A circuit breaker. After this number of failed attempts in a row, over all calls, no
-        call is made for `cool_down` seconds, unless a reviewer decides to make one.
-    cool_down: Seconds from the last failure until calls are made again. If a call fails after this
-        time, the time starts again.
-    per: A key of the config's `configurable`, such as `thread_id` or `user_id`. The limits then
-        apply to each value of this key by itself. Without `per`, they apply to all calls together.
+        automatic call is made for `cool_down` seconds.
+    cool_down: Seconds after the last failure until calls are made again. Another failure then
+        starts a new pause.
+    per: A key of the config's `configurable`, such as `thread_id` or `user_id`: the limits apply to
+        each value of this key by itself. Without `per`, they apply to all calls together.
 
     Example:
         >>> from graph_retry import AttemptsExhausted, Completion, retry_llm_call
@@ -273,7 +272,7 @@ class SharedBudget(Budget):
 
     @property
     def _account(self) -> _Account:
-        """The account of the present run.
+        """The account of the current run.
 
         Raises:
             ValueError: If the run has no value for the key `per`.
@@ -286,9 +285,9 @@ class SharedBudget(Budget):
             whose = None
         if whose is None:
             raise ValueError(
-                f"`SharedBudget(per={as_repr(self.per)})` counts by a key that this run's "
-                "config does not "
-                f"have: give it, e.g. `{{'configurable': {{{as_repr(self.per)}: …}}}}`."
+                f"`SharedBudget(per={as_repr(self.per)})` counts by a config key that is "
+                "missing in this run: give it, e.g. `{'configurable': {{as_repr(self.per)}: "
+                "…}}`."
             )
         return self._accounts.of(whose)
 
@@ -299,7 +298,7 @@ class SharedBudget(Budget):
         return self._account.total
 
     def count(self, *attempts: Attempt) -> None:
-        """Record attempts that have ended; each attempt counts once."""
+        """Record finished attempts. Each attempt counts once."""
         sums_up = (self.tokens, self.cost, self.seconds, self.rounds) != (None,) * 4
         for attempt in attempts:
             if sums_up:
@@ -308,7 +307,7 @@ class SharedBudget(Budget):
                 self._account.note_end(attempt)
 
     def refused(self) -> str | None:
-        """Return the limit that is reached, for which no automatic call is made, or None."""
+        """Return the reached limit that stops automatic calls, or None."""
         reason, wait = self._limit_reached(self._account.total), ""
         failed, ago = self._account.failed_in_a_row()
         left = self.cool_down - ago

@@ -1,7 +1,7 @@
 """LangChain's decision models as a gate and as a reviewer.
 
-A decision model (`langchain_core.decisions`, from langchain-core 1.8 on) answers a question about
-data with a probability. Nothing is imported from there before a model is asked.
+A decision model (`langchain_core.decisions`, langchain-core 1.8 or newer) answers a question about
+data with a probability. `langchain_core.decisions` is imported only when a model is asked.
 """
 
 from __future__ import annotations
@@ -26,15 +26,16 @@ DecisionModel = Annotated[
 def decision_gate(
     model: DecisionModel, question: str, *, above: Share = 0.5, sample: Share = 0.0
 ) -> Gate:
-    """Make a gate, a value of `review`, that asks a decision model whether a person is needed.
+    """Make a gate for the option `review`: a decision model says whether a person is needed.
 
-    The ledger keeps 1 minus the probability of "yes" as the confidence in the output.
+    The ledger records the confidence in the output: 1 minus the probability of "yes".
 
     Args:
         model: A decision model of LangChain (`langchain_core.decisions.BaseDecisionModel`).
-        question: A question whose "yes" asks a person, such as "Does a person need to see this?".
+        question: A question to the model. If the answer is "yes", a person is asked. Example: "Does
+            a person need to see this?".
         above: The probability of "yes" above which a person is asked.
-        sample: Share of the other outputs that a person sees, as in `Gate`.
+        sample: The share of the other outputs that a person also reviews (0 to 1), as in `Gate`.
 
     Example:
         >>> from langchain_core.runnables import RunnableLambda
@@ -66,16 +67,17 @@ def decision_reviewer(
     *,
     above: Share = 0.8,
 ) -> Runnable[Review, Decision | None]:
-    """Make a reviewer, a value of `reviewer`, that lets a decision model choose a decision.
+    """Make a reviewer for the option `reviewer`: a decision model chooses the decision.
 
-    A person is asked if the model chooses `person` or is less sure than `above`. A model that
-    chooses among labels cannot edit: use `model_reviewer` for edits.
+    A person is asked if the model chooses `person`, or if its confidence is below `above`. A
+    decision model only chooses among labels. For edits, use `model_reviewer`.
 
     Args:
         model: A decision model of LangChain (`langchain_core.decisions.BaseDecisionModel`).
-        question: What the model decides, such as "What is to be done about this failed call?".
-        criteria: When to choose `approve`, `reject` and `person`: a text for each that is allowed.
-        above: The least confidence with which the choice counts.
+        question: The question to the model, such as "What should be done about this failed call?".
+        criteria: A text for each allowed choice (`approve`, `reject`, `person`) that says when to
+            choose it.
+        above: The minimum confidence (0 to 1) with which the model's choice is used.
 
     Example:
         >>> from langchain_core.runnables import RunnableLambda

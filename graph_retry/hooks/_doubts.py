@@ -1,6 +1,7 @@
-"""Signals that a valid output may be wrong: each gives a confidence, and the fields to look at.
+"""Signals that a valid output may be wrong. Each gives a confidence and the fields to check.
 
-No signal proves anything. Together they sort outputs, so that people see the least sure ones.
+No signal proves an error. Together the signals rank outputs, so that people review the least
+certain ones.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ Leaf = tuple[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """What signals know of one valid output."""
+    """The data about one valid output that signals may use."""
 
     value: Any
     """The output as JSON."""
@@ -50,15 +51,15 @@ Signal = Callable[[Seen], tuple[float | None, list[Doubt]]]
 
 
 def counted_doubts(doubts: list[Doubt]) -> tuple[float, list[Doubt]]:
-    """Return the doubts, with the confidence in an output that has them."""
+    """Return the doubts, and the confidence in an output that has these doubts."""
     return 1 / (1 + len(doubts)), doubts
 
 
 def not_in_input(seen: Seen) -> tuple[float | None, list[Doubt]]:
-    """Doubt values that do not occur in the input, such as values of the prompt's example.
+    """Doubt values that do not occur in the input, such as values copied from the prompt's example.
 
-    Values of an enum, booleans and computed fields are left out. Numbers and dates are compared by
-    their value; a month may be a word.
+    Enum values, booleans and computed fields are not checked. Numbers and dates are compared by
+    value, and a month may be a word.
     """
     closed, text, numbers = set(_closed(seen.schema)), _plain(seen.input), _numbers(seen.input)
     return counted_doubts(
@@ -73,7 +74,7 @@ def not_in_input(seen: Seen) -> tuple[float | None, list[Doubt]]:
 
 
 def at_edge(seen: Seen) -> tuple[float | None, list[Doubt]]:
-    """Doubt numbers and lengths that are exactly at a limit of the schema."""
+    """Doubt numbers and lengths that equal a limit of the schema."""
     paths = _edges(seen.value, seen.schema, seen.schema)
     return counted_doubts([Doubt(path=path, why="exactly at its limit") for path in paths])
 
@@ -85,7 +86,7 @@ def by_logprob(seen: Seen) -> tuple[float | None, list[Doubt]]:
 
 
 def differs(seen: Seen) -> tuple[float | None, list[Doubt]]:
-    """Doubt the fields that another answer to the same request has with other values."""
+    """Doubt the fields whose values differ in a second answer to the same request."""
     if seen.second is None:
         return None, []
     one, two = dict(leaves(seen.value)), dict(leaves(seen.second))
@@ -103,7 +104,7 @@ SIGNALS: dict[str, Signal] = {
 
 
 def leaves(value: Any, path: str = "") -> Iterator[Leaf]:
-    """Yield the texts and numbers in a value that say something, with their JSON Pointers."""
+    """Yield the significant texts and numbers in a value, with their JSON Pointers."""
     if is_object(value):
         for key, inner in value.items():
             yield from leaves(inner, path + pointer([key]))
@@ -115,10 +116,10 @@ def leaves(value: Any, path: str = "") -> Iterator[Leaf]:
 
 
 def input_of(params: Any, given: str | Callable[[Any], str] | None, value: Any) -> str:
-    """Return the text from which an output was read.
+    """Return the input text from which the model took an output.
 
-    Without `given`, it is the prompt without the JSON documents that show how to answer: a schema,
-    and examples with the fields of the output.
+    Without `given`, this is the prompt without the JSON documents that show how to answer: a
+    schema, and examples with the output's fields.
     """
     if callable(given):
         return given(params)
@@ -159,12 +160,12 @@ def _occurs(value: Any, text: str, numbers: set[float]) -> bool:
 
 
 def _plain(text: str) -> str:
-    """Return letters and digits of a text, without case and spelling of characters."""
+    """Return only the letters and digits of a text, in normalized spelling and case."""
     return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text).casefold()))
 
 
 def _numbers(text: str) -> set[float]:
-    """Return the values that the numbers in a text may have: `2.138` may be 2138, too."""
+    """Return the possible values of the numbers in a text: `2.138` may also mean 2138."""
     found = set[float]()
     for match in _NUMBER.finditer(text):
         parts = re.split(r"([^\d-])", match[0])
@@ -210,13 +211,13 @@ def _edges(value: Any, schema: Any, root: Any, path: str = "") -> Iterator[str]:
 
 
 def output_of(attempt: Attempt) -> Any:
-    """Return the valid output in the record that a gate is given."""
+    """Return the valid output from the record that a gate gets."""
     raw = attempt["raw"] or {}
     return raw["value"] if "value" in raw else (attempt["parsed"] or {}).get("value")
 
 
 def as_value(answer: Any, like: Any) -> Any:
-    """Return the value in a second answer, or None if it is a text that cannot be read as JSON."""
+    """Return the value of a second answer; None for a text that cannot be read as JSON."""
     if not isinstance(answer, str) or isinstance(like, str):
         return answer
     read = parse_output(answer)

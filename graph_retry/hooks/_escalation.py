@@ -1,7 +1,7 @@
 """Ready-made hooks that change fields of the params, such as the model or a token limit.
 
-Each function here defines a rule: which fields change after which failure. `ChangingHook` applies
-the rule.
+Each function of this module makes a rule: these fields change after this failure. `ChangingHook`
+applies the rule.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ Changes = Mapping[str, Any]
 
 
 class ChangingHook:
-    """A hook that changes fields of the params. It also runs after two equal failures.
+    """A hook that changes fields of the params, even after two equal failures in a row.
 
     Args:
         name: The name of the function that made this hook, for messages and the ledger.
-        fields: All fields that the hook may change.
-        changes: The rule, sync or async. It returns the changes from the error, the attempt's
-            number and the old fields.
+        fields: Every field that the hook may change.
+        changes: The rule: a sync or async function of the error, the attempt's number and the old
+            fields. It returns the changed fields.
         check: Raises `ValueError` if the rule cannot work with the old fields.
     """
 
@@ -56,7 +56,7 @@ class ChangingHook:
         return _made(params, await changes)
 
     def check_params(self, params: Any) -> None:
-        """Refuse params that lack a field which the hook may change."""
+        """Refuse params that lack a field of this hook."""
         require_fields(params, self._fields, self.__name__)
         if self._check is not None:
             self._check(fields_of(params))
@@ -70,15 +70,15 @@ def _made(params: Any, changes: Changes) -> Any:
 
 @checked
 def escalate(schedule: Mapping[Count, Changes]) -> ChangingHook:
-    """Make a hook that changes fields after certain attempts, after any failure.
+    """Make a hook that changes fields after certain attempts, whatever their failure.
 
-    Two equal failures in a row do not end automation, because the hook's step comes first, within
-    the limit of `auto_retries`.
+    Two equal failures in a row usually end automation. They do not while this hook has a change for
+    the attempt, up to the limit of `auto_retries`.
 
     Args:
-        schedule: `{attempt: {field: value}}`. A change is made after exactly this attempt has
-            failed, and stays. A function in place of a value gets the old value, for example
-            `lambda old: old + 0.2`.
+        schedule: `{attempt: {field: value}}`: the changes to make after this attempt has failed.
+            They stay for later attempts. Instead of a value, give a function of the old value, for
+            example `lambda old: old + 0.2`.
 
     Raises:
         ValueError: Before the first call, if the params lack one of the fields.
@@ -96,7 +96,7 @@ def escalate(schedule: Mapping[Count, Changes]) -> ChangingHook:
 def fall_back(
     kinds: FailureKind | Annotated[Collection[FailureKind], Within(1)], *steps: Changes
 ) -> ChangingHook:
-    """Make a hook that changes fields after failures of certain kinds, with a step for each.
+    """Make a hook that changes fields after failures of certain kinds, one step per failure.
 
     For example, the first refusal changes the prompt, and the second changes the model. Two equal
     failures in a row do not end automation.
@@ -104,12 +104,12 @@ def fall_back(
     Args:
         kinds: The failure kinds, such as `"refusal"` or `("refusal", "context_overflow")`.
         *steps: The changes after the first such failure, after the second, and so on. Each step is
-            a dict of values by field. A function in place of a value gets the old value. A change
-            stays.
+            a dict `{field: value}`. Instead of a value, give a function of the old value. Changes
+            stay for later attempts.
 
     Raises:
-        ValueError: If a step is empty or missing. This error is also raised before the first call
-            if the params lack one of the fields.
+        ValueError: If a step is empty or missing; also before the first call, if the params lack
+            one of the fields.
 
     Example:
         >>> hook = fall_back("refusal", {"prompt": "In a textbook: {}".format}, {"model": "other"})
@@ -118,7 +118,10 @@ def fall_back(
     """
     of = (kinds,) if isinstance(kinds, str) else tuple(kinds)
     if not steps or not all(steps):
-        raise ValueError("give the steps as dicts: the fields to change by name.")
+        raise ValueError(
+            "`fall_back` needs at least one step: give dicts of the fields to change, such as "
+            "`{'model': 'large'}`."
+        )
 
     def changes(error: AttemptFailed, attempt: int, old: Changes) -> Changes:
         del attempt, old
@@ -138,8 +141,8 @@ def raise_limit(
 
     Args:
         field: The params field with the limit. Its value may be `None`, for no limit.
-        factor: The limit is multiplied by this number each time.
-        most: The highest limit. If this limit is reached, a person decides.
+        factor: The limit is multiplied by this number after each answer that was cut off.
+        most: The highest value of the limit. After it is reached, a person decides.
 
     Raises:
         ValueError: Before the first call, if the params lack the field, or its value is not a
@@ -161,8 +164,8 @@ def raise_limit(
     def check(old: Changes) -> None:
         if old[field] is not None and not is_number(old[field]):
             raise ValueError(
-                f"`raise_limit` raises the field `{field}`, which is "
-                f"{as_repr(old[field], 200)}: it must be a number, or None for no limit."
+                f"`raise_limit` cannot raise the field `{field}`, which is "
+                f"{as_repr(old[field], 200)}: give a number, or None for no limit."
             )
 
     return ChangingHook("raise_limit", (field,), changes, check)

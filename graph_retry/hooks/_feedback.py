@@ -1,8 +1,8 @@
 """A ready-made hook that tells the model the errors of its last answer.
 
-New feedback replaces earlier feedback in the prompt, so that the tenth attempt's prompt is no
-longer than the second's. Earlier feedback is known from the ledger, which lists what was added to
-the params; a text that only looks like feedback is left alone.
+New feedback replaces earlier feedback in the prompt, so the prompt does not grow from attempt to
+attempt. The ledger lists the parts that feedback added. A text that only looks like feedback is
+left unchanged.
 """
 
 from __future__ import annotations
@@ -45,22 +45,23 @@ def feedback(
 ) -> Feedback:
     """Make a hook that adds the errors of the last answer to the params' `messages` or `prompt`.
 
-    The hook acts only if an output could not be read or is not valid. It ignores transport errors,
+    The hook acts if the output could not be read or is not valid. It ignores transport errors,
     because the model cannot correct them.
 
     Args:
-        strategy: The quoted part of the last answer, besides the errors: nothing (`errors_only`),
-            all of it (`full`), or its first 500 characters (`truncated`).
-        field: The params field to write to. The default is `messages`, then `prompt`, then params
-            that are one text. In messages, the feedback ends the last message if that is a user's.
-            Otherwise a user turn is added.
+        strategy: The part of the last answer that is quoted with the errors: none (`errors_only`),
+            all (`full`), or the first 500 characters (`truncated`).
+        field: The params field to write to (default: `messages`, else `prompt`, else params that
+            are a single text). In messages, the feedback is appended to the last message if this is
+            a user's. Otherwise it becomes a new user message.
         schema: Whether the first retry quotes the JSON Schema of the output.
-        limit: Maximum size of the field, in the unit of `measure`. The feedback is shortened to
-            stay below this size. If even one error is too long, there is no feedback.
-        measure: Returns the size of a text. The default counts characters.
-        turns: Whether messages get the answer as an assistant turn (at least 500 characters of it,
-            with the number of those left out), and the feedback as a user turn. A small model
-            repeated its answer word for word after such turns.
+        limit: Maximum size of the field with its feedback, in the unit of `measure`. Feedback is
+            shortened to fit. If not even one error fits, no feedback is added.
+        measure: A function that returns the size of a text (default: the number of characters).
+        turns: Whether messages get the answer as an assistant message and the feedback as a user
+            message (default False). The assistant message has at least the first 500 characters,
+            and the number of omitted ones. After such messages, a small model repeated its answer
+            word for word.
 
     Raises:
         ValueError: Before the first call, if the params have no text or messages to write to.
@@ -92,11 +93,11 @@ class Feedback:
     turns: bool = False
     ask: str = _ASK
     optional: bool = False
-    """Whether params without a prompt are taken, and get no feedback."""
+    """True to accept params without a prompt, which then get no feedback."""
     __name__ = "feedback"
 
     def __call__(self, error: AttemptFailed, attempt: int, params: Any) -> Any:
-        """Return the params with feedback, or None if there is nothing to add."""
+        """Add feedback to the params. Return None if there is nothing to add."""
         if error.kind not in _KINDS or (self.optional and not self.has_prompt(params)):
             return None
         prompt = Prompt(params, self.field, added=error.added)
@@ -111,7 +112,7 @@ class Feedback:
         return None
 
     def asking(self, words: str) -> Feedback:
-        """Return the hook with another closing sentence."""
+        """Return a copy of the hook with another closing sentence."""
         return replace(self, ask=words)
 
     def check_params(self, params: Any) -> None:
@@ -120,11 +121,11 @@ class Feedback:
             Prompt(params, self.field)
 
     def has_prompt(self, params: Any) -> bool:
-        """Return whether params have a text or messages to write to."""
+        """Say whether the params have a text or messages to write to."""
         return isinstance(params, str) or Prompt.found_in(fields_of(params), self.field) is not None
 
     def place(self, fields: Mapping[str, Any], field: str | None) -> str | None:
-        """Return the field that a person's comment can be added to, or None."""
+        """Return the field to which a person's comment can be added, or None."""
         return Prompt.found_in(fields, field)
 
     def with_comment(
@@ -137,10 +138,10 @@ class Feedback:
         field: str | None,
         added: Added | None,
     ) -> tuple[Any, Added]:
-        """Return the params with a person's comment on the last answer, and what is added in them.
+        """Add a person's comment on the last answer. Return the params and their added parts.
 
-        The comment replaces the feedback and the comments that `added` names. The answer is quoted,
-        because the comment may refer to it.
+        The comment replaces the earlier feedback and comments that `added` lists. The answer is
+        quoted, because the comment may refer to it.
         """
         prompt, lines = Prompt(params, field, added=added), list[str]()
         in_turns = self.turns and bool(answer) and not isinstance(prompt.value, str)
@@ -166,10 +167,10 @@ def feedback_text(
     """Write the text of `feedback` about a failed attempt, for use in your own hook.
 
     Args:
-        error: The hook's first argument, or the refused answer.
-        strategy: The quoted part of the answer; see `feedback`.
-        issues: The errors of an answer that is given as a text.
-        schema: Whether the JSON Schema of the output is quoted.
+        error: The error that the hook gets as its first argument, or the refused answer as a text.
+        strategy: The part of the answer to quote; see `feedback`.
+        issues: The errors of the answer, if `error` is a text.
+        schema: Whether to quote the JSON Schema of the output.
 
     Example:
         >>> print(feedback_text("ten", "full", issues=[{"path": "", "message": "not a number"}]))
@@ -192,7 +193,7 @@ def _texts(
 ) -> Iterator[tuple[int, str]]:
     """Yield shorter and shorter versions of the feedback, with the length of their quotation.
 
-    With `in_turns`, an assistant turn quotes the answer, and so the text does not.
+    With `in_turns`, the feedback does not quote the answer, because an assistant message holds it.
     """
     most = _QUOTED[hook.strategy]
     for quoted in dict.fromkeys((most, min(most, 500), 0)):
@@ -234,10 +235,10 @@ def _issue_lines(issues: Sequence[Issue], most: int) -> list[str]:
 
 
 def _earlier_lines(error: AttemptFailed, most: int) -> list[str]:
-    """Tell how many answers in a row were refused, and the faults of earlier ones.
+    """Say how many answers in a row were refused, and list the faults of the earlier ones.
 
-    Feedback replaces earlier feedback. Without these lines, a model that has corrected a fault
-    could bring it back, and equal faults of different answers would make equal prompts.
+    Feedback replaces earlier feedback. Without these lines, a model could repeat a fault that it
+    had corrected, and different answers with equal faults would lead to equal prompts.
     """
     refused = list[Attempt]()
     for attempt in reversed(error.attempts):
@@ -259,9 +260,9 @@ def _earlier_lines(error: AttemptFailed, most: int) -> list[str]:
 
 
 def _told(prompt: Prompt, by: str, text: str, answer: str | None, quoted: int = 0) -> Prompt:
-    """Add feedback to a text or to messages, in place of earlier feedback.
+    """Add feedback to a text or to messages. It replaces earlier feedback.
 
-    An `answer` becomes an assistant turn, and the feedback a user turn after it.
+    With `answer`, an assistant message holds the answer, and a user message after it the feedback.
     """
     prompt = prompt.without("feedback", "comment")
     end = len(prompt.value)

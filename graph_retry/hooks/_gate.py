@@ -1,4 +1,4 @@
-"""Choose the valid outputs that a person reviews: unsure ones, and a sample of the others."""
+"""Choose the valid outputs that a person reviews: uncertain ones, and a sample of the others."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ Judge = Callable[[Attempt], Any] | Runnable[Any, Any]
 """A function or runnable of an attempt's record that returns a confidence from 0 to 1."""
 
 _REMEMBERED = 1_000
-"""Number of confidences of earlier outputs with which a gate by `share` compares."""
+"""Number of earlier outputs whose confidences a gate with `share` compares."""
 
 _MOST_DOUBTS = 20
 
 
 def _may_have(branch: dict[str, Any], name: str) -> bool:
-    """Return whether a value of one alternative of a schema may have a field."""
+    """Say whether a value of one schema alternative may have this field."""
     named: dict[str, Any] = branch.get("properties") or {}
     is_open = not named or branch.get("additionalProperties") or branch.get("patternProperties")
     return branch.get("type", "object") == "object" and bool(name in named or is_open)
@@ -46,29 +46,33 @@ def _may_have(branch: dict[str, Any], name: str) -> bool:
 @checked
 @dataclass(frozen=True, kw_only=True)
 class Gate:
-    """A value of the option `review`: a person sees only valid outputs with a low confidence.
+    """A gate for the option `review`: a person sees only valid outputs with a low confidence.
 
-    Give `confidence`, a fixed limit, or `share`, the part of all outputs that people can look at.
-    A person also sees a sample of the other outputs, because only this sample reveals errors in
-    confident outputs. The ledger records the verdict as `gate`, and
-    `graph_retry.data.summarize` counts the verdicts. The question names the doubtful fields.
+    Give either `confidence`, a fixed limit, or `share`, the fraction of all outputs that people can
+    review. With `sample`, a person also sees some of the other outputs: only they reveal errors in
+    confident outputs. The question names the doubtful fields. The ledger records the verdict as
+    `gate`, and `graph_retry.data.summarize` counts the verdicts.
 
-    confidence: The least confidence with which an output passes, from 0 to 1. Unknown asks.
-    share: The share of outputs that a person is asked about: the least sure ones among the last
-        1,000 that this object has seen. Among equally sure outputs, the idempotency key decides.
+    confidence: The minimum confidence (0 to 1) with which an output passes. If the confidence is
+        unknown, a person is asked.
+    share: The fraction of outputs (0 to 1) that a person reviews: those with the lowest confidence
+        among the last 1,000 outputs of this object. Among outputs with equal confidence, the
+        idempotency key decides.
     of: The source of the confidence: a field of the output (default `confidence`), `judge`, or a
-        signal; several are multiplied. `input` doubts values that do not occur in the input;
-        `edge`, values exactly at a limit of the schema; `second`, fields that differ in a second
-        answer. `logprob` is the mean probability of the answer's tokens, if the provider gave it.
-    judge: A function `attempt -> number from 0 to 1`, sync or async, or a runnable, for
-        `of="judge"`.
-    second: A function `attempt -> another answer to the same request`, sync or async, for
-        `of="second"`. The attempt's record has the `params`.
-    input: The params field with the text that is read, or a function of the params that returns
-        this text. The default is the prompt without its schema and examples.
-    computed: Names of fields whose values need not occur in the input, such as a sum.
-    known: Confidences of earlier outputs, for `share`, for example from the ledger.
-    sample: Share of passing outputs that a person sees (default 0), chosen by the idempotency key.
+        signal. The values of several sources are multiplied. The signals: `input` doubts values
+        that do not occur in the input. `edge` doubts values exactly at a limit of the schema.
+        `second` doubts fields that differ in a second answer. `logprob` is the mean probability of
+        the answer's tokens, if the provider gave it.
+    judge: For `of="judge"`: a function `attempt -> confidence` (0 to 1), sync or async, or a
+        runnable.
+    second: For `of="second"`: a function, sync or async, that gets the attempt's record with its
+        `params`, and returns another answer to the same request.
+    input: The params field with the input text, or a function of the params that returns this text
+        (default: the prompt without its schema and examples).
+    computed: Names of output fields whose values need not occur in the input, such as a sum.
+    known: For `share`: confidences of earlier outputs to start with, for example from the ledger.
+    sample: The fraction of passing outputs (0 to 1, default 0) that a person sees as well. The
+        idempotency key chooses them.
 
     Example:
         >>> from graph_retry import InterventionRequired, retry_llm_call
@@ -97,16 +101,19 @@ class Gate:
     _lock: Any = field(default_factory=threading.Lock, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Refuse sources without their function, and functions without their source."""
+        """Refuse a source without its function, and a function without its source."""
         if (self.confidence is None) == (self.share is None):
-            raise ValueError("give `confidence`, a limit, or `share`, a share to ask; not both.")
+            raise ValueError(
+                "give either `confidence` (a limit) or `share` (a fraction of the outputs), "
+                "not both."
+            )
         for name in ("judge", "second"):
             if (name in names(self.of)) != (getattr(self, name) is not None):
                 raise ValueError(f"`{name}` and `of='{name}'` go together: give both, or neither.")
         self._seen.extend(self.known)
 
     def check_schema(self, schema: Any) -> None:
-        """Raise `ValueError` if `of` has a word that is no signal, and no field of the output."""
+        """Raise `ValueError` if `of` has a name that is no signal and no output field."""
         branches = alternatives(schema, schema)
         for name in names(self.of):
             if name in SIGNALS or name == "judge" or any(_may_have(one, name) for one in branches):
@@ -119,9 +126,10 @@ class Gate:
             )
 
     def __call__(self, attempt: Attempt) -> GateVerdict | Awaitable[GateVerdict]:
-        """Decide whether a person is asked about a valid output, with the confidence.
+        """Return the verdict on a valid output: whether a person is asked, and the confidence.
 
-        With a `judge` or `second`, which may be async, the verdict of an async run must be awaited.
+        In an async run, await the verdict if there is a `judge` or `second`, because these may be
+        async.
         """
         steps = self._verdict(attempt)
         is_plain = self.judge is None and self.second is None
@@ -142,7 +150,7 @@ class Gate:
         return made
 
     async def _confidence(self, attempt: Attempt) -> tuple[float | None, list[Doubt]]:
-        """Multiply what the sources say. Only a source that stands alone may be unknown."""
+        """Multiply the confidences of the sources. Only a single source may be unknown."""
         told, doubts = list[Any](), list[Doubt]()
         second = None if self.second is None else await call(self.second, attempt)
         seen = self._seen_of(attempt, second) if SIGNALS.keys() & names(self.of) else None
@@ -181,7 +189,7 @@ class Gate:
         )
 
     def _rank(self, attempt: Attempt, sure: float) -> tuple[float, float]:
-        """Return the confidence at the share, and the share of outputs that are less sure."""
+        """Return the confidence at the share, and the fraction of outputs below this confidence."""
         place = drawn(attempt["idempotency_key"], "rank")
         with self._lock:
             others = sorted(self._seen)

@@ -1,4 +1,4 @@
-"""A ready-made hook that shortens a conversation after it exceeded the context window."""
+"""A ready-made hook that shortens a conversation which exceeded the context window."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ def shorten_history(
     summary: Summary | None = None,
     count: Callable[..., int] = count_tokens_approximately,
 ) -> ChangingHook:
-    """Make a hook that leaves out the oldest messages after the context window was exceeded.
+    """Make a hook that removes the oldest messages after the context window was exceeded.
 
     The hook acts only on the failure kind `context_overflow`, and uses LangChain's `trim_messages`.
-    System messages stay. The remaining messages begin with a user's message. Each further overflow
-    halves the remaining messages.
+    System messages stay, and the other remaining messages begin with a user's message. Each further
+    overflow halves the number of tokens again.
 
     Args:
-        most: Maximum number of tokens to keep. The default is half of the present number.
+        most: Maximum number of tokens to keep (default: half of the current number).
         field: The params field with the messages (default: `messages`).
-        summary: A function, sync or async, of the omitted messages. The text that it returns
-            replaces these messages, in a user's turn.
-        count: Counts the tokens of a list of messages, as `trim_messages` calls it.
+        summary: A sync or async function of the removed messages. The text that it returns replaces
+            them as a user message (default: no summary).
+        count: A function that counts the tokens of a list of messages, as in `trim_messages`.
 
     Raises:
         ValueError: Before the first call, if the params have no list of messages.
@@ -83,8 +83,8 @@ def shorten_history(
     def check(old: Changes) -> None:
         if not is_array(old[name]):
             raise ValueError(
-                f"`shorten_history` shortens a list of messages, and the params' `{name}` is none: "
-                "name the field with the messages, e.g. `shorten_history(field='history')`."
+                f"`shorten_history` needs a list of messages, but the params' `{name}` is not "
+                "one: name the right field, e.g. `shorten_history(field='history')`."
             )
 
     return ChangingHook("shorten_history", (name,), changes, check)

@@ -1,8 +1,8 @@
 """Tell later steps of a graph about the errors of earlier steps, through a window in graph state.
 
-The window is a list of the newest lessons. Its reducer gives the same result in any order, so that
-parallel calls and repeated writes are safe. It holds errors only. An error that its call has
-corrected stays in the window, because other steps may make it as well.
+A lesson is the errors of one attempt, and the window is a list of the newest lessons. Its reducer
+gives the same result in any order, so parallel calls and repeated writes are safe. An error stays
+in the window after its call has corrected it, because other steps may make the same error.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ class Lesson(TypedDict):
     """The errors of one attempt of a step.
 
     id: A hash of the attempt, so that a repeated write adds nothing.
-    step: The name of the call that made the attempt.
-    text: The errors. Windows of older versions also hold successes, whose text is None.
+    step: The name of the attempt's call.
+    text: The errors as a text. Old saved windows may also hold successes, whose text is None.
     at: The attempt's start, in ISO 8601.
-    attempt: The attempt's number. Lessons of older versions have none.
-    mended: The start of the later attempt by which the same call succeeded, in ISO 8601.
-    said: The beginning of the model's answer, for people. It is never put into a prompt.
+    attempt: The attempt's number. Lessons of older versions lack it.
+    mended: The start of the later attempt with which the call succeeded, in ISO 8601.
+    said: The beginning of the model's answer, only for people: it is never put into a prompt.
     """
 
     id: str
@@ -57,14 +57,15 @@ class Lesson(TypedDict):
 @checked
 @dataclass(frozen=True, kw_only=True)
 class Lessons(LessonsRule):
-    """A value of the option `lessons`: a call learns from the errors of other steps.
+    """The option `lessons`: add the errors of other steps to a call's prompt.
 
-    field: The params field to write to (default: `messages`, `prompt`, or params that are a text).
-    known: Lessons to start with. A retry node reads earlier lessons from its state key `lessons`.
-        The function form has no state keys, so pass them here.
-    window: Number of newest lessons that the state key keeps. Another graph that declares this key
-        needs the reducer `merging_lessons(window)` for it.
-    told: Number of newest lessons that are added to the params.
+    field: The params field to write to (default: `messages`, else `prompt`, else params that are a
+        single text).
+    known: Lessons to start with. In the function form, pass the lessons of earlier steps here. A
+        retry node reads them from its state key `lessons`.
+    window: Number of newest lessons that the state key keeps. If your own state schema declares
+        this key, give it the reducer `merging_lessons(window)`.
+    told: Number of newest lessons to add to the params.
     """
 
     field: str | None = None
@@ -78,16 +79,16 @@ class Lessons(LessonsRule):
         return merging_lessons(self.window)
 
     def learned(self, step: str, attempts: Sequence[Attempt]) -> list[Lesson]:
-        """Return the lessons from attempts; see `lessons_of`."""
+        """Return the lessons of some attempts; see `lessons_of`."""
         return lessons_of(step, attempts)
 
     def add_to(self, params: Any, window: list[Lesson]) -> Taught | None:
-        """Return params with the newest lessons added and a reason for the ledger, or None."""
+        """Add the newest lessons to params. Return them with a reason, or None without lessons."""
         taught = self.taught(params, window)
         return taught and Taught(taught[0].params, taught[1], taught[0].added.parts)
 
     def taught(self, params: Any, window: list[Lesson]) -> tuple[Prompt, str] | None:
-        """Return the prompt with the newest lessons, and a reason for the ledger, or None."""
+        """Add the newest lessons to a prompt. Return it with a reason, or None without lessons."""
         lessons = [lesson for lesson in window if lesson["text"]][-self.told :]  # See `text`.
         if not lessons:
             return None
@@ -103,12 +104,12 @@ class Lessons(LessonsRule):
         return prompt.placed("lessons", block), f"what went wrong before in {steps}"
 
     def newest(self, window: Any, step: str, own: Sequence[Attempt]) -> list[Lesson]:
-        """Return the newest lessons of all steps, with the lessons of a step's own attempts."""
+        """Return the newest lessons of all steps, including those of a step's own attempts."""
         return super().newest(window, step, own)[-self.told :]
 
 
 def _named(lesson: Lesson, often: Counter[str]) -> str:
-    """Return the step of a lesson; in a loop, also what tells its runs apart."""
+    """Name the step of a lesson. In a loop, the name also tells the step's runs apart."""
     if often[lesson["step"]] < 2:
         return lesson["step"]
     number = f"attempt {lesson['attempt']}" if "attempt" in lesson else ""
@@ -140,7 +141,7 @@ def merging_lessons(window: Count) -> Callable[..., list[Lesson]]:
 def merge_lessons(window: list[Lesson] | None, new: list[Lesson] | None) -> list[Lesson]:
     """Merge lessons into a window, as the reducer of a state key.
 
-    The window keeps the ten newest lessons. It holds no successes.
+    The window keeps the ten newest lessons, and drops successes.
 
     Example:
         >>> wrong = Lesson(id="a", step="extract", text="/age: missing", at="2030-01-01")
@@ -152,9 +153,9 @@ def merge_lessons(window: list[Lesson] | None, new: list[Lesson] | None) -> list
 
 @checked
 def lessons_of(step: str, attempts: Sequence[Attempt]) -> list[Lesson]:
-    """Return the lessons from a call's attempts, to write to a state key with `merge_lessons`.
+    """Return the lessons of a call's attempts, for a state key with the reducer `merge_lessons`.
 
-    If the last attempt succeeded, the lessons before it are marked as mended.
+    If the last attempt succeeded, the earlier lessons are marked as `mended`.
 
     Example:
         >>> from graph_retry import AttemptsExhausted, retry_llm_call

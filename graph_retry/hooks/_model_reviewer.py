@@ -46,14 +46,15 @@ def model_reviewer(
 ) -> Runnable[Review, Decision | None]:
     """Make a reviewer from a LangChain chat model, for the option `reviewer`.
 
-    The model sees the same review as a person, and its decision is checked like a person's answer.
-    If the model is unsure, or its answer cannot be used, a person is asked.
+    The model sees the same review as a person, and its decision is checked in the same way. If the
+    model is unsure, or its answer cannot be used, a person is asked.
 
     Args:
-        chat_model: Any chat model. The model is called sync or async, like the graph.
-        instructions: Criteria for the decision, which are added to the task.
-        allow: Decisions that the model may make.
-        limit: Maximum characters of the review in the prompt. Longer parts are cut in the middle.
+        chat_model: Any chat model. It is called sync or async, as the graph runs.
+        instructions: Your criteria for the decision, added to the model's instructions.
+        allow: The decisions that the model may make.
+        limit: Maximum characters of the review in the prompt. Parts that do not fit are cut in the
+            middle.
 
     Example:
         >>> from langchain_core.language_models import FakeListChatModel
@@ -79,7 +80,7 @@ def model_reviewer(
 
 
 def _case(review: Review, limit: int) -> str:
-    """Write the parts of a review. Long parts get the space that short parts do not need."""
+    """Write the parts of a review. Long parts share the space that short parts leave."""
     parts = [(name, json.dumps(review.value[name], default=str)) for name in _SHOWN]
     room = limit // len(parts)
     spare = sum(max(0, room - len(text)) for _, text in parts)
@@ -91,7 +92,7 @@ def _decision(answer: BaseMessage, allowed: Sequence[str]) -> dict[str, Any] | N
     """Read the model's decision; None if the model is unsure.
 
     Raises:
-        ValueError: If the reply is not a decision, so that a person must be asked.
+        ValueError: If the reply is not a decision. A person is then asked.
     """
     reading = read_result(answer)
     text, complete = reading.text, reading.is_complete
@@ -101,5 +102,5 @@ def _decision(answer: BaseMessage, allowed: Sequence[str]) -> dict[str, Any] | N
         return None
     if kind not in allowed or not is_object(value):
         said = literal(value if text is None else text, 120)
-        raise ValueError(f"it may answer with {', '.join(allowed)} or unsure, and said {said}")
+        raise ValueError(f"the model said {said}: allowed are {', '.join(allowed)} and unsure")
     return {key: value[key] for key in ("type", *DECISIONS[str(kind)].keys) if key in value}

@@ -1,8 +1,8 @@
-"""Any node of a graph asks a person when it fails: `reviewed` wraps a node, `review_nodes` a graph.
+"""Let any node ask a person when it fails: `reviewed` wraps a node, `review_nodes` a graph.
 
-The node itself is the `llm_call` of an ordinary call. Its params are keys of the node's input, and
-its result is the node's own update. The call waits inside the node's task. Therefore joins,
-`Send`s and the edges of the node work as they did before.
+The node becomes the `llm_call` of an ordinary call: the params are keys of the node's input, and
+the result is the node's update. The call waits inside the node's task, so the node's edges, joins
+and `Send`s work as before.
 """
 
 from __future__ import annotations
@@ -43,12 +43,13 @@ _TASK: type[Any] = type(task(lambda: None))
 
 
 class NodeOptions(RetryOptions, total=False):
-    """The options of one node: the options of a call, and the keys of the state that take part.
+    """The options of one node: the options of a call, and the state keys to edit and to validate.
 
-    params: The keys of the node's input that a person may change (default: all that JSON can hold).
+    params: The keys of the node's input that a person may change (default: all keys with JSON
+        values).
     on_retry: Hooks, as in `retry_llm_call`.
-    output: A type for each key of the node's update that is read and validated, such as
-        `{"person": Person}`. A text or a message under such a key is read as JSON.
+    output: The keys of the node's update to validate, with their types, such as `{"person":
+        Person}`. A text or a message under such a key is first read as JSON.
     """
 
     params: Sequence[str] | None
@@ -66,16 +67,16 @@ def reviewed(
     output: Mapping[str, Any] | None = None,
     **options: Unpack[RetryOptions],
 ) -> NodeT:
-    """Return a node, or a `@task`, that does the same and asks a person when it fails.
+    """Wrap a node, or a `@task`, so that it asks a person when it fails.
 
     Args:
-        node: What `add_node` takes: a function of the state, a runnable, or a compiled subgraph. Or
-            a `@task` of the functional API, whose params are its arguments by name.
-        params: The keys of the input that a person may change (default: all that JSON can hold).
+        node: Any node that `add_node` takes: a function of the state, a runnable, or a compiled
+            subgraph. Or a `@task` of the functional API: its params are its arguments by name.
+        params: The keys of the input that a person may change (default: all keys with JSON values).
         on_retry: Hooks, as in `retry_llm_call`.
         schema: The state schema, which gives params and responses their types (default: the
             annotation of the node's first parameter).
-        output: A type for each key of the update that is read and validated.
+        output: The keys of the update to validate, with their types.
         **options: See `RetryOptions`.
 
     Raises:
@@ -107,16 +108,16 @@ def review_nodes(
 ) -> BuilderT:
     """Let the nodes of an existing graph ask a person when they fail; call it before `compile`.
 
-    A node's `timeout` and `retry_policy`, and those of `set_node_defaults`, become the `timeout`
-    and `transient` of its call. Around the call they would never see a failure. Defaults that are
-    set later do not apply to these nodes.
+    A node's `timeout` and `retry_policy` (its own, or from `set_node_defaults`) become the options
+    `timeout` and `transient` of its call, because around the call they would never see a failure.
+    Call `set_node_defaults` before this function: later defaults do not apply to these nodes.
 
     Args:
         builder: The `StateGraph`, not compiled yet.
-        params: The state keys that a person may change (default: all that JSON can hold).
+        params: The state keys that a person may change (default: all keys with JSON values).
         on_retry: Hooks, as in `retry_llm_call`.
-        nodes: The names of the nodes (default: all), or `NodeOptions` by name. The options of a
-            node come before those of all nodes.
+        nodes: The names of the nodes (default: all), or a dict of `NodeOptions` by name, which take
+            precedence over `**options`.
         **options: See `RetryOptions`.
 
     Returns:
@@ -133,13 +134,13 @@ def review_nodes(
     if isinstance(cast("object", builder), Pregel):
         raise WrongArgumentError(
             "`builder` is a compiled graph, whose nodes are fixed: pass the `StateGraph`, and "
-            "compile what `review_nodes` returns."
+            "compile the result of `review_nodes`."
         )
     specs = {name: one for name, one in builder.nodes.items() if not one.is_error_handler}
     for name in nodes or ():
         if name not in specs:
             raise WrongArgumentError(
-                f"`nodes` names `{name}`, which the graph does not have: its nodes are "
+                f"`nodes` names `{name}`, which is not in the graph: choose from "
                 f"{', '.join(specs)}."
             )
     common: NodeOptions = {**options, "params": params, "on_retry": on_retry, "output": None}
@@ -161,8 +162,8 @@ def review_nodes(
 class _Reviewed(RunnableLambda[Any, Any]):
     """A node that asks a person about its failures.
 
-    LangGraph finds a subgraph in the `deps` of a `RunnableLambda`. It reads the input schema and
-    the destinations of a node off the annotations of `__call__`.
+    LangGraph finds a subgraph in the `deps` of a `RunnableLambda`. It takes the node's input schema
+    and destinations from the annotations of `__call__`.
     """
 
     def __init__(self, node: Runnable[Any, Any], kind: _Kind, function: Any = None) -> None:
@@ -174,7 +175,7 @@ class _Reviewed(RunnableLambda[Any, Any]):
 
     @functools.cached_property
     def deps(self) -> list[Runnable[Any, Any]]:
-        """What LangGraph looks for a subgraph in: the node's own, with the state of its attempt."""
+        """The objects in which LangGraph looks for a subgraph. It has the attempt's state."""
         return [subgraph_of(self._node, self._kind.name) or self._node]
 
     def __call__(self, state: Any) -> Any:
@@ -188,7 +189,7 @@ class _Reviewed(RunnableLambda[Any, Any]):
             return self._kind.update_of(self._kind.call(again, input).invoke()[0])
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
-        """Do what `invoke` does, from async code."""
+        """Do the same as `invoke`, in async code."""
         again = _Again(self._node, input, self._kind.name)
         with _running(config):
             return self._kind.update_of((await self._kind.call(again, input).ainvoke())[0])
@@ -196,7 +197,7 @@ class _Reviewed(RunnableLambda[Any, Any]):
 
 @contextmanager
 def _running(config: RunnableConfig | None) -> Generator[None]:
-    """Make the call in the config that was passed."""
+    """Make the call in the given config."""
     token = None if config is None else var_child_runnable_config.set(config)
     try:
         yield
@@ -206,7 +207,7 @@ def _running(config: RunnableConfig | None) -> Generator[None]:
 
 
 class _Again(Runnable[Any, Any]):
-    """The node as a function of its params. The rest of its input stays as it was."""
+    """The node as a function of its params. The rest of the node's input stays unchanged."""
 
     def __init__(self, node: Runnable[Any, Any], given: Any, name: str) -> None:
         self._node, self._given, self.name = node, given, name
@@ -219,18 +220,18 @@ class _Again(Runnable[Any, Any]):
 
 
 def _with(given: Any, params: Any) -> Any:
-    """Return a node's input with the params' fields; without fields, the params are the input."""
+    """Put the params' fields into a node's input. Params replace an input without fields."""
     return with_fields(given, fields_of(params)) if fields_of(given) else params
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Kind:
-    """What the calls of one node have in common.
+    """The common settings of all calls of one node.
 
     name: The name of the node.
-    types: The types of the keys of its input and of its updates.
-    params: The keys that a person may change; None for all that JSON can hold.
-    output: The types of the keys of its update that are read and validated.
+    types: The types of the keys of the node's input and updates.
+    params: The keys that a person may change; None for all keys with JSON values.
+    output: The keys of the node's update to validate, with their types.
     """
 
     name: str
@@ -241,7 +242,7 @@ class _Kind:
     options: RetryOptions = field(default_factory=RetryOptions)
 
     def call(self, function: Any, given: Any) -> Call:
-        """Return the call of a function of the params: `given` is the whole input."""
+        """Return the call of a function of the params. `given` is the node's whole input."""
         values = fields_of(given)
         if not values and given not in ({}, None) and not isinstance(given, BaseModel):
             return self._made(function, given, ParamsCodec[Any].for_value(given))
@@ -264,7 +265,7 @@ class _Kind:
         return made.of_node(build_validator(update) if self.types else None)
 
     def _part(self, given: Any, kinds: Mapping[str, Any]) -> tuple[Any, ParamsCodec[Any]]:
-        """Return the params: the fields of the input that have these types."""
+        """Return the params: those fields of the input that `types` names."""
         values = fields_of(given)
         shown: dict[str, Any] = {key: values[key] for key in kinds}
         if isinstance(given, BaseModel):
@@ -273,7 +274,7 @@ class _Kind:
         return shown, ParamsCodec[Any](typed_dict(self.name, tuple(kinds.items())))
 
     def update_of(self, value: Any) -> Any:
-        """Return the node's update. A key whose state type is another one gets plain JSON."""
+        """Return the node's update, as plain JSON where the state's type is not the output's."""
         if not self.output or not isinstance(value, Mapping):
             return value
         update = dict(cast("Mapping[str, Any]", value))
@@ -284,19 +285,21 @@ class _Kind:
 
 
 def _kind_of(name: str, types: Mapping[str, Any], own: NodeOptions) -> _Kind:
-    """Check the options of a node early, and divide them into options of a call and others."""
+    """Check the options of a node early. Separate the options of the call from the node's own."""
     options: Any = {"name": name, **own}
     params, on_retry = options.pop("params", None), options.pop("on_retry", None)
     given = options.pop("output", None)
     if given is not None and not isinstance(given, Mapping):
         raise WrongArgumentError(
-            f"`output` is {as_repr(given, 100)}: give a mapping of keys to types of the state."
+            f"`output` is {as_repr(given, 100)}: give a mapping of state keys to types."
         )
     output = cast("Mapping[str, Any]", given or {})
     _check_known("params", params, types)
     _check_known("output", output, types)
     if "key" in options:
-        raise WrongArgumentError("`key` is the name of the node here, because it makes one call.")
+        raise WrongArgumentError(
+            "`key` is not allowed for a node: leave it out, because the node makes one call."
+        )
     settle(name, "function", options)
     return _Kind(
         name=name,
@@ -310,25 +313,23 @@ def _kind_of(name: str, types: Mapping[str, Any], own: NodeOptions) -> _Kind:
 
 def _check_known(what: str, names: Collection[str] | None, known: Collection[str]) -> None:
     if isinstance(names, str):
-        raise WrongArgumentError(
-            f"`{what}` is {as_repr(names, 100)}: give a list of keys of the state."
-        )
+        raise WrongArgumentError(f"`{what}` is {as_repr(names, 100)}: give a list of state keys.")
     for name in names or ():
         if known and name not in known:
             raise WrongArgumentError(
-                f"`{what}` names `{name}`, which is no key of the state: its keys are "
+                f"`{what}` names `{name}`, which is not a state key: choose from "
                 f"{', '.join(sorted(known))}."
             )
 
 
 def _state_of(builder: StateGraph[Any, Any, Any, Any], spec: Any) -> dict[str, Any]:
-    """Return the types of a node's keys, without LangGraph's managed values."""
+    """Return the types of a node's state keys, without LangGraph's managed values."""
     types = types_in(builder.state_schema, spec.input_schema)
     return {key: kind for key, kind in types.items() if key not in builder.managed}
 
 
 def _reviewed_task(found: Any, own: NodeOptions) -> Any:
-    """Return a `@task` like the given one, whose function asks a person when it fails."""
+    """Return a copy of a `@task` that asks a person when its function fails."""
     function: Callable[..., Any] = found.func
     signature = inspect.signature(function)
     hints = get_type_hints(function, include_extras=True)
@@ -362,7 +363,7 @@ def _reviewed_task(found: Any, own: NodeOptions) -> Any:
 
 
 def _read(value: Any) -> Any:
-    """Read the JSON in a text or a message; any other value is left as it is."""
+    """Read the JSON in a text or a message. Any other value is returned unchanged."""
     text = value.text if isinstance(value, BaseMessage) else value
     if not isinstance(text, str):
         return text

@@ -1,4 +1,4 @@
-"""The limits that LangGraph puts around a node become options of the node's call."""
+"""Turn LangGraph's limits of a node (timeout, retry policy) into options of the node's call."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def limits_of(name: str, spec: Any, given: Mapping[str, Any]) -> RetryOptions:
     policies = [policies] if isinstance(policies, RetryPolicy) else [*(policies or ())]
     if len(policies) > 1 and "transient" not in given:
         raise WrongArgumentError(
-            f"node `{name}` has {len(policies)} retry policies, and a call has one: give "
-            "`transient=` (and `classify=`, which says what is transient)."
+            f"node `{name}` has {len(policies)} retry policies, but its call takes only one: "
+            "give it as `transient=`, and choose the exceptions with `classify=`."
         )
     if policies:
         policy: RetryPolicy = policies[0]

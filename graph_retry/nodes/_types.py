@@ -1,4 +1,4 @@
-"""Make types of params from the types of a state: of some keys, or of some fields of a model."""
+"""Make the type of a node's params from some keys of a state, or from some fields of a model."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from graph_retry.output import build_validator
 
 
 def types_in(*schemas: Any) -> dict[str, Any]:
-    """Return the annotations of the fields of some classes; what is no class has none.
+    """Return the field annotations of some classes. A value that is not a class has none.
 
-    A type that pydantic cannot check, such as `typing.TypedDict` before Python 3.12, is `Any`.
+    A type that pydantic cannot check becomes `Any`, such as `typing.TypedDict` before Python 3.12.
     """
     given = [schema for schema in schemas if isinstance(schema, type)]
     hints = [get_type_hints(schema, include_extras=True) for schema in given]
@@ -35,10 +35,10 @@ def _are_checked(types: dict[str, Any]) -> bool:
 
 
 def type_for(value: Any, declared: Any) -> Any:
-    """Return the type by which a value can be a param; None if JSON cannot hold the value.
+    """Return the type of a param with this value; None if JSON cannot hold the value.
 
-    It is the declared type if the value has this type. A graph does not check its state, so a dict
-    may be in the place of a declared model.
+    This is the declared type if the value has this type. A graph does not check its state, so a
+    dict may be in the place of a declared model.
     """
     for kind in (declared, Any):
         try:

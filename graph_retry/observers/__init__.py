@@ -1,6 +1,6 @@
-"""What watches calls and reviews, and never changes them.
+"""Observers of calls and reviews. An observer never changes a call.
 
-The files have the names of what they offer. All public names come from this package.
+Import all public names from this package.
 """
 
 from typing import TYPE_CHECKING

@@ -1,8 +1,8 @@
 """Notify people of a review by e-mail, Slack or Teams, with a link to that review.
 
-A message contains the name of the call, the kind of failure in a word, and a link. It contains no
-params, output, labels or thread id. Pass `Email`, `Slack` or `Teams` as the option `notify=`, or to
-`expire_reviews` for reminders.
+Pass `Email`, `Slack` or `Teams` as the option `notify=`, or to `expire_reviews` for reminders. A
+message contains the call's name, a word for the failure, and a link: no params, output, labels or
+thread id.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _WEEK_S = 7 * 86_400
 @checked
 @dataclass(frozen=True)
 class Link:
-    """The right to answer the review of this key until `expires` (Unix time), in the name `to`.
+    """The right to answer the review `key` until `expires` (Unix time), in the name `to`.
 
-    `Links.url_for` makes one for a person; a page of your own reads it with `Link.read`.
+    `Links.url_for` makes a link for a person. Your own page reads it with `Link.read`.
 
     Example:
         >>> token = Link("a1b2", 4_000_000_000, "ada").signed("a long random text of your own")
@@ -59,7 +59,7 @@ class Link:
 
     @classmethod
     def read(cls, token: str, secret: str | bytes) -> Link | None:
-        """Read a link's token; None if it was not signed with this secret or has expired."""
+        """Read a link's token; None if its signature is wrong or it has expired."""
         text, _, signature = token.partition(".")
         # A comparison in constant time tells a forger nothing about the right signature.
         if not hmac.compare_digest(signature.encode(), _signature(text, secret).encode()):
@@ -75,17 +75,17 @@ class Link:
 @checked
 @dataclass(frozen=True)
 class Links:
-    """Creates signed links, each to one review, which expire.
+    """Creates signed links that expire. Each opens one review.
 
-    Whoever has a link can see and answer that review without a login. The page accepts a link if
-    `create_app` has the same `secret`.
+    Everyone who has the link can see and answer that review without a login. The page accepts the
+    link if `create_app` got the same `secret`.
 
     Args:
         page: The URL at which the page is mounted, such as `https://example.org/reviews`.
-        secret: The secret that signs the links: at least 16 random bytes, as
-            `secrets.token_urlsafe()` makes them. An obvious pattern is refused.
-        expires_after: Seconds for which a link is valid (default: a week). A link is also invalid
-            once its review is closed.
+        secret: The secret that signs the links: at least 16 random bytes, such as
+            `secrets.token_urlsafe()`. An obvious pattern is refused.
+        expires_after: Seconds for which a link is valid (default: one week). A link also ends with
+            its review.
 
     Example:
         >>> from graph_retry.hooks import Review
@@ -105,14 +105,14 @@ class Links:
         """Check the arguments."""
         if not _is_web_address(self.page):
             raise ValueError(
-                f"`page` is {as_repr(self.page, 80)}: give the whole address of the page, such as "
+                f"`page` is {as_repr(self.page, 80)}: give the page's whole URL, such as "
                 "'https://example.org/reviews'."
             )
         if set("?#") & set(self.page):
             base = re.split(r"[?#]", self.page)[0].rstrip("/")
             raise ValueError(
-                f"`page` is {as_repr(self.page, 80)}: give it without `?` and `#`, because a link "
-                f"continues its path, such as {as_repr(f'{base:.80}/l/…')}."
+                f"`page` is {as_repr(self.page, 80)}: give a URL without `?` and `#`, because "
+                f"each link continues its path, such as {as_repr(f'{base:.80}/l/…')}."
             )
 
     @checked
@@ -121,8 +121,8 @@ class Links:
 
         Args:
             review: The review.
-            to: The recipient. The ledger records this name as `by`, even if another person uses
-                the link.
+            to: The recipient's name. The ledger records it as `by`, even if another person uses the
+                link.
         """
         expires = int(time.time() + self.expires_after)
         return f"{self.page.rstrip('/')}/l/{Link(review.key, expires, to).signed(self.secret)}"
@@ -158,19 +158,18 @@ def _message(review: Review, links: Links, to: str | None) -> _Message:
 @checked
 @dataclass(frozen=True)
 class Email:
-    """Sends an e-mail about a review: for `notify=`.
+    """Send an e-mail about a review, as the option `notify=`.
 
-    Two sweeps that send the same message give it the same `Message-ID`, so that mail systems can
-    drop the second one.
+    A repeated message has the same `Message-ID`, so that mail systems can drop the second one.
 
     Args:
         links: Makes the link in the message.
-        server: The mail server, as `host` or `host:port`; an IPv6 address as `[::1]:25`.
+        server: The mail server: `host`, `host:port`, or an IPv6 address such as `[::1]:25`.
         sender: The sender's address.
-        to: The recipient's address. The ledger records it as `by` if the link is used to answer.
+        to: The recipient's address. The ledger records it as `by` of an answer through the link.
         security: `starttls` (the default), `tls`, or `none` for a server on this machine.
-        user: The name to log in with, if the server wants one.
-        password: The password to log in with.
+        user: The login name, if the server needs one.
+        password: The password of this login.
 
     Example:
         >>> links = Links("https://example.org/reviews", secret="a long random text of your own")
@@ -224,7 +223,7 @@ class Email:
 
 @dataclass(frozen=True)
 class _Webhook:
-    """Posts a message about a review to the address of a channel."""
+    """Posts a message about a review to a channel's webhook."""
 
     links: Links
     webhook: str = field(repr=False)
@@ -232,7 +231,7 @@ class _Webhook:
     def __post_init__(self) -> None:
         """Check the arguments."""
         if not _is_web_address(self.webhook):
-            raise ValueError("`webhook` is not a whole address: give one such as `https://…`.")
+            raise ValueError("`webhook` is not a whole URL: give one that begins with `https://`.")
 
     @checked
     def __call__(self, review: AnyReview) -> None:
@@ -250,11 +249,11 @@ class _Webhook:
 @checked
 @dataclass(frozen=True)
 class Slack(_Webhook):
-    """Posts a message about a review to a Slack channel: for `notify=`.
+    """Post a message about a review to a Slack channel, as the option `notify=`.
 
     Args:
         links: Makes the link in the message.
-        webhook: The address of an incoming webhook. It is a secret: whoever has it can post.
+        webhook: The URL of an incoming webhook. Keep it secret: everyone who has it can post.
 
     Example:
         >>> links = Links("https://example.org/reviews", secret="a long random text of your own")
@@ -277,12 +276,12 @@ class Slack(_Webhook):
 @checked
 @dataclass(frozen=True)
 class Teams(_Webhook):
-    """Posts a card about a review to a Teams channel: for `notify=`.
+    """Post a card about a review to a Teams channel, as the option `notify=`.
 
     Args:
         links: Makes the link in the card.
-        webhook: The address of a workflow "When a Teams webhook request is received". It is a
-            secret: whoever has it can post.
+        webhook: The URL of a workflow "When a Teams webhook request is received". Keep it secret:
+            everyone who has it can post.
 
     Example:
         >>> links = Links("https://example.org/reviews", secret="a long random text of your own")
@@ -323,11 +322,11 @@ def _is_web_address(address: str) -> bool:
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *args: Any, **options: Any) -> None:
-        """Follow no redirect, because the message is only for the given address."""
+        """Follow no redirect, because the message is only for the given URL."""
 
 
 def _post(address: str, body: dict[str, Any]) -> None:
-    """Post JSON to a webhook. Errors do not contain its address, because that is a secret."""
+    """Post JSON to a webhook. Errors do not contain the webhook's URL, because it is a secret."""
     data = json.dumps(body).encode()
     asked = urllib.request.Request(address, data, {"Content-Type": "application/json"})  # noqa: S310
     opener = urllib.request.build_opener(_NoRedirects)
@@ -336,5 +335,7 @@ def _post(address: str, body: dict[str, Any]) -> None:
             pass
     except HTTPError as error:
         with error:
-            why = f"the webhook answered {error.code}: look whether its address is still right."
+            why = (
+                f"the webhook answered with status {error.code}: check that its URL is still valid."
+            )
             raise OSError(why) from None

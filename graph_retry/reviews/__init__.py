@@ -1,8 +1,8 @@
-"""A review for your own page, console or message: what it offers, and what an answer would do.
+"""Functions to show a review on your own page: its decisions, and the effect of an answer.
 
-`pending_reviews` and `list_reviews` return reviews, and `resume` answers them. `offered` has the
-decisions of a review as data, `foreseen` tries an answer, and `closed_by` tells a late person who
-was first. The page and the console of this library use the same names.
+`pending_reviews` and `list_reviews` return reviews, and `resume` answers them. `offered` lists the
+decisions of a review as data. `foreseen` tries an answer without sending it. `closed_by` tells a
+late reviewer who answered first. The page and the console of this library use the same functions.
 """
 
 from __future__ import annotations
@@ -59,12 +59,18 @@ __all__ = [
 class Offered:
     """One decision that a review offers.
 
-    `word` is its `type`, and `form` its JSON with `…` for what a person gives. `does` tells them
-    what it does. `needs` is the key whose value it needs, such as `params` or `output`, with its
-    JSON `schema`; "" and None if it needs none. `needs_words` is true if it needs a `message`.
-    `also` has the schemas of keys that it may have instead, such as the `choice` of an alternative.
-    `calls_again` is true if the model is called again, `waits` if the review stays open. `outcome`
-    is what becomes of the call if the decision ends it.
+    word: The decision's `type`, such as `edit`.
+    does: The effect of the decision, as a text for reviewers.
+    form: The decision's JSON, with `…` in place of the values that a person enters.
+    needs: The key with the value that a person must enter, such as `params` or `output`; `""` if
+        there is none.
+    schema: The JSON Schema of this value; None if there is none.
+    also: The schemas of other keys that the decision may have instead, such as the `choice` of an
+        alternative.
+    needs_words: True if the decision needs a `message`.
+    calls_again: True if the decision calls the model again.
+    waits: True if the review stays open.
+    outcome: The status of the call if the decision ends it; otherwise None.
     """
 
     word: str
@@ -112,7 +118,7 @@ def _offered(review: Review, word: str) -> Offered:
 
 @checked
 def attempt_of(review: Review) -> Attempt | None:
-    """Return the record of the attempt under review; None if its ledger cannot be read.
+    """Return the record of the attempt under review; None if the ledger cannot be read.
 
     Example:
         >>> attempt_of(Review(review_id="r", function_name="f", attempt=1, params={}, failure=None))
@@ -123,7 +129,7 @@ def attempt_of(review: Review) -> Attempt | None:
 
 @checked
 def output_read(review: Review) -> Any:
-    """Return the output that was read, for a person to change; `...` if there is none.
+    """Return the output that was read, for a person to change; `...` if nothing was read.
 
     Example:
         >>> output_read(
@@ -145,7 +151,7 @@ def output_read(review: Review) -> Any:
 
 @checked
 def foreseen(review: Review, decision: Mapping[str, Any]) -> list[str]:
-    """List the errors that the review's schemas find in an answer; a run may find more.
+    """List the errors that the review's schemas find in an answer. The run may find more.
 
     Example:
         >>> from graph_retry import edit, pending_reviews
@@ -160,10 +166,11 @@ def foreseen(review: Review, decision: Mapping[str, Any]) -> list[str]:
 
 @checked
 def issues_in(review: Review, decision: Mapping[str, Any]) -> list[Issue]:
-    """List the same errors by field, for a form: each has the JSON Pointer of its place.
+    """List the errors of `foreseen` by field, for a form. Each has the JSON Pointer of its field.
 
-    The run judges by the types behind these schemas. It may refuse more, or convert a value that a
-    schema refuses. A text for a type without texts is not judged, because the run reads it as JSON.
+    The run validates by Python types instead of these schemas: it may find more errors, or convert
+    a value that a schema refuses. If a text is given for a type that allows no texts, this function
+    finds no error, because the run reads the text as JSON.
 
     Example:
         >>> from graph_retry import pending_reviews, respond
@@ -186,7 +193,7 @@ def issues_in(review: Review, decision: Mapping[str, Any]) -> list[Issue]:
 
 
 def _schemas_of(review: Review, word: str) -> dict[str, Any]:
-    """Return the JSON Schemas of a decision's keys, which the question offers."""
+    """Return the JSON Schemas of a decision's keys, as the question offers them."""
     branches: list[Any] = review.value["response_schema"]["oneOf"]
     named = (branch["properties"] for branch in branches)
     none = dict[str, Any]()
@@ -208,7 +215,7 @@ def _root(review: Review) -> dict[str, Any]:
 
 @checked
 def after_edit(review: Review, params: Mapping[str, Any]) -> tuple[dict[str, Any], list[Issue]]:
-    """Return the params as an edit will change them, and the fields that cannot be read.
+    """Return the params after an edit, and an issue for each edited field that cannot be read.
 
     Example:
         >>> from graph_retry import pending_reviews
@@ -226,9 +233,9 @@ def after_edit(review: Review, params: Mapping[str, Any]) -> tuple[dict[str, Any
 
 @in_sync
 async def closed_by(graph: Any, config: RunnableConfig, review_id: str | None = None) -> str:
-    """Return the cause that closed a review (an answer and its author, an input, an update) or "".
+    """Say what closed a review: an answer and its author, an input or an update; "" if unknown.
 
-    Without `review_id`, the thread's last review is meant. A review that still waits is not closed.
+    Without `review_id`, this is about the thread's last review. A review that still waits gives "".
 
     Example:
         >>> from graph_retry import edit, resume

@@ -1,4 +1,4 @@
-"""Tools for tests: scripted models, recorded ledgers, simulated crashes, checks of plug-ins."""
+"""Tools for tests: scripted models, recorded ledgers, simulated crashes, and checks of plug-ins."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ _VOLATILE = (
 
 
 class ScriptedLLM:
-    """A fake model with a script. Each call returns the next step, or raises it if it is an error.
+    """A fake model with a script. Each call returns the next step, or raises it (an exception).
 
-    `calls` holds the params of the calls. The end of the `with` block fails the test if the model
-    was called more or fewer times than the script has steps. `assert_finished` checks the same.
+    `calls` holds the params of the calls. Used in a `with` block, the model fails the test if the
+    number of calls differs from the number of steps. `assert_finished` checks the same.
 
     Example:
         >>> from graph_retry import retry_llm_call
@@ -109,9 +109,9 @@ class ScriptedLLM:
 class ScriptedChatModel(BaseChatModel):
     """A fake chat model with a script, for `with_structured_output`, agents and chains.
 
-    Each step answers one call: a text, a message, an exception to raise, or a dict, which becomes
-    the arguments of a call of the first bound tool. `script` is the `ScriptedLLM` behind it, with
-    the `calls` and `assert_finished`.
+    Each step answers one call. A step is a text, a message, an exception to raise, or a dict of
+    arguments with which the model calls the first bound tool. `script` is a `ScriptedLLM`, with its
+    `calls` and `assert_finished`.
 
     Example:
         >>> from pydantic import BaseModel
@@ -132,7 +132,7 @@ class ScriptedChatModel(BaseChatModel):
 
     @property
     def script(self) -> ScriptedLLM:
-        """The script: its `calls` hold the messages of each call."""
+        """The `ScriptedLLM` of this model. Its `calls` hold the messages of each call."""
         return self._script
 
     @property
@@ -142,7 +142,7 @@ class ScriptedChatModel(BaseChatModel):
     def bind_tools(
         self, tools: Sequence[Any], *, tool_choice: str | None = None, **kwargs: Any
     ) -> Runnable[Any, AIMessage]:
-        """Bind tools; a step that is a dict calls the first one."""
+        """Bind tools. A step that is a dict calls the first tool."""
         del tool_choice
         return self.bind(tools=[convert_to_openai_tool(each) for each in tools], **kwargs)
 
@@ -166,9 +166,9 @@ class ScriptedChatModel(BaseChatModel):
 def from_ledger(attempts: OneCall) -> ScriptedLLM:
     """Create a fake model that returns or raises the recorded results of a ledger.
 
-    A raised exception has the recorded class name, message and failure kind. The kinds
-    `invalid_schema`, `truncated` and `refusal` are lost, because only a `classify` function gives
-    them to exceptions.
+    A raised exception has the recorded class name, message and failure kind. Exceptions lose the
+    kinds `invalid_schema`, `truncated` and `refusal`, which only a `classify` function can give
+    them.
 
     Raises:
         ValueError: If the record of an attempt was deleted.
@@ -189,8 +189,8 @@ def from_ledger(attempts: OneCall) -> ScriptedLLM:
 def _step(attempt: Attempt) -> Any:
     if attempt.get("kept_in"):
         raise ValueError(
-            f"`attempts` does not hold what attempt {attempt['number']} returned: the checkpoint "
-            "that kept it was deleted, or the server does not show it."
+            f"`attempts` lacks the result of attempt {attempt['number']}: its checkpoint was "
+            "deleted, or the server does not show it. Give a whole ledger."
         )
     raw, failure, reason = attempt["raw"], attempt["failure"], attempt["finish_reason"]
     if raw is None or "received" in raw:  # The call raised, perhaps in its stream.
@@ -220,19 +220,19 @@ def assert_replayable(
     *,
     steps: Sequence[Any],
 ) -> int:
-    """Simulate a crash after each checkpoint, continue in a new graph, and compare the results.
+    """Simulate a crash after each checkpoint, resume in a new graph, and compare the results.
 
     Args:
-        make_graph: Compiles the graph with a given model and checkpointer.
+        make_graph: A function `(model, checkpointer) -> compiled graph`.
         given: The input of the graph.
-        answers: Decisions, in the order of the reviews.
+        answers: The decisions, in the order of the reviews.
         steps: The script of the model. Each step must be used exactly once.
 
     Returns:
         The number of checkpoints after which a crash was simulated.
 
     Raises:
-        AssertionError: If a call was repeated or left out, or if state or ledger differ.
+        AssertionError: If a call was repeated or left out, or if the state or the ledger differs.
 
     Example:
         >>> from graph_retry import create_retry_node, edit
@@ -249,7 +249,9 @@ def assert_replayable(
         if not stopped:
             return stop
         if cut != whole:
-            raise AssertionError(f"a run cut off after checkpoint {stop} gives {cut}, not {whole}")
+            raise AssertionError(
+                f"a run that crashed after checkpoint {stop} ends with {cut} instead of {whole}"
+            )
         stop += 1
 
 
@@ -258,7 +260,7 @@ class _StoppedError(Exception):
 
 
 class _StoppingSaver(InMemorySaver):
-    """A saver that simulates a crash: it raises after a number of checkpoints."""
+    """A checkpointer that simulates a crash: it raises after a number of checkpoints."""
 
     def __init__(self, stop: int | None) -> None:
         super().__init__()

@@ -1,6 +1,6 @@
-"""Check what others plug in: each check raises an AssertionError for a broken promise.
+"""Check plug-ins: each `check_…` raises an `AssertionError` if the plug-in breaks a rule.
 
-`waiting_thread` makes what most of it is for, a thread that waits for a person.
+`waiting_thread` makes a thread that waits for a person, to try a plug-in on.
 """
 
 from __future__ import annotations
@@ -45,17 +45,18 @@ _ALL: Any = [*DECISIONS]
 def waiting_thread(
     given: Any = "many", output: Any = int, **options: Any
 ) -> tuple[Any, RunnableConfig]:
-    """Make a graph that waits for a person, and run it: to try a page, a reviewer or an answer.
+    """Make a thread that waits for a person, to try a page, a reviewer or an answer on.
 
-    Its one call `count` returns its params `given`, which are not the `output` that is wanted.
+    The graph makes one call, `count`. The call returns its params `given`, which must not fit
+    `output`, so that it fails.
 
     Args:
         given: The params.
         output: The output type.
-        options: Options of the call, such as `labels`.
+        options: Further options of the call, such as `labels`.
 
     Returns:
-        The graph, and the config that names its thread.
+        The graph, and the config of its thread.
 
     Example:
         >>> from graph_retry import pending_reviews
@@ -79,7 +80,7 @@ def waiting_thread(
 
 def _must(holds: object, who: str, what: str) -> None:
     if not holds:
-        raise AssertionError(f"{who} must do this: {what}")
+        raise AssertionError(f"{who} must {what}")
 
 
 @checked
@@ -91,15 +92,15 @@ def check_hook(
     Args:
         hook: The hook.
         params: The params of the attempt.
-        answer: The model's answer, which is not the `output` that is wanted.
+        answer: The model's answer. It must not fit `output`.
         output: The output type.
 
     Returns:
-        The params that the hook proposes, as JSON; empty if it proposes none.
+        The params that the hook proposes, as JSON; empty if it proposes nothing.
 
     Raises:
-        AssertionError: If it changes its params, proposes what cannot be saved, or what it proposes
-            depends on the form of the run.
+        AssertionError: If the hook changes the params in place, proposes params that cannot be
+            saved, or proposes different params in sync and async runs.
 
     Example:
         >>> check_hook(lambda error, attempt, params: {**params, "n": 2}, {"n": 1})
@@ -125,9 +126,11 @@ def check_hook(
             proposed.append([params_in(ended.attempts, n) for n in range(2, len(asked) + 1)])
         except (TypeError, ValueError) as error:
             why = error_text(error)
-            raise AssertionError(f"a hook must do this: propose new params ({why})") from error
+            raise AssertionError(f"a hook must propose new params: {why}") from error
         asked.clear()
-    _must(proposed[0] == proposed[-1], "a hook", "propose the same in sync and in async runs")
+    _must(
+        proposed[0] == proposed[-1], "a hook", "propose the same params in sync and in async runs"
+    )
     return proposed[0]
 
 
@@ -136,7 +139,7 @@ def check_budget(rule: BudgetRule) -> None:
     """Check a rule of the option `budget` on two attempts of a call.
 
     Raises:
-        AssertionError: If a promise of `BudgetRule` is broken.
+        AssertionError: If the rule breaks a promise of `BudgetRule`.
 
     Example:
         >>> from graph_retry.hooks import Budget
@@ -146,15 +149,23 @@ def check_budget(rule: BudgetRule) -> None:
     resume(graph, config, edit(value="more"))
     first, second = attempts_of(graph, config)[0].attempts
     before = rule.spent_on([first])
-    _must(json.loads(json.dumps(before)) == before, "a budget", "sum up as JSON (`spent_on`)")
+    _must(json.loads(json.dumps(before)) == before, "a budget", "return a JSON value (`spent_on`)")
     both = rule.spent_on([second], before)
-    _must(both == rule.spent_on([first, second]), "a budget", "add to an earlier sum (`spent_on`)")
+    _must(
+        both == rule.spent_on([first, second]),
+        "a budget",
+        "add the cost to an earlier sum (`spent_on`)",
+    )
     rule.count(first, second)
     known = [rule.exceeded([first, second]), rule.exceeded([second], before)]
     rule.count(first)
     _must(known[0] == known[1] == rule.exceeded([first, second]), "a budget", "count once each")
     said: list[Any] = [*known, rule.used_up([first]), rule.refused(), rule.unknown(first)]
-    _must(all(isinstance(each, str | None) for each in said), "a budget", "say a reason, or None")
+    _must(
+        all(isinstance(each, str | None) for each in said),
+        "a budget",
+        "return each reason as a text, or None",
+    )
 
 
 @checked
@@ -162,7 +173,7 @@ def check_observer(observer: Callable[[Event], Any]) -> None:
     """Check an observer on every kind of event.
 
     Raises:
-        AssertionError: If it raises an error or changes an event.
+        AssertionError: If the observer raises an error or changes an event.
 
     Example:
         >>> check_observer(lambda event: None)
@@ -189,14 +200,14 @@ def check_observer(observer: Callable[[Event], Any]) -> None:
 
 @checked
 def check_page(show: Callable[[AnyReview], str]) -> None:
-    """Check what draws a review, such as a page or a message, on reviews of every kind.
+    """Check a function that shows a review, such as a page or a message, on every kind of review.
 
     Args:
-        show: Returns the text or the HTML for a review. Each decision that a review offers must be
-            in it by its word, and no text of a model may be in it as HTML.
+        show: A function that returns the text or HTML for a review. It must contain the word of
+            each offered decision, and must escape all texts of a model.
 
     Raises:
-        AssertionError: If a decision is missing, or a text of a model is there as HTML.
+        AssertionError: If a decision is missing, or a model's text is not escaped.
 
     Example:
         >>> check_page(lambda review: " ".join(review.allowed_decisions))
@@ -232,15 +243,16 @@ def check_inbox(
     listed: Callable[[Any], Iterable[str]],
     answer: Callable[[Any, RunnableConfig, str, Decision], Any],
 ) -> None:
-    """Check what lists reviews and sends answers, such as the server of a page or a chat.
+    """Check functions that list reviews and send answers, such as the server of a page or a chat.
 
     Args:
-        listed: Returns the ids of the open reviews of a graph that a person should see now.
-        answer: Sends a decision about a review: the graph, the config of its thread, the id of the
-            review, the decision. It may raise a `GraphRetryError` for one that is not applied.
+        listed: A function that returns the ids of a graph's open reviews that a person should see
+            now.
+        answer: A function `(graph, config, review id, decision)` that sends a decision. It may
+            raise a `GraphRetryError` if the decision is not applied.
 
     Raises:
-        AssertionError: If a review is hidden, or an answer is lost, or applied although it is late.
+        AssertionError: If a review is hidden, an answer is lost, or a late answer is applied.
 
     Example:
         >>> from graph_retry.threads import list_reviews
@@ -262,13 +274,19 @@ def check_inbox(
     _must(list(listed(graph)) == [first], "an inbox", "list what waits")
     send(first, respond("many"))
     second = opened()
-    _must(second not in ("", first), "an inbox", "send an answer, which is asked again if refused")
-    _must(list(listed(graph)) == [second], "an inbox", "list what is asked again")
+    _must(
+        second not in ("", first),
+        "an inbox",
+        "send an answer, and show the question again if it is refused",
+    )
+    _must(list(listed(graph)) == [second], "an inbox", "list a question that is asked again")
     send(first, respond(7))
-    _must(opened() == second, "an inbox", "name the review that it answers")
+    _must(
+        opened() == second, "an inbox", "name the answered review, so that a late answer is refused"
+    )
     send(second, defer("2100-01-01"))
     third = opened()
-    _must(third not in ("", second) and not [*listed(graph)], "an inbox", "hide what is deferred")
+    _must(third not in ("", second) and not [*listed(graph)], "an inbox", "hide a deferred review")
     send(third, respond(3))
     _must(graph.get_state(config).values == 3 and not opened(), "an inbox", "apply an answer")
     send(third, approve())
@@ -279,16 +297,17 @@ def check_inbox(
 def check_format(
     written: Format, text: str, value: Any, schema: dict[str, Any] | None = None
 ) -> None:
-    r"""Check a format of the option `format` on one answer.
+    r"""Check your own format for the option `format` on one answer.
 
     Args:
         written: The format.
-        text: An answer in it.
+        text: An answer in this format.
         value: The JSON value of the answer.
         schema: The JSON Schema of the output.
 
     Raises:
-        AssertionError: If the format does not read the answer, also in a fence, or reads nothing.
+        AssertionError: If the format cannot read the answer, plain or in a code fence, or accepts
+            an empty text.
 
     Example:
         >>> class Counted:

@@ -68,8 +68,8 @@ def test_the_inbox_is_filtered_by_labels():
     ("labels", "told"),
     [
         ({"priority": 1}, "`labels\\['priority'\\]`: give a text; not 1"),
-        ({"note": "x" * 200}, "`labels` has `note`, over 200 characters with its text"),
-        ({str(n): "" for n in range(21)}, "`labels` has 21: give 20 at most"),
+        ({"note": "x" * 200}, "`labels` has `note`, which is too long: name and text"),
+        ({str(n): "" for n in range(21)}, "`labels` has 21 labels: give at most 20"),
         (["acme"], "`labels`: give a dict of texts by name"),
     ],
 )

@@ -77,5 +77,5 @@ def test_one_budget_ends_a_batch_and_its_calls_are_reviewed_without_paying():
 def test_what_did_not_fail_asks_nothing(attempts):
     """There is nothing to show, and the error says so."""
     whole = [{**attempt, "params_patch": None} for attempt in attempts]
-    with pytest.raises(ValueError, match="no failed last attempt"):
+    with pytest.raises(ValueError, match="nothing to review"):
         review_later(whole)

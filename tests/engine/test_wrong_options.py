@@ -168,7 +168,9 @@ async def test_what_gather_calls_is_given_must_be_calls():
     """A list of calls, or what a sync call returned, is named, and nothing is called."""
     call = aretry_llm_call(asked, {})
     for given, came in (([call], r"\[<coroutine"), ({"n": 1}, "{'n': 1}")):
-        with pytest.raises(TypeError, match=f"`calls`: give what `aretry_llm_call.* not {came}"):
+        with pytest.raises(
+            TypeError, match=f"`calls`: give the coroutine of `aretry_llm_call.* not {came}"
+        ):
             await gather_calls(given)
     call.close()
 
@@ -214,7 +216,7 @@ MISTAKES = {
     "no room for feedback": (lambda: feedback(limit=0), "`limit`: give a whole number from 1"),
     "a limit on a text": (
         lambda: raise_limit(most=9).check_params({"max_tokens": "5"}),
-        "which is '5': it must be a number",
+        "which is '5': give a number",
     ),
     "a schema of nothing": (
         lambda: create_retry_node(asked, dict, output={"name": "str"}),

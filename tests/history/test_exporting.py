@@ -147,7 +147,7 @@ def test_a_graph_that_repeats_itself_is_caught():
         starts.append(1)
         return one_call("node", None, llm, saver, name="x", output=lambda value: {"n": len(starts)})
 
-    with pytest.raises(AssertionError, match="cut off after checkpoint"):
+    with pytest.raises(AssertionError, match="crashed after checkpoint"):
         assert_replayable(unstable, {"params": {"n": 0}}, [], steps=['{"n": 3}'])
 
 

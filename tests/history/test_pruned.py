@@ -45,7 +45,7 @@ def test_after_pruning_a_call_goes_on_and_says_what_is_gone(form):
     assert ledger.params_diff(4) == [{"path": "/n", "before": 3, "after": 4}]
 
     assert [each.differs for each in replay(ledger.attempts, output=dict[str, int])] == [[]] * 4
-    with pytest.raises(ValueError, match="does not hold what attempt 1 returned"):
+    with pytest.raises(ValueError, match="lacks the result of attempt 1"):
         from_ledger(ledger.attempts)
 
     with pytest.raises(CallCancelled) as caught:

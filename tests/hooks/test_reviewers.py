@@ -194,7 +194,8 @@ def noted(reviewer):
 def test_what_a_model_may_not_decide_or_does_not_say_clearly_is_told(reply):
     """It is no decision: a person decides, and reads what the model said and might have said."""
     note = noted(model_reviewer(Chat(replies=[reply])))
-    assert "agent:model_reviewer: ValueError: it may answer with approve, edit, respond" in note
+    assert "agent:model_reviewer: ValueError: the model said " in note
+    assert "allowed are approve, edit, respond" in note
     assert reply[:8].replace('"', "'") in note.replace('\\"', "'").replace('"', "'")
 
 

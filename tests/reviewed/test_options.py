@@ -197,7 +197,7 @@ def test_a_reviewed_node_that_makes_calls_is_refused(mode):
         (lambda b: review_nodes(b, key="x"), "`key`"),
         (lambda b: review_nodes(b, max_attempts=0), "`max_attempts`"),
         (lambda b: review_nodes(b, nodes={"ask": {"output": {"persn": Person}}}), "`persn`"),
-        (lambda b: review_nodes(b, nodes={"ask": {"output": Person}}), "a mapping of keys"),
+        (lambda b: review_nodes(b, nodes={"ask": {"output": Person}}), "a mapping of state keys"),
     ],
 )
 def test_a_mistake_is_refused_before_the_graph_runs(change, named):

@@ -166,7 +166,7 @@ def test_links_work_where_the_app_is_mounted(desk):
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"page": "example.org"}, "whole address"),
+        ({"page": "example.org"}, "whole URL"),
         ({"page": "https://example.org/a/?x=1"}, "such as 'https://example.org/a/l/…'"),
         ({"page": "https://example.org/a#b"}, "without `\\?` and `#`"),
         (
@@ -292,7 +292,7 @@ def test_nobody_is_followed_to_another_address(desk):
     """A webhook that sends the message elsewhere is an error: the message is for one address."""
     desk.wait()
     with webhook(307) as (address, came):
-        with pytest.raises(OSError, match="answered 307"):
+        with pytest.raises(OSError, match="status 307"):
             Slack(LINKS, address)(list_reviews(desk.graph)[0])
         assert len(came) == 1
 
@@ -340,7 +340,7 @@ def test_a_mail_server_may_be_an_address_of_six_bytes_and_more(monkeypatch):
 @pytest.mark.parametrize("way", [Slack, Teams])
 def test_a_webhook_that_is_no_address_is_refused_at_once(way, webhook):
     """The error does not quote it, because it is a secret."""
-    with pytest.raises(ValueError, match="`webhook` is not a whole address") as refused:
+    with pytest.raises(ValueError, match="`webhook` is not a whole URL") as refused:
         way(LINKS, webhook)
     assert "secret" not in str(refused.value)
 

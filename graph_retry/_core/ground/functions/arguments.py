@@ -302,5 +302,5 @@ def async_twin(function: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
         return await run_async(flow(*args, **kwargs))
 
     twin.__name__, twin.__qualname__ = f"a{name}", f"{owner}.a{name}".lstrip(".")
-    twin.__doc__ = f"Do what `{name}` does, from async code.\n\n    {flow.__doc__}"
+    twin.__doc__ = f"Do the same as `{name}`, in async code.\n\n    {flow.__doc__}"
     return checked(twin)
