@@ -1,4 +1,4 @@
-"""Ten families of inputs with a known truth, drawn by programs.
+"""Twelve families of inputs with a known truth, drawn by programs.
 
 Half of the families are for choosing between means, the other half for showing what was chosen.
 """
@@ -260,6 +260,43 @@ def ticket(draw: random.Random) -> Drawn:
     )
 
 
+def minutes(draw: random.Random) -> Drawn:
+    jobs = ("book the hall", "order chairs", "call the caterer", "print the badges")
+    tasks, said = list[dict[str, Any]](), list[str]()
+    for owner, job in zip(draw.sample(NAMES, 2), draw.sample(jobs, 2), strict=True):
+        day, done = _day(draw), draw.random() < 0.4
+        due = None if done or draw.random() < 0.3 else day
+        told = "is finished" if done else f"is due on {_said(day)}" if due else "is still open"
+        said.append(f"{owner}'s task, to {job}, {told}")
+        tasks.append(
+            {"owner": owner, "task": job, "done": done, "due": due.isoformat() if due else None}
+        )
+    return f"Minutes of Monday. {'. '.join(said)}.", {"tasks": tasks}
+
+
+def search(draw: random.Random) -> Drawn:
+    city, rooms, rent, limit = (
+        draw.choice(CITIES),
+        draw.choice((None, 2, 3, 4)),
+        draw.choice((None, 700, 900, 1250)),
+        draw.randint(3, 9),
+    )
+    sort, order = draw.choice(
+        (("rent_rising", "cheapest"), ("rent_falling", "most expensive"), ("newest", "latest"))
+    )
+    wishes = [f"{rooms} rooms or more"] * bool(rooms) + [f"no more than {rent} a month"] * bool(
+        rent
+    )
+    asked = f" with {' and for '.join(wishes)}" if rooms else f" for {wishes[0]}" if rent else ""
+    return f"Show me the {limit} {order} flats in {city}{asked}.", {
+        "city": city,
+        "rooms_at_least": rooms,
+        "rent_at_most": rent,
+        "sort": sort,
+        "limit": limit,
+    }
+
+
 FAMILIES: dict[str, tuple[Callable[[random.Random], Drawn], Any, str, tuple[str, ...]]] = {
     "booking": (booking, outputs.Booking, "Read the booking. Dates are YYYY-MM-DD.", ()),
     "invoice": (invoice, outputs.Invoice, "Read the invoice.", ()),
@@ -301,9 +338,22 @@ FAMILIES: dict[str, tuple[Callable[[random.Random], Drawn], Any, str, tuple[str,
         (),
     ),
     "ticket": (ticket, outputs.Ticket, "Sort the ticket.", ()),
+    "minutes": (
+        minutes,
+        outputs.Minutes,
+        "List the tasks in these minutes. Dates are YYYY-MM-DD, or null if there is none.",
+        (),
+    ),
+    "search": (
+        search,
+        outputs.Search,
+        "Turn the wish into a search. What is not asked for is null.",
+        (),
+    ),
 }
 CHOOSING = ("booking", "contact", "tool", "headline", "transfer")
-"""The families on which means are chosen; the others show what was chosen."""
+"""The families on which means are chosen; the others show what was chosen. The last two were written
+when everything was chosen."""
 
 
 def cases(each: int = 12, families: Sequence[str] = tuple(FAMILIES)) -> Iterator[Case]:

@@ -60,6 +60,7 @@ def lane(
     *hooks: Any,
     constrained: bool = False,
     messages: bool = False,
+    prompt: Callable[[Case], str] = first,
     sample: int | None = None,
     **options: Any,
 ) -> Lane:
@@ -78,7 +79,7 @@ def lane(
             heard.append(answer)
             return as_chat(answer)
 
-        given: dict[str, Any] = {"prompt": first(case), "constrained": constrained}
+        given: dict[str, Any] = {"prompt": prompt(case), "constrained": constrained}
         if messages:
             given = {"messages": [{"role": "user", "content": given.pop("prompt")}], **given}
         if sample is not None:

@@ -107,3 +107,22 @@ class Ticket(Strict):
     severity: Annotated[int, Field(ge=1, le=4)]
     versions: Annotated[list[str], Field(min_length=1)]
     reporter: str
+
+
+class Task(Strict):
+    owner: str
+    task: str
+    done: bool
+    due: date | None
+
+
+class Minutes(Strict):
+    tasks: list[Task]
+
+
+class Search(Strict):
+    city: str
+    rooms_at_least: int | None
+    rent_at_most: int | None
+    sort: Literal["rent_rising", "rent_falling", "newest"]
+    limit: Annotated[int, Field(ge=1, le=20)]

@@ -26,8 +26,13 @@ def _bare(value: Any, *, names: bool = False) -> Any:
     }
 
 
+def bare(case: Case) -> str:
+    """Return the task and the text, for decoding that is constrained to the schema."""
+    return f"{case.prompt}\n\n{case.text}"
+
+
 def first(case: Case) -> str:
     """Return the first prompt: the task, the text, and the schema."""
     schema = json.dumps(schema_of(case), separators=(",", ":"))
     ask = "Answer with one JSON object, on one line. Its JSON Schema:"
-    return f"{case.prompt}\n\n{case.text}\n\n{ask}\n{schema}"
+    return f"{bare(case)}\n\n{ask}\n{schema}"

@@ -4,9 +4,14 @@ They are driven as their documentation shows, by the same code as on the ladder.
 loopback hands their requests to the model, with temperature 0, and keeps what it said.
 """
 
+import json
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib import import_module
+from types import ModuleType
 from typing import Any
+
+from pydantic import TypeAdapter
 
 from bench.ladder_rivals import Make, chat, instructor, pydantic_ai, retry_parser
 from bench.ladder_server import RefusedRequestError, serving
@@ -60,11 +65,15 @@ def lane(make: Make) -> Lane:
             do = make(url, case.output, 1)
             with suppress(Exception):
                 value = do(_Task(case))
-        if passing.unasked:
-            raise Unasked("no kept completion of a contender's request")
-        return Outcome(value, value is not None and case.is_right(value), [], passing.said)
+        return _judged(case, value, passing)
 
     return run
+
+
+def _judged(case: Case, value: Any, passing: _Passing) -> Outcome:
+    if passing.unasked:
+        raise Unasked("no kept completion of a contender's request")
+    return Outcome(value, value is not None and case.is_right(value), [], passing.said)
 
 
 def structured(url: str, output: Any, _: int, /) -> Any:
@@ -73,13 +82,98 @@ def structured(url: str, output: Any, _: int, /) -> Any:
     return lambda task: model.invoke(task.prompt())
 
 
+BAML = """
+client<llm> Client {{
+  provider openai-generic
+  options {{
+    base_url "http://127.0.0.1/v1"
+    model "none"
+  }}
+}}
+
+{classes}
+
+function Read(task: string, text: string) -> {output} {{
+  client Client
+  prompt #"
+    {{{{ _.role("user") }}}}
+    {{{{ task }}}}
+
+    {{{{ text }}}}
+
+    {{{{ ctx.output_format }}}}
+  "#
+}}
+"""
+_PLAIN = {
+    "string": "string",
+    "integer": "int",
+    "number": "float",
+    "boolean": "bool",
+    "null": "null",
+}
+_TOLD = ("pattern", "format", "minimum", "maximum", "minLength", "maxLength", "minItems")
+
+
+def _type(schema: Any) -> str:
+    if "anyOf" in schema:
+        return " | ".join(_type(each) for each in schema["anyOf"])
+    if "$ref" in schema:
+        return str(schema["$ref"].rpartition("/")[2])
+    if "enum" in schema:
+        return " | ".join(json.dumps(each) for each in schema["enum"])
+    if schema["type"] == "array":
+        return f"({_type(schema['items'])})[]"
+    return _PLAIN[schema["type"]]
+
+
+def _class(name: str, schema: Any) -> str:
+    """Spell an object's type in BAML; the limits are told in descriptions."""
+    lines = list[str]()
+    for field, of in schema["properties"].items():
+        told = ", ".join(f"{key} {of[key]}" for key in _TOLD if key in of)
+        described = f" @description({json.dumps(told)})" if told else ""
+        lines.append(f"  {field} ({_type(of)}){described}")
+    return "\n".join([f"class {name} {{", *lines, "}"])
+
+
+def baml(served: Served, case: Case) -> Outcome:
+    """Use BAML's prompt and parser; it has no second request for an answer that does not fit."""
+    module, schema = import_module("baml_py"), TypeAdapter(case.output).json_schema()
+    classes = schema.pop("$defs", {}) | {case.output.__name__: schema}
+    source = BAML.format(
+        classes="\n\n".join(_class(*each) for each in classes.items()),
+        output=case.output.__name__,
+    )
+    runtime = module.BamlRuntime.from_files("baml_src", {"read.baml": source}, {})
+    context, types, passing = (
+        runtime.create_context_manager(),
+        ModuleType("types"),
+        _Passing(served, []),
+    )
+    given = {"task": case.prompt, "text": case.text}
+    sent = runtime.build_request_sync("Read", given, context, None, None, {}, False).body.json()
+    value = None
+    with suppress(RefusedRequestError):
+        passing(sent)
+        with suppress(Exception):
+            read = runtime.parse_llm_response(
+                "Read", passing.said[0]["text"], types, types, types, False, context, None, None, {}
+            )
+            value = TypeAdapter(case.output).validate_python(read)
+    return _judged(case, value, passing)
+
+
 RIVALS: dict[str, Lane] = {
-    "instructor, JSON": lane(instructor("JSON")),
-    "pydantic-ai, PromptedOutput": lane(pydantic_ai("PromptedOutput")),
-    "LangChain RetryWithErrorOutputParser": lane(retry_parser("RetryWithErrorOutputParser")),
     "pydantic-ai, NativeOutput (constrained)": lane(pydantic_ai("NativeOutput")),
     "LangChain with_structured_output (constrained)": lane(structured),
-    "pydantic-ai, ToolOutput": lane(pydantic_ai("ToolOutput")),
-    "instructor, TOOLS": lane(instructor("TOOLS")),
+    "pydantic-ai, PromptedOutput": lane(pydantic_ai("PromptedOutput")),
+    "instructor, JSON": lane(instructor("JSON")),
+    "BAML (one request)": baml,
+    "LangChain RetryWithErrorOutputParser": lane(retry_parser("RetryWithErrorOutputParser")),
 }
-"""Contenders by name."""
+"""Contenders by name.
+
+Their ways with tools are left out: this model writes a call as text in a fence, and the server
+makes no call of it, so that they never have an answer.
+"""

