@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import pytest
 from langchain_core.messages import AIMessage
@@ -58,6 +58,32 @@ class Step(BaseModel):
     arguments: dict[str, Any]
 
 
+class Case(BaseModel):
+    """A model with a decision that its fields do not tell."""
+
+    decision: Approve | Reject
+
+
+class Yes(BaseModel):
+    """A decision that a field tells."""
+
+    kind: Literal["yes"] = "yes"
+    reason: str
+
+
+class No(BaseModel):
+    """The other one."""
+
+    kind: Literal["no"] = "no"
+    reason: str
+
+
+class Tagged(BaseModel):
+    """A model with such a decision."""
+
+    decision: No | Yes
+
+
 Decision = Annotated[Approve | Reject | Defer | Titled, Field(description="one of four")]
 R = {"reason": "x"}
 CHOSEN = {"Approve": Approve, "Reject": Reject, "Defer": Defer, "hold_back": Titled}
@@ -106,6 +132,21 @@ def test_an_instance_keeps_its_class() -> None:
     several = build_validator(list[Decision]).check([Approve(reason="x"), Defer("y")])
     assert build_validator(list[Decision]).rebuild(several.jsonable) == several.value
     assert build_validator(Decision).check(R).jsonable == R, "plain JSON is as before"
+    for made in (Approve(reason="x"), Reject(reason="x"), Defer("x"), Titled(reason="x")):
+        assert type(run(made, Decision)) is type(made)
+        assert run([Approve(reason="y"), made], list[Decision])[1] == made
+        said = AIMessage(content="", additional_kwargs={"parsed": made})
+        assert type(run(said, Decision)) is type(made)
+
+
+def test_an_instance_inside_another_is_never_exchanged() -> None:
+    """Inside a model no call can name the class, so the first class would have been read."""
+    kept = Case(decision=Approve(reason="x"))
+    assert run(kept, Case) == kept
+    with pytest.raises(TypeError, match="discriminator"):
+        run(Case(decision=Reject(reason="x")), Case)
+    tagged = Tagged(decision=Yes(reason="x"))
+    assert run(tagged, Tagged) == tagged
 
 
 def test_a_call_of_another_function_is_no_value_of_the_class() -> None:

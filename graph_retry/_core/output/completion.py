@@ -93,11 +93,12 @@ def read_result(result: Any, validator: Validator | None = None) -> Reading:
     message, failed = attempt(message_of, result)
     if message is not None and not failed:
         return _read_message(message, validator)
-    return Reading(text=None, value=_dumped(result))
+    return Reading(text=None, value=_dumped(result, validator))
 
 
-def _dumped(value: Any) -> Any:
+def _dumped(value: Any, validator: Validator | None) -> Any:
     """Return a pydantic model or a dataclass as JSON; return any other value unchanged."""
+    value = value if validator is None else validator.written(value)
     is_dataclass = dataclasses.is_dataclass(value) and not isinstance(value, type)
     if isinstance(value, BaseModel):
         dumped, failed = attempt(lambda: value.model_dump(mode="json", by_alias=True))
@@ -144,7 +145,7 @@ def _read_message(message: BaseMessage, validator: Validator | None) -> Reading:
             text, value = _of_tool_calls(message, validator, text)
     return Reading(
         text=None if value is not None else text,
-        value=_dumped(value),
+        value=_dumped(value, validator),
         usage=usage,
         finish_reason=_words(finish_reason(message.response_metadata)),
         refusal=_words(refusal),

@@ -84,6 +84,14 @@ class Validator:
         """Return whether a value is valid calls, each of which names a class of the output."""
         return False
 
+    def written(self, value: Any) -> Any:
+        """Return a value as JSON if its fields alone may give other classes; else return itself.
+
+        Raises:
+            TypeError: If the value has no JSON form that keeps its classes.
+        """
+        return value
+
     def has_place(self, value: Any) -> bool:  # noqa: ARG002
         """Return whether a value is valid as it is; false if only a user's function could tell."""
         return False
@@ -128,7 +136,8 @@ class Validator:
                 raise TypeError(
                     f"`output` `{self.name}` accepted {came}, which has no "
                     "plain JSON form that validates back to it, so graph state cannot keep it; "
-                    "return plain data, or give the type a serializer that its validation reads"
+                    "return plain data, give the type a serializer that its validation reads, or "
+                    "give a union of classes with equal fields a discriminator"
                 )
             issues = [problem] if problem else issues
         more = issue("", f"only the first {MAX_ISSUES} issues were looked at", "more_issues")

@@ -119,6 +119,15 @@ def has_recursive_unions(schema: Schema) -> bool:
     return {"union", "definition-ref"} <= {node.kind for node in CoreSchema(schema).nodes()}
 
 
+def has_class_unions(schema: Schema) -> bool:
+    """Return whether a type has a union of several models or dataclasses."""
+    whole = CoreSchema(schema)
+    return any(
+        node.kind == "union" and len(_branches(node.schema, whole) - {""}) > 1
+        for node in whole.nodes()
+    )
+
+
 def may_merge_keys(schema: Schema) -> bool:
     """Return whether validation may give two keys of a mapping one spelling."""
     return any(_may_merge(node) for node in CoreSchema(schema).nodes())

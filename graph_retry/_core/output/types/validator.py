@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from types import NoneType, SimpleNamespace, UnionType
 from typing import TYPE_CHECKING, Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
@@ -30,6 +31,7 @@ from graph_retry._core.output.types.core_schema import (
     CoreSchema,
     Schema,
     counts_elements,
+    has_class_unions,
     has_recursive_unions,
     may_be_defaults,
     may_merge_keys,
@@ -89,6 +91,17 @@ class TypedValidator(Validator):
         if None in unsure:
             return None
         return Judge(self._errors_so_far, unsure, counts_elements(schema))
+
+    @cached_property
+    def _has_unions(self) -> bool:
+        return has_class_unions(self._adapter.core_schema)
+
+    def written(self, value: Any) -> Any:
+        """Return a value as JSON if its fields alone may give other classes; else return itself."""
+        if not json_problem(value) or not self._has_unions:
+            return value
+        checked = self.check(value)
+        return checked.jsonable if checked.ok else value
 
     def has_place(self, value: Any) -> bool:
         """Return whether a value is valid as it is."""
