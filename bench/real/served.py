@@ -36,7 +36,7 @@ class Answer(TypedDict):
 
 
 class Unasked(LookupError):
-    """No completion of this request is kept, and no model is served."""
+    """No completion of this request is kept, and no model answers."""
 
 
 class Served:
@@ -135,6 +135,9 @@ class Served:
         if key := os.environ.get("OPENAI_API_KEY"):
             headers["authorization"] = f"Bearer {key}"
         sent = urllib.request.Request(f"{self.url}/chat/completions", body, headers)  # noqa: S310
-        with urllib.request.urlopen(sent, timeout=600) as response:  # noqa: S310
-            told: dict[str, Any] = json.load(response)
+        try:
+            with urllib.request.urlopen(sent, timeout=600) as response:  # noqa: S310
+                told: dict[str, Any] = json.load(response)
+        except OSError as error:  # A server that fails says nothing about a way to ask it.
+            raise Unasked(f"the model's server did not answer: {error}") from error
         return told
