@@ -118,7 +118,9 @@ def test_a_recursive_union_that_would_take_for_ever_is_an_issue(output, value):
 )
 def test_an_ordinary_value_is_judged(output, value):
     """Levels that do not double are not counted as if they did."""
-    assert build_validator(output).check(value).ok
+    assert "too_much_work" not in {
+        one["code"] for one in build_validator(output).check(value).issues
+    }
 
 
 def test_counting_is_linear_and_follows_the_validations():

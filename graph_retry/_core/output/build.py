@@ -28,9 +28,12 @@ def build_validator(output: Any, *, strict: bool = False, check_formats: bool = 
     if isinstance(output, type):
         return _of_class(output, strict=strict)
     if type(output).__module__ in TYPING_MODULES:
-        from graph_retry._core.output.types.named_calls import CallsValidator  # noqa: PLC0415
+        from graph_retry._core.output.types import named_calls  # noqa: PLC0415
 
-        return CallsValidator(output, strict=strict)
+        named = named_calls.named_classes(output)
+        if named is None:
+            return TypedValidator(output, strict=strict)
+        return named_calls.CallsValidator(output, named, strict=strict)
     if is_object(output):
         return _of_schema()(output, check_formats=check_formats)
     if isinstance(output, Validator):

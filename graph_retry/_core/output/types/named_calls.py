@@ -9,34 +9,55 @@ from __future__ import annotations
 import dataclasses
 from functools import cached_property
 from types import GenericAlias, UnionType
-from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
+from typing import Annotated, Any, Literal, NamedTuple, Union, cast, get_args, get_origin
 
 from pydantic import BaseModel, Field, TypeAdapter
 from typing_extensions import TypedDict
 
+from graph_retry._core.ground.issues import attempt, issue
 from graph_retry._core.ground.json import ABSENT, is_array, is_object
 from graph_retry._core.output.types.validator import TypedValidator, read_with
+from graph_retry._core.output.validator import Checked
+from graph_retry.records import Issue
 
 _KEYS = {"name", "arguments"}
+_ALIKE = (
+    "this fits `{0}` and `{1}` alike: name the class that is meant, as in "
+    '{{"name": "{1}", "arguments": {{…}}}}, or give the classes a field that tells them apart'
+)
+
+
+class NamedClasses(NamedTuple):
+    """The classes of a type that tool calls choose by their names."""
+
+    is_list: bool
+    kinds: list[Any]
+    """The branches of the union, or the one class of a list."""
+    by_name: dict[str, Any]
+
+
+def named_classes(output: Any) -> NamedClasses | None:
+    """Return the classes of a type that need a name; None for other types.
+
+    A type needs names if it is a union or a list, and if no class has the fields of a call itself.
+    """
+    whole = _plain(output)
+    is_list = get_origin(whole) is list
+    item = _plain(get_args(whole)[0]) if is_list and get_args(whole) else whole
+    is_union = get_origin(item) in (Union, UnionType)
+    kinds = [_plain(one) for one in get_args(item)] if is_union else [item]
+    named = {_tool_name(one): one for one in kinds if _fields(one) is not None}
+    is_clear = not any((_fields(one) or set()) >= _KEYS for one in named.values())
+    is_needed = bool(named) and is_clear and (is_list or is_union)
+    return NamedClasses(is_list, kinds, named) if is_needed else None
 
 
 class CallsValidator(TypedValidator):
-    """Validate values of a type, and calls in place of them.
+    """Validate values of a type, and calls in place of them, for the classes in `named`."""
 
-    `call_names` is empty if no class of the type needs a name: if the type is neither a union nor a
-    list, or if one of its classes has the fields of a call itself.
-    """
-
-    def __init__(self, output: Any, *, strict: bool) -> None:
+    def __init__(self, output: Any, named: NamedClasses, *, strict: bool) -> None:
         super().__init__(output, strict=strict)
-        whole = _plain(output)
-        self._is_list = get_origin(whole) is list
-        item = _plain(get_args(whole)[0]) if self._is_list else whole
-        is_union = get_origin(item) in (Union, UnionType)
-        kinds = [_plain(one) for one in get_args(item)] if is_union else [item]
-        named = {_tool_name(one): one for one in kinds if _fields(one) is not None}
-        is_clear = not any((_fields(one) or set()) >= _KEYS for one in named.values())
-        self._classes: dict[str, Any] = named if is_clear and (self._is_list or is_union) else {}
+        self._is_list, self._kinds, self._classes = named
         self.call_names = frozenset(self._classes)
 
     def reads_calls(self, value: Any) -> bool:
@@ -56,6 +77,34 @@ class CallsValidator(TypedValidator):
             one = Annotated[one, Field(discriminator="name")]
         whole: Any = GenericAlias(list, one) if self._is_list else one
         return TypeAdapter(whole)
+
+    @cached_property
+    def _other_way(self) -> TypeAdapter[Any]:
+        """The type with its classes in the other order, because pydantic takes the first of two."""
+        union: Any = Union
+        one: Any = union[tuple(reversed(self._kinds))]
+        whole: Any = GenericAlias(list, one) if self._is_list else one
+        return TypeAdapter(whole)
+
+    def _checked(self, value: Any, accepted: Any, issues: list[Issue]) -> Checked:
+        return super()._checked(value, accepted, issues or self._alike(value, accepted))
+
+    def _alike(self, value: Any, accepted: Any) -> list[Issue]:
+        """Return an issue for each object that fits two classes, if only their order decides."""
+        if len(self._classes) < 2 or self._are_calls(value):
+            return []
+        other, failed = attempt(read_with, self._other_way, value, self._strict)
+        if failed:
+            return []
+        names = {one: name for name, one in self._classes.items()}
+        pairs = zip(accepted, other, strict=True) if self._is_list else [(accepted, other)]
+        return [
+            issue(
+                [at] * self._is_list, _ALIKE.format(*(names[type(each)] for each in pair)), "alike"
+            )
+            for at, pair in enumerate(pairs)
+            if len({*map(type, pair)} & names.keys()) > 1
+        ]
 
     def _are_calls(self, value: Any) -> bool:
         """Return whether a JSON value has the shape of calls, of which one names a class."""
@@ -82,8 +131,11 @@ class CallsValidator(TypedValidator):
     def _forms(self, accepted: Any, given: Any, dumped: Any) -> list[Any]:
         known = {*self._classes.values()}
         values: list[Any] = accepted if self._is_list else [accepted]
-        is_known = dumped is not ABSENT and known.issuperset(map(type, values))
-        return [dumped, given, *([self._called(accepted, dumped)] if is_known else [])]
+        if dumped is ABSENT or not known.issuperset(map(type, values)):
+            return [dumped, given]
+        first, failed = attempt(self._read, dumped, self._strict)
+        is_plain = bool(failed) or not self._alike(dumped, first)
+        return [*([dumped] if is_plain else []), given, self._called(accepted, dumped)]
 
     def _called(self, accepted: Any, arguments: Any) -> Any:
         """Return calls that name the classes of validated values, with the given arguments."""
