@@ -60,14 +60,14 @@ Ledgers = dict[str, list[Attempt]]
 
 _ToolName = Annotated[str, "the name of a tool, a text such as `tool.name`"]
 _LOG = logging.getLogger("graph_retry")
-_ASK = "Answer again: call the tools with arguments that fit, or give the response that is wanted."
+_ASK = "Answer again: call the tools with arguments that fit, or give the required response."
 
 
 @checked
 def merge_ledgers(ledgers: Ledgers | None, new: Ledgers | None) -> Ledgers:
     """Merge the ledgers of calls into an agent's ledgers, as the reducer of the key `ledgers`.
 
-    The ledgers are stored by the id of a call. If an id is used again, it gets a number.
+    The ledgers are stored by the call's id. An id that is used again gets a number.
 
     Example:
         >>> merge_ledgers({"a": [{"number": 1}]}, {"a": [{"number": 2}], "b": []})
@@ -83,11 +83,12 @@ def merge_ledgers(ledgers: Ledgers | None, new: Ledgers | None) -> Ledgers:
 class RetryState(AgentState[Any]):
     """The agent's state, with the ledgers of its calls under the key `ledgers`.
 
-    The key of a model call's ledger is the id of its message. The key of a tool call's ledger is
-    the id of the tool call. A call that succeeded at once without a review has no ledger here, but
-    `graph_retry.threads.attempts_of` reads the ledgers of all calls.
+    The key of a model call's ledger is the id of the model's message. The key of a tool call's
+    ledger is the id of the tool call. A call that succeeded at once, without a review, has no
+    ledger in `ledgers`: use `graph_retry.threads.attempts_of` to read the ledgers of all calls.
 
-    attempts: Never written. A server shows the state of function calls only if the graph has it.
+    attempts: Never written. A LangGraph server shows the state of function calls only if the graph
+        declares this key.
     """
 
     ledgers: NotRequired[Annotated[Ledgers, OmitFromInput, merge_ledgers]]
@@ -100,15 +101,15 @@ class RetryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     """Review the failed model calls of an agent and, with `tools`, its failed tool calls.
 
     A model call fails if it raises, if its tool calls do not fit the tools, or if the structured
-    response is not valid. (Broken JSON in the arguments of tool calls is repaired first, if that is
-    lossless.) The params of a model call are `model`, `system_prompt`, `messages` (the last ones)
-    and `settings`. The params of a tool call are its arguments. Reviews wait in the agent's own
+    response is not valid. Broken JSON in the arguments of tool calls is repaired first, if this is
+    lossless. The params of a model call are `model`, `system_prompt`, `settings` and the last
+    `messages`. The params of a tool call are the tool's arguments. Reviews wait in the agent's own
     thread, so the agent needs a checkpointer.
 
-    Place this middleware after any middleware that changes requests. Place it before
-    `ModelRetryMiddleware`, `ToolRetryMiddleware` and `ModelFallbackMiddleware`, so that these act
-    within one attempt. If LangChain's own middleware is in the wrong place, `create_agent` raises a
-    `ValueError`.
+    In the list `middleware`, put this one after any middleware that changes requests, and before
+    `ModelRetryMiddleware`, `ToolRetryMiddleware` and `ModelFallbackMiddleware`, which then act
+    within one attempt. If one of LangChain's own middlewares is in the wrong place, `create_agent`
+    raises a `ValueError`.
 
     Example:
         >>> from langchain.agents import create_agent
@@ -141,34 +142,37 @@ class RetryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
 
         Args:
             on_retry: A hook for model calls, `(error, attempt, params) -> new params | None`, or a
-                list of hooks that are tried in order. Its `params` has the fields above.
-            tools: The tools whose failed calls are also reviewed: all tools (`True`), or the names
-                of some tools. A tool call fails if the tool raises, or if its result has the
-                status `error`.
-            approve: The tools that a person must approve before they run: `{"send_mail": True}`, or
-                a function of the `ToolCallRequest` that returns whether to ask. A person may also
-                edit the arguments, reject the call, or supply its result. Failed calls of these
-                tools are reviewed as well. A `reviewer` is not asked about them.
-            models: Chat models by name, which a hook or a person may choose instead of the agent's.
-            messages: The number of messages, from the end of the conversation, that can be changed.
-            one_at_a_time: Whether a message of the model may call only one tool. Use it for web
-                chats and inboxes, because they cannot answer two questions at once. A message
-                that calls several tools is a failed attempt. If the model supports it, bind
-                `parallel_tool_calls=False` to avoid such attempts.
-            rejected_model: The end of the run if a person rejects a model call. `end`: the last
-                message reports the rejection. `raise`: `CallCancelled` is raised.
-            rejected_tools: The result of a tool call that a person rejects. `tell`: the model gets
-                the reason and continues. `raise`: `CallCancelled` is raised.
-            tell_model: Whether the result of a tool call that was changed, or that a person
-                supplied, begins with a note about this. Without the note, the model may repeat its
-                own call, or report what was not done. Use `False` if a program reads the results.
-            repeatable: The names of tools that are safe to repeat, such as a search. With the
-                option `transient`, a request to such a tool that failed in a transient way is tried
-                again, as one to the model is. Any other tool is called once in each attempt,
-                because a payment may have been made although its connection broke. `transient`
-                with `tools` needs this list, which may be empty.
-            **options: See `RetryOptions`, without `key`, `keys` and `on_cancel`. `feedback`,
-                `lessons`, `repair`, `strict`, `locked`, `name` (default `model`) and
+                list of hooks, tried in order. `params` has the fields named above.
+            tools: The tools whose failed calls are reviewed as well: `True` for all, or a list of
+                names (default: none). A tool call fails if the tool raises, or if its result has
+                the status `error`.
+            approve: The tools that a person must approve before they run, such as `{"send_mail":
+                True}`. Instead of True, give a function `ToolCallRequest -> bool`. The person may
+                also edit the arguments, reject the call, or supply the tool's result. Failed calls
+                of these tools are reviewed as well. The option `reviewer` does not apply to
+                approvals.
+            models: A dict of chat models by name. A hook or a person may choose one of them instead
+                of the agent's model.
+            messages: The number of last messages of the conversation that can be changed.
+            one_at_a_time: Whether a message of the model may call only one tool. A message with
+                several tool calls is then a failed attempt. Set this for web chats and inboxes,
+                which cannot answer two questions at once. If the model supports
+                `parallel_tool_calls=False`, bind it to avoid such attempts.
+            rejected_model: The end of the run after a person rejects a model call. `end`: a last
+                message reports the rejection. `raise`: the run raises `CallCancelled`.
+            rejected_tools: The effect of a rejected tool call. `tell`: the model gets the reason as
+                the tool's result, and continues. `raise`: the run raises `CallCancelled`.
+            tell_model: Whether the tool's result begins with a note if a person changed the
+                arguments or supplied the result. Without the note, the model may repeat its own
+                call, or report things that were not done. Give `False` if a program reads the
+                results.
+            repeatable: The names of tools that are safe to repeat, such as a search. If both
+                `transient` and `tools` are given, this list is required, but may be empty.
+                `transient` then also repeats transient failures of these tools. Any other tool is
+                called only once in each attempt: a payment, for example, may have been made
+                although its connection broke.
+            **options: See `RetryOptions`. `key`, `keys` and `on_cancel` are not allowed.
+                `feedback`, `lessons`, `repair`, `strict`, `locked`, `name` (default `model`) and
                 `review="always"` apply only to model calls.
 
         Raises:
@@ -176,7 +180,10 @@ class RetryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         """
         super().__init__()
         if "key" in options:
-            raise ValueError("`key` is for `retry_llm_call`: an agent's calls are known by theirs.")
+            raise ValueError(
+                "`key` is only for `retry_llm_call`: leave it out, because an agent's calls "
+                "have ids of their own."
+            )
         self.tools = []
         self._hooks: list[Any] = [*(on_retry if is_array(on_retry) else [on_retry])]
         self._hooks = [hook for hook in self._hooks if hook is not None]
@@ -184,14 +191,17 @@ class RetryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         self._rejected_model = rejected_model
         approve = dict(approve or {})
         if approve and not options.get("review", True):
-            raise ValueError("`approve` asks a person before a tool runs, and `review` is False.")
+            raise ValueError(
+                "`approve` asks a person before a tool runs, but `review` is False: leave one "
+                "of them out."
+            )
         named: Sequence[str] = () if isinstance(tools, bool) else tools
         self._wraps: Wrapped = True if tools is True else frozenset((*named, *approve))
         if repeatable is None and "transient" in options and self._wraps:
             raise ValueError(
-                "`transient` repeats requests without asking anybody, and `tools` may have effects "
-                "that must not be repeated, such as payments: name those that are safe to repeat "
-                "in `repeatable=[…]`, or give `repeatable=[]` to repeat only the model's requests."
+                "`transient` with `tools` needs `repeatable=`: name the tools that are safe to "
+                "repeat, unlike a payment. Give `repeatable=[]` to repeat only requests to the "
+                "model."
             )
         self._models = dict(models or {})
         settings = settle("model", "function", options)
@@ -226,7 +236,7 @@ class RetryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         request: ModelRequest[Any],
         handler: Callable[[ModelRequest[Any]], ModelResponse[Any]],
     ) -> ExtendedModelResponse[Any]:
-        """Make a model call; if it fails, retry and review it."""
+        """Make a model call. If it fails, retry and review it."""
         return run_sync(self._answered(request, handler))
 
     async def awrap_model_call(
@@ -234,7 +244,7 @@ class RetryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         request: ModelRequest[Any],
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ExtendedModelResponse[Any]:
-        """Do what `wrap_model_call` does, from async code."""
+        """Do the same as `wrap_model_call`, in async code."""
         return await run_async(self._answered(request, handler))
 
     def wrap_tool_call(
@@ -242,7 +252,7 @@ class RetryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         request: ToolCallRequest,
         handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]],
     ) -> ToolMessage | Command[Any]:
-        """Make a tool call; if it fails, retry and review it."""
+        """Make a tool call. If it fails, retry and review it."""
         made = run_sync(self._tool_calls.made(request, handler))
         return self._tool_calls.staying(request, made)
 
@@ -251,7 +261,7 @@ class RetryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         request: ToolCallRequest,
         handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
     ) -> ToolMessage | Command[Any]:
-        """Do what `wrap_tool_call` does, from async code."""
+        """Do the same as `wrap_tool_call`, in async code."""
         made = await run_async(self._tool_calls.made(request, handler))
         return self._tool_calls.staying(request, made)
 
@@ -291,7 +301,7 @@ class RetryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     def _mended(
         self, request: ModelRequest[Any], response: ModelResponse[Any], attempts: list[Attempt]
     ) -> ExtendedModelResponse[Any]:
-        """Return the response, and the conversation in state if this call mended it."""
+        """Return the response, with an update of the conversation if this call repaired it."""
         mending = [
             f"hook:{hook.__name__}" for hook in self._hooks if isinstance(hook, repair_history)
         ]
@@ -299,7 +309,7 @@ class RetryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         return _response(response, attempts, mended)
 
     def _ended(self, error: CallCancelled) -> ExtendedModelResponse[Any]:
-        """Return the response that ends the agent's run after a rejected model call, or raise."""
+        """End the agent's run after a rejected model call: return the last response, or raise."""
         if self._rejected_model == "raise":
             raise error
         why = f": {error.reason}" if error.reason else "."

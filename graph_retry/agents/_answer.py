@@ -45,16 +45,16 @@ _FIELDS = ("content", *_CALLS, _RESPONSE)
 
 
 def message_of_response(response: ModelResponse[Any], added: Sequence[str] = ()) -> AIMessage:
-    """Return the model's message, and add its answer as JSON, which is validated and saved."""
+    """Return the model's message with its answer as JSON, to validate and save."""
     said = next(each for each in response.result if isinstance(each, AIMessage))
     return carrying_answer(said, added)
 
 
 def carrying_answer(message: AIMessage, added: Sequence[str] = ()) -> AIMessage:
-    """Copy a message's answer to `parsed`, because the engine reads structured output there.
+    """Copy a message's answer to `parsed`, where the engine reads structured output.
 
-    The names of tools that inner middleware has `added` are saved with it, because a later step, or
-    another process, validates the answer.
+    The names of tools that inner middleware has `added` are saved with the answer, because a later
+    step validates it, perhaps in another process.
     """
     dumped = message.model_dump(mode="json", exclude_defaults=True, exclude={"type"})
     answer = {key: dumped[key] for key in (*_FIELDS, *dumped) if key in dumped}
@@ -76,7 +76,7 @@ class _Reading:
 
 
 class AnswerValidator(Validator):
-    """Validate a model's answer by the tools and the response format of its request."""
+    """Validate a model's answer by the request's tools and response format."""
 
     name = "answer"
     wants_message = True
@@ -111,7 +111,7 @@ class AnswerValidator(Validator):
         return ModelResponse(result=[message, *tools], structured_response=response)
 
     def part_to_change(self, value: Any) -> Any:
-        """Return the structured response of an answer that has nothing else, valid or not."""
+        """Return the structured response of an answer without other content, valid or not."""
         answer = {key: value[key] for key in value if key != _FORMAT} if is_object(value) else value
         reading = self._read(answer)
         calls = reading.accepted.get("tool_calls", [])
@@ -140,10 +140,10 @@ class AnswerValidator(Validator):
                 is_added = call["name"] in answer.get(_ADDED, ())
                 reading.issues += [] if is_added else _below(f"/tool_calls/{at}", found)
         if self._one_at_a_time and len(calls) > 1:
-            what = f"one tool may be called at a time, and the message calls {len(calls)}"
+            what = f"the message calls {len(calls)} tools, but only one may be called at a time"
             reading.issues.append(issue("/tool_calls", what, "several_tools", "one tool call"))
         if len(structured) > 1:
-            what = "only one structured response may be given, and the message has several"
+            what = "the message has several structured responses, but only one is allowed"
             reading.issues.append(issue("/tool_calls", what, "several_responses"))
         elif structured:
             (at,) = structured
@@ -158,9 +158,9 @@ class AnswerValidator(Validator):
         return reading
 
     def _say(self, accepted: dict[str, Any]) -> None:
-        """Put a person's structured response into the message, as the model would have sent it.
+        """Put a person's structured response into the message, in the form the model would use.
 
-        Some providers refuse an empty message in a later request.
+        The message must not be empty, because some providers would refuse it in a later request.
         """
         place: int = accepted[_FORMAT]
         known, response = self._formats[place], accepted[_RESPONSE]
@@ -180,8 +180,8 @@ class AnswerValidator(Validator):
         elif isinstance(value, str):
             message = {"content": value}
         else:
-            what = "an answer is words, or a message: an object with `content` or `tool_calls`"
-            return {}, [issue("", what, "no_message", "words or a message", type(value).__name__)]
+            what = "give a text, or a message: an object with `content` or `tool_calls`"
+            return {}, [issue("", what, "no_message", "a text or a message", type(value).__name__)]
         wrong = [key for key in _CALLS if not _lists_objects(message.get(key, []))]
         if wrong:
             return message, [issue(f"/{wrong[0]}", "must be a list of objects", "list_type")]
@@ -192,7 +192,7 @@ class AnswerValidator(Validator):
         return message, []
 
     def _calls(self, answer: Mapping[str, Any], reading: _Reading) -> list[dict[str, Any]]:
-        """Return the tool calls, and repair broken JSON in their arguments without data loss."""
+        """Return the tool calls. Broken JSON in their arguments is repaired losslessly."""
         listed: list[dict[str, Any]] = [*answer.get("tool_calls", ())]
         for call in answer.get("invalid_tool_calls", ()):
             text = call.get("args")
@@ -205,7 +205,11 @@ class AnswerValidator(Validator):
                 reading.repairs += read.repairs
                 listed.append({**call, "args": read.value})
             else:
-                why = read.failure["message"] if read.failure else "the arguments are not an object"
+                why = (
+                    read.failure["message"]
+                    if read.failure
+                    else "the arguments are not a JSON object"
+                )
                 what = f"the arguments of `{call.get('name')}` cannot be read: {why}"
                 received = issue("/tool_calls", what, "invalid_json", None, str(text))
                 reading.issues.append(received)
@@ -214,12 +218,11 @@ class AnswerValidator(Validator):
             name, args, known_as = call.get("name"), call.get("args", {}), call.get("id")
             is_text = isinstance(name, str) and isinstance(known_as, str | None)
             if not is_text or not is_object(args):
-                what = "a tool call has a `name` and perhaps an `id`, which are text, and an object"
-                what += " `args`"
+                what = "a tool call needs a text as `name`, and an object as `args`; `id` is a text"
                 reading.issues.append(issue(f"/tool_calls/{at}", what, "no_tool_call"))
                 continue
             if known_as in [other["id"] for other in calls]:
-                what = "two tool calls have one `id`, so their results could not be told apart"
+                what = "two tool calls have the same `id`: give each its own"
                 reading.issues.append(issue(f"/tool_calls/{at}/id", what, "id_twice"))
             known_as = known_as or f"call_{uuid4()}"
             args, repairs, unknown = args_inside(self._tools.get(str(name)), args)
@@ -233,18 +236,18 @@ class AnswerValidator(Validator):
         if tool is not None:
             return _below("/args", tool_issues(tool, call["args"]))
         known = ", ".join([*self._tools, *(each.name for each in self._formats)]) or "none"
-        what = f"there is no tool `{call['name']}`; the tools are {known}"
+        what = f"there is no tool `{call['name']}`: choose from {known}"
         return [] if self._takes_any else [issue("/name", what, "unknown_tool", known)]
 
     def _format_of(self, call: Mapping[str, Any]) -> int | None:
-        """Return the index of the response format that a tool call fills; None for other calls."""
+        """Return the index of the response format that a tool call fills in, or None."""
         for place, known in enumerate(self._formats):
             if known.is_called(str(call.get("name"))):
                 return place
         return None
 
     def _parse(self, text: str, fits: Callable[[Any], bool] | None) -> ParsedOutput:
-        """Read one JSON value from a text, at the call's repair level."""
+        """Read one JSON value from a text, with the call's level of repair."""
         return read(text, self._repair, wants_list=False, fits=fits)
 
     def _fits_format(self, value: Any, place: int | None) -> bool:
@@ -265,7 +268,11 @@ class AnswerValidator(Validator):
         fitting = [at for at, checked in all_checked.items() if checked.ok]
         if len(fitting) > 1:
             names = ", ".join(f"`{self._formats[at].name}`" for at in fitting)
-            return [issue("", f"it could be any of {names}: call that tool", "several_formats")]
+            return [
+                issue(
+                    "", f"it may be any of {names}: call the tool of this name", "several_formats"
+                )
+            ]
         for at in fitting:
             reading.accepted.update({_RESPONSE: all_checked[at].jsonable, _FORMAT: at})
             reading.repairs += unwrapped_in(all_checked[at])
@@ -284,7 +291,7 @@ class _Format:
     """Whether the model gives the response as a tool call."""
 
     def is_called(self, name: str) -> bool:
-        """Return whether a tool call of this name fills this format."""
+        """Say whether a tool call of this name fills in this format."""
         # For a schema without a title, LangChain invents a new name each time.
         return name == self.name or (self.name.startswith(_UNTITLED) and name.startswith(_UNTITLED))
 

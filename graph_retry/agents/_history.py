@@ -1,4 +1,4 @@
-"""Mend the conversation of an agent, so that one mistake in it is not asked about at every turn."""
+"""Repair an agent's conversation, so that one mistake does not cause a review at every turn."""
 
 from __future__ import annotations
 
@@ -35,14 +35,15 @@ _CANCELLED = (
 
 @checked
 class repair_history:  # noqa: N801 - a hook is used like a function
-    """Make a hook that mends the conversation of an agent after a provider refused it.
+    """Make a hook that repairs an agent's conversation after a provider refused it.
 
-    It removes results of tools without a call. After a `context_overflow` it also shortens long
-    messages, of the whole conversation. The change stays in the agent's state. With
-    `auto_retries=1` the hook acts by itself. Without it, the change is suggested to a person, and
-    a person's edit starts from the suggestion.
+    The hook removes tool results that belong to no tool call. After a `context_overflow`, it also
+    shortens long messages in the whole conversation. The change stays in the agent's state. With
+    `auto_retries=1` the hook acts by itself. Otherwise a person gets the change as a suggestion,
+    and a person's edit starts from it.
 
-    longest: The number of characters that a shortened message keeps, of its beginning and end.
+    longest: The number of characters that stay of a shortened message: half at its beginning, half
+        at its end.
 
     Example:
         >>> from langchain.agents import create_agent
@@ -58,18 +59,18 @@ class repair_history:  # noqa: N801 - a hook is used like a function
     __name__ = "repair_history"
 
     def __init__(self, longest: Size = 2_000) -> None:
-        """Keep the length, and no conversation yet."""
+        """Store the length. The conversation is given later, by `of`."""
         self._longest = longest
         self._request: ModelRequest[Any] | None = None
 
     def of(self, request: ModelRequest[Any]) -> repair_history:
-        """Return the hook for one model call, whose whole conversation it reads."""
+        """Return the hook for one model call, with access to the whole conversation."""
         bound = repair_history(self._longest)
         bound._request = request
         return bound
 
     def __call__(self, error: AttemptFailed, attempt: int, params: ModelParams) -> Any:
-        """Return the params with a mended conversation; None if there is nothing to mend."""
+        """Return the params with a repaired conversation; None if nothing needs repair."""
         del attempt
         if error.kind not in _REFUSED:
             return None
@@ -116,9 +117,10 @@ class repair_history:  # noqa: N801 - a hook is used like a function
 
 
 def answered(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
-    """Answer each tool call without a result, which providers refuse, with a cancellation.
+    """Give each tool call without a result a cancellation as its result.
 
-    A new message of the user ends an open question about a tool, and leaves its call without one.
+    Providers refuse tool calls without a result. Such a call is left over if a new message of the
+    user ends an open question about a tool.
     """
     made: list[AnyMessage] = []
     for at, message in enumerate(messages):
@@ -154,10 +156,11 @@ def mended_update(
     result: Sequence[BaseMessage],
     mending: Sequence[str],
 ) -> dict[str, Any]:
-    """Return the update of the agent's messages after a call that mended them, or an empty one.
+    """Return the update that repairs the agent's messages; empty if this call did not repair them.
 
-    A change of the messages stays if the provider had refused the conversation, and if a person or
-    one of the hooks `mending` made it. Any other change is for one attempt only.
+    A change of the messages is kept if the provider had refused the conversation, and if the author
+    of the change is a person or one of the hooks `mending`. Any other change is for one attempt
+    only.
     """
     known: list[AnyMessage] = [*request.state["messages"]]
     mended = answered(known)
@@ -183,10 +186,10 @@ def _kind_of(attempt: Attempt) -> str | None:
 
 
 def _is_about_messages(attempts: Sequence[Attempt], before: Attempt, after: Attempt) -> bool:
-    """Return whether a provider refused an attempt for its messages, which a person then changed.
+    """Say whether a provider refused an attempt because of messages that a person then changed.
 
-    A context overflow says so. Another refusal shows it if nothing but the messages was changed
-    after it. An unknown exception may have any cause.
+    After a context overflow, the messages are the cause. After another refusal, they are the cause
+    if the person changed only the messages. An unknown exception may have any cause.
     """
     if _kind_of(before) == "context_overflow":
         return True
@@ -203,7 +206,7 @@ def _is_about_messages(attempts: Sequence[Attempt], before: Attempt, after: Atte
 def _conversation(
     request: ModelRequest[Any], attempts: Sequence[Attempt], one: Attempt
 ) -> list[dict[str, Any]]:
-    """Return the messages that an attempt sent, without comments and feedback."""
+    """Return the messages of an attempt, without comments and feedback."""
     params = params_in(attempts, one["number"])
     if params is None:
         return []
@@ -216,7 +219,7 @@ def _applied(
     before: Sequence[Mapping[str, Any]],
     after: Sequence[Mapping[str, Any]],
 ) -> list[AnyMessage]:
-    """Change messages as one list of params was changed into another one."""
+    """Apply to `messages` the changes between two lists of messages in params."""
     old = {_key(message): message for message in before}
     new = {_key(message): message for message in after}
     inserted: dict[str | None, list[AnyMessage]] = {}
@@ -239,6 +242,6 @@ def _applied(
 
 
 def _key(message: Mapping[str, Any]) -> str:
-    """Return the identity of a message: its id, or its text if a person has written it."""
+    """Return the identity of a message: its id, or the text of a message that a person wrote."""
     known_as = message.get("id")
     return str(known_as) if known_as else json.dumps(message, sort_keys=True, default=str)

@@ -24,34 +24,37 @@ _MADE_BY_DEEPAGENTS = (
     " (if `interrupt_on` of `create_deep_agent` made it, give `HumanInTheLoopMiddleware` in "
     "`middleware` in its place, or `approve=` here)"
 )
-_AGAIN = "it would take a person's rejection for a failure, and call again"
+_AGAIN = "it would treat a person's rejection as a failure, and call again"
 _CHANGES = "it changes the request, so a person's edit would be lost"
 
 _MODEL_CALLS: Final[dict[str, tuple[_Side, str]]] = {
     "TodoListMiddleware": ("before", _CHANGES),
     "ContextEditingMiddleware": ("before", _CHANGES),
-    "LLMToolSelectorMiddleware": ("after", "its own model call would be paid again at each answer"),
+    "LLMToolSelectorMiddleware": (
+        "after",
+        "its own model call would be repeated (and paid) at each answer",
+    ),
     "ModelRetryMiddleware": ("after", _AGAIN),
     "ModelFallbackMiddleware": ("after", _AGAIN),
 }
 _TOOL_CALLS: Final[dict[str, tuple[_Side, str]]] = {
-    "HumanInTheLoopMiddleware": ("before", "its reviewer's edit would replace a later one"),
-    "ToolErrorMiddleware": ("before", "it would hide each failure from the people who are asked"),
+    "HumanInTheLoopMiddleware": ("before", "the edit of its reviewer would replace a later edit"),
+    "ToolErrorMiddleware": ("before", "it would hide failures from reviewers"),
     "ToolRetryMiddleware": ("after", _AGAIN),
 }
-"""The side on which middleware of LangChain must be, and the reason. Other middleware is free.
+"""The side on which some of LangChain's middleware must be, and the reason. Any other is free.
 
-The table has names and not classes, because older versions of LangChain lack some classes.
+The keys are names instead of classes, because older versions of LangChain lack some classes.
 """
 
 
 def check_order(
     listed: Sequence[Any], own: AgentMiddleware[Any, Any, Any], own_name: str, wrapped: Wrapped
 ) -> None:
-    """Check the middleware of the agent that `create_agent` is making.
+    """Check the list of middleware that `create_agent` got.
 
     Raises:
-        ValueError: If LangChain's own middleware has the wrong place or a wrong option.
+        ValueError: If one of LangChain's own middlewares has a wrong place or a wrong option.
     """
     at = next(at for at, each in enumerate(listed) if each is own)
     sides = [_place(each, wrapped) for each in listed]
@@ -65,30 +68,30 @@ def check_order(
             wrong.append(f"`{each.name}` must come {side} `{own_name}`: {why}{hint}")
         if place and getattr(each, "on_failure", "error") != "error":
             wrong.append(
-                f"`{each.name}` makes an answer of a failure, so that `{own_name}` would not see "
-                "it and nobody would be asked: give it `on_failure='error'`"
+                f"`{each.name}` turns failures into answers, so `{own_name}` would ask nobody: "
+                "give it `on_failure='error'`"
             )
         if each is not own:
             right[side].append(each)
     if wrong:
         before, after = ([each.name for each in right[side]] for side in ("before", "after"))
         order = ", ".join(f"`{name}`" for name in (*before, own_name, *after))
-        raise ValueError(f"{'. '.join(wrong)}. The right order is {order}.")
+        raise ValueError(f"{'. '.join(wrong)}. Use this order: {order}.")
 
 
 def misplaced(own_name: str, field: str) -> ValueError:
-    """Return the error about inner middleware that changes a field of the request."""
+    """Return the error for inner middleware that changes a field of the request."""
     return ValueError(
-        f"middleware after `{own_name}` changes `{field}` of the request, so a person's edit would "
-        f"be lost: put it before `{own_name}` in `middleware`."
+        f"a middleware after `{own_name}` changes `{field}` of the request, so a person's edit "
+        f"would be lost. Move this middleware before `{own_name}`."
     )
 
 
 def listed_with(own: AgentMiddleware[Any, Any, Any]) -> Sequence[Any]:
     """Return the argument `middleware` of the running `create_agent`, from its stack frame.
 
-    LangChain does not tell a middleware about the others. The argument's name is public, and a list
-    with this very object must be the right one. Outside of `create_agent`, the result is empty.
+    LangChain does not tell a middleware about the others. The argument's name is public, and the
+    right list is the one that contains this object. Outside of `create_agent`, the result is empty.
     """
     frame = inspect.currentframe()
     while frame is not None:

@@ -1,4 +1,4 @@
-"""Convert an agent's model request to params, which a person can see and edit, and back."""
+"""Convert an agent's model request to params that a person can edit, and back."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from graph_retry.calls import heard_now, running_task
 from graph_retry.plugins import digest
 
 EARLIER = "earlier_messages"
-"""The field of params that counts the messages before `messages`, if there are any."""
+"""The field of the params with the number of messages before `messages`, if there are any."""
 
 _ROLES = {"human": "user", "ai": "assistant"}
 
@@ -34,8 +34,8 @@ class ModelParams(BaseModel):
     """The parts of an agent's model call that hooks and people may change.
 
     `messages` are the last messages of the conversation, without the system prompt. If there are
-    earlier ones, `earlier_messages` is their number: so many messages from the beginning of the
-    conversation are sent before `messages`.
+    earlier messages, `earlier_messages` is their number. They are sent before `messages`,
+    unchanged.
     """
 
     model_config = ConfigDict(protected_namespaces=())
@@ -47,9 +47,9 @@ class ModelParams(BaseModel):
 
 
 class RequestChangedError(GraphBubbleUp):
-    """Inner middleware changed a part of the request that a person was shown.
+    """Inner middleware changed a part of the request that had been shown to a person.
 
-    The error is a `GraphBubbleUp`, because no middleware treats one as a failure of the model.
+    The error is a `GraphBubbleUp`, because no middleware treats this as a failure of the model.
     """
 
     def __init__(self, field: str) -> None:
@@ -60,12 +60,12 @@ class RequestChangedError(GraphBubbleUp):
 
 @dataclass
 class Sending:
-    """What one attempt sends: the request with its params, and what middleware made of it.
+    """The request of one attempt, before and after its params and inner middleware changed it.
 
     given: The request before the params were applied.
     request: The request of the attempt.
     models: The models by name.
-    used: The request that was read last, which is the one that is sent.
+    used: The request that was read last. This one is sent.
     carried: Whether a request with the person's changes has been sent.
     """
 
@@ -76,11 +76,11 @@ class Sending:
     carried: bool = False
 
     def check(self) -> None:
-        """Compare what is sent with what a person saw, just before the model is called.
+        """Compare the request with the one that a person saw, just before the model is called.
 
         Raises:
-            RequestChangedError: If the change of a person or a hook would not be sent. After it was
-                sent once, a fallback may send something else.
+            RequestChangedError: If the request lacks the change of a person or a hook. After the
+                change was sent once, a fallback may send another request.
         """
         asked, used = self.request, self.used
         if asked is None or used is None:
@@ -104,23 +104,23 @@ class Sending:
 
     @property
     def added_tools(self) -> list[str]:
-        """The names of the tools that middleware has added to the given request."""
+        """The names of tools that middleware has added to the given request."""
         known = {*_tool_names(self.given)}
         return [] if self.used is None else sorted({*_tool_names(self.used)} - known)
 
 
 class AttemptRequest(ModelRequest[Any]):
-    """The request of one attempt. Inner middleware cannot change its prompt or messages."""
+    """The request of one attempt. Inner middleware cannot change the prompt or the messages."""
 
     def __getattribute__(self, name: str) -> Any:
-        """Note the request whose messages are read last, which is the one that is sent."""
+        """Note the request whose messages are read last, because this one is sent."""
         value = super().__getattribute__(name)
         if name == "messages" and (sending := vars(self).get("_sending")) is not None:
             sending.used = self
         return value
 
     def bound_to(self, sending: Sending) -> AttemptRequest:
-        """Let `sending` know of this request and its changed copies."""
+        """Register this request and its changed copies with `sending`."""
         object.__setattr__(self, "_sending", sending)
         return self
 
@@ -139,7 +139,7 @@ class AttemptRequest(ModelRequest[Any]):
 
 
 def _described(request: ModelRequest[Any], models: Mapping[str, BaseChatModel]) -> dict[str, Any]:
-    """Return what distinguishes a request beside its prompt and messages, as JSON."""
+    """Return the parts of a request other than its prompt and messages, as JSON."""
     settings = json.loads(json.dumps(request.model_settings, default=str))
     return {
         "model": name_of_model(request.model, models),
@@ -160,9 +160,9 @@ def _tool_names(request: ModelRequest[Any]) -> list[str]:
 def key_of(request: ModelRequest[Any], params: ModelParams) -> str:
     """Return the key of a model call.
 
-    It is the place of the call in the conversation, because a prompt may change whenever the node
-    runs. Middleware may make several calls at one place. The first has the place as its key, and
-    another one also what is different in its request.
+    The key is the call's place in the conversation, because a prompt may change whenever the node
+    runs. If middleware makes several calls at one place, the key of each further call also contains
+    the differences of its request.
     """
     place = place_of(request)
     execution = running_task()
@@ -177,7 +177,7 @@ def key_of(request: ModelRequest[Any], params: ModelParams) -> str:
 def place_of(request: ModelRequest[Any]) -> str:
     """Return the identity of a model call: the id of the last message in the agent's state.
 
-    The prompt may change whenever the node runs. This message stays the same.
+    The prompt may change whenever the node runs, but this message stays the same.
     """
     messages = request.state["messages"]
     return str(messages[-1].id) if messages else "start"
@@ -186,7 +186,7 @@ def place_of(request: ModelRequest[Any]) -> str:
 def params_of(
     request: ModelRequest[Any], models: Mapping[str, BaseChatModel], last: int
 ) -> ModelParams:
-    """Return the params of a request, whose model is its original model or one of `models`."""
+    """Return the params of a request. The model must be the original one or one of `models`."""
     name = name_of_model(request.model, models)
     begin = _begin(request, last)
     return _params_type((name, *sorted({*models} - {name})), begin)(
@@ -198,13 +198,13 @@ def params_of(
 
 
 def sent_dicts(request: ModelRequest[Any], view: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return all messages that params send, as JSON."""
+    """Return all messages that the params send, as JSON."""
     earlier = request.messages[: view.get(EARLIER, 0)]
     return [*map(as_params, earlier), *view["messages"]]
 
 
 def orphans_in(messages: Sequence[Mapping[str, Any]]) -> list[int]:
-    """Return the places of results of tools that no message before them has called."""
+    """Return the positions of tool results that belong to no earlier tool call."""
     open_calls: list[Any] = []
     found: list[int] = []
     for at, message in enumerate(messages):
@@ -252,7 +252,7 @@ def name_of_model(model: BaseChatModel, models: Mapping[str, BaseChatModel]) -> 
 
 
 def as_params(message: BaseMessage) -> dict[str, Any]:
-    """Write a message as JSON for a person, without the provider's metadata."""
+    """Return a message as JSON for a person, without the provider's metadata."""
     shown: dict[str, Any] = {"role": _ROLES.get(message.type, message.type)}
     shown["content"] = cast("Any", message.content)
     if isinstance(message, AIMessage) and message.tool_calls:
@@ -268,7 +268,7 @@ def as_params(message: BaseMessage) -> dict[str, Any]:
 
 
 def _begin(request: ModelRequest[Any], last: int) -> int:
-    """Return the place of the first message that is shown: a wrong one is always shown."""
+    """Return the position of the first message to show. Wrong messages are always shown."""
     wrong = orphans_in([*map(as_params, request.messages)])
     return min([max(len(request.messages) - last, 0), *wrong])
 
@@ -279,7 +279,7 @@ def _spelled(message: Mapping[str, Any]) -> str:
 
 @cache
 def _params_type(names: tuple[str, ...], earlier: int) -> type[ModelParams]:
-    """Return a type of params whose model must have one of these names."""
+    """Return the type of the params, in which the model must have one of these names."""
     kind: Any = Literal[names]
     more: dict[str, Any] = {EARLIER: (int, Field(earlier, ge=0, le=earlier))} if earlier else {}
     return create_model("ModelParams", __base__=ModelParams, model=(kind, ...), **more)

@@ -1,4 +1,4 @@
-"""Run an agent's tool call as a call that may fail: its options, arguments and result."""
+"""Run an agent's tool call as a call of this library: its options, arguments and result."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _OF_MODELS = (*_ASKING, "auto_retries", "transient")
 
 
 def tool_options(options: RetryOptions) -> RetryOptions:
-    """Return the options that also apply to tool calls.
+    """Return the options that apply to tool calls.
 
-    `review="always"` applies only to the model's valid answers, and not to the results of tools.
+    `review="always"` applies only to the model's valid answers: it is left out here.
     """
     kept: Any = {name: value for name, value in options.items() if name not in _OF_MODELS}
     if kept.get("review") == "always":
@@ -57,10 +57,10 @@ def tool_issues(tool: BaseTool, args: Mapping[str, Any]) -> list[Issue]:
 def args_inside(
     tool: BaseTool | None, args: dict[str, Any]
 ) -> tuple[dict[str, Any], list[Repair], list[Issue]]:
-    """Return arguments without a wrapper such as `{"arguments": {…}}`, with the repairs.
+    """Remove a wrapper such as `{"arguments": {…}}`. Return the arguments with the repairs.
 
-    The issues tell that the tool reads none of the keys. Without these issues, the tool would run
-    with its defaults.
+    A wrapper is known by issues that say that the tool reads none of the keys. Without these
+    issues, the tool would run with its defaults.
     """
     checked = Checked()
     if tool is not None:
@@ -73,15 +73,15 @@ def args_inside(
 
 
 def unwrapped_in(checked: Checked) -> list[Repair]:
-    """Return the repairs that tell the wrapper of a value."""
+    """Return the repairs that removed the wrapper of a value."""
     return [repair for repair in checked.repairs if repair["kind"] == "unwrapped"]
 
 
 def check_approved(request: ToolCallRequest, when: When, attempt: int) -> None:
-    """Stop the first attempt of a call that a person must approve. People make the next ones.
+    """Stop the first attempt of a call that a person must approve. Later attempts come from people.
 
     Raises:
-        ApprovalNeeded: If `when` is true, for this call.
+        ApprovalNeeded: If `when` asks for an approval of this call.
     """
     if attempt > 1 or when is False:
         return
@@ -90,19 +90,19 @@ def check_approved(request: ToolCallRequest, when: When, attempt: int) -> None:
         kind = type(asks).__name__
         name = request.tool_call["name"]
         raise TypeError(
-            f"the function in `approve` for `{name}` has to return a bool, and returned {kind}. "
-            f"`{name}` has not been executed."
+            f"the function in `approve` for `{name}` returned {kind}: return a bool. `{name}` "
+            "has not been executed."
         )
     if asks:
         raise ApprovalNeeded(f"`{request.tool_call['name']}` has not been executed yet")
 
 
 class _InStep:
-    """A tool that runs under the config of the attempt's step, and not under the agent's config.
+    """A tool that runs with the config of the attempt's step instead of the agent's config.
 
-    An `interrupt` in the tool, and the state of agents that the tool calls, therefore belong to
-    this attempt. Under the agent's config, a second attempt would get the answers and the state of
-    the first attempt.
+    Therefore an `interrupt` in the tool, and the state of agents that the tool calls, belong to
+    this attempt. With the agent's config, a second attempt would get the answers and the state of
+    the first.
     """
 
     def __init__(self, tool: BaseTool, args: dict[str, Any]) -> None:
@@ -120,11 +120,11 @@ class _InStep:
         return await self._tool.ainvoke(given, _of_step(config), **more)
 
     def _check(self, given: Any) -> None:
-        """Refuse arguments that middleware changed after a person saw them.
+        """Refuse arguments that middleware has changed after a person saw them.
 
         Raises:
-            RequestChangedError: If they are not those of the attempt. What LangGraph injects is
-                not shown to the model, and does not count.
+            RequestChangedError: If the arguments differ from the attempt's. Arguments that
+                LangGraph injects are not compared.
         """
         sent = given.get("args") if is_object(given) else None
         schema: Any = self._tool.tool_call_schema
@@ -139,7 +139,7 @@ def _of_step(config: RunnableConfig | None) -> RunnableConfig:
 
 
 def of_attempt(request: ToolCallRequest, args: dict[str, Any]) -> ToolCallRequest:
-    """Return the tool request of one attempt, with these arguments."""
+    """Return the tool request of one attempt, with the given arguments."""
     tool = cast("Any", request.tool and _InStep(request.tool, args))
     known = cast("ToolRuntime[Any, Any]", request.runtime)
     runtime = replace(known, config=_of_step(known.config))
@@ -149,7 +149,10 @@ def of_attempt(request: ToolCallRequest, args: dict[str, Any]) -> ToolCallReques
 
 def args_of(tool: BaseTool | None, args: dict[str, Any]) -> JsonParams:
     """Return the arguments of a tool call as params. An edit must be valid for the tool."""
-    of_tool: Any = {"why_no_comment": "a tool reads only its arguments", "of_model": True}
+    of_tool: Any = {
+        "why_no_comment": "params of a tool call have only the tool's arguments",
+        "of_model": True,
+    }
     if tool is None:
         return JsonParams(args, **of_tool)
     known: Any = tool.tool_call_schema

@@ -1,4 +1,4 @@
-"""The result of an agent's tool call: whether it reports an error, and what the model is told."""
+"""The result of an agent's tool call: whether it reports an error, and its text for the model."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _WHO = {"human": "a person", "agent": "an automatic reviewer"}
 
 
 class ToolError(Exception):
-    """A tool reported an error in its result, in place of raising an exception."""
+    """A tool reported an error in its result instead of raising an exception."""
 
 
 class ApprovalNeeded(Exception):
@@ -40,18 +40,20 @@ def checked_result(request: ToolCallRequest, result: Result) -> Result:
     """Return a tool's result unchanged.
 
     Raises:
-        ToolError: If the result says that the tool failed, as results of MCP servers do.
+        ToolError: If the result says that the tool failed, as the results of MCP servers can.
     """
     for message in _messages_in(result):
         if message.status == "error" and message.tool_call_id == request.tool_call["id"]:
             artifact: Any = message.artifact
             told = "" if artifact is None else json.dumps(artifact, default=str)
-            raise ToolError(str(message.text) or told or "the tool reported no text of its error")
+            raise ToolError(
+                str(message.text) or told or "the tool reported an error without a text"
+            )
     return result
 
 
 def has_run(attempts: list[Attempt]) -> bool:
-    """Return whether the tool was called. A call that awaits approval has one attempt without."""
+    """Say whether the tool was called. An attempt that waits for approval has no run."""
     failures = [attempt["failure"] for attempt in attempts]
     return any(
         failure is None or failure["type"] != ApprovalNeeded.__name__ for failure in failures
@@ -59,7 +61,7 @@ def has_run(attempts: list[Attempt]) -> bool:
 
 
 def rejection(request: ToolCallRequest, reason: str | None, attempts: list[Attempt]) -> Result:
-    """Return the result of a tool call that a person rejected, which the model reads."""
+    """Return the text that the model reads as the result of a rejected tool call."""
     name, why = request.tool_call["name"], f": {reason}" if reason else ""
     told = f"A person rejected the call of `{name}`, which has not been executed{why}."
     if has_run(attempts):
@@ -71,10 +73,10 @@ def rejection(request: ToolCallRequest, reason: str | None, attempts: list[Attem
 def told_result(
     request: ToolCallRequest, output: Any, attempts: list[Attempt], *, tells: bool
 ) -> Result:
-    """Return the result of a tool, or of a person, in the form that the agent expects.
+    """Return the result of a tool or of a person, in the form that the agent expects.
 
-    If the executed call is not the one in the model's message, the result says so. The model would
-    otherwise repeat its call, or report what was not done.
+    If the executed call differs from the call in the model's message, the result says so. Otherwise
+    the model would repeat its call, or report things that were not done.
     """
     # No model reads the result of a tool that ends the run.
     is_read = not getattr(request.tool, "return_direct", False)
@@ -87,7 +89,7 @@ def told_result(
 
 
 def _note(request: ToolCallRequest, attempts: list[Attempt]) -> str | None:
-    """Return the note that the model needs about the call, or None."""
+    """Return the note about a changed call for the model; None if the call was not changed."""
     last = attempts[-1]
     decided: Any = last["decision"] or {}
     if decided.get("type") == "respond":
@@ -107,7 +109,7 @@ def _note(request: ToolCallRequest, attempts: list[Attempt]) -> str | None:
 
 
 def _recorded(request: ToolCallRequest) -> dict[str, Any]:
-    """Return the arguments of the call in the model's message."""
+    """Return the arguments that the call has in the model's message."""
     message, known_as = message_calling(request), request.tool_call["id"]
     calls = () if message is None else message.tool_calls
     found = (call["args"] for call in calls if call["id"] == known_as)
@@ -115,7 +117,7 @@ def _recorded(request: ToolCallRequest) -> dict[str, Any]:
 
 
 def message_calling(request: ToolCallRequest) -> AIMessage | None:
-    """Return the message in the state that has the tool call; None if there is none."""
+    """Return the message in state that contains the tool call, or None."""
     state: Any = request.state
     known = state.get("messages") if is_object(state) else getattr(state, "messages", state)
     for message in reversed(known if is_array(known) else ()):
@@ -147,7 +149,7 @@ def _is_one(value: object) -> TypeIs[ToolMessage | Command[Any]]:
 
 
 def _messages_in(result: Any) -> Iterator[ToolMessage]:
-    """Yield the tool messages of a result: the result itself, messages in a list, or in updates."""
+    """Yield the tool messages of a result: the result itself, or those in a list or in updates."""
     if isinstance(result, ToolMessage):
         yield result
     elif isinstance(result, Command):
@@ -159,7 +161,7 @@ def _messages_in(result: Any) -> Iterator[ToolMessage]:
 
 
 def _changed(result: Any, change: Callable[[ToolMessage], ToolMessage]) -> Any:
-    """Return a result with its tool messages changed."""
+    """Return a copy of a result with changed tool messages."""
     if isinstance(result, ToolMessage):
         return change(result)
     if is_array(result):
@@ -202,7 +204,7 @@ def with_update(result: Any, update: dict[str, Any]) -> Result:
 
 
 def ledger_of(known_as: str, attempts: list[Attempt]) -> dict[str, Any]:
-    """Return the state update for a call's ledger; empty if the call succeeded at once."""
+    """Return the state update with a call's ledger; empty if the call succeeded at once."""
     is_plain = len(attempts) == 1 and not (attempts[0]["decision"] or attempts[0]["repairs"])
     return {} if is_plain else {"ledgers": {known_as: attempts}}
 
@@ -215,13 +217,13 @@ def _message_of(request: ToolCallRequest, output: Any) -> ToolMessage:
 def tool_message(
     request: ToolCallRequest, text: str, status: Literal["success", "error"] = "success"
 ) -> ToolMessage:
-    """Make the tool message that tells the model the result of a tool call."""
+    """Make the tool message with the result of a tool call."""
     call = request.tool_call
     return ToolMessage(text, tool_call_id=str(call["id"]), name=call["name"], status=status)
 
 
 def reported(request: ToolCallRequest, error: AttemptsExhausted) -> Result:
-    """Return the error that a tool reported, or raise if a person may be asked about it.
+    """Return the error that a tool reported. Raise it instead if a person may be asked about it.
 
     Without this middleware, the model would get the tool's own message.
     """

@@ -1,4 +1,4 @@
-"""Make the tool calls of an agent: the tools that are wrapped, and the ends of their calls."""
+"""Make the tool calls of an agent: choose the tools to wrap, and end their calls."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _LOG = logging.getLogger("graph_retry")
 
 
 class _RaisedError(GraphBubbleUp):
-    """A tool that is not wrapped raised. Nothing is saved, so that the next run calls it again."""
+    """A tool without a wrapper raised. Nothing is saved, so the next run calls the tool again."""
 
 
 @dataclass
@@ -44,11 +44,11 @@ class ToolCalls:
 
     owner: The name of the middleware.
     wrapped: The names of the tools whose failures are reviewed; True for all tools.
-    approve: The tools that need an approval, and when.
+    approve: The tools that need an approval, with True or a function of the call.
     repeatable: The names of the tools that `transient` may repeat.
-    transient: The option `transient`, in a dict; empty if it is not given.
-    rejected: What a rejection does.
-    tells: Whether the model is told about a call that was changed.
+    transient: A dict with the option `transient`; empty if it is not given.
+    rejected: The effect of a rejection; see `rejected_tools`.
+    tells: Whether the model is told about changed calls.
     options: The options of each call.
     is_of_agent: Whether `create_agent` has made the node that runs the tools.
     """
@@ -65,7 +65,7 @@ class ToolCalls:
     _has_told: bool = field(default=False, init=False)
 
     async def made(self, request: ToolCallRequest, handler: Callable[..., Any]) -> Result:
-        """Make a tool call; if it fails, retry and review it. A sync run has a sync handler."""
+        """Make a tool call. If it fails, retry and review it. A sync run has a sync handler."""
         if not self._wraps(request):
             if self._is_shared(request):
                 return await _kept(request, handler)
@@ -85,10 +85,10 @@ class ToolCalls:
         return told_result(request, output, attempts, tells=self.tells)
 
     def staying(self, request: ToolCallRequest, result: Result) -> Result:
-        """Return a tool's result; refuse a handoff if the AI message calls other tools, too.
+        """Return a tool's result. Refuse a handoff if the AI message also calls other tools.
 
-        A handoff leaves the agent at once. LangGraph then drops what the other tools return, and
-        the question of one that waits.
+        A handoff leaves the agent at once. LangGraph would then drop the results of the other
+        tools, and the question of a waiting one.
         """
         message = message_calling(request)
         is_alone = message is None or len(message.tool_calls) < 2 or self._is_shared(request)
@@ -100,7 +100,7 @@ class ToolCalls:
         return tool_message(request, told, status="error")
 
     def tell_unknown(self, request: ModelRequest[Any]) -> None:
-        """Warn at the first model call if `tools` names a tool that the model is not offered."""
+        """Warn at the first model call if `tools` names a tool that the model cannot call."""
         if self.wrapped is True or self._has_told:
             return
         self._has_told = True
@@ -110,17 +110,20 @@ class ToolCalls:
         for name in sorted(self.wrapped - offered):
             meant = did_you_mean(name, tuple(sorted(offered)))
             known = ", ".join(f"`{tool}`" for tool in sorted(offered)) or "none"
-            what = "`tools` of `RetryMiddleware` names `%s`, which the model is not offered (%s).%s"
+            what = (
+                "`tools` of `RetryMiddleware` names `%s`, which the model cannot call: its "
+                "tools are %s.%s"
+            )
             _LOG.warning(what, name, known, meant)
 
     def _wraps(self, request: ToolCallRequest) -> bool:
         return self.wrapped is True or request.tool_call["name"] in self.wrapped
 
     def _is_shared(self, request: ToolCallRequest) -> bool:
-        """Return whether one task runs all tools of a message, and begins anew after a pause.
+        """Say whether one task runs all tools of a message. Such a task starts again after a pause.
 
-        LangChain's agent sends each tool call to a task of its own. If middleware jumps to the
-        tools, or the graph has a `ToolNode` of its own, one task may run them all.
+        LangChain's agent sends each tool call to its own task. If middleware jumps to the tools, or
+        the graph has its own `ToolNode`, one task may run all tools.
         """
         message: AIMessage | None = message_calling(request)
         if message is None or len(message.tool_calls) < 2:
@@ -154,7 +157,7 @@ class ToolCalls:
 
 
 async def _kept(request: ToolCallRequest, handler: Callable[..., Any]) -> Result:
-    """Call a tool that is not wrapped, and keep its result while another one waits."""
+    """Call a tool without a wrapper, and keep its result while another tool waits."""
 
     @as_run
     async def use(args: dict[str, Any]) -> Result:

@@ -1,6 +1,6 @@
-"""Ledgers and decisions as data: corrections, evaluations, figures, replays, plots.
+"""Use ledgers and decisions as data: corrections, evaluations, figures, replays, plots.
 
-The files have the names of what they offer. All public names come from this package.
+Import all public names from this package.
 """
 
 from typing import TYPE_CHECKING

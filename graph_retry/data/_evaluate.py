@@ -1,7 +1,7 @@
 """Repeat recorded calls with a new model, prompt or options, and compare the results.
 
-The main question is how often a person would still be asked. The calls run outside any graph, so
-nothing is written to the threads in which they were recorded.
+The main result is how often a person would still be asked. The calls run outside any graph, so
+nothing is written to the recorded threads.
 """
 
 from __future__ import annotations
@@ -55,16 +55,17 @@ class EvaluateOptions(RetryOptions, total=False):
     """Options of `evaluate`. They include all options of a call.
 
     params_type: The type in which `llm_call` gets the params (default `dict`).
-    change: A function `params -> params` that is applied to the recorded first params.
-    compare: The comparison of two outputs (default `equal`).
-    calls: Only calls of these names. Required if there are several names.
+    change: A function `params -> params` for the recorded first params (default: no change).
+    compare: The comparison of the new output with the expected one (default `equal`); see
+        `Compare`.
+    calls: Only calls with these names. Required if the source has calls of several names.
     labels_wanted: Only calls that had these labels.
     threads: Ids of the threads to read (default: all).
-    where: A function of a ledger that returns whether its call is evaluated.
+    where: A function `Ledger -> bool` that selects calls.
     concurrency: The number of calls that run at the same time (default 4).
-    limit: A `Budget` or `SharedBudget` of `tokens`, `cost` or `seconds`. Once it is spent, no
-        further call starts. Its `price` computes a call's cost.
-    path: A file that keeps each result. A second run with the same file skips the kept results.
+    limit: A `Budget` or `SharedBudget` of `tokens`, `cost` or `seconds`. After it is spent, no
+        further call starts. Its `price` also gives the `cost` in the results.
+    path: A file that stores each result. Another run with the same file skips the stored calls.
     progress: Called with the `Evaluation` after each result.
     """
 
@@ -82,7 +83,7 @@ class EvaluateOptions(RetryOptions, total=False):
 
 
 class _Case(NamedTuple):
-    """A recorded call to repeat: its id, its ledger, and the params to call with."""
+    """A recorded call to repeat: its id, its ledger, and its params."""
 
     id: str
     ledger: Ledger
@@ -98,25 +99,25 @@ async def evaluate(
     output: Any = None,
     **options: Unpack[EvaluateOptions],
 ) -> Evaluation:
-    """Make recorded calls again, with another model, prompt or options, and compare.
+    """Make recorded calls again with another model, prompt or options, and compare the outputs.
 
     Each call starts with the params of its recorded first attempt. It runs outside any graph, and
-    ends when a person would be asked. With `lessons=PastCorrections(…)`, it does not see its own
-    corrections. If a person supplied, accepted or approved an output of the
-    recorded call, the new output is compared with that output.
+    ends where a person would be asked. If a person supplied, accepted or approved an output of the
+    recorded call, the new output is compared with it. With `lessons=PastCorrections(…)`, a call
+    does not see its own corrections.
 
     Args:
-        source: Anything that `every_ledger` takes.
-        llm_call: The function to evaluate, sync or async, or a runnable; it takes the params.
+        source: Any source of `graph_retry.threads.every_ledger`.
+        llm_call: The function of the params to evaluate, sync or async, or a runnable.
         on_retry: Hooks, as in `retry_llm_call`.
         output: The output type, as in `retry_llm_call`.
         **options: See `EvaluateOptions`.
 
     Raises:
         TypeError: If an argument has the wrong type.
-        ValueError: If an option has a value that is not allowed, `source` has calls of several
-            names and `calls` is not given, no call has a name in `calls`, the recorded calls had
-            an `output` and none is given, or `path` is another file than one of this evaluation.
+        ValueError: If an option has a value that is not allowed. If `source` has calls of several
+            names and `calls` is missing, or a name in `calls` is unknown. If the recorded calls had
+            an `output`, and none is given. If `path` is not a file of this evaluation.
 
     Example:
         >>> from graph_retry import InterventionRequired, retry_llm_call
@@ -163,7 +164,9 @@ class _Run:
         self._where, self._progress = take("where", None), take("progress", None)
         self._limit, self._path = take("limit", None) or Budget(), take("path", None)
         if not {self._limit.rounds, getattr(self._limit, "failures", None)} <= {None}:
-            raise ValueError("`limit` is of `tokens`, `cost` or `seconds`: leave the others out.")
+            raise ValueError(
+                "`limit` takes only `tokens`, `cost` or `seconds`: leave out its other limits."
+            )
         self.concurrency: int = take("concurrency", 4)
         take("threads", None)
         self._call = (llm_call, on_retry, output, options)
@@ -176,7 +179,7 @@ class _Run:
         self._done = self._read() if self._path else {}
 
     async def on(self, ledgers: AsyncIterator[Ledger]) -> Evaluation:
-        """Evaluate the selected calls. If one raises, calls in flight are cancelled."""
+        """Evaluate the selected calls. If one raises, the running calls are cancelled."""
         pending: set[asyncio.Task[None]] = set()
         try:
             async for ledger in ledgers:
@@ -202,7 +205,7 @@ class _Run:
         return self.evaluation
 
     def _check_names(self) -> None:
-        """Refuse a name in `calls` that no call had, or warn if there are results to return."""
+        """Refuse a name in `calls` that no call had. If there are results, only warn."""
         try:
             check_names(self._calls or (), self._known)
         except ValueError as error:
@@ -211,7 +214,7 @@ class _Run:
             _LOG.warning("%s", error)
 
     def _case(self, ledger: Ledger) -> _Case | None:
-        """Return the call to repeat; None if it is not selected or its params are not saved."""
+        """Return the call to repeat; None if it is not selected, or if its params are missing."""
         self._known.add(ledger.name)
         if not (ledger.attempts and ledger.current and self._is_wanted(ledger)):
             return None
@@ -219,18 +222,18 @@ class _Run:
         if self._calls is None and len(self._names) > 1:
             names = ", ".join(f"`{name}`" for name in sorted(self._names))
             raise ValueError(
-                f"`source` has calls of several names ({names}): choose in `calls` (in the "
-                "terminal with `--name`)."
+                f"`source` has calls of several names ({names}): choose some with `calls` (in "
+                "the terminal, `--name`)."
             )
         was_read = any(attempt["lossless"] is not None for attempt in ledger.attempts)
         if was_read and self._terms.validator is None and not callable(self._compare):
             raise ValueError(
-                f"the recorded calls of `{ledger.name}` had an `output=`, by which their texts "
-                "were read: give it to `evaluate` as well, or no new text would equal a value."
+                f"the recorded calls of `{ledger.name}` had an `output=`: give it to "
+                "`evaluate`, too, so that new and recorded outputs can be equal."
             )
         first = ledger.attempts[0]
         if params_in(ledger, first["number"]) is None or first["kept_in"] is not None:
-            self.evaluation.skipped["the first attempt's record is not kept any more"] += 1
+            self.evaluation.skipped["the first attempt's record was deleted"] += 1
             return None
         params = self._terms.params_of(ledger, first["number"])
         if self._change is not None:
@@ -293,7 +296,7 @@ class _Run:
         )
 
     def _count(self, judged: Judged) -> None:
-        """Add a call's tokens, cost and seconds to the totals, for `limit`."""
+        """Add a call's tokens, cost and seconds to the totals, which `limit` limits."""
         self._spent["tokens"] += judged["tokens"]["total_tokens"] or 0
         self._spent["cost"] += judged["cost"] or 0.0
         self._spent["seconds"] += judged["seconds"]
@@ -309,18 +312,18 @@ class _Run:
                 self._progress(self.evaluation)
 
     def _read(self) -> dict[str, Judged]:
-        """Read the results of an earlier run from `path`; remove an incomplete last line."""
+        """Read the results of an earlier run from `path`, and remove an incomplete last line."""
         path, name = Path(self._path), self.evaluation.name
         head = f"{json.dumps({'graph_retry_evaluation': _VERSION, 'name': name})}\n".encode()
         whole = path.read_bytes() if path.exists() else b""
         kept = whole[: whole.rfind(b"\n") + 1] or (head if head.startswith(whole) else whole)
         first, *results = _json_in(kept)
         if not is_object(first) or first.get("graph_retry_evaluation") != _VERSION:
-            raise ValueError(f"`path` ({path}) is not a file of `evaluate`: give a new file.")
+            raise ValueError(f"`path` is {path}, which `evaluate` did not write: give a new file.")
         if first.get("name") != name:
             raise ValueError(
-                f"`path` ({path}) holds the evaluation of {as_repr(first.get('name'))}, not "
-                f"of {as_repr(name)}: give a new file, or the `name=` of the first evaluation."
+                f"`path` is {path}, which holds the evaluation of {as_repr(first.get('name'))}: "
+                f"for {as_repr(name)}, give a new file, or the `name=` of the first evaluation."
             )
         if kept != whole:
             path.write_bytes(kept)
@@ -331,7 +334,7 @@ class _Run:
 
 
 def _json_in(lines: bytes) -> list[Any]:
-    """Read JSON Lines; the result is `[None]` if a line is not JSON."""
+    """Read JSON Lines. If a line is not JSON, return `[None]`."""
     try:
         return [json.loads(line) for line in lines.splitlines()]
     except ValueError:
@@ -339,7 +342,7 @@ def _json_in(lines: bytes) -> list[Any]:
 
 
 async def _first_done(pending: set[asyncio.Task[None]]) -> set[asyncio.Task[None]]:
-    """Wait for the first of some tasks, raise its error, and return the other tasks."""
+    """Wait for the first of some tasks to end, raise its error, and return the other tasks."""
     done, left = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
     for task in done:
         task.result()
@@ -347,7 +350,7 @@ async def _first_done(pending: set[asyncio.Task[None]]) -> set[asyncio.Task[None
 
 
 async def _today(expected: Any, validator: Validator | None) -> Any:
-    """Return a recorded value as today's validator converts it; unchanged if that refuses it."""
+    """Convert a recorded value with today's validator. A value that it refuses stays unchanged."""
     if validator is None:
         return expected
     checked = await validator.acheck(expected)
@@ -355,7 +358,7 @@ async def _today(expected: Any, validator: Validator | None) -> Any:
 
 
 def _was_asked(ledger: Ledger) -> bool:
-    """Return whether a person was asked about a recorded call, or is asked now."""
+    """Say whether a person was asked about a recorded call, or is being asked now."""
     authors = [one["author"] for one in ledger.attempts]
     authors += [one["decision"]["author"] for one in ledger.attempts if one["decision"]]
     asked = {"human", "system", "state edit"}.intersection(map(author_role, authors))

@@ -1,4 +1,4 @@
-"""The results of an evaluation. An evaluation repeats recorded calls, as with another model."""
+"""The results of an evaluation, which repeats recorded calls, for example with a new model."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from graph_retry.plugins import as_repr, identical, is_number, is_object, known_
 from graph_retry.records import Failure
 
 Ended = Literal["at_once", "after_automation", "would_ask"]
-"""The outcome of a call: valid at the first attempt, valid after automatic attempts, or still not
-valid when a person would be asked."""
+"""The outcome of a call: valid at the first attempt, valid after automatic attempts, or not valid,
+so that a person would be asked.
+"""
 
 Compare = Literal["equal", "fields"] | Callable[[Any, Any], float]
-"""The way to compare an output with an output for which a person vouched. `equal` gives 1 or 0.
+"""The way to compare an output with an output that a person vouched for. `equal` gives 1 or 0.
 `fields` gives the share of equal fields. A function gets both outputs as JSON, and returns a number
-from 0 to 1."""
+from 0 to 1.
+"""
 
 
 class Judged(TypedDict):
@@ -28,21 +30,20 @@ class Judged(TypedDict):
     id: A hash of the recorded call and of the params of the new one.
     thread: The thread of the recorded call.
     call: The call's name.
-    labels: Its labels.
+    labels: The call's labels.
     asked_before: Whether a person was asked about the recorded call.
     ended: The outcome of the new call.
     attempts: Number of attempts.
     output: The new output as JSON; None if a person would have been asked.
     failure: The failure about which a person would have been asked; None if the output was
         valid.
-    expected: The output that a person had supplied, accepted or approved.
+    expected: The output that a person supplied, accepted or approved for the recorded call.
     agreement: The agreement of `output` with `expected`, from 0 to 1; None if one of the two
         is missing.
     tokens: Tokens by kind; None if unknown.
     cost: The cost by the `price` of `limit`; None if unknown.
     seconds: The time spent in all attempts.
-    redacted: Whether the recorded params were redacted. The recorded call may have had other
-        params.
+    redacted: Whether the recorded params were redacted. The original params may differ from them.
     """
 
     id: str
@@ -64,7 +65,7 @@ class Judged(TypedDict):
 
 @dataclass
 class Evaluation:
-    """The results of recorded calls that were made again."""
+    """The results of all repeated calls of an evaluation."""
 
     name: str = ""
     """The name of the evaluated `llm_call`."""
@@ -72,17 +73,18 @@ class Evaluation:
     results: list[Judged] = field(default_factory=list[Judged])
 
     left: int = 0
-    """Number of calls that did not begin, because the earlier calls had used up the `limit`."""
+    """Number of calls that did not start, because earlier calls had used up the `limit`."""
 
     skipped: Counter[str] = field(default_factory=Counter[str])
-    """Recorded calls that cannot be made again, by reason."""
+    """Number of recorded calls that cannot be repeated, by reason."""
 
     def figures(self, results: Iterable[Judged] | None = None) -> dict[str, int | float | None]:
         """Count the outcomes of all calls, or of the given results. An unknown figure is None.
 
-        A review counts as avoided if the new output equals the output that a person supplied, took
-        or approved. If there is no such output, a valid output counts as `valid, unconfirmed`. A
-        new failure is a call that would ask a person, and did not when it was recorded.
+        A review counts as avoided if the new output equals the output that a person supplied,
+        accepted or approved. If there is no such output, a valid output counts as `valid,
+        unconfirmed`. A new failure is a call that would now ask a person, although the recorded
+        call did not.
         """
         some = self.results if results is None else list(results)
         ended = Counter(one["ended"] for one in some)
@@ -113,7 +115,8 @@ class Evaluation:
         """Return a Markdown table of the figures, with a row for all calls and one for each group.
 
         Args:
-            by: Groups the calls: `call`, or the name of a label. None gives only the first row.
+            by: Groups the calls by `call` (the name), or by the label of this name. With None, the
+                table has only the first row.
 
         Example:
             >>> print(Evaluation("small").table().splitlines()[0][:28])
@@ -132,7 +135,7 @@ class Evaluation:
 
 
 def agreement_of(compare: Compare, value: Any, expected: Any) -> float:
-    """Compare an output with the expected one; return the agreement from 0 to 1."""
+    """Compare an output with the expected output. Return the agreement from 0 to 1."""
     if callable(compare):
         with passed_as("compare"):
             given = compare(value, expected)

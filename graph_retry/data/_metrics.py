@@ -20,7 +20,7 @@ Attempts = Annotated[
 """One ledger, several of them, or the records that `on_attempt` collected."""
 
 _NEEDED = ("number", "status", "tries", "duration_s", "repairs", "failure", "decision", "usage")
-"""The keys of a record that the figures are made from."""
+"""The keys that a record needs for the figures."""
 
 _TOKENS = ("input_tokens", "output_tokens", "total_tokens")
 
@@ -28,7 +28,7 @@ _TOKENS = ("input_tokens", "output_tokens", "total_tokens")
 class Summary(TypedDict):
     """Figures of some calls. An unknown figure is None, not zero.
 
-    An attempt whose record was deleted counts only as one attempt and one request.
+    An attempt with a deleted record counts only as one attempt and one request.
 
     calls: The number of calls; a call and its forks count as one.
     succeeded: The number of calls that ended with an output, including a person's (`respond`).
@@ -38,21 +38,21 @@ class Summary(TypedDict):
     retried: The share of calls that needed more than one attempt. Above 0.3, improve the
         prompt.
     retries_per_success: The mean number of further attempts of the succeeded calls.
-    requests: The number of requests; with `transient` retries an attempt makes several.
+    requests: The number of requests. With the option `transient`, an attempt may make several.
     success_by_attempt: Succeeded calls by the number of their last attempt.
     latency_s: Quantiles of the attempts' durations, in seconds.
     mean_latency_s: The mean of the attempts' durations, in seconds.
-    total_s: The sum of the attempts' durations, in seconds. Waiting for a person is no part of
-        it.
-    tokens: Sums of the reported tokens; a missing total is the sum of its parts.
+    total_s: The sum of the attempts' durations, in seconds, without the time of waiting for a
+        person.
+    tokens: Sums of the reported tokens. A missing total is computed from its parts.
     attempts_without_tokens: The number of attempts whose tokens are unknown.
     repairs: Repairs by kind.
     failures: Failed attempts by kind of failure.
     decisions: Reviewers' decisions by type.
-    gate: Numbers of outputs by the verdict of a `Gate`: `passed`, `asked` (a person was asked)
-        and `sampled` (a person saw a passing output). Of the sampled outputs, people decided
-        `audited`, and did not approve `audited_wrong`. `wrong_passed` estimates the errors
-        among `passed`; None if none was audited.
+    gate: Numbers of outputs by the verdict of a `Gate`: `passed`, `asked` (a person was asked) and
+        `sampled` (a person saw a passing output as a sample). `audited` of the sampled outputs were
+        decided, and `audited_wrong` of these were not approved. `wrong_passed` estimates the errors
+        among `passed`; None if nothing was audited.
     """
 
     calls: int
@@ -79,9 +79,9 @@ class Summary(TypedDict):
 def summarize(attempts: Attempts) -> Summary:
     """Summarize one ledger, several ledgers, or the records that `on_attempt` collected.
 
-    The forks of a call share the attempts before the fork. Therefore an attempt counts once, even
-    if several ledgers hold it, and such ledgers count as one call, with the outcome of the last
-    ledger. `on_attempt` is called before a review, so only ledgers include people's outputs.
+    An attempt counts once, even if the ledgers of several forks contain it. The ledgers of a call
+    and its forks count as one call, with the outcome of the last ledger. Only ledgers include
+    people's outputs, because `on_attempt` is called before a review.
 
     Example:
         >>> from graph_retry import retry_llm_call
@@ -142,7 +142,7 @@ def _gate(attempts: Sequence[Attempt]) -> dict[str, float | None]:
 
 
 def ledgers_of(attempts: Attempts) -> list[Sequence[Attempt]]:
-    """Group attempts by call. A record that is not in a ledger counts as a separate call."""
+    """Group attempts by call. A record without a ledger counts as a separate call."""
     calls = [attempts] if isinstance(attempts, Ledger) else attempts
     ledgers = [
         attempts_in(call) if isinstance(call, Ledger | Sequence) else [call] for call in calls
@@ -150,22 +150,22 @@ def ledgers_of(attempts: Attempts) -> list[Sequence[Attempt]]:
     for record in (record for ledger in ledgers for record in ledger):
         if missing := [key for key in _NEEDED if key not in record]:
             raise WrongArgumentError(
-                f"`attempts` has a record without `{missing[0]}`: give whole records, as "
-                f"`on_attempt` and `attempts_of` give them; not {literal(record, 80)}."
+                f"`attempts` has a record without `{missing[0]}`: {literal(record, 80)}. Give "
+                "whole records, such as those of `on_attempt` and `attempts_of`."
             )
     return ledgers
 
 
 def distinct(ledgers: Iterable[Sequence[Attempt]]) -> list[Attempt]:
-    """List each attempt of some ledgers once, with its record from the last ledger that has it."""
+    """List each attempt of some ledgers once, with its record from the last of these ledgers."""
     return list({_key(attempt): attempt for ledger in ledgers for attempt in ledger}.values())
 
 
 def _key(attempt: Attempt) -> tuple[str, str] | int:
     """Return a key that identifies an attempt across ledgers.
 
-    It includes the time, because equal calls outside any thread have equal idempotency keys. An
-    attempt without an idempotency key or a checkpoint is equal to no other.
+    The key includes the time, because equal calls outside any thread have equal idempotency keys.
+    An attempt without an idempotency key or a checkpoint has a key of its own.
     """
     kept_in, number = attempt.get("kept_in"), attempt["number"]
     key = f"{kept_in['checkpoint_id']} {number}" if kept_in else attempt.get("idempotency_key")

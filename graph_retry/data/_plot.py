@@ -45,17 +45,16 @@ _ENDED = {
 
 _LEGEND: dict[str, Any] = {"fontsize": 8, "loc": "upper left"}
 _OUTSIDE = {**_LEGEND, "bbox_to_anchor": (1.01, 1), "borderaxespad": 0}
-"""The places of legends: inside of a plot, and beside it."""
+"""The places of legends: inside a plot, and beside it."""
 
 
 @checked
 def plot_timeline(ledgers: Sequence[Ledger], axes: Any = None) -> Any:
-    """Draw each call as a row of bars over time, one bar per attempt; return the axes.
+    """Draw each call as a row of bars over time, one bar per attempt. Return the axes.
 
-    Time starts with the first attempt of each call. The length of a bar is the attempt's duration,
-    and its colour the attempt's outcome. Between two bars, hooks ran or a person was asked. A
-    marker shows the outcome of the call, if it is known. Attempts whose records were deleted are
-    left out.
+    Each row starts with the call's first attempt. A bar's length is the attempt's duration, and its
+    colour is the attempt's outcome. Between two bars, hooks ran or a person was asked. A marker
+    shows the outcome of the call, if known. Attempts with deleted records are left out.
 
     Example:
         >>> import matplotlib; matplotlib.use("agg")
@@ -97,9 +96,9 @@ def plot_timeline(ledgers: Sequence[Ledger], axes: Any = None) -> Any:
 
 @checked
 def plot_summary(attempts: Attempts) -> Any:
-    """Draw the figures of `summarize`; return the matplotlib figure.
+    """Draw the figures of `summarize`. Return the matplotlib figure.
 
-    It has four plots: failure kinds, success by attempt, latency and tokens.
+    The figure has four plots: failure kinds, success by attempt, latency and tokens.
 
     Example:
         >>> import matplotlib; matplotlib.use("agg")
@@ -125,10 +124,10 @@ def plot_summary(attempts: Attempts) -> Any:
 
 @checked
 def plot_evaluations(evaluations: Sequence[Evaluation], axes: Any = None) -> Any:
-    """Draw a bar per evaluation, with the shares of its calls' outcomes; return the axes.
+    """Draw one bar per evaluation, with the shares of the outcomes. Return the axes.
 
-    The label of a bar counts the reviews avoided, the new failures, and the outputs that differ
-    from an output that a person supplied, accepted or approved.
+    The label of a bar counts the avoided reviews, the new failures, and the outputs that differ
+    from the output that a person supplied, accepted or approved.
 
     Example:
         >>> import matplotlib; matplotlib.use("agg")

@@ -1,7 +1,7 @@
-"""Find suggestions that people always approve, and generate a reviewer that approves them.
+"""Find suggestions that people always approve, and write a reviewer that approves them.
 
-Nothing is applied automatically. A precedent shows its counts and the code of the reviewer, so that
-a person can read the code before using it.
+Nothing is applied automatically. A precedent shows its counts and the reviewer's code, so that a
+person can read the code before using it.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ class Precedent:
     """A suggestion that people approved unchanged many times in a row, after similar failures.
 
     Failures are similar if they have the same call name, kind and type, and the same issue codes at
-    the same paths. Of many issues, the first 20 count, because a review shows these.
+    the same paths. Only the first 20 issues count, because a review shows no more.
 
     call: The name of the call.
     suggested_by: The author of the suggested params.
     kind: The failure kind.
     type: The class name of the error.
     issues: The issues, each as (path, code).
-    in_a_row: The number of approvals since the last different decision.
+    in_a_row: The number of approvals since the last other decision.
     approved: The number of all approvals.
     decided: The number of all decisions.
-    since: The time of the first approval in a row (ISO 8601).
+    since: The time of the first of these approvals in a row (ISO 8601).
     """
 
     call: str
@@ -66,10 +66,11 @@ class Precedent:
 
     @checked
     def code(self, share: Share = 0.05) -> str:
-        """Return the code of a reviewer that approves such suggestions.
+        """Return the Python code of a reviewer that approves such suggestions.
 
-        Read the code before you pass its function as `reviewer=`. It needs `from graph_retry import
-        approve`. A `share` of the reviews, chosen by their ids, still goes to people.
+        Read the code before you pass its function as `reviewer=`. The code needs `from graph_retry
+        import approve`. People still see a `share` of the reviews (0 to 1), chosen by the review
+        ids.
 
         Raises:
             ValueError: If `share` is not from 0 to 1.
@@ -101,12 +102,12 @@ def precedents(
 
     The suggestion with the most approvals in a row comes first.
 
-    Only decisions by people count, and only about reviews that suggested params. An edit, a
-    rejection or any other decision starts the count again.
+    Only decisions by people about suggested params count. An edit, a rejection or any other
+    decision starts the count again.
 
     Args:
-        rows: Corrections, as `corrections_of` yields them: a row for each decision.
-        at_least: The number of approvals in a row.
+        rows: Corrections, such as those of `corrections_of`: a row for each decision.
+        at_least: The minimum number of approvals in a row.
 
     Raises:
         ValueError: If `at_least` is not a whole number of at least 2.
@@ -139,7 +140,7 @@ def precedents(
 def _precedent(like: _Like, decided: list[tuple[str, bool]]) -> Precedent:
     """Count the decisions about similar failures.
 
-    `decided` has the time of each decision and whether it was an approval, in the order of time.
+    `decided` lists, in the order of time, the time of each decision and whether it was an approval.
     """
     row = list(takewhile(lambda one: one[1], reversed(decided)))
     approved = sum(is_approved for _, is_approved in decided)

@@ -1,4 +1,4 @@
-"""Process a ledger's recorded raw outputs again, without the model, and compare the results."""
+"""Process a ledger's raw outputs again, without the model, and compare the results."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ _AUTOMATIC = ("hook", "feedback")
 
 @dataclass(frozen=True, kw_only=True)
 class Replayed(Rejudged):
-    """The new result of the attempt with this `number`, and in what it `differs`.
+    """The new result of the attempt with this `number`, and its differences from the record.
 
-    Each difference is (field of the record or `next params`, recorded value, new value).
+    Each entry of `differs` is `(field, recorded value, new value)`. The field is a field of the
+    record, or `next params`.
     """
 
     number: int
@@ -32,7 +33,7 @@ class ReplayOptions(RetryOptions, total=False):
 
     output: The output type of the call.
     params_type: The type in which hooks get the params (default `dict`).
-    check: Raise at the first difference (default False).
+    check: Whether to raise at the first difference (default False).
     """
 
     output: Any
@@ -46,11 +47,11 @@ async def replay(
     on_retry: OnRetry[Any] = None,
     **options: Unpack[ReplayOptions],
 ) -> list[Replayed]:
-    """Repair, validate and classify recorded raw outputs again; no model is called.
+    """Repair, validate and classify recorded raw outputs again, without calling the model.
 
-    With the arguments of the original call, nothing differs. With a different `output`, `repair`
-    level, `classify` or hook, the result shows which attempts would now succeed, fail or be
-    revised. Hooks run only if `on_retry` or `feedback` is given. Options about model calls and
+    Use it to check a changed `output`, `repair` level, `classify` or hook: the result shows which
+    attempts would now succeed, fail or be revised. With the arguments of the original call, nothing
+    differs. Hooks run only if `on_retry` or `feedback` is given. Options about model calls and
     reviews have no effect.
 
     Raises:
@@ -87,8 +88,8 @@ async def replay(
             field, was, is_ = result.differs[0]
             raise ReplayMismatch(
                 f"attempt {result.number} differs in its {field}: recorded {as_repr(was, 200)}, "
-                f"now {as_repr(is_, 200)}. Replay it with what the call was given, or look at what "
-                "was changed since.",
+                f"now {as_repr(is_, 200)}. Replay with the arguments of the recorded call, or "
+                "check the changes since then.",
                 records,
                 attempt=result.number,
                 expected=was,

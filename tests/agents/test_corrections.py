@@ -45,8 +45,8 @@ def exported(agent, path, format):
     return [json.loads(line) for line in path.read_text().splitlines()], told.left_out
 
 
-NO_TEXT = "an output is an agent's structured response, and not text"
-NO_TOOLS = "an output calls tools, whose definitions are not recorded"
+NO_TEXT = "one of its outputs is an agent's structured response instead of text"
+NO_TOOLS = "one of its outputs calls tools, whose definitions are not recorded"
 
 
 @pytest.mark.parametrize("format", ["openai", "preference"])

@@ -204,7 +204,7 @@ def test_words_that_could_be_several_responses_are_a_failed_attempt(mode):
     model = scripted(text, reporting(3))
     agent, _ = started(mode, model, response_format=ToolStrategy(City | Report))
     (review,) = reviews(mode, agent, thread())
-    assert "`City`, `Report`: call that tool" in review.issues[0]["message"]
+    assert "`City`, `Report`: call the tool of this name" in review.issues[0]["message"]
     state = answer(mode, agent, thread(), approve())
     assert state["structured_response"] == Report(city="Rome", days=3)
 
@@ -227,18 +227,18 @@ WEATHER = {"name": "weather", "args": {"city": "Rome"}, "id": "1"}
 @pytest.mark.parametrize(
     ("output", "why"),
     [
-        ({"city": "Oslo"}, "words, or a message"),
-        ([1, 2], "words, or a message"),
-        ({"content": "", "tool_cals": []}, "words, or a message"),
+        ({"city": "Oslo"}, "text, or a message"),
+        ([1, 2], "text, or a message"),
+        ({"content": "", "tool_cals": []}, "text, or a message"),
         ({"content": 5}, "/content"),
         ({"content": "", "tool_calls": WEATHER}, "a list of objects"),
         ({"content": "", "tool_calls": ["weather"]}, "a list of objects"),
-        ({"tool_calls": [{"args": {"city": "Rome"}}]}, "a tool call has a `name`"),
-        ({"tool_calls": [{**WEATHER, "args": "Rome"}]}, "a tool call has a `name`"),
+        ({"tool_calls": [{"args": {"city": "Rome"}}]}, "a tool call needs a text as `name`"),
+        ({"tool_calls": [{**WEATHER, "args": "Rome"}]}, "a tool call needs a text as `name`"),
         ({"tool_calls": [{**WEATHER, "args": {"town": "Rome"}}]}, "/city"),
         ({"tool_calls": [{**WEATHER, "name": "wether"}]}, "no tool `wether`"),
-        ({"tool_calls": [{**WEATHER, "id": 5}]}, "perhaps an `id`"),
-        ({"tool_calls": [WEATHER, WEATHER]}, "two tool calls have one `id`"),
+        ({"tool_calls": [{**WEATHER, "id": 5}]}, "`id` is a text"),
+        ({"tool_calls": [WEATHER, WEATHER]}, "two tool calls have the same `id`"),
     ],
 )
 def test_an_answer_that_the_agent_could_not_go_on_with_is_refused(mode, output, why):

@@ -114,7 +114,7 @@ def test_each_order_is_right_or_refused_when_the_agent_is_made(mode, name, place
     if right not in (EITHER, place):
         order = [retry, other] if right == AFTER else [other, retry]
         names = ", ".join(f"`{each.name}`" for each in order)
-        expected = "on_failure='error'" if right == NEVER else rf"The right order is {names}\."
+        expected = "on_failure='error'" if right == NEVER else rf"Use this order: {names}\."
         with pytest.raises(ValueError, match=expected):
             agent_of(model, tools, *beside, checkpointer=saver)
         return
@@ -157,7 +157,9 @@ def test_middleware_that_is_misplaced_unseen_is_refused_before_a_call_is_paid(mo
     model = ScriptedChat(answer=lambda _: "Rome.")
     inner = ashortening if mode.is_async else shortening
     agent = agent_of(model, [], RetryMiddleware(), inner, checkpointer=InMemorySaver())
-    with pytest.raises(ValueError, match=r"changes `messages`.*: put it before `RetryMiddleware`"):
+    with pytest.raises(
+        ValueError, match=r"changes `messages`.* Move this middleware before `RetryMiddleware`"
+    ):
         mode.invoke(agent, {"messages": [HumanMessage("Hi")]}, thread())
     assert not model.calls
 
@@ -172,7 +174,7 @@ def test_the_whole_order_is_told(mode):
         changing_prompt(),
     ]
     order = "`TodoListMiddleware`, `prompt`, `RetryMiddleware`, `ModelRetryMiddleware`"
-    with pytest.raises(ValueError, match=f"The right order is {order}"):
+    with pytest.raises(ValueError, match=f"Use this order: {order}"):
         agent_of(ScriptedChat(answer=str), [], *wrong)
 
 

@@ -100,7 +100,9 @@ def test_nothing_is_told_to_a_tool(mode):
     """A comment is for the model: of a tool call it is refused, whatever its arguments."""
     agent, _ = traveller(mode, Weather(failing=["Oslo"]))
     mode.invoke(agent, HI, thread())
-    why = "Comment is not allowed here: a tool reads only its arguments. Allowed are"
+    why = (
+        "Comment is not allowed here: params of a tool call have only the tool's arguments. Allowed"
+    )
     with pytest.raises(AnswerRefused, match=why):
         answer(mode, agent, thread(), comment("look again"))
     assert why in reviews(mode, agent, thread())[0].problem
@@ -170,7 +172,7 @@ def test_two_failing_tools_ask_one_after_the_other(mode, decision):
     calls = [weather_of("Rome"), weather_of("Oslo")]
 
     def travel(messages):
-        if "one tool may be called at a time" not in str(messages):
+        if "only one may be called at a time" not in str(messages):
             return asking(*calls)
         done = {said.tool_call_id for said in messages if isinstance(said, ToolMessage)}
         return next((asking(call) for call in calls if call["id"] not in done), "Done.")
@@ -213,7 +215,7 @@ def test_a_tool_that_does_not_exist_is_told_at_the_first_run(mode, caplog):
     agent = agent_of(model, tools, retry, checkpointer=InMemorySaver())
     mode.invoke(agent, HI, thread())
     (said,) = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
-    assert "names `wether`, which the model is not offered (`weather`)." in said
+    assert "names `wether`, which the model cannot call: its tools are `weather`." in said
     assert "Did you mean `weather`?" in said
 
 

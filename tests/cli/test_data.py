@@ -38,9 +38,9 @@ def test_a_wrong_export_is_told(sqlite, run, tmp_path):
         ("x", ("--split", "train=most"), "`split['train']`: give a number; not 'most'"),
         ("x", ("--split", "train=0.5"), "add up to 1"),
         ("x", ("--how", "fixed"), "not 'fixed'"),
-        ("x.csv", (), "ends in '.jsonl' or '.ndjson'"),
-        ("no/x.jsonl", (), "there is no folder"),
-        ("x.jsonl", ("--name", "cuont"), "has `cuont`, which is the name of no call"),
+        ("x.csv", (), "use '.jsonl' or '.ndjson'"),
+        ("no/x.jsonl", (), "the folder no does not exist"),
+        ("x.jsonl", ("--name", "cuont"), "has `cuont`, but no call of"),
     ):
         ended, _, err = run("corrections", "--db", sqlite.place, tmp_path / name, *options)
         assert (ended, says in err) == (2, True), err

@@ -28,13 +28,13 @@ WRONG = {
     "format": ({"format": "csv"}, ValueError, "`format`: give 'rows', .*not 'csv'"),
     "split": ({"split": {"train": 0.8}}, ValueError, "add up to 1"),
     "part": ({"split": {"../x": 1.0}}, ValueError, "add up to 1"),
-    "csv": ({"path": "rows.csv"}, ValueError, "ends in '.csv', but the format 'rows' is"),
+    "csv": ({"path": "rows.csv"}, ValueError, "ends in '.csv': for the format 'rows'"),
     "document": (
         {"path": "rows.jsonl", "format": "pydantic-evals"},
         ValueError,
-        "a file that ends in '.json'.",
+        "use '.json'.",
     ),
-    "folder": ({"path": "no/rows.jsonl"}, FileNotFoundError, "there is no folder"),
+    "folder": ({"path": "no/rows.jsonl"}, FileNotFoundError, "does not exist: create it"),
 }
 
 
@@ -101,7 +101,7 @@ OWN = {
     "{": "line 1 of .* is not JSON",
     "[]": "has no `params`",
     '{"params": {}}': "has no `value`",
-    '{"params": {}, "value": 1, "vlaue": 2}': "`vlaue`, which no row has.*`value`",
+    '{"params": {}, "value": 1, "vlaue": 2}': "unknown field `vlaue`.*`value`",
     '{"params": 3, "value": 1}': "not an object",
     '{"params": {}, "value": 1, "how": 3}': "wrong `how",
     '{"params": {}, "value": 1, "labels": {"a": 1}}': "wrong `labels.a`: .* valid string",
@@ -172,9 +172,9 @@ def test_a_row_that_is_no_chat_stops_no_other(tmp_path):
     wrote = export(import_corrections(tmp_path / "own.jsonl"), tmp_path / "chat.jsonl", "openai")
     assert sum(wrote.written.values()) == 1
     assert wrote.left_out == {
-        "its `messages` are not chat messages: pass `messages=`": 2,
-        "its params have no `messages` or `prompt`: pass `messages=`": 1,
-        "an output of it is empty": 1,
+        "its `messages` are not chat messages: give `messages=`": 2,
+        "its params have no `messages` or `prompt`: give `messages=`": 1,
+        "one of its outputs is empty": 1,
     }
 
 

@@ -168,7 +168,7 @@ def test_only_honest_pairs_are_pairs(many, tmp_path):
     assert len(pairs) == 10
     assert wrote.left_out == {
         "no pair: its params were changed": 20,
-        "no pair: no output was replaced by a person's": 10,
+        "no pair: no person replaced its output": 10,
     }
     for pair in pairs:
         assert pair["non_preferred_output"] == [{"role": "assistant", "content": '{"n": "many"}'}]
@@ -309,7 +309,7 @@ def test_moments_are_compared_whatever_their_offset(many, moment, wanted):
     assert len(list(corrections_of([noon], since=moment))) == wanted
     assert len(list(corrections_of([noon], until=moment))) == 1 - wanted
     assert not list(corrections_of([{**row, "at": None}], until=moment))
-    with pytest.raises(ValueError, match="`since` is 'yesterday': give a moment in ISO 8601"):
+    with pytest.raises(ValueError, match="`since` is 'yesterday': give a time in ISO 8601"):
         list(corrections_of([noon], since="yesterday"))
 
 
@@ -322,7 +322,7 @@ def test_a_selection_selects(many, name):
 
 def test_a_name_that_no_call_has_is_refused(many):
     """An empty list would look like a result."""
-    with pytest.raises(ValueError, match=r"has `aks`, which is the name of no call"):
+    with pytest.raises(ValueError, match=r"has `aks`, but no call of"):
         list(corrections_of(many, calls=["aks"]))
 
 

@@ -267,7 +267,7 @@ def test_a_file_of_something_else_stays_as_it_is(recorded, tmp_path, text):
     """It is refused before any call, in one sentence."""
     path, model = tmp_path / "rows.jsonl", Model(better)
     path.write_text(text, encoding="latin-1")
-    with pytest.raises(ValueError, match=r"rows\.jsonl\) is not a file of `evaluate`: give a new"):
+    with pytest.raises(ValueError, match=r"rows\.jsonl, which `evaluate` did not write: give"):
         evaluate(recorded, model, path=path)
     assert (path.read_text(encoding="latin-1"), model.calls) == (text, [])
 
@@ -322,8 +322,8 @@ def test_wrong_options_are_told_before_a_call():
     for options, says in (
         ({"compare": "near"}, "`compare`: give 'equal'"),
         ({"concurrency": 0}, "`concurrency`: give a whole number from 1; not 0"),
-        ({"limit": SharedBudget(failures=1)}, "`limit` is of `tokens`, `cost` or `seconds`"),
-        ({"limit": Budget(rounds=1)}, "`limit` is of `tokens`, `cost` or `seconds`"),
+        ({"limit": SharedBudget(failures=1)}, "`limit` takes only `tokens`, `cost` or `seconds`"),
+        ({"limit": Budget(rounds=1)}, "`limit` takes only `tokens`, `cost` or `seconds`"),
     ):
         with pytest.raises(ValueError, match=says):
             evaluate([], better, **options)

@@ -1,7 +1,7 @@
 """Export people's corrections of failed and reviewed outputs as a data set.
 
-Each row is a `Correction`, and each file format is a rendering of it. The functions only write
-files; they send nothing to a server.
+Each row is a `Correction`, which each file format writes in its own form. The functions only write
+files. They send nothing to a server.
 """
 
 from __future__ import annotations
@@ -51,17 +51,17 @@ class Selection(TypedDict, total=False):
     """The corrections to select.
 
     threads: Ids of the threads to read (default: all; see `every_ledger`).
-    calls: Only calls with these names. A name that no call of the source has is refused after the
-        last row.
+    calls: Only calls with these names. If no call of the source has one of the names, an error is
+        raised after the last row.
     labels: Only calls that have all of these `labels`.
     how: Only decisions of these kinds (default: all).
-    roles: Only decisions by these roles: `human`, `rewind` (a person, by `rewind(decision=…)`),
-        `agent` or `system` (default: `human` and `rewind`).
+    roles: Only decisions by these roles (default: `human` and `rewind`). `rewind` is a person who
+        used `rewind(decision=…)`. The others are `agent` and `system`.
     since: Only decisions at or after this time, in ISO 8601 (UTC if it has no offset).
     until: Only decisions before this time.
     where: A function `Correction -> bool` that selects rows.
-    left_behind: Whether to include calls that are no longer part of a thread, because the thread
-        was forked before them (default False, because the fork revoked their decisions).
+    left_behind: Whether to include calls that a fork removed from their thread (default False,
+        because the fork revoked the decisions about these calls).
     """
 
     threads: Iterable[str]
@@ -79,11 +79,11 @@ class Selection(TypedDict, total=False):
 def corrections_of(source: LedgerSource, **selection: Unpack[Selection]) -> Iterator[Correction]:
     """Yield the corrections of a source, thread by thread.
 
-    Each decision is yielded once, even if several forks of its thread or several exports have it.
-    Equal decisions about equal calls are several rows.
+    A decision gives one row, even if several forks of its thread or several exported files contain
+    it. Equal decisions about different calls give several rows, even if the calls are equal.
 
     Args:
-        source: Anything that `every_ledger` takes, or rows.
+        source: Any source of `graph_retry.threads.every_ledger`, or rows.
         **selection: See `Selection`.
 
     Raises:
@@ -106,7 +106,7 @@ def corrections_of(source: LedgerSource, **selection: Unpack[Selection]) -> Iter
 def acorrections_of(
     source: LedgerSource, **selection: Unpack[Selection]
 ) -> AsyncIterator[Correction]:
-    """Do what `corrections_of` does, from async code."""
+    """Do the same as `corrections_of`, in async code."""
     return arun_steps(_rows(source, _Sieve(selection)))
 
 
@@ -135,8 +135,8 @@ async def _rows(source: Any, sieve: _Sieve) -> AsyncGenerator[Correction]:
 class _Sieve:
     """Selects rows, drops duplicates, and counts the rows that it drops.
 
-    With `by_content`, a row that is equal to an earlier one is a duplicate, also if it is another
-    decision. A data set needs it once.
+    With `by_content`, rows with equal content are duplicates, even if they are different decisions,
+    because a data set needs each content once.
     """
 
     def __init__(self, selection: Selection, *, by_content: bool = False) -> None:
@@ -149,11 +149,11 @@ class _Sieve:
         self.left_out: Counter[str] = Counter()
 
     def check_calls(self) -> None:
-        """Refuse a name in `calls` that no call had, after the whole source was read."""
+        """After the whole source was read, refuse a name in `calls` that no call had."""
         check_names(self._selection.get("calls", ()), self._names)
 
     def rows(self, item: Any) -> Iterator[Correction]:
-        """Yield the selected rows of an item, which is a ledger or a row."""
+        """Yield the selected rows of an item. An item is a ledger or a row."""
         if is_object(item):
             rows: Iterable[Correction] = [cast("Correction", item)]
             self._names.add(item["call"])
@@ -175,7 +175,7 @@ class _Sieve:
         if not ledger.current and not self._selection.get("left_behind"):
             return
         gone = sum(attempt["kept_in"] is not None for attempt in ledger.attempts)
-        self.left_out.update({"the attempt's record is not kept any more": gone} if gone else {})
+        self.left_out.update({"the attempt's record was deleted": gone} if gone else {})
         yield from corrections_in(ledger)
 
     def _is_wanted(self, row: Correction) -> bool:
@@ -202,14 +202,14 @@ def _ledger(item: Any) -> Ledger:
 
 
 def _moment(name: Literal["since", "until"], selection: Selection) -> str | None:
-    """Return a time of a selection in UTC. A year or a month alone means its beginning."""
+    """Read a time of a selection, in UTC. A year or a month alone means its beginning."""
     given = selection.get(name)
     if given is None:
         return None
     known = [moment for rest in ("", "-01", "-01-01") if (moment := utc(f"{given}{rest}"))]
     if not known:
         raise ValueError(
-            f"`{name}` is {as_repr(given)}: give a moment in ISO 8601, such as 2030-05-01."
+            f"`{name}` is {as_repr(given)}: give a time in ISO 8601, such as 2030-05-01."
         )
     return known[0]
 
@@ -225,23 +225,27 @@ async def export(
     messages: ToMessages | None = None,
     **selection: Unpack[Selection],
 ) -> Exported:
-    """Write the corrections of a source to a file, or to a file for each part of a split.
+    """Write the corrections of a source to one file, or to one file for each part of a split.
 
-    One thread is in memory at a time. Each file appears only when it is complete.
+    Only one thread is in memory at a time. A file appears only when it is complete.
 
     Args:
-        source: Anything that `every_ledger` takes, or rows, such as those of `import_corrections`.
-        path: The file. An existing file is replaced. An ending of the name must fit the format:
-            `.json` for `pydantic-evals`, and `.jsonl` or `.ndjson` for the others. With a `split`,
-            the part's name goes before the ending: `data.jsonl` becomes `data.train.jsonl`.
-        format: The form of a row. A row that it cannot represent faithfully is left out and
-            counted.
-        split: Shares by the name of the part, `{"train": 0.8, "test": 0.2}`. The thread's id
-            decides the part. Therefore a thread is in only one part, the same in every export.
-        redact: A function `text -> text` that removes private data, after the call's own `redact`.
+        source: Any source of `graph_retry.threads.every_ledger`, or rows, such as those of
+            `import_corrections`.
+        path: The file to write. An existing file is replaced. If the name has an ending, it must
+            fit the format: `.json` for `pydantic-evals`, and `.jsonl` or `.ndjson` for the others.
+            With a `split`, the part's name is put before the ending: `data.jsonl` becomes
+            `data.train.jsonl`.
+        format: The file format; see `Format`. Rows that it cannot represent faithfully are left
+            out, and counted.
+        split: The share of each part, by its name, such as `{"train": 0.8, "test": 0.2}`. The
+            thread's id decides the part: all rows of a thread are in the same part, in every
+            export.
+        redact: A function `text -> text` that removes private data. It runs after the call's own
+            `redact`.
         messages: A function that builds chat messages from the params, for the formats `openai` and
-            `preference`. The default uses the param `messages` or `prompt` (or params that are one
-            text) and ignores the others. Pass a function if your call uses several params.
+            `preference`. The default uses only the param `messages` or `prompt`, or params that are
+            a single text. Give a function if your call uses several params.
         **selection: See `Selection`.
 
     Returns:
@@ -250,7 +254,7 @@ async def export(
     Raises:
         TypeError: If `source` cannot be read.
         ValueError: If an argument has a value that is not allowed, or `calls` has a name that no
-            call of the source has. An existing file then stays.
+            call of the source has. An existing file then stays unchanged.
         FileNotFoundError: If the folder of `path` does not exist.
 
     Example:

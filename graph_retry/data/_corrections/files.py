@@ -1,6 +1,6 @@
 """Write corrections to files and read them back.
 
-An export appears completely or not at all, and can be split by thread.
+An export writes all files completely or none. It can be split by thread.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ def writing(
     messages: ToMessages | None,
     told: Exported,
 ) -> Generator[Callable[[Correction], None], None, None]:
-    """Yield a function that writes a row, and count the rows in `told`.
+    """Yield a function that writes a row. Count the rows in `told`.
 
     The files appear only when the block has ended without an error. A row that the format cannot
-    hold is left out.
+    represent is left out.
     """
     shares, kind = _checked_split(split), FORMATS[format]
     whole = _checked_path(Path(path), format)
@@ -84,16 +84,17 @@ def writing(
 
 
 def _checked_path(path: Path, format: Format) -> Path:
-    """Refuse a file name whose ending belongs to another format, and a missing folder."""
+    """Refuse a file name with the ending of another format, and a missing folder."""
     endings = FORMATS[format].endings
     if path.suffix and path.suffix not in endings:
         raise ValueError(
-            f"`path` ends in {as_repr(path.suffix)}, but the format {as_repr(format)} is "
-            f"written to a file that ends in {' or '.join(map(repr, endings))}."
+            f"`path` ends in {as_repr(path.suffix)}: for the format {as_repr(format)}, use "
+            f"{' or '.join(map(repr, endings))}."
         )
     if not path.parent.is_dir():
         raise FileNotFoundError(
-            f"`path` is {as_repr(str(path))}, but there is no folder {path.parent}."
+            f"`path` is {as_repr(str(path))}, but the folder {path.parent} does not exist: "
+            "create it first."
         )
     return path
 
@@ -113,7 +114,7 @@ def _checked_split(split: Mapping[str, float] | None) -> Mapping[str, float] | N
 
 
 def _part_of(thread: str, split: Mapping[str, float] | None) -> str:
-    """Return the part of a thread. It depends only on a hash of the thread's id and the shares."""
+    """Return the part of a thread. Only the thread's id (by its hash) and the shares decide it."""
     if split is None:
         return ""
     at, reached = drawn(thread), 0.0
@@ -126,13 +127,13 @@ def _part_of(thread: str, split: Mapping[str, float] | None) -> str:
 
 @checked
 def import_corrections(path: str | Path) -> Iterator[Correction]:
-    """Read rows from a file that was exported with the format `rows`, or that you wrote yourself.
+    """Read rows from a file that you exported in the format `rows`, or wrote yourself.
 
-    Your own row is a JSON object with `params` and the right `value`. Every other field of
-    `Correction` is optional. Your row gets `how="own"`, and its value counts as vouched for.
+    A row of your own is a JSON object with `params` and the correct `value`. Every other field of
+    `Correction` is optional. Such a row gets `how="own"` and `vouched=True`.
 
     Raises:
-        ValueError: If a line is not a row. The message has the line's number.
+        ValueError: If a line is not a row. The message names the line's number.
 
     Example:
         >>> import pathlib, tempfile
@@ -150,10 +151,10 @@ def import_corrections(path: str | Path) -> Iterator[Correction]:
 def _imported(given: Any, place: str) -> Correction:
     missing = [name for name in _NEEDED if not is_object(given) or name not in given]
     if missing:
-        raise ValueError(f"{place} has no `{missing[0]}`: a row has at least `params` and `value`.")
+        raise ValueError(f"{place} has no `{missing[0]}`: give at least `params` and `value`.")
     if not is_object(given["params"]) and given["params"] is not None:
         raise ValueError(
-            f"{place} has `params` that are not an object: bare params are {{'value': …}}."
+            f"{place} has `params` that are not an object: write a single value as {{'value': …}}."
         )
     blank = {name: None for name in Correction.__annotations__ if name not in _MAY_LACK}
     own: dict[str, Any] = blank | dict.fromkeys(("thread", "call", "node", "outcome"), "")
@@ -168,7 +169,7 @@ def _imported(given: Any, place: str) -> Correction:
         name = ".".join(map(str, wrong["loc"]))
         if wrong["type"] == "extra_forbidden":
             meant = did_you_mean(name, tuple(Correction.__annotations__))
-            raise ValueError(f"{place} has `{name}`, which no row has.{meant}") from None
+            raise ValueError(f"{place} has the unknown field `{name}`.{meant}") from None
         raise ValueError(f"{place} has a wrong `{name}`: {wrong['msg']}.") from None
     return cast("Correction", own)
 

@@ -1,6 +1,6 @@
-"""Show the model people's corrections of similar calls, before its first attempt.
+"""Show the model people's corrections of similar calls, already in its first attempt.
 
-The nearest corrections come first. A correction is near if the texts of the two prompts are alike.
+A correction is near if its prompt is similar to the new prompt. The nearest ones are shown.
 """
 
 from __future__ import annotations
@@ -29,19 +29,20 @@ _QUOTED = 1_000
 @checked
 @dataclass(frozen=True, kw_only=True)
 class PastCorrections(Lessons):
-    """A value of the option `lessons`: a call learns from people's corrections of earlier calls.
+    """The option `lessons`: show the model people's corrections of earlier calls.
 
-    Only corrections with a value that a person supplied, accepted or approved are shown, and never
-    the wrong answer. In messages, each is a user turn and an assistant turn before the chat. In a
-    text, they are quoted as data. The ledger lists their ids in the `reason` of the first attempt.
+    The model sees the requests, and the answers that a person supplied, accepted or approved. It
+    never sees a wrong answer. In params with messages, each correction is a user message and an
+    assistant message before the chat. In a text, the corrections are quoted as data. The ledger
+    lists their ids in the `reason` of the first attempt.
 
-    rows: Corrections of one call, as `corrections_of(graph, calls=["read"])` yields them.
-    most: Maximum number of corrections that are shown (default 3).
+    rows: Corrections of one call, for example from `corrections_of(graph, calls=["read"])`.
+    most: Maximum number of corrections to show (default 3).
     limit: Maximum characters of all shown corrections together (default 4,000). The nearest
         corrections are kept.
-    least: The least likeness, from 0 to 1, with which a correction is shown (default 0.6).
-    embed: A function that returns the vector of a text. The likeness is then the cosine of two
-        vectors. By default, it is the share of equal pairs of neighbouring characters.
+    least: The minimum similarity (0 to 1) with which a correction is shown (default 0.6).
+    embed: A function that returns the vector of a text; the similarity is then the cosine of two
+        vectors. By default, the similarity is the share of equal pairs of neighbouring characters.
 
     Example:
         >>> from graph_retry import retry_llm_call
@@ -71,7 +72,7 @@ class PastCorrections(Lessons):
     )
 
     def __post_init__(self) -> None:
-        """Keep the rows that have params and a value for which a person vouched."""
+        """Keep only rows with params and with a value that a person vouched for."""
         calls: set[str] = set()
         for row in self.rows:
             calls.add(row["call"])
@@ -81,12 +82,12 @@ class PastCorrections(Lessons):
         if len(calls) > 1:
             names = ", ".join(f"`{name}`" for name in sorted(calls))
             raise ValueError(
-                f"`rows` are of several calls ({names}): choose one, as with "
-                "`corrections_of(graph, calls=[…])`."
+                f"`rows` are corrections of several calls ({names}): choose one call, for "
+                "example with `corrections_of(graph, calls=[…])`."
             )
 
     def taught(self, params: Any, window: list[Lesson]) -> tuple[Prompt, str] | None:
-        """Return the prompt with the nearest corrections, and a reason for the ledger, or None."""
+        """Add the nearest corrections to the prompt. Return it with a reason, or None."""
         taught, given = super().taught(params, window), Prompt(params, self.field, owner=_OWNER)
         prompt, why = taught or (given, "")
         shown, left = list[tuple[Correction, str, str]](), self.limit
@@ -116,7 +117,7 @@ class PastCorrections(Lessons):
         return prompt.adding("corrections", prompt.turns(*turns), prompt.after_system), told
 
     def without(self, attempts: Iterable[Attempt]) -> PastCorrections:
-        """Return this rule without the corrections of these attempts."""
+        """Return a copy of this object without the corrections of these attempts."""
         keys = {attempt["idempotency_key"] for attempt in attempts}
         own = [row for _, row in self._past]
         known = [(row.get("provenance") or {}).get("idempotency_key") for row in own]
@@ -124,7 +125,7 @@ class PastCorrections(Lessons):
         return replace(self, rows=kept)
 
     def nearest(self, text: str) -> list[Correction]:
-        """Return the corrections that are shown for a prompt with this text, the nearest first."""
+        """Return the corrections to show for a prompt with this text, the nearest first."""
         text = _request(text)
         pairs = _pairs(text)
         scored: list[tuple[float, int]] = []
@@ -150,16 +151,16 @@ class PastCorrections(Lessons):
 
 
 def _text_of(row: Correction) -> str:
-    """Return the text of recorded params that is compared with a new prompt.
+    """Return the text of recorded params, to compare with a new prompt.
 
-    Lessons and feedback that were added to the recorded prompt are left out.
+    The text lacks the lessons and the feedback that were added to the recorded prompt.
     """
     own = _own(row)
     return _request(as_text(row["params"] or {}) if own is None else own.text)
 
 
 def _asked(row: Correction) -> str:
-    """Return what a recorded call asked for: its text without the instructions of the system."""
+    """Return the request of a recorded call: its text without the system's instructions."""
     own = _own(row)
     if own is None or isinstance(own.value, str):
         return _text_of(row)
@@ -175,12 +176,12 @@ def _own(row: Correction) -> Prompt | None:
 
 
 def _request(text: str) -> str:
-    """Return the beginning of a prompt, which is compared."""
+    """Return the beginning of a prompt, to compare with others."""
     return text.strip()[:_COMPARED]
 
 
 def _pairs(text: str) -> Counter[str]:
-    """Count the pairs of neighbouring characters, by which texts are compared in linear time."""
+    """Count the pairs of neighbouring characters, to compare texts in linear time."""
     return Counter(map("".join, pairwise(text)))
 
 

@@ -1,4 +1,4 @@
-"""The record of a correction, which is one decision about one attempt of a ledger."""
+"""The record of a correction: one decision about one attempt of a ledger."""
 
 from __future__ import annotations
 
@@ -32,45 +32,43 @@ How = Literal[
     "supplied", "overruled", "confirmed", "edited", "commented", "approved", "rejected", "own"
 ]
 """The decision about the reviewed attempt. `supplied`: the person wrote the output. `overruled`:
-the person took an invalid output. `confirmed`: the person took a valid output. `edited`: the person
-changed the params. `commented`: the person sent the model a message. `approved`: the model was
-called again with the shown params. `rejected`: the person ended the call. `own`: the row is a
-user's own, and comes from no review.
+the person accepted an invalid output. `confirmed`: the person approved a valid output. `edited`:
+the person changed the params. `commented`: the person sent the model a message. `approved`: the
+person had the model called again with the shown params. `rejected`: the person ended the call.
+`own`: the row is your own, not from a review.
 """
 
 
 class Correction(TypedDict):
     """One decision about one attempt, in plain JSON. Unknown fields are None.
 
-    id: A hash of the decision, which is equal in every fork of the thread and in every export.
-    thread: The thread's id, by which rows are split; empty if it is unknown.
+    id: A hash of the decision: the same in every fork of the thread and in every export.
+    thread: The thread's id, by which `split` chooses the part; empty if unknown.
     call: The call's name.
-    node: The graph node that made the call; empty if it is unknown.
+    node: The graph node that made the call; empty if unknown.
     labels: The call's `labels`.
     attempt: Number of the reviewed attempt.
-    how: The kind of decision; see `How`. Any other kind has its own word.
+    how: The kind of decision; see `How`. For another kind, this is the decision's `type`.
     role: The kind of author: `human`, `rewind` (a person who called `rewind`), `agent` or
         `system`.
-    by: The author's name, if it is known.
+    by: The author's name, if known.
     at: The time of the decision, in ISO 8601.
     channel: The client that sent the decision.
     message: The author's message.
-    suggested_by: The hook or feedback that made the suggested params, if the ledger names it.
+    suggested_by: The hook or feedback that made the suggested params, if recorded.
     params: The params of the reviewed attempt.
     added: The parts of `params` that feedback, comments, lessons and corrections had added.
     revised: The params of the next attempt, if the model was called again.
     raw: The model's output: `{"text": …}` or `{"value": …}`; None if the call raised.
     output: The value that was read from `raw`, or the text if no value could be read.
-    issues: The problems of the output.
+    issues: The errors of the output.
     failure: The failure of the attempt; None for a valid output.
     value: The call's final output, from this decision or from a later attempt. A model's
         output is the JSON that was read, before its conversion to the output type.
-    value_from: The author of `value`. None means that there is no value, or that the ledger
-        lacks it.
-    vouched: Whether a person has supplied, taken or approved this `value`.
-    pair: Whether `output` and `value` are a preference pair, because a person replaced the
-        model's `output` by another `value` for the same params. An edit of the params makes no
-        pair.
+    value_from: The author of `value`; None if there is no value, or if the ledger lacks it.
+    vouched: Whether a person supplied, accepted or approved this `value`.
+    pair: Whether `output` and `value` are a preference pair: for the same params, a person replaced
+        the model's `output` by `value`. After an edit of the params, they are not a pair.
     outcome: The end of the call, as in `Ledger.outcome`.
     redacted: Whether the call's option `redact` has changed the texts.
     is_message: Whether the outputs are messages of an agent's model; see `Attempt.is_message`.
@@ -192,7 +190,7 @@ def counted_value(ledger: Ledger) -> tuple[Any, Literal["person", "model"] | Non
 
 
 def check_names(wanted: Collection[str], known: Collection[str]) -> None:
-    """Refuse the name of a call that the source does not have.
+    """Refuse a call name that is not in the source.
 
     Raises:
         ValueError: If `known` lacks one of the `wanted` names.
@@ -202,16 +200,16 @@ def check_names(wanted: Collection[str], known: Collection[str]) -> None:
             names = tuple(sorted(filter(None, known)))
             listed = ", ".join(f"`{each}`" for each in names) or "no calls"
             raise ValueError(
-                f"`calls` (in the terminal `--name`) has `{name}`, which is the name of no call of "
-                f"`source`.{did_you_mean(name, names)} `source` has {listed}."
+                f"`calls` (in the terminal `--name`) has `{name}`, but no call of `source` has "
+                f"this name.{did_you_mean(name, names)} `source` has {listed}."
             )
 
 
 def expected_value(ledger: Ledger) -> tuple[Any, bool]:
-    """Return the output for which a person vouched, and whether another output can equal it.
+    """Return the output that a person vouched for, and whether another output can equal it.
 
-    No other function returns the message of an agent's model. The structured response that a person
-    supplied is a value.
+    The message of an agent's model cannot be equalled, because no other function returns it. Its
+    structured response can, if a person supplied it.
     """
     value, _, vouched = counted_value(ledger)
     if vouched and ledger.attempts[-1].get("is_message"):
@@ -221,7 +219,7 @@ def expected_value(ledger: Ledger) -> tuple[Any, bool]:
 
 
 def answer_text(given: Any) -> str | None:
-    """Return a recorded output as text: the model's text, or its value as JSON; None if none."""
+    """Return a recorded output as text: the model's text, or the value as JSON; None if missing."""
     if not is_object(given):
         return None
     if "text" in given:
@@ -230,18 +228,18 @@ def answer_text(given: Any) -> str | None:
 
 
 def content_key(row: Correction) -> str:
-    """Return a hash that is equal for two corrections with the same content, in any thread."""
+    """Return a hash that is the same for corrections with the same content, in any thread."""
     parts = ("call", "how", "params", "raw", "revised", "value", "value_from", "message")
     fields = cast("dict[str, Any]", row)
     return digest(*(fields[name] for name in parts))
 
 
 _WORDS = ("id", "how", "role", "at", "value_from", "outcome", "split")
-"""Fields that are never redacted, because they hold a fixed word, a time or a hash."""
+"""Fields that are never redacted, because they hold fixed words, times or hashes."""
 
 
 def redacted_row(row: Correction, redact: Redact | None) -> Correction:
-    """Return a row with each text redacted, except fixed words, times and hashes."""
+    """Return a row with all texts redacted, except fixed words, times and hashes."""
     if redact is None:
         return row
     from_attempt = redacted_fields(row, redact)

@@ -1,4 +1,4 @@
-"""The formats in which corrections are exported, each with its rendering of a row."""
+"""The formats for exported corrections: each converts rows in its own way."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ supplied. `preference`: OpenAI's preference pairs. `pydantic-evals`: one data se
 ToMessages = Callable[[dict[str, Any]], list[dict[str, Any]]]
 
 
-_NO_PARAMS = "its params are not kept any more"
+_NO_PARAMS = "the record with its params was deleted"
 
 
 class LeftOut(Exception):
-    """A format cannot hold a row, for the reason in the message."""
+    """A format cannot represent a row. The message is the reason."""
 
 
 def _chat(row: Correction, messages: ToMessages | None) -> list[dict[str, Any]]:
@@ -38,11 +38,11 @@ def _chat(row: Correction, messages: ToMessages | None) -> list[dict[str, Any]]:
     if isinstance(given, str):
         return [{"role": "user", "content": given}]
     if not is_array(given):
-        raise LeftOut("its params have no `messages` or `prompt`: pass `messages=`")
+        raise LeftOut("its params have no `messages` or `prompt`: give `messages=`")
     try:
         chat: list[dict[str, Any]] = convert_to_openai_messages(given)
     except Exception:  # noqa: BLE001 - LangChain raises errors of many types
-        raise LeftOut("its `messages` are not chat messages: pass `messages=`") from None
+        raise LeftOut("its `messages` are not chat messages: give `messages=`") from None
     system = params.get("system_prompt") if row["is_message"] else None
     return [{"role": "system", "content": system}, *chat] if system else chat
 
@@ -51,17 +51,17 @@ def _said(row: Correction, given: Any) -> dict[str, str]:
     """Return the assistant's message for a recorded output."""
     text = _words(given.get("value")) if row["is_message"] and given else answer_text(given)
     if not text:  # One empty message makes a provider refuse the whole file.
-        raise LeftOut("an output of it is empty")
+        raise LeftOut("one of its outputs is empty")
     return {"role": "assistant", "content": text}
 
 
 def _words(message: Any) -> str:
-    """Return the text of a message of an agent's model, if the message is nothing but text."""
+    """Return the text of an agent's message. The message must have nothing but text."""
     message = message if is_object(message) else {}
     if STRUCTURED_RESPONSE in message:
-        raise LeftOut("an output is an agent's structured response, and not text")
+        raise LeftOut("one of its outputs is an agent's structured response instead of text")
     if message.get("tool_calls") or message.get("invalid_tool_calls"):
-        raise LeftOut("an output calls tools, whose definitions are not recorded")
+        raise LeftOut("one of its outputs calls tools, whose definitions are not recorded")
     content = message.get("content", "")
     if not isinstance(content, str):
         raise LeftOut("one of its outputs is a message with more than text, such as a tool call")
@@ -82,7 +82,7 @@ def _as_chat(row: Correction, messages: ToMessages | None) -> Any:
 def _as_pair(row: Correction, messages: ToMessages | None) -> Any:
     if not row["pair"]:
         edited = row["how"] in ("edited", "commented")
-        why = "its params were changed" if edited else "no output was replaced by a person's"
+        why = "its params were changed" if edited else "no person replaced its output"
         raise LeftOut(f"no pair: {why}")
     return {
         "input": {"messages": _chat(row, messages)},
