@@ -39,7 +39,7 @@ def test_a_wrong_export_is_told(sqlite, run, tmp_path):
         ("x", ("--split", "train=0.5"), "add up to 1"),
         ("x", ("--how", "fixed"), "not 'fixed'"),
         ("x.csv", (), "use '.jsonl' or '.ndjson'"),
-        ("no/x.jsonl", (), "the folder no does not exist"),
+        ("no/x.jsonl", (), "does not exist: create it first"),
         ("x.jsonl", ("--name", "cuont"), "has `cuont`, but no call of"),
     ):
         ended, _, err = run("corrections", "--db", sqlite.place, tmp_path / name, *options)
