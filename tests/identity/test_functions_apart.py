@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
+import urllib3
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
@@ -216,9 +217,9 @@ def test_another_process_continues_in_another_order(tmp_path, form):
 
 
 def held_object():
-    """Return a function that holds an object without content."""
-    client = threading.Lock()
-    return lambda params: f"{params['style']} {client.locked()}"
+    """Return a function that holds a client with locks, whose state nobody can compare."""
+    client = urllib3.PoolManager()
+    return lambda params: f"{params['style']} {len(client.pools)}"
 
 
 @pytest.mark.parametrize("mode", ["sync"], indirect=True)

@@ -16,6 +16,7 @@ import sqlite3
 import tempfile
 import threading
 import types
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from unittest.mock import Mock
@@ -68,6 +69,59 @@ def by(make, read):
         return lambda params: tell(read(held), params)
 
     return function_of
+
+
+class OfThread(threading.local):
+    """Holds what only one thread sees."""
+
+
+class Lent:
+    """Is acquired and released as a lock, but tells of a document."""
+
+    def __init__(self, document):
+        self.document = document
+
+    def acquire(self):
+        return self.document
+
+    def release(self):
+        """Do nothing."""
+
+
+def of_this_thread(document):
+    """Return an object that shows the document to this thread alone."""
+    held = OfThread()
+    held.document = document
+    return held
+
+
+def in_a_thread(document):
+    """Return the future of a job that has ended."""
+    with ThreadPoolExecutor(1) as threads:
+        return threads.submit(lambda: document)
+
+
+def database_of(document):
+    """Return a database in memory that has the document."""
+    held = sqlite3.connect(":memory:", check_same_thread=False)
+    OPENED.append(held)
+    held.execute("CREATE TABLE t AS SELECT ?", (document,))
+    return held
+
+
+def row_of(held):
+    """Return the document of such a database."""
+    return held.execute("SELECT * FROM t").fetchone()[0]
+
+
+class WithDatabase:
+    """Tells of the document of its database."""
+
+    def __init__(self, document):
+        self.rows = database_of(document)
+
+    def tell(self, params):
+        return tell(row_of(self.rows), params)
 
 
 def by_counting(document):
@@ -245,6 +299,14 @@ TOLD = {
     "long dict": by(lambda each: dict.fromkeys(range(9_000), each), item),
     "deque": by(lambda each: collections.deque([each]), item),
     "default dict": by(lambda each: collections.defaultdict(list, {0: each}), item),
+    "future of a thread": by(in_a_thread, lambda held: held.result()),
+    "database in memory": by(
+        database_of, lambda held: held.execute("SELECT * FROM t").fetchone()[0]
+    ),
+    "method of an object with a database": lambda each: WithDatabase(each).tell,
+    "object with locks": by(
+        lambda each: [threading.Condition(), Lent(each)], lambda held: held[1].acquire()
+    ),
     "cache": by(lambda each: functools.cache(lambda _: each), lambda held: held(0)),
 }
 """Functions that hold data which can be read: the documents are told apart."""
@@ -255,6 +317,7 @@ ASKED = {
     "method of a set": (by(lambda each: {each}.pop, lambda held: held()), "held.self"),
     "queue": (by(lambda each: filled(queue.Queue(), each), lambda held: held.get()), "held.queue"),
     "edited code": (by_exec, "the code differs"),
+    "of the thread": (by(of_this_thread, lambda held: held.document), "held"),
     "dict keys": (by(lambda each: {each: 1}.keys(), lambda held: next(iter(held))), "held"),
     "queue of C": (
         by(lambda each: filled(queue.SimpleQueue(), each), queue.SimpleQueue.get),
@@ -270,6 +333,7 @@ ASKED = {
 """Functions that hold data which their calls use up, or which cannot be read, and its name."""
 
 YIELDING = {
+    "of the thread",
     "dict keys",
     "queue of C",
     "generator",

@@ -54,7 +54,7 @@ def is_local(kind: type[Any]) -> bool:
     return found is not kind
 
 
-def _is_of_python(kind: type[Any]) -> bool:
+def _has_only_attributes(kind: type[Any]) -> bool:
     """Return whether a class keeps all of its state in attributes. One that C made may not."""
     has_attributes = kind.__dictoffset__ != 0 or "__slots__" in vars(kind)
     return bool(kind.__flags__ & _HEAP_TYPE) and has_attributes
@@ -62,7 +62,7 @@ def _is_of_python(kind: type[Any]) -> bool:
 
 def is_hidden(kind: type[Any]) -> bool:
     """Return whether objects of a class may have content that their attributes do not show."""
-    return any(base is not object and not _is_of_python(base) for base in kind.__mro__)
+    return any(base is not object and not _has_only_attributes(base) for base in kind.__mro__)
 
 
 _STATELESS: tuple[Any, ...] = (object, ABC, Generic, Protocol, BaseModel)
@@ -71,8 +71,14 @@ _STATELESS: tuple[Any, ...] = (object, ABC, Generic, Protocol, BaseModel)
 
 def is_own(kind: type[Any]) -> bool:
     """Return whether all attributes of a class are those of the user's own code."""
-    return not any(
-        base not in _STATELESS
-        and is_library(getattr(sys.modules.get(base.__module__), "__file__", None) or "")
-        for base in kind.__mro__
-    )
+    return not any(base not in _STATELESS and is_of_library(base) for base in kind.__mro__)
+
+
+def is_of_library(kind: type[Any]) -> bool:
+    """Return whether a class is of an installed library, or of the files of Python."""
+    return is_library(getattr(sys.modules.get(kind.__module__), "__file__", None) or "")
+
+
+def is_of_python(kind: type[Any]) -> bool:
+    """Return whether a class is Python's own."""
+    return kind.__module__.partition(".")[0] in sys.stdlib_module_names

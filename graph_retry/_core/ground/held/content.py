@@ -7,12 +7,15 @@ import inspect
 import io
 import os
 import re
+import sqlite3
+import struct
 import sys
 import types
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from contextvars import ContextVar
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from enum import Enum
@@ -21,6 +24,7 @@ from functools import cached_property
 from mmap import mmap
 from pathlib import Path, PurePath
 from queue import Queue
+from ssl import SSLContext
 from typing import Any, cast
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -37,6 +41,8 @@ from graph_retry._core.ground.held.classes import (
     is_hidden,
     is_local,
     is_named,
+    is_of_library,
+    is_of_python,
     is_own,
     members_of,
 )
@@ -51,19 +57,14 @@ _SPELLED: frozenset[type[Any]] = frozenset({
 
 _MEANS = (
     BaseLanguageModel, BaseStore, BaseCheckpointSaver, Runtime, BaseCallbackHandler,
-    BaseCallbackManager, SecretStr, SecretBytes, Secret,
+    BaseCallbackManager, SecretStr, SecretBytes, Secret, SSLContext, ContextVar,
 )  # fmt: skip
 """Classes of objects by which a call is made. They may be exchanged while a call waits."""
-
-_MEANS_OF_C = frozenset({
-    "_thread.lock", "_thread.RLock", "sqlite3.Connection", "_contextvars.ContextVar",
-    "ssl.SSLContext",
-})  # fmt: skip
-"""Objects of Python's own C code by which a call is made, as those of other libraries are."""
 
 CONTAINERS = (list, tuple, dict, set, frozenset, deque)
 _FLAT = frozenset({type(None), bool, int, float, str, bytes})
 _MANY, _MOST, _DEEPEST = 5_000, 50_000, 50
+_MOST_PAGES = 1_000
 
 
 class OpaqueError(Exception):
@@ -80,6 +81,19 @@ def _file(value: Any) -> Any:
     return value.name, value.mode, place
 
 
+def _databases(value: sqlite3.Connection) -> list[tuple[str, str | bytes]]:
+    """Return the files of a connection's databases, and the content of those in memory."""
+    cursor = value.cursor()
+    cursor.row_factory = None
+    found: list[tuple[str, str | bytes]] = []
+    for _, name, path in cursor.execute("PRAGMA database_list").fetchall():
+        pages = cursor.execute(f'PRAGMA "{name}".page_count').fetchone()[0]
+        if not path and pages > _MOST_PAGES:
+            raise TooLargeError
+        found.append((name, path or (value.serialize(name=name) if pages else b"")))
+    return found
+
+
 READ_AS: dict[type[Any], Callable[[Any], Any]] = {
     **dict.fromkeys([io.TextIOWrapper, io.BufferedReader, io.BufferedRandom, io.FileIO], _file),
     re.Match: lambda value: (value.re, value.string, value.span()),
@@ -88,6 +102,8 @@ READ_AS: dict[type[Any], Callable[[Any], Any]] = {
     mmap: lambda value: value[:],
     Queue: lambda value: value.queue,
     weakref.ReferenceType: lambda value: value(),
+    struct.Struct: lambda value: value.format,
+    sqlite3.Connection: _databases,
 }
 """What classes of Python that cannot be copied consist of. Nothing is changed or used up."""
 
@@ -132,6 +148,7 @@ class Content:
     def __init__(self, salt: str, most: int = _MOST) -> None:
         self._hash = hashlib.blake2b(digest_size=6, key=salt.encode(errors="replace")[:64])
         self._around: list[int] = []
+        self._foreign = 0
         self._count, self._most = 0, most
 
     def digest(self) -> str:
@@ -156,24 +173,35 @@ class Content:
             self._text(kind, value.name)
         elif kind in _SPELLED:
             self._text(kind, hex(value) if kind is int else repr(value))
+        elif not isinstance(value, CONTAINERS) and is_lock(value):
+            if self._foreign:  # The state that another library guards is its own affair.
+                raise OpaqueError
+            self._text(kind, "")
         else:
-            self._around.append(id(value))
-            self._text(kind, "(")
-            if is_local(kind):
-                self.add(kind)
-            base: Any = next((each for each in kind.__mro__ if each in _SPELLED), None)
-            if base is not None:
-                self._text(base, hex(value) if base is int else base.__repr__(value))
-            elif isinstance(value, CONTAINERS):
-                self._container(value)
-            elif is_hidden(kind) or not READ_AS.keys().isdisjoint(kind.__mro__):
-                self.add(copied(value))
-            else:
-                self._container(dict(attributes_of(value)))
-            if base is not None or isinstance(value, CONTAINERS):
-                self._container(_dict_of(value))
-            self._text(kind, ")")
-            self._around.pop()
+            self._object(kind, value)
+
+    def _object(self, kind: Any, value: Any) -> None:
+        """Add a container, or an object by its attributes or as it is copied."""
+        foreign = is_of_library(kind) and not is_of_python(kind)
+        self._foreign += foreign
+        self._around.append(id(value))
+        self._text(kind, "(")
+        if is_local(kind):
+            self.add(kind)
+        base: Any = next((each for each in kind.__mro__ if each in _SPELLED), None)
+        if base is not None:
+            self._text(base, hex(value) if base is int else base.__repr__(value))
+        elif isinstance(value, CONTAINERS):
+            self._container(value)
+        elif is_hidden(kind) or not READ_AS.keys().isdisjoint(kind.__mro__):
+            self.add(copied(value))
+        else:
+            self._container(dict(attributes_of(value)))
+        if base is not None or isinstance(value, CONTAINERS):
+            self._container(_dict_of(value))
+        self._text(kind, ")")
+        self._around.pop()
+        self._foreign -= foreign
 
     def _text(self, kind: type[Any], text: str) -> None:
         self._count += len(text) // 1_000
@@ -296,11 +324,25 @@ def is_stream(value: Any) -> bool:
 def is_unknown(value: Any) -> bool:
     """Return whether a value may have data that nobody can read: Python has objects of C for it."""
     kind = class_of(value)
-    of_python = kind.__module__.partition(".")[0] in sys.stdlib_module_names
-    is_known = isinstance(value, (*CONTAINERS, io.IOBase)) or callable(value)
-    if is_known or not (of_python and is_hidden(kind)):
+    is_known = isinstance(value, (*CONTAINERS, io.IOBase, *_MEANS)) or callable(value)
+    if is_known or not any(is_hidden(base) and is_of_python(base) for base in kind.__mro__):
         return is_stream(value)
-    return not (kind is object or f"{kind.__module__}.{kind.__qualname__}" in _MEANS_OF_C)
+    return kind is not object
+
+
+def is_lock(value: Any) -> bool:
+    """Return whether a value of Python or a library is acquired and released, as a semaphore is.
+
+    It tells who works at this moment, and nothing about a call.
+    """
+    kind, held = class_of(value), _dict_of(value)
+    for name in ("acquire", "release"):
+        if name not in held and not any(name in vars(base) for base in kind.__mro__):
+            return False
+    return (is_hidden(kind) or is_of_library(kind)) and all(
+        type(item) in _FLAT or isinstance(item, CONTAINERS) or callable(item) or is_lock(item)
+        for item in held.values()
+    )
 
 
 def is_means(value: Any) -> bool:
@@ -323,7 +365,7 @@ def attributes_of(value: Any) -> Mapping[str, Any]:
         OpaqueError: If the object may have content that its attributes do not show.
     """
     kind = class_of(value)
-    if is_hidden(kind) or kind is object or isinstance(value, _MEANS):
+    if is_hidden(kind) or kind is object or is_means(value) or is_lock(value):
         raise OpaqueError
     if isinstance(value, BaseModel):
         more = (value.__pydantic_extra__, value.__pydantic_private__)

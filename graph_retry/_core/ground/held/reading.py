@@ -204,7 +204,7 @@ class Reading:
             owner = getattr(item, "__self__", item)
             # The methods of a client would lead into all of it.
             if callable(item) and not (_is_plain(item) or is_own(class_of(owner))):
-                self._unread(f"{name}{sign}", item, place)
+                self._read(f"{name}{sign}", item, place)
             else:
                 self._value(f"{name}{sign}", item, place)
         self._depth -= 1
@@ -221,8 +221,11 @@ class Reading:
             self.uncertain.add(name)
         if digest is None:
             for each, item in shown_of(value).items():
+                is_code = isinstance(item, types.FunctionType)
                 with suppress(OpaqueError):
-                    self.shown[f"{name}.{each}"] = self._digest(item, most=_SHOWN)
+                    self.shown[f"{name}.{each}"] = self._digest(
+                        code_digest(item.__code__) if is_code else item, most=_SHOWN
+                    )
                 if is_stream(item) and not (callable(item) or is_means(value)):
                     self._value(f"{name}.{each}", item, place)
 
