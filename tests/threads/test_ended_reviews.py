@@ -10,6 +10,7 @@ from graph_retry._core.ground.functions.awaiting import run_sync
 from graph_retry._core.threads import history, inbox
 from graph_retry._core.threads.saved import why_closed
 from tests.loops import Model, answer, one_call, reviews, thread
+from tests.threads.threads import nested
 
 
 def test_a_new_input_that_ends_a_review_is_told(form, mode, checkpointer, caplog):
@@ -74,13 +75,21 @@ def test_an_answer_to_the_thread_is_told_what_ended_its_last_review(how, says, f
         answer(mode, graph, thread(), edit(n=1))
 
 
-def test_an_update_of_the_state_around_a_call_ends_its_review(form, mode, checkpointer):
-    """Thread and inbox ask nothing until the call is made anew; who answers is told why."""
+@pytest.mark.parametrize("is_nested", [False, True])
+def test_an_update_of_the_state_around_a_call_ends_its_review(form, mode, checkpointer, is_nested):
+    """Thread and inbox ask nothing until the call is made anew; who answers is told why.
+
+    LangGraph shows the interrupt of a subgraph until the graph around it goes on.
+    """
     model = Model()
-    graph = one_call(form, mode, model, checkpointer)
+    graph = (nested if is_nested else one_call)(form, mode, model, checkpointer)
     mode.invoke(graph, {"params": {"n": 0}}, thread())
     (ended,) = reviews(mode, graph, thread())
-    mode.call(graph, "update_state", thread(), {"status": "noted"})
+    place = thread()
+    if is_nested:
+        (task,) = mode.call(graph, "get_state", thread(), subgraphs=True).tasks
+        place = task.state.config
+    mode.call(graph, "update_state", place, {"status": "noted"})
 
     assert reviews(mode, graph, thread()) == mode.call(inbox, "list_reviews", graph) == []
     with pytest.raises(StaleDecision, match="when `update_state` changed the state around"):

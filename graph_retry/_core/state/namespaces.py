@@ -11,6 +11,7 @@ The call of a function is not a node. Therefore graph-retry appends its own part
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from graph_retry.lossless._ground import lazy
@@ -76,6 +77,21 @@ def outermost(namespace: str) -> Part:
 def around(namespace: str) -> str:
     """Return the enclosing namespace, which is the given one without its last part."""
     return namespace.rpartition(_BETWEEN)[0]
+
+
+def tasks_around(namespace: str) -> Iterator[tuple[str, str]]:
+    """Yield the subgraphs around a call, and the id of the task by which each leads to the call.
+
+    Example:
+        >>> task = "01a202b9-959f-769c-8f43-4d60c3bb9df1"
+        >>> list(tasks_around(f"sub|ask:{task}|guide:9ae2"))
+        [('sub', '01a202b9-959f-769c-8f43-4d60c3bb9df1')]
+    """
+    while graph := around(namespace):
+        part = parts_of(namespace)[-1]
+        if part.is_task and namespace.endswith(part.id):
+            yield graph, part.id
+        namespace = graph
 
 
 def moved(namespace: str, task: str) -> str:

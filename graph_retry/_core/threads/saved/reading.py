@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -22,7 +22,7 @@ from graph_retry._core.langgraph.storage.checkpoints import (
     unread,
 )
 from graph_retry._core.state.kept import Reader
-from graph_retry._core.state.namespaces import is_of_other, task_namespace
+from graph_retry._core.state.namespaces import is_of_other, task_namespace, tasks_around
 from graph_retry._core.threads.saved.graphs import (
     get_state,
     is_remote,
@@ -91,6 +91,7 @@ async def read_shown(
         call = await newest_checkpoint(saver, thread_id, namespace)
         if call is not None and may_make(graph, namespace):
             view.add(call)
+            await _add_newest(view, saver, thread_id, (each for each, _ in tasks_around(namespace)))
         # Without the call's checkpoint, LangGraph alone knows whose question it is.
         elif call is None and (shown is not None or await shows(graph, config, interrupt.id)):
             view.add(unread(place_of(thread_id, namespace)))
@@ -101,13 +102,25 @@ async def read_shown(
 async def read_newest(
     saver: BaseCheckpointSaver[Any], thread_id: str, namespaces: Collection[str]
 ) -> ThreadView:
-    """Read the newest checkpoints of some namespaces."""
+    """Read the newest checkpoints of some namespaces, and of the subgraphs around them."""
     view = ThreadView()
     for namespace in namespaces:
-        saved = await newest_checkpoint(saver, thread_id, namespace)
-        if saved is not None:
-            view.add(saved)
+        around = (each for each, _ in tasks_around(namespace))
+        await _add_newest(view, saver, thread_id, (namespace, *around))
     return view
+
+
+async def _add_newest(
+    view: ThreadView,
+    saver: BaseCheckpointSaver[Any],
+    thread_id: str | None,
+    namespaces: Iterable[str],
+) -> None:
+    for namespace in namespaces:
+        if namespace not in view.newest:
+            saved = await newest_checkpoint(saver, thread_id, namespace)
+            if saved is not None:
+                view.add(saved)
 
 
 async def read_whole(source: Any, config: RunnableConfig) -> ThreadView:

@@ -31,8 +31,11 @@ from graph_retry._core.langgraph.storage.checkpoints import (
     values_of,
     writers_of,
 )
-from graph_retry._core.state.namespaces import outermost
+from graph_retry._core.state.namespaces import outermost, tasks_around
 from graph_retry._core.state.position import LOOP, is_open, loop_of
+
+_REPLACING = ("update", "fork")
+"""Sources of checkpoints that begin their tasks anew, although tasks of the one before may wait."""
 
 
 class Asked(NamedTuple):
@@ -123,7 +126,8 @@ class ThreadView:
             call = self.newest.get(namespace)
             newest = "" if call is None else call.checkpoint["id"]
             is_newest = asked_at == newest or not (asked_at and newest)
-            if call is not None and is_newest and not (is_apart and newest):
+            is_left = self.left_at(namespace) is not None
+            if call is not None and is_newest and not (is_left or (is_apart and newest)):
                 whose = value["review_id"], value["function_name"], namespace
                 found.append(Asked(interrupt.id, *whose, value, call))
         return found
@@ -151,7 +155,23 @@ class ThreadView:
             for namespace, values in self.calls()
             if (review := loop_of(values)["review"]) and is_open(values, review["review_id"])
             if not self.root_of(namespace) or head <= self.root_of(namespace)
+            if self.left_at(namespace) is None
         }
+
+    def left_at(self, namespace: str) -> CheckpointTuple | None:
+        """Return the checkpoint of a subgraph around a call that has replaced the call's task.
+
+        The graph around it may still show the question, as after an `update_state` of the subgraph.
+        """
+        for graph, task in tasks_around(namespace):
+            saved = self.newest.get(graph)
+            if (
+                saved
+                and saved.metadata.get("source") in _REPLACING
+                and task not in writers_of(saved)
+            ):
+                return saved
+        return None
 
     @cached_property
     def ended_unanswered(self) -> dict[str, CheckpointTuple]:
@@ -167,6 +187,10 @@ class ThreadView:
             asked = [question.get("review_id", "") for question in questions_of(root)]
             for review_id in asked:
                 ended.pop(review_id, None)
+        for namespace, values in self.calls():
+            review, left = loop_of(values)["review"], self.left_at(namespace)
+            if review and left and is_open(values, review["review_id"]):
+                ended.setdefault(review["review_id"], left)
         return ended
 
     def root_of(self, namespace: str) -> str:
