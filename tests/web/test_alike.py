@@ -269,6 +269,8 @@ def test_what_is_unlike_the_others_is_marked_and_not_ticked(desk):
     with desk.client() as client:
         page = previewed(client, "approve", {})
         assert re.findall("unlike the others: (.*?)<", page) == ["output: other words"]
+        shown = re.findall(r'<b dir="auto">(t\d+)</b>', page)
+        assert shown[1] == "t7", "it comes after the one that was answered"
         assert "59 answers are applied." in ended(client, page)
     assert [review.thread_id for review in list_reviews(desk.graph)] == ["t7"]
 

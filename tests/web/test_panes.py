@@ -205,9 +205,10 @@ def test_a_long_list_of_the_call_is_kept(desk):
 
 
 def test_the_list_names_each_case(desk):
-    """By the first text that differs among those that wait; a search finds texts of the params."""
+    """By the place whose texts differ most; a search finds texts of the params."""
     for name in ("Ada", "Bo", "Cem"):
-        desk.wait(f"t-{name}", {"prompt": "Write a letter.", "extra": {"to": name}})
+        extra = {"from": name[:1] if name == "Ada" else "?", "to": name}
+        desk.wait(f"t-{name}", {"prompt": "Write a letter.", "extra": extra})
     desk.wait(
         "chat", {"prompt": "Write a letter.", "messages": [{"role": "user", "content": "Hi"}]}
     )
@@ -218,6 +219,23 @@ def test_the_list_names_each_case(desk):
         found = client.get("/?text=cem").text
     assert found.count("row-head") == 1
     assert len(list_reviews(desk.graph)) == 4
+
+
+def test_a_case_keeps_its_name(desk):
+    """What is changed in its params, or added to them, for another attempt names no other case."""
+    desk.wait("t1", {"prompt": "Letter to Ada"})
+    desk.wait("t2", {"prompt": "Letter to Bo"})
+    with desk.client() as client:
+        form = Form(opened(client)[1])
+        form.choose("edit")
+        form.fill("text:/prompt", "Answer with a number.")
+        done = sent(client, form).text
+        assert 'id="next"' in done
+        assert "Letter to Bo, attempt 2</a>" in done
+        page = client.get("/").text
+    assert 'dir="auto">Letter to Bo</b>' in page
+    prompts = {review.params["prompt"] for review in list_reviews(desk.graph)}
+    assert prompts == {"Letter to Ada", "Answer with a number."}
 
 
 def test_a_call_says_what_it_is_about(desk):

@@ -7,8 +7,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from graph_retry import resume
 from graph_retry.hooks import Alternatives
-from graph_retry.threads import list_reviews
+from graph_retry.threads import defer, list_reviews
 from tests.web.forms import Form
 from tests.web.test_answers import opened, sent
 
@@ -101,6 +102,24 @@ def test_after_putting_a_review_off_another_one_is_next(desk, way):
         (offered,) = re.findall(r'id="next" href="(/r/\w+)"', done)
         assert offered != address
         assert ">first</a>" in client.get(offered).text
+
+
+def test_a_deferred_question_of_the_thread_is_not_the_next_one(desk):
+    """Whoever answers another question of its thread goes on to a review that waits now."""
+    desk.options["allowed_decisions"] = ["approve", "defer"]
+    desk.says = lambda params: '{"name": "A", "count": %s}' % ("many" if len(desk.calls) < 3 else 3)
+    desk.wait("t1", {"prompt": "now"}, {"prompt": "later"})
+    put_off = next(each for each in list_reviews(desk.graph) if each.params["prompt"] == "later")
+    at = {"configurable": {"thread_id": "t1"}}
+    later = defer(until="2099-01-01T00:00:00+00:00")
+    resume(desk.graph, at, answers={put_off.review_id: later})
+    with desk.client() as client:
+        form = Form(opened(client)[1])
+        form.choose("approve")
+        done = sent(client, form).text
+        assert "its output is valid" in done
+        assert "Nothing else waits." in done
+        assert 'dir="auto">later</b>' in client.get("/?tab=later").text
 
 
 def test_a_call_that_runs_is_running_everywhere(desk):

@@ -82,7 +82,7 @@ def test_a_question_to_a_colleague_stays_with_the_review(desk):
         form.choose("assign")
         form.fill("text:", "bo")
         form.fill("words.assign", "Is Mrs Hopper\na customer?")
-        assert "The review is assigned." in sent(client, form).text
+        assert "The review is assigned to bo." in sent(client, form).text
         page = opened(client)[1]
         assert 'dir="auto">ada: Is Mrs *** a customer?</p>' in page
         (review,) = list_reviews(desk.graph)
@@ -111,7 +111,7 @@ def test_a_review_is_given_to_somebody(desk):
         form = Form(opened(client)[1])
         form.choose("assign")
         form.fill("to.text:", "grace")
-        assert "The review is assigned." in sent(client, form).text
+        assert "The review is assigned to grace." in sent(client, form).text
         assert "assignee: grace" not in page
         assert "assignee: grace" in client.get("/").text
     assert len(desk.calls) == 1

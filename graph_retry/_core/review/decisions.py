@@ -235,7 +235,7 @@ ROWS: dict[str, Row] = {
         typed=("NAME",),
         sent={"Agent Inbox": "`assign: NAME` in the box"},
         place=7,
-        done=("The review is assigned.", "It stays open."),
+        done=("The review is assigned to {to}.", "It stays open."),
     ),
 }
 

@@ -28,7 +28,7 @@ from graph_retry.desk.web.forms.words import ago, answered, said_role, without_t
 from graph_retry.desk.web.pages.listing import Listings, view_in
 from graph_retry.desk.web.pages.past import Past
 from graph_retry.desk.web.posted import ARRIVING, REVIEWS, NotAllowedError, Posted, read_posted
-from graph_retry.desk.web.rows import subject_of, thread_key
+from graph_retry.desk.web.rows import is_put_off, thread_key
 from graph_retry.desk.web.runs import Missed, Runs, Sent
 from graph_retry.desk.web.safety import HEADERS, Access, Guard, check_origin, review_of
 from graph_retry.desk.web.waiting import Waiting
@@ -190,7 +190,7 @@ class Site:
             request, 410,
             "This review is closed." if len(missed) == 1 else "These reviews are closed.",
             "An answer here changes nothing.", access,
-            following=access.seen(thread), missed=missed,
+            following=[each for each in access.seen(thread) if not is_put_off(each)], missed=missed,
         )  # fmt: skip
 
     async def missed(self, request: Request, key: str, access: Access, form: Posted) -> Missed:
@@ -274,7 +274,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
         finalize=_shown,
     )
-    functions = ago, counted, in_words, said, subject_of, thread_key
+    functions = ago, counted, in_words, said, thread_key
     of_reviews = {"key_of": "key", "kind_of": "summary", "sentence_of": "sentence"}
     known: Any = {function.__name__: function for function in functions}
     known |= {name: _of_seen(attrgetter(fact)) for name, fact in of_reviews.items()}

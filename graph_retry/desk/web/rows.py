@@ -62,8 +62,7 @@ class Row:
     @property
     def is_put_off(self) -> bool:
         """Whether the review is deferred to a later time."""
-        until = self.review.deferred_until
-        return until is not None and since(until) < 0
+        return is_put_off(self.review)
 
 
 class Named(Protocol):
@@ -85,6 +84,11 @@ def thread_key(thread_id: str | None) -> str:
     return hashlib.sha256(f"thread\0{thread_id}".encode()).hexdigest()[:24]
 
 
+def is_put_off(review: PendingReview) -> bool:
+    """Return whether a review is deferred to a later time."""
+    return review.deferred_until is not None and since(review.deferred_until) < 0
+
+
 def question_of(review: PendingReview) -> tuple[str, int]:
     """Return the call and the attempt that a review asks about."""
     return review.namespace, review.attempt
@@ -100,8 +104,12 @@ def any_item(path: str) -> str:
     return _NUMBERS.sub("/*", path)
 
 
-def row_of(review: PendingReview) -> Row:
-    """Make the row of a review, with its short fields only, because all rows stay in memory."""
+def row_of(review: PendingReview, earlier: Row | None = None) -> Row:
+    """Make the row of a review, with its short fields only, because all rows stay in memory.
+
+    The row of an `earlier` attempt of the call names this one, too: a case keeps its name, whatever
+    is changed in its params or added to them.
+    """
     labels = texts_of(review.labels)
     found = list(texts_in(review.params))
     texts = (review.function_name, review.thread_id or "", review.error, review.summary, *labels)
@@ -116,7 +124,7 @@ def row_of(review: PendingReview) -> Row:
         searched="\n".join(text[:SEARCHED] for text in texts).casefold(),
         alike=_alike(review),
         output=one_line(review.raw_output or "", 2 * SUBJECT),
-        texts=named_by(found),
+        texts=earlier.texts if earlier else named_by(found),
         model=model_of(review.params),
     )
 
@@ -201,20 +209,27 @@ def _visited(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...
         yield from _visited(part, (*path, str(name)))
 
 
-def subject_of(row: Named, others: Iterable[Named]) -> str:
+def telling(rows: Iterable[Named]) -> dict[str, int]:
+    """Count the different texts of calls with one name, at each place of their params."""
+    texts: dict[str, set[str]] = {}
+    for place, text in chain.from_iterable(row.texts for row in rows):
+        texts.setdefault(place, set()).add(text)
+    return {place: len(found) for place, found in texts.items()}
+
+
+def subject_of(row: Named, places: Mapping[str, int]) -> str:
     """Return the subject of a call, or an excerpt of its params.
 
-    This is the first text that differs from another row's, or else the longest one.
+    This is the text at the place that tells the most calls apart, by the result of `telling`, so
+    that all of them are named by the same place; or else the longest text.
     """
     if row.subject:
         return row.subject
-    known = dict(row.texts)
-    for other in others:
-        texts = dict(other.texts)
-        for place, text in known.items():
-            if texts.get(place, text) != text:
-                return text
-    return max(known.values(), key=len, default="")
+    known = {place: places.get(place, 0) for place, _ in row.texts}
+    best = max(known, key=known.__getitem__, default="")
+    if known.get(best, 0) > 1:
+        return dict(row.texts)[best]
+    return max((text for _, text in row.texts), key=len, default="")
 
 
 def _alike(review: PendingReview) -> tuple[Any, ...]:

@@ -15,7 +15,7 @@ from langgraph.errors import GraphBubbleUp, GraphDrained
 from graph_retry import PendingReview
 from graph_retry.desk.running import Live, Running
 from graph_retry.desk.web.posted import UNDER_WAY, NotAllowedError
-from graph_retry.desk.web.rows import bytes_in, short
+from graph_retry.desk.web.rows import bytes_in, is_put_off, short
 from graph_retry.desk.web.safety import Access
 from graph_retry.desk.web.waiting import Waiting
 from graph_retry.desk.wording import said
@@ -331,22 +331,25 @@ class Runs:
             return closed
         words = {made["type"] for made in run.decisions.values()}
         stays_open = all(DECISIONS[word].waits for word in words)
-        if words and stays_open and not outcome.problem:
-            # The same question is open again, but its reviewer has just put it off.
-            outcome.is_put_off = True
-            outcome.following = [
-                each for each in outcome.following if each.namespace not in run.asked
-            ]
+        # The same question is open again, but its reviewer has just put it off.
+        outcome.is_put_off = bool(words) and stays_open and not outcome.problem
+        outcome.following = [
+            each
+            for each in outcome.following
+            if not (is_put_off(each) or (outcome.is_put_off and each.namespace in run.asked))
+        ]
         return outcome
 
     async def _told(self, run: Run) -> Outcome:
         """Describe the outcome of an applied answer."""
         if len(run.reviews) > 1:
             return Outcome(f"{len(run.decisions)} answers are applied.")
-        word = next((decision["type"] for decision in run.decisions.values()), "")
+        decision = next(iter(run.decisions.values()), {"type": ""})
+        word = decision["type"]
         review = run.reviews[0]
         if word and (done := DECISIONS[word].done):
-            return Outcome(*done)
+            title, text = done
+            return Outcome(title.format(**decision), text)
         if review.failure is None and word == "approve":
             return Outcome("The output is used.", "The call was not made again.")
         ledgers = await self._waiting.ledgers(review.thread_id)

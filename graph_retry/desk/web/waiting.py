@@ -10,7 +10,7 @@ import inspect
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from heapq import nlargest
-from itertools import islice
+from itertools import islice, starmap
 from typing import Any, TypeVar
 
 from langchain_core.runnables import RunnableConfig
@@ -18,7 +18,15 @@ from langchain_core.runnables import RunnableConfig
 from graph_retry import PendingReview
 from graph_retry.desk.newest import Newest
 from graph_retry.desk.running import Running
-from graph_retry.desk.web.rows import COMPARED, Row, question_of, row_of, subject_of, thread_key
+from graph_retry.desk.web.rows import (
+    COMPARED,
+    Row,
+    question_of,
+    row_of,
+    subject_of,
+    telling,
+    thread_key,
+)
 from graph_retry.desk.web.safety import Access
 from graph_retry.ledger import Ledger
 from graph_retry.plugins import one_line
@@ -100,7 +108,7 @@ class Waiting:
         """Return what the list says that a review is about, or the name of its call."""
         row, rows = self.rows.get(review.key), [*self.rows.values()]  # Which the loop changes.
         others = (each for each in rows if each.review.function_name == review.function_name)
-        told = subject_of(row, islice(others, COMPARED)) if row else review.subject
+        told = subject_of(row, telling(islice(others, COMPARED))) if row else review.subject
         return one_line(told or "", LINKED) or review.function_name
 
     def named(self, review: PendingReview) -> str:
@@ -214,7 +222,13 @@ class Waiting:
             self._over[key] = row
 
     async def _take(self, reviews: Collection[PendingReview]) -> None:
-        for row in await asyncio.to_thread(lambda: list(map(row_of, reviews))):
+        earlier = dict[tuple[str, str], Row]()
+        if any(review.attempt > 1 for review in reviews):
+            known = [*self._over.values(), *self.rows.values()]
+            earlier = {(row.thread, row.question[0]): row for row in known}
+        calls = [(thread_key(review.thread_id), review.namespace) for review in reviews]
+        made = zip(reviews, map(earlier.get, calls), strict=True)
+        for row in await asyncio.to_thread(lambda: list(starmap(row_of, made))):
             self.version += self.rows.pop(row.key, None) is None
             self.rows[row.key] = row
 

@@ -186,7 +186,7 @@ class Desk:
             until = f", deferred until {again.deferred_until}" if again.deferred_until else ""
             self.screen.say(f"It waits for an answer as review {again.review_id}{until}.")
         elif (row := DECISIONS[decision["type"]]).outcome and row.done:
-            self.screen.say(" ".join(row.done), "good")
+            self.screen.say(" ".join(row.done).format(**decision), "good")
         else:
             self._show_end(thread_id, review, result)
         if more := [other for other in others if other is not again]:

@@ -33,7 +33,7 @@ from graph_retry.desk.web.posted import (
     check_json,
     text_of,
 )
-from graph_retry.desk.web.rows import subject_of
+from graph_retry.desk.web.rows import subject_of, telling
 from graph_retry.desk.web.runs import SOON_S, Missed, Run, Sent
 from graph_retry.desk.web.safety import Access
 from graph_retry.desk.wording import said
@@ -89,9 +89,11 @@ async def preview(
     make = partial(_preview, way, decision, first)
     shown = await _previews(site, request, access, first, keys, make)
     await site.work(request, _mark_odd, shown)
-    subjects = {row.key: subject_of(row, rows[:most]) for row in rows[:most]}
+    places = telling(rows[:most])
+    subjects = {row.key: subject_of(row, places) for row in rows[:most]}
     for each in shown:
         each.subject = subjects.get(each.key, "")
+    shown.sort(key=lambda each: (each.key != first.key, not each.odd))
     return await site.page(
         request, access, "alike.html",
         way=way, first=first, words=card.words.get(way.word, ""), previews=shown,

@@ -17,7 +17,7 @@ from graph_retry.desk.web.pages.listing import (
     view_of,
 )
 from graph_retry.desk.web.pages.past import Decided
-from graph_retry.desk.web.rows import texts_of
+from graph_retry.desk.web.rows import subject_of, telling, texts_of
 from graph_retry.desk.web.runs import Run
 from graph_retry.desk.web.safety import Access
 
@@ -30,13 +30,16 @@ async def inbox(site: Site, request: Request, access: Access) -> Response:
     decided = await _decided(site, view, access) if view.tab == "decided" else []
     pages = max(1, -(-len(decided) // PER_PAGE)) if decided else listing.pages
     number = min(max(1, int(asked[:9]) if asked.isdecimal() else 1), pages)
-    rows = listing.page(number)
+    rows, decided = listing.page(number), decided[(number - 1) * PER_PAGE : number * PER_PAGE]
+    calls = {one.name: [other for other in decided if other.name == one.name] for one in decided}
+    places = {name: telling(alike) for name, alike in calls.items()}
+    named = [(subject_of(one, places[one.name]), one) for one in decided]
     page = await site.page(
         request, access, "inbox.html",
         listing=listing, rows=rows, subjects=listing.subjects(rows), number=number, pages=pages,
         orders=ORDERS, tabs=TABS, is_whole=site.waiting.is_whole, progress=site.waiting.progress,
         running=site.runs.running, runs=_running(site, access), left=_left(site, access),
-        past=site.past, home="", decided=decided[(number - 1) * PER_PAGE : number * PER_PAGE],
+        past=site.past, home="", decided=named,
     )  # fmt: skip
     if "hx-request" not in request.headers and view != view_in(request):
         # The list beside a review, and the way back to it, are those of this view.

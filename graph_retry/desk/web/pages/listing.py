@@ -14,7 +14,7 @@ from starlette.requests import Request
 
 from graph_retry.desk.newest import Newest
 from graph_retry.desk.web.posted import NotAllowedError
-from graph_retry.desk.web.rows import COMPARED, Row, subject_of
+from graph_retry.desk.web.rows import COMPARED, Row, subject_of, telling
 from graph_retry.desk.web.safety import Access, cookie_of
 from graph_retry.desk.web.waiting import Waiting
 from graph_retry.plugins import digest, since
@@ -147,7 +147,8 @@ class Listing:
             named = calls.setdefault(row.review.function_name, [])
             if len(named) < COMPARED:
                 named.append(row)
-        return {row.key: subject_of(row, calls[row.review.function_name]) for row in rows}
+        places = {name: telling(named) for name, named in calls.items()}
+        return {row.key: subject_of(row, places[row.review.function_name]) for row in rows}
 
     def page(self, number: int) -> list[Row]:
         """Cut out a page."""

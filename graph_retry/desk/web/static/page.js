@@ -305,12 +305,14 @@
   /* Ticks of a preview stay as they were left, over pages and rounds of this tab. */
   document.addEventListener("change", (event) => {
     if (event.target.name === "tick") sessionStorage.setItem(event.target.value, event.target.checked ? "1" : "");
+    ticks();
   });
   const ticks = () => {
     for (const box of all("[name=tick]:not(:disabled)")) {
       const left = sessionStorage.getItem(box.value);
       if (left !== null) box.checked = left === "1";
     }
+    if (one("#ticked")) one("#ticked").textContent = `${all("[name=tick]:checked").length} of ${all("[name=tick]").length} are ticked.`;
   };
   const start = () => {
     finish();
