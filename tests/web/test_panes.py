@@ -66,6 +66,29 @@ def test_two_wrong_values_of_eight_lines_take_twelve_keys(browser, desk):
     assert [line.model_dump() for line in desk.results[0].lines] == lines
 
 
+def test_what_a_person_changed_stays_in_sight(desk):
+    """A form that is refused shows it beside what is still wrong, and counts no value as kept."""
+    lines = ordering(desk, 8, {4: "8,50 EUR", 6: "seven"})
+    with desk.client() as client:
+        form = Form(opened(client)[1])
+        form.choose("respond")
+        form.fill("number:/lines/4/price", "-.5")
+        refused = sent(client, form)
+        assert refused.status_code == 422
+        assert "14 values are kept" in re.sub(r"\s+", " ", refused.text)
+        shown = re.findall(
+            r'is-marked[^"]*">\s+<div class="field-head">.*?for="\w+\.output\.(.*?)"',
+            refused.text,
+            re.DOTALL,
+        )
+        assert shown == ["/lines/4/price", "/lines/6/price"]
+        form = Form(refused.text)
+        form.fill("number:/lines/6/price", "7.5")
+        assert "Your output is used." in sent(client, form).text
+    lines[4]["price"], lines[6]["price"] = -0.5, 7.5
+    assert [line.model_dump() for line in desk.results[0].lines] == lines
+
+
 def test_tab_chooses_a_wrong_text_and_links_name_the_case(browser, desk):
     """What is typed replaces a date too; a way chosen by mouse on a phone comes into sight."""
 

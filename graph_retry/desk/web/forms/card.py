@@ -15,7 +15,7 @@ from jsonpointer import JsonPointerException, resolve_pointer
 from graph_retry import PendingReview
 from graph_retry.desk.changed import edited_fields
 from graph_retry.desk.web.forms.attempts import attempts_told, written_by
-from graph_retry.desk.web.forms.fields import Field, Form, quoted
+from graph_retry.desk.web.forms.fields import Field, Form, is_same, quoted
 from graph_retry.desk.web.forms.marks import compared, folded, marked
 from graph_retry.desk.web.forms.reading import filled, has_unread, read_form
 from graph_retry.desk.web.forms.ways import NotYetError, Way, ways_of
@@ -25,7 +25,6 @@ from graph_retry.desk.wording import doubts_of, said
 from graph_retry.ledger import Ledger
 from graph_retry.plugins import (
     ABSENT,
-    identical,
     is_array,
     is_object,
     pointer_parts,
@@ -176,7 +175,9 @@ def make_card(
         if which == "output":
             _tell_issues(review, value, told)
         form = _form(review, told, which, next(_pressed("add", within), None))
-        form.doubts = card.doubts if which == "output" else {}
+        if which == "output":
+            form.doubts = card.doubts
+            form.before = first_value(review, which) if posted else ABSENT
         form.as_json = next(_pressed("json", within), None)
         form.posted = [unquote(name.partition(":")[2]) for name, _ in within]
         made = form.field(way.schema, value)
@@ -209,13 +210,6 @@ def _tell_issues(review: Review, value: Any, told: dict[str, list[str]]) -> None
         old, new = (resolve_pointer(each, issue["path"], ABSENT) for each in (before, value))
         if issue["path"] not in refused and not has_unread(new) and is_same(old, new):
             told.setdefault(issue["path"], []).append(issue["message"])
-
-
-def is_same(one: Any, other: Any) -> bool:
-    """Return whether two values are identical as JSON, or both `ABSENT`."""
-    if one is ABSENT or other is ABSENT:
-        return one is other
-    return identical(one, other)
 
 
 def typed(posted: Posted, *keys: str) -> list[str]:

@@ -15,6 +15,8 @@ from operator import attrgetter
 from typing import Any
 from urllib.parse import quote
 
+from jsonpointer import resolve_pointer
+
 from graph_retry.desk.web.forms.reading import (
     ALTERED,
     DAY,
@@ -79,6 +81,8 @@ class Field:
     kept: int = 0
     """The number of items of a long list, of which the form shows only some."""
     from_suggestion: bool = False
+    is_changed: bool = False
+    """Whether a person has given another value than the form had at first."""
     is_open: bool = False
     """Whether the names of an output's members are free, so that JSON can change them."""
 
@@ -108,8 +112,8 @@ class Field:
 
     @property
     def is_marked(self) -> bool:
-        """Whether a person has to look at this field."""
-        return bool(self.problems or self.doubts)
+        """Whether a person has to look at this field, or has changed it."""
+        return bool(self.problems or self.doubts or self.is_changed)
 
 
 class Form:
@@ -117,7 +121,7 @@ class Form:
 
     `as_json` is the JSON Pointer of a long list that is shown as JSON, with all its items. `posted`
     has the pointers of the fields that a person has sent. `doubts` are those of a gate, by JSON
-    Pointer.
+    Pointer. `before` is the value that the form had at first, if a person has sent another.
 
     Args:
         root: The whole schema, in which references are resolved.
@@ -143,6 +147,7 @@ class Form:
         self.as_json: str | None = None
         self.posted: Collection[str] = ()
         self.doubts: Mapping[str, Sequence[str]] = {}
+        self.before: Any = ABSENT
 
     def field(self, node: Any, value: Any, path: tuple[Any, ...] = (), empty: str = "") -> Field:
         """Make the field of a value, with the fields of its members or items."""
@@ -183,6 +188,13 @@ class Form:
         elif known:
             made.text = _text(made.kind, value)
             made.image = value if isinstance(value, str) and _IMAGE.fullmatch(value) else ""
+        if (
+            self.before is not ABSENT
+            and not made.fields
+            and not isinstance(value, (Unread, Sparse))
+        ):
+            was = resolve_pointer(self.before, pointer(path), ABSENT)
+            made.is_changed = not is_same(was, value)
         return made
 
     def _kind(
@@ -280,6 +292,13 @@ class Form:
                 below.choices = [(json.dumps(word), word) for word in ROLES[name]]
                 below.text = json.dumps(part)
             made.fields.append(below)
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """Return whether two values are identical as JSON, or both `ABSENT`."""
+    if one is ABSENT or other is ABSENT:
+        return one is other
+    return identical(one, other)
 
 
 def quoted(pointer: str) -> str:

@@ -25,6 +25,7 @@ ALTERED = re.compile(
 )
 """Characters that a text box changes, that are invisible, or that reverse the text direction."""
 
+_NO_ZERO = re.compile(r"(?<![^-])(?=\.\d)")  # People write `.5`, which is no JSON.
 DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _WHY = {
     "number": "Write a number, such as 3 or 0.5.",
@@ -104,7 +105,7 @@ def _read_text(kind: str, text: str) -> Any:
 
 
 def _read_number(kind: str, text: str) -> Any:
-    value = _read_json(kind, text.strip())
+    value = _read_json(kind, _NO_ZERO.sub("0", text.strip()))
     return value if is_number(value) else Unread(kind, text, _WHY[kind])
 
 
