@@ -1,8 +1,11 @@
 """Ten seconds in which an answer can be taken back, and what is seen while a call runs."""
 
+import re
 import threading
 
 from selenium.webdriver import Keys
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.wait import WebDriverWait
 
 from graph_retry import respond, resume
 from graph_retry.desk.web import create_app, runs
@@ -46,6 +49,20 @@ def test_an_answer_can_be_taken_back_for_ten_seconds(desk, held):
     assert [result.count for result in desk.results] == [5]
 
 
+def test_a_held_answer_of_an_earlier_server_leads_back_to_its_review(desk, held):
+    """A server that stops sends nothing; the next one knows the review."""
+    desk.wait()
+    with desk.client() as client:
+        page = answered(client)
+    with desk.client() as again:
+        told = again.get(page.url.path)
+        assert told.status_code == 404
+        assert "Its review is open: your browser has the draft." in told.text
+        (there,) = re.findall(r'class="strong" href="(.*?)"', told.text)
+        assert "What should happen?" in again.get(there).text
+    assert desk.results == []
+
+
 def test_only_the_sender_takes_an_answer_back(desk, held):
     """Somebody else sees that it runs; an answer from elsewhere in these seconds counts."""
     desk.wait()
@@ -86,7 +103,30 @@ def test_a_reviewer_goes_on_while_an_answer_is_held(browser, desk, held, monkeyp
         wait_for(browser, "Your answer is sent in")
         press(browser, Keys.ENTER)
         wait_for(browser, "What should happen?")
-        assert desk.results == []
+        told(browser, "Your answer is sent in")
+        checked(browser)
+        press(browser, "u")
+        wait_for(browser, "This is your draft.")
+        assert one(browser, "[name$='number:/count']").get_attribute("value") == "7"
+        assert (desk.results, len(list_reviews(desk.graph))) == ([], 2)
+        send(browser)
+        wait_for(browser, "Your answer is sent in")
+        press(browser, Keys.ENTER)
+        told(browser, "Your answer is sent in")
+        browser.execute_script(
+            "const now = new FormData(); now.append('now', '1');"
+            "fetch(sessionStorage['graph-retry:last'], { method: 'POST', body: now });"
+        )
+        told(browser, "Your output is used.")
+    assert [result.count for result in desk.results] == [7]
+
+
+def told(browser, text):
+    """Wait until a page tells what became of the answer that was sent before."""
+    WebDriverWait(browser, WITHIN_S).until(
+        lambda _: any(text in each.text for each in browser.find_elements(By.ID, "last")),
+        f"{text!r} is not told",
+    )
 
 
 def test_a_call_that_runs_is_seen(browser, desk):

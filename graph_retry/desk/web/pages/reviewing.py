@@ -198,9 +198,13 @@ async def outcome(site: Site, request: Request, access: Access) -> Response:
     sent = site.runs.get(name)
     runs = [run for run in sent.runs if key in (one.key for one in run.reviews)] if sent else []
     if sent is None or not runs or not access.seen(runs[0].reviews):
+        found = (await site.waiting.find(key, access))[:1]
+        now = (
+            "Its review is open: your browser has the draft" if found else "The list shows the rest"
+        )
         return await site.message(
-            request, 404, "This answer is unknown.",
-            "The server was restarted. The list shows the open reviews.", access,
+            request, 404, "This answer is unknown.", f"The server was restarted. {now}.", access,
+            following=found,
         )  # fmt: skip
     run = runs[0]
     if held := sent.held_s:

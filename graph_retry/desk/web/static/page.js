@@ -5,7 +5,7 @@
   const all = (query) => [...document.querySelectorAll(query)];
   const answer = () => one("#answer");
   const main = () => one("#main");
-  const DRAFT = "graph-retry:draft:", DAYS = 14, PING_MS = 3000;
+  const DRAFT = "graph-retry:draft:", LAST = "graph-retry:last", DAYS = 14, PING_MS = 3000;
 
   const help = one("#help-button");
   help.hidden = false;
@@ -102,6 +102,7 @@
       const response = await fetch(form.action, { method: "POST", body: data });
       if (response.redirected && response.ok) {
         typed = false;  // The draft stays until the outcome says that the answer was taken.
+        try { sessionStorage.setItem(LAST, response.url); } catch { /* no storage: its own page tells */ }
         location.assign(response.url);
         return;
       }
@@ -325,8 +326,41 @@
     if (focus) focus.focus();
     for (const select of all(".filter select")) select.addEventListener("change", () => select.form.requestSubmit());
   };
+  /* What became of the last answer, on whatever page its sender is now; `u` takes it back there, too. */
+  const follow = async () => {
+    const url = sessionStorage.getItem(LAST);
+    if (!url) return;
+    if (new URL(url).pathname === location.pathname) {  // This page tells it; if it does not renew itself, it is the end.
+      if (!one("#main[hx-trigger]")) sessionStorage.removeItem(LAST);
+      return;
+    }
+    const response = await fetch(url), page = new DOMParser().parseFromString(await response.text(), "text/html");
+    const text = (query) => (page.querySelector(query) || { textContent: "" }).textContent.trim();
+    let box = one("#last");
+    if (!box) {
+      box = document.createElement("p");
+      box.id = "last";
+      box.setAttribute("role", "status");
+      box.innerHTML = "<a></a> <span></span> <button type=button id=undo class='plain small'>Undo <kbd>u</kbd></button>";
+      box.querySelector("button").addEventListener("click", async () => {
+        const form = new FormData();
+        form.append("undo", "1");
+        await fetch(url, { method: "POST", body: form });
+        sessionStorage.removeItem(LAST);
+        location.assign(url.replace(/\/(a|alike)\/[^/]*$/, ""));  // The form has the draft.
+      });
+      main().before(box);
+    }
+    box.querySelector("a").href = url;
+    box.querySelector("a").textContent = text("#main .facts .subject") || "Your answers";
+    box.querySelector("span").textContent = text("#main .refused b") || text("#main h1");
+    box.querySelector("button").hidden = !page.querySelector("#undo");
+    if (page.querySelector("#main[hx-trigger]")) setTimeout(retell, 1000); else sessionStorage.removeItem(LAST);
+  };
+  const retell = () => follow().catch(() => setTimeout(retell, PING_MS));  // The line tells why it fails.
   start();
   restore();
+  retell();
 
   const step = (by) => {
     const rows = all(".row, .pick input");
