@@ -1,24 +1,19 @@
 """What kinds of values a function may hold, and what is known about the next call from them."""
 
 import array
-import asyncio
 import collections
 import csv
 import enum
 import functools
 import io
 import itertools
-import mmap
 import operator
 import queue
 import re
-import sqlite3
-import tempfile
 import threading
 import types
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
 from unittest.mock import Mock
 from xml.etree import ElementTree as ET
 
@@ -33,12 +28,19 @@ from langgraph.checkpoint.memory import InMemorySaver
 from graph_retry import ReplayMismatch, retry_llm_call
 from graph_retry._core.ground.held import reading
 from tests.identity.cities import one_node
+from tests.identity.opened import (
+    OPENED,
+    cursor_of,
+    database_of,
+    done_in_the_future,
+    file_of,
+    mapped,
+    row_of,
+)
 from tests.loops import thread
 
 PARAMS = {"style": "short"}
-FILES = Path(tempfile.mkdtemp())
 CALLS = []
-OPENED = []
 
 
 def tell(document, _params):
@@ -99,19 +101,6 @@ def in_a_thread(document):
     """Return the future of a job that has ended."""
     with ThreadPoolExecutor(1) as threads:
         return threads.submit(lambda: document)
-
-
-def database_of(document):
-    """Return a database in memory that has the document."""
-    held = sqlite3.connect(":memory:", check_same_thread=False)
-    OPENED.append(held)
-    held.execute("CREATE TABLE t AS SELECT ?", (document,))
-    return held
-
-
-def row_of(held):
-    """Return the document of such a database."""
-    return held.execute("SELECT * FROM t").fetchone()[0]
 
 
 class WithDatabase:
@@ -228,35 +217,6 @@ def by_chain(document):
     """Return a chain whose prompt has a document."""
     prompt = ChatPromptTemplate.from_messages([("user", document + " {style}")])
     return prompt | RunnableLambda(lambda value: tell(value.to_string()[7], PARAMS))
-
-
-def file_of(document):
-    """Return a file of a document, opened."""
-    path = FILES / document
-    path.write_text(document)
-    OPENED.append(path.open())
-    return OPENED[-1]
-
-
-def mapped(document):
-    """Return a file of a document in memory."""
-    with file_of(document) as file:
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-
-
-def cursor_of(document):
-    """Return the rows of a query for a document."""
-    OPENED.append(sqlite3.connect(":memory:"))
-    return OPENED[-1].execute("select ?", (document,))
-
-
-def done_in_the_future(document):
-    """Return the future of a document."""
-    loop = asyncio.new_event_loop()
-    made = loop.create_future()
-    made.set_result(document)
-    loop.close()
-    return made
 
 
 def deepest(held):

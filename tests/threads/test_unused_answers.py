@@ -60,9 +60,14 @@ def test_an_answer_that_is_not_used_is_an_error(before, after):
     model, saver = Model(), InMemorySaver()
     graph_of(model, saver, before).invoke({"params": ASKED}, thread())
 
-    with pytest.raises(AnswerRefused, match="`count` that asked was not made again in this run"):
+    with pytest.raises(
+        AnswerRefused, match="`count` that asked was not made again in this run"
+    ) as refused:
         resume(graph_of(model, saver, after), thread(), edit(n=1))
 
+    forms = [{"node": "a retry node"}.get(version, "a function") for version in (before, after)]
+    told = f"Node `ask` was {forms[0]} when it asked, and is {forms[1]} now."
+    assert (told in str(refused.value)) == (forms[0] != forms[1])
     assert {"n": 1} not in model.calls
     if after != "without the call":
         answered = graph_of(model, saver, before).invoke(None, thread())

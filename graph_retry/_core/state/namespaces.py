@@ -74,6 +74,20 @@ def outermost(namespace: str) -> Part:
     return next(iter(parts_of(namespace)), Part("", ""))
 
 
+def form_of(namespace: str) -> str:
+    """Return what the outermost node around a call is.
+
+    Example:
+        >>> task = "01a202b9-959f-769c-8f43-4d60c3bb9df1"
+        >>> form_of(f"ask:{task}"), form_of(f"ask:{task}|guide:9ae2")
+        ('a retry node', 'a function')
+    """
+    inner = parts_of(namespace)[1:]
+    if not inner:
+        return "a retry node"
+    return "a subgraph" if any(part.is_node for part in inner) else "a function"
+
+
 def around(namespace: str) -> str:
     """Return the enclosing namespace, which is the given one without its last part."""
     return namespace.rpartition(_BETWEEN)[0]

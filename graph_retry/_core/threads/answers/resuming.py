@@ -32,7 +32,12 @@ from graph_retry._core.langgraph.storage.checkpoints import (
 )
 from graph_retry._core.langgraph.storage.lock import ThreadLock, pauses
 from graph_retry._core.review.deadline import EXPIRE
-from graph_retry._core.state.namespaces import are_namesakes, is_of_other
+from graph_retry._core.state.namespaces import (
+    are_namesakes,
+    form_of,
+    is_of_other,
+    outermost,
+)
 from graph_retry._core.state.position import ANSWER
 from graph_retry._core.threads.answers.sent import noted
 from graph_retry._core.threads.saved.begun import Begun, begun
@@ -385,6 +390,10 @@ def _told_kept(answered: Asked, open_now: Sequence[dict[str, Any]], *, is_over: 
         return f"{what}; and the run ended, so your answer decided nothing."
     asks = ", ".join(f"`{each['function_name']}` ('{each['review_id']}')" for each in open_now)
     now = f" Now the thread waits for an answer to {asks}." if asks else ""
+    task, was = outermost(answered.namespace), form_of(answered.namespace)
+    forms = {form_of(place) for _, place in told if outermost(place) == task} - {was}
+    if len(forms) == 1:
+        now += f" Node `{task.name}` was {was} when it asked, and is {forms.pop()} now."
     if notes:  # In another order, another call is reached first, and nothing has to be mended.
         now += f" Its note says: {notes[0]}."
     return f"{what}; your answer is kept, and is used when the node makes that call.{now}"
