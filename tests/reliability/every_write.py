@@ -11,7 +11,8 @@ Every process is a fork of this one. With a STEP of `k8`, processes are killed f
 (SIGKILL), at 8 times of a life.
 
 With the durability `exit`, LangGraph saves nothing of the graph around a call before its first
-pause: what died before that has not begun.
+pause: what died before that has not begun. (Nor are later steps saved before the next pause: the
+scenes whose nodes call one after the other, such as `joined node`, tell such calls as repeated.)
 """
 
 import asyncio
