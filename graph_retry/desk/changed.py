@@ -1,4 +1,4 @@
-"""What an edit changed: for the page and the console."""
+"""Find what an edit changed, for the page and the console."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ from graph_retry.plugins import identical, is_object, pointer
 
 
 def edited_fields(shown: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of `after` that differ from `shown`, or are not in `shown`.
+    """Return the fields of `after` that are new, or that differ from `shown`.
 
     Example:
         >>> edited_fields({"n": 1, "m": "a"}, {"n": True, "m": "a"})
@@ -21,7 +21,7 @@ def edited_fields(shown: Mapping[str, Any], after: Mapping[str, Any]) -> dict[st
 
 
 def removed_field(shown: Any, after: Any, path: tuple[str, ...] = ()) -> str:
-    """Return the JSON Pointer of a removed field, or "". An edit cannot remove a field.
+    """Return the JSON Pointer of a removed field, or "", because an edit cannot remove fields.
 
     Example:
         >>> removed_field({"options": {"top": 1}}, {"options": {}})

@@ -1,4 +1,4 @@
-"""A mapping that forgets its oldest entries: what a page or a console keeps has a bound."""
+"""A mapping that forgets its oldest entries, to limit the memory of a page or a console."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Newest(dict[K, V]):
         self._most = most
 
     def __setitem__(self, key: K, value: V) -> None:
-        """Set an entry, and forget the oldest beyond the bound."""
+        """Set an entry. Forget the oldest entries above the limit."""
         self.pop(key, None)
         super().__setitem__(key, value)
         while len(self) > self._most:

@@ -1,7 +1,7 @@
 """Run a thread with the answers to its reviews, and follow its calls: for the page and the console.
 
-A run is stopped by LangGraph's `RunControl`: the step in flight ends and is saved, so that nothing
-is paid twice when the thread goes on.
+LangGraph's `RunControl` stops a run: the current step ends and is saved, so no call is paid twice
+when the thread continues.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from graph_retry.threads import aresumption, resumption
 Place = tuple[str, ...]
 
 CALLS = 100
-"""Number of calls of a run that are followed: the newest ones."""
+"""Number of calls of a run that are followed. These are the newest ones."""
 
 _ABOUT = {"event", "name", "attempt"}
 
 SHOWN = 2_000
-"""Number of characters that are kept of a text that arrives: the last ones."""
+"""Number of characters that are kept of an arriving text. These are the last ones."""
 
 
 @dataclass
 class Live:
-    """An attempt that is being made: its number, and the length and the end of its text so far."""
+    """A running attempt: its number, and the length and the end of its text so far."""
 
     name: str
     attempt: int
@@ -52,10 +52,10 @@ class Live:
 
 @dataclass
 class Running:
-    """A run of a thread. `live` has the latest attempt of each call that runs, by its place.
+    """A run of a thread. `live` has the latest attempt of each running call, by the call's place.
 
-    `is_cancelled` means that a server has cancelled it, which ends it without an error.
-    `cancelling` is held while the server is asked to.
+    `is_cancelled` means that a server has cancelled the run, which then ends without an error.
+    `cancelling` is a lock that is held during the request to the server.
     """
 
     began: float = field(default_factory=time.monotonic)
@@ -71,11 +71,11 @@ class Running:
 
     @property
     def is_stopping(self) -> bool:
-        """Whether a person has stopped it."""
+        """Whether a person has stopped the run."""
         return self.control.drain_requested
 
     def hear(self, place: Place, event: Any) -> None:
-        """Take in what a call streams; other events of the graph say nothing about attempts."""
+        """Process the stream events of calls. Other events of the graph are ignored."""
         if not (is_object(event) and event.get("type") == "graph_retry" and event.keys() >= _ABOUT):
             return
         where = (*place, str(event["name"]))
@@ -98,8 +98,8 @@ class Running:
     ) -> Any:
         """Resume a thread of a local graph, and return the graph's state.
 
-        Without `answers`, the thread goes on. `in_thread` runs the graph's sync methods in a
-        thread, because its checkpointer has no others.
+        Without `answers`, the thread continues from its last checkpoint. With `in_thread`, the
+        graph's sync methods run in an OS thread, because its checkpointer has only sync methods.
 
         Raises:
             GraphDrained: If the run was stopped.

@@ -1,4 +1,4 @@
-"""Write values and their places for people: the page and the console count list items alike."""
+"""Write values and their places for people, in the same way on the page and the console."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from graph_retry.plugins import is_array, is_object, pointer_parts
 from graph_retry.reviews import Review
 
 _PLURAL = re.compile(r"(?<=[^siu])(?<!ie)(?<![sxz]e)(?<![cs]he)s$")
-"""The ending of names in which it alone makes the plural: `lines`, but not `boxes` or `status`."""
+"""The plural ending `s`, if it alone makes the plural: as in `lines`, but not in `boxes` or
+`status`.
+"""
 
 
 def said(value: Any) -> str:
-    """Write a value: a text unchanged, any other value as JSON, and unread fields as typed."""
+    """Write a value: texts unchanged, unreadable fields as typed, and other values as JSON."""
     if isinstance(value, str):
         return value
     return json.dumps(value, indent=2, ensure_ascii=False, default=lambda unread: unread.text)
@@ -23,7 +25,7 @@ def said(value: Any) -> str:
 def spoken(path: str, within: Any = None) -> str:
     """Write a JSON Pointer for people, with list items counted from 1.
 
-    A number is taken for the place of an item, unless the value `within` has it as a key.
+    A number is the position of a list item, unless the value `within` has the number as a key.
 
     Example:
         >>> spoken("/lines/4/price"), spoken("/boxes/0"), spoken("/0/a"), spoken("")

@@ -34,7 +34,7 @@ def test_a_wrong_export_is_told(sqlite, run, tmp_path):
     sqlite.begin()
     for name, options, says in (
         ("x", ("--format", "csv"), "'csv' is not one of 'rows', 'openai'"),
-        ("x", ("--split", "train:0.8"), "'train:0.8' is not written as PART=SHARE"),
+        ("x", ("--split", "train:0.8"), "'train:0.8' must have the form PART=SHARE"),
         ("x", ("--split", "train=most"), "`split['train']`: give a number; not 'most'"),
         ("x", ("--split", "train=0.5"), "add up to 1"),
         ("x", ("--how", "fixed"), "not 'fixed'"),

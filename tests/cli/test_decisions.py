@@ -54,8 +54,8 @@ def test_a_change_is_read(change, meant):
         ("=1", "is not a change"),
         ("", "is not a change"),
         ("zipp", "Did you mean `zip`?"),
-        ("/opt/shallow=1", "nothing is shown at /opt/shallow"),
-        ("/rows/-=1", "nothing is shown at /rows/-"),
+        ("/opt/shallow=1", "there is no value at /opt/shallow"),
+        ("/rows/-=1", "there is no value at /rows/-"),
     ],
 )
 def test_a_change_that_cannot_be_read_is_refused(change, told):
@@ -124,9 +124,9 @@ def test_a_key_of_the_output_is_dropped(line, decision):
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("respond -tatal", "nothing is shown at tatal. Did you mean `total`"),
-        ("respond -/rows/7", "nothing is shown at /rows/7"),
-        ("maybe", "none of approve, edit, reject, respond"),
+        ("respond -tatal", "there is no value at tatal. Did you mean `total`"),
+        ("respond -/rows/7", "there is no value at /rows/7"),
+        ("maybe", "choose from approve, edit, reject, respond"),
         (
             "approve model=large",
             "number of an alternative, not 'model=large'. To change params: edit model=large",
@@ -136,7 +136,7 @@ def test_a_key_of_the_output_is_dropped(line, decision):
         ("""edit '{"n": 2}' zip=1""", "An edit is written as: edit model=large"),
         ("edit {}", "An edit is written as: edit model=large"),
         ("edit n='b", "An edit is written as: edit model=large"),
-        ("output x", "none of approve"),
+        ("output x", "choose from approve"),
         ("aprove", "Did you mean `approve`?"),
         ("model=large n=2", "To change params: edit model=large n=2"),
         ("respond", "respond FILE"),
@@ -176,7 +176,7 @@ def test_words_of_the_command_decide(words, decision):
         (["--reject", "x"], "Write reject without the dashes"),
         (["--set", "n=2"], "no such option: --set"),
         (["approve", "n=2"], "not 'n=2'. To change params: edit n=2"),
-        (["perhaps"], "none of approve, edit"),
+        (["perhaps"], "choose from approve, edit"),
     ],
 )
 def test_words_that_decide_nothing_are_refused(words, told):
@@ -212,7 +212,7 @@ def test_the_beginning_of_a_word_is_enough(typed, meant):
 
 def test_a_beginning_of_several_words_is_refused():
     """Nothing is guessed; and what is not offered does not count."""
-    with pytest.raises(UnreadableError, match="'r' is the beginning of reject and respond"):
+    with pytest.raises(UnreadableError, match="'r' may be reject or respond"):
         completed("r too dear", OFFERED)
     assert completed("a", ["approve", "edit"]) == "approve"
 

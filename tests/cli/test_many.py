@@ -57,7 +57,7 @@ def test_a_whole_id_is_never_taken_for_a_beginning(sqlite, run, calls):
     sqlite.begin("node", "1", "12")
     assert run("answer", "1", *where(sqlite), "edit", "n=2")[0] == 0
     code, _, err = run("answer", "1", *where(sqlite), "edit", "n=2")
-    assert (code, calls(), "nothing waits on thread '1'" in err) == (4, 3, True)
+    assert (code, calls(), "no review is open on thread '1'" in err) == (4, 3, True)
 
 
 def lines_of(run, database, graph, decide):
@@ -81,7 +81,7 @@ def test_a_file_of_answers_is_shown_and_then_applied(database, run, calls, tmp_p
     assert (code, calls()) == (5, 3)
     assert out.count("decision: edit | result: open") == 2
     assert 'result: may be refused: /m: There is no field "m"' in out
-    assert "Nothing was answered yet. `--apply` answers 3 reviews." in out
+    assert "Nothing was sent yet. With `--apply`, 3 reviews are answered." in out
 
     code, out, _ = run("answer", *where(database), "--file", file, "--apply", "--by", "ada")
     assert (code, calls()) == (5, 5)
@@ -125,7 +125,7 @@ def test_the_answers_of_a_fan_out_are_applied_in_one_run(sqlite, run, calls, tmp
     assert run("answer", *where(sqlite, "fan"), "--file", file)[0] == 0
     file.write_text(lines_of(run, sqlite, "fan", lambda _: {"type": "accept"})[0])
     code, out, _ = run("answer", *where(sqlite, "fan"), "--file", file)
-    assert (code, "result: not offered; can be: approve, edit" in out) == (4, True)
+    assert (code, "result: not offered: choose from approve, edit" in out) == (4, True)
     file.write_text("\n".join(lines))
     code, out, _ = run("answer", *where(sqlite, "fan"), "--file", file, "--apply")
     assert (code, calls(), out.count("result: answered")) == (0, 6, 3)

@@ -32,7 +32,7 @@ def test_a_thread_is_answered_to_its_end(database, run, calls, graph):
 
     code, out, err = run(*answer(database, "approve", graph=graph))
     assert (code, out, calls()) == (4, "", 3)
-    assert "nothing waits on thread '1': human:ada answered it at 20" in err
+    assert "no review is open on thread '1': human:ada answered it at 20" in err
 
     code, out, _ = run("show", "1", "--db", database.place)
     assert code == 0
@@ -77,8 +77,8 @@ def test_every_answer_can_be_given_by_options(
         (["show", "9", "--db", "{db}"], 3, "the database has no thread '9'"),
         (["answer", "9", "--db", "{db}", "--graph", "{graph}", "approve"], 3, "has no thread '9'"),
         (["continue", "9", "--db", "{db}", "--graph", "{graph}"], 3, "has no thread '9'"),
-        (["inbox"], 2, "say where to look"),
-        (["inbox", "--db", "{db}", "--url", "http://127.0.0.1:1"], 2, "say where to look"),
+        (["inbox"], 2, "give the source"),
+        (["inbox", "--db", "{db}", "--url", "http://127.0.0.1:1"], 2, "give the source"),
         (["inbox", "--db", "{db}.not"], 2, "(No such file or directory)"),
         (["inbox", "--db", "."], 2, "which is a folder"),
         (["inbox", "--db", __file__], 2, "not a SQLite database (file is not a database)"),
@@ -89,10 +89,10 @@ def test_every_answer_can_be_given_by_options(
         (["inbox", "--db", "postgresql://127.0.0.1:1/x"], 1, "OperationalError"),
         (["inbox", "--db", "{db}", "--no-such-option"], 2, "No such option"),
         (["answer", "1", "--db", "{db}", "approve"], 2, "`--graph module:variable`"),
-        (["answer", "1", "--db", "{db}", "--graph", "{graph}"], 2, "say one answer after THREAD"),
+        (["answer", "1", "--db", "{db}", "--graph", "{graph}"], 2, "give one answer after THREAD"),
         (["answer", "1", "--db", "{db}", "--graph", "{graph}", "approve", "--apply"], 2,
             "`--apply` needs `--file`"),
-        (["answer", "--db", "{db}", "--graph", "{graph}"], 2, "say THREAD and one answer"),
+        (["answer", "--db", "{db}", "--graph", "{graph}"], 2, "give THREAD and one answer"),
         (["answer", "1", "--db", "{db}", "--graph", "{graph}", "edit"], 2, "edit field=value"),
         (["answer", "1", "--db", "{db}", "--graph", "{graph}", "edit", "n:2"], 2,
             "edit field=value …, not n:2"),

@@ -55,7 +55,9 @@ def test_a_person_answers_step_by_step(database, terminal, calls, tmp_path):
     assert "change params in $EDITOR" in shown
 
     person.type("whatever\n")
-    person.wait_for("Not understood: 'whatever' is none of approve, edit, reject, respond,")
+    person.wait_for(
+        "Not understood: 'whatever' is not a decision: choose from approve, edit, reject, respond,"
+    )
     person.wait_for("answer> ")
     person.type("edit n=many\n")
     person.wait_for('Not applied: `n` expects a number, not "many".')
@@ -266,7 +268,7 @@ def test_a_reader_that_leaves_is_no_error_to_tell(sqlite):
 @pytest.mark.parametrize(
     ("words", "closed", "code", "told"),
     [
-        (["answer", "1", "--graph", "tests.cli.served:node"], "<&-", 2, "say one answer"),
+        (["answer", "1", "--graph", "tests.cli.served:node"], "<&-", 2, "give one answer"),
         (["inbox"], ">&-", 0, ""),
         (["inbox"], "2>&-", 0, ""),
     ],
@@ -327,5 +329,5 @@ def test_the_command_is_installed_and_says_what_it_needs():
     done = subprocess.run(command, capture_output=True, text=True, env=environment(), check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.splitlines() == [
-        "graph-retry: the command needs the extra `cli`: graph-retry[cli]"
+        "graph-retry: the command needs the extra `cli`: install graph-retry[cli]"
     ]

@@ -64,9 +64,9 @@ def test_one_command_shows_the_demos_reviews(tmp_path):
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ([], "say where to look"),
+        ([], "give the source"),
         (["--db", "none.sqlite"], "(No such file or directory)"),
-        (["--url", "http://127.0.0.1:9", "--port", "{taken}"], "name another with `--port`"),
+        (["--url", "http://127.0.0.1:9", "--port", "{taken}"], "give another one with `--port`"),
     ],
 )
 def test_a_wrong_command_line_says_what_to_do(tmp_path, monkeypatch, capsys, options, told):

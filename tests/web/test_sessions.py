@@ -90,7 +90,7 @@ def test_a_restart_of_the_command_keeps_logins(tmp_path, monkeypatch):
         assert "7 reviews wait" in browser.open(page).read().decode()
     kept.chmod(0o644)
     with running([*OFFICE, "--port", port], tmp_path) as (started, _):
-        assert "not a file that only you can read: delete it" in started.communicate()[1]
+        assert "others may read it: delete this file" in started.communicate()[1]
 
 
 def test_a_link_on_another_site_finds_the_login(browser, desk):

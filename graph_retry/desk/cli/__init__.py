@@ -7,7 +7,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command. If the extra is not installed, tell which one to install."""
+    """Run the command. If the extra `cli` is missing, say so."""
     # The next opened file, such as the database, would take the place of a closed descriptor.
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
@@ -17,6 +17,8 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if error.name not in ("typer", "rich"):
             raise
-        sys.stderr.write("graph-retry: the command needs the extra `cli`: graph-retry[cli]\n")
+        sys.stderr.write(
+            "graph-retry: the command needs the extra `cli`: install graph-retry[cli]\n"
+        )
         sys.exit(2)
     app(prog_name="graph-retry")

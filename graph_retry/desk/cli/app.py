@@ -1,4 +1,4 @@
-"""The commands of `graph-retry`, with their options; Typer shows their docstrings as help."""
+"""The commands of `graph-retry`, with their options. Typer shows their docstrings as help."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _VERSION = typer.Option(
 
 @app.callback()
 def options(version: Annotated[bool, _VERSION] = False) -> None:
-    """Find, read and answer the reviews that model calls wait for."""
+    """Find, read and answer the reviews of waiting model calls."""
 
 
 _BY = typer.Option(
@@ -53,18 +53,21 @@ _BY = typer.Option(
 )
 _REVIEW = typer.Option(metavar="ID", help="Answer only the review with this id.")
 _FILE = typer.Option(
-    metavar="FILE", help="Answer the reviews in FILE (`-`: stdin). Without --apply, only show them."
+    metavar="FILE",
+    help="Answer the reviews in FILE (`-`: stdin). Without --apply, the command only shows them.",
 )
 _RUN = typer.Option(
     metavar="COMMAND", help="Run this for each review, with the review as JSON on stdin."
 )
-_EVERY = typer.Option(metavar="SECONDS", min=0.1, help="Seconds between two looks.")
+_EVERY = typer.Option(
+    metavar="SECONDS", min=0.1, help="Seconds between two readings of the reviews."
+)
 _PORT = typer.Option(
     metavar="PORT", min=0, max=65_535, help="The port to serve on (0: any free port)."
 )
 
 _THREAD = typer.Argument(
-    metavar="THREAD", help="The id of a thread, or the beginning of one that waits."
+    metavar="THREAD", help="The id of a thread, or the beginning of the id of a waiting thread."
 )
 
 Thread = Annotated[str, _THREAD]
@@ -107,7 +110,7 @@ def show(source: Source, screen: Screen, *, thread: Thread) -> None:
     if standing:
         screen.say(standing)
     if not (reviews or ledgers or standing):
-        raise Stop(ExitCode.NOTHING, f"no attempt of thread {as_repr(thread)} is known here.")
+        raise Stop(ExitCode.NOTHING, f"thread {as_repr(thread)} has no attempts here.")
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
@@ -125,8 +128,8 @@ def answer(
 ) -> None:
     """Answer open reviews, and continue their threads.
 
-    Without THREAD, you are asked about each thread of the inbox. With THREAD, you are asked about
-    this thread. A decision after THREAD is sent without a question:
+    Without THREAD, the command asks you about each thread of the inbox. With THREAD, it asks about
+    this thread. With a decision after THREAD, it sends the decision without asking:
 
     approve, edit FIELD=VALUE, reject REASON, respond FILE, comment WORDS, or any other decision
     that the prompt offers.
@@ -135,14 +138,17 @@ def answer(
     words, desk = given.args, Desk(source, screen, by or login())
     if file is not None:
         if thread is not None or review is not None:
-            raise Stop(ExitCode.USAGE, "`--file` names its threads: leave THREAD out.")
+            raise Stop(ExitCode.USAGE, "leave THREAD out: the lines of `--file` name the threads.")
         code = answer_from(source, screen, file, desk.by, apply=apply)
     elif apply:
-        raise Stop(ExitCode.USAGE, "`--apply` needs `--file`. Other answers are sent without it.")
+        raise Stop(
+            ExitCode.USAGE,
+            "`--apply` needs `--file`. All other answers are sent at once: leave `--apply` out.",
+        )
     elif not (words or screen.has_person):
-        what = "say THREAD and one answer" if thread is None else "say one answer after THREAD"
+        what = "give THREAD and one answer" if thread is None else "give one answer after THREAD"
         ways = "approve, edit FIELD=VALUE, reject REASON, respond FILE, comment WORDS"
-        raise Stop(ExitCode.USAGE, f"no terminal to ask at: {what}: {ways}.")
+        raise Stop(ExitCode.USAGE, f"there is no terminal to ask you: {what}: {ways}.")
     elif thread is None:
         code = desk.walk()
     else:
@@ -173,7 +179,7 @@ def watch(
     bell: Annotated[bool, typer.Option("--bell", help="Ring the terminal's bell.")] = False,
     run: Annotated[str | None, _RUN] = None,
 ) -> None:
-    """List each new review when it appears, until Ctrl-C."""
+    """List new reviews as they appear, until Ctrl-C."""
     labels = dict(label or ())
     watch_for(source, screen, labels, every=every, bell=bell, command=run, warn=warn)
 

@@ -21,7 +21,7 @@ _CALL = typer.Option(
     "--call", metavar="MODULE:FUNCTION", help="The function to evaluate; it takes the params."
 )
 _OUTPUT = typer.Option(
-    metavar="MODULE:TYPE", help="The type that its output must fit (default: any output)."
+    metavar="MODULE:TYPE", help="The type that the output must fit (default: any output)."
 )
 _PARAMS = typer.Option(
     metavar="MODULE:TYPE", help="The type in which the function gets the params (default: a dict)."
@@ -54,7 +54,7 @@ def corrections(
     how: Annotated[list[str] | None, _HOW] = None,
     label: Label = None,
 ) -> None:
-    """Write what people corrected to a file, as a data set."""
+    """Write people's corrections to a file, as a data set."""
     selected: Any = _given(calls=name, how=how, labels=dict(label or ()))
     with _misuse():
         shares = {part: _share(text) for part, text in split} if split else None

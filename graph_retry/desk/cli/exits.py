@@ -1,10 +1,10 @@
-"""The exit codes of the command, and the exception that ends it with one."""
+"""The exit codes of the command, and the exception that ends the command with one of them."""
 
 from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """The command's exit codes; `docs/terminal.md` explains each."""
+    """The command's exit codes, explained in `docs/terminal.md`."""
 
     DONE = 0
     FAILED = 1
@@ -16,7 +16,7 @@ class ExitCode(IntEnum):
 
 
 class Stop(Exception):
-    """End the command with an exit code, and with a line that tells the reason and the remedy."""
+    """End the command with an exit code, and with a line about the reason and the remedy."""
 
     def __init__(self, code: ExitCode, message: str = "") -> None:
         super().__init__(message)

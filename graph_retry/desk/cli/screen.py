@@ -1,7 +1,7 @@
 """Write the command's output: tables and colours in a terminal, plain lines elsewhere.
 
 Outside a terminal, the command's own lines begin at the left margin or after two spaces. Text of a
-model or a provider is indented further, because no program may take it for a line of the command.
+model or a provider is indented further, so that no program takes it for a line of the command.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ printable = partial(escaped, lines=True)
 
 
 class Screen:
-    """Standard output. It never reads texts as markup, and escapes control characters in them."""
+    """Standard output. Texts are never read as markup, and their control characters are escaped."""
 
     def __init__(self) -> None:
         self._console = Console(highlight=False)
@@ -45,7 +45,7 @@ class Screen:
 
     @property
     def has_person(self) -> bool:
-        """Whether a person can be asked, because input and output are a terminal."""
+        """Whether a person can be asked: input and output are a terminal."""
         return sys.stdin.isatty() and sys.stdout.isatty()
 
     def title(self, text: str) -> None:
@@ -54,7 +54,7 @@ class Screen:
         self._put(Group("", rule), f"\n== {indented(text)}")
 
     def say(self, text: str, tone: Tone = "plain") -> None:
-        """Write a sentence. Its further lines are indented, because they may quote a model."""
+        """Write a sentence. Further lines are indented, because they may quote a model."""
         self._put(Text(printable(text), _STYLES[tone]), indented(text))
 
     def quote(self, text: str, tone: Tone = "plain") -> None:
@@ -63,7 +63,7 @@ class Screen:
         self._put(padded, f"{_INDENT}{indented(text)}")
 
     def json(self, value: Any) -> None:
-        """Write a value as JSON, in which line breaks of texts are escaped."""
+        """Write a value as JSON. Line breaks in texts are escaped."""
         text = json.dumps(value, indent=2, ensure_ascii=False, default=str)
         self._put(Text(printable(text)), text)
 
@@ -87,7 +87,7 @@ class Screen:
 
     @contextmanager
     def working(self) -> Generator[Callable[[str], None]]:
-        """Show in a terminal what is done now: the yielded function replaces the line."""
+        """Show the current activity in a terminal. The yielded function replaces the line."""
         status = self._console.status("")
 
         def tell(text: str) -> None:
@@ -100,7 +100,7 @@ class Screen:
             status.stop()
 
     def table(self, columns: Sequence[str], rows: Rows) -> None:
-        """Write a table, without the columns that are empty in every row.
+        """Write a table. Columns that are empty in every row are left out.
 
         Outside a terminal, each row is one line that names its columns. In a terminal that is too
         narrow for the longest words, each row becomes a list of its cells.
@@ -131,7 +131,7 @@ class Screen:
         self._console.print(table)
 
     def _widths(self, rows: Rows) -> list[int] | None:
-        """Return the columns' widths in the terminal; None if their longest words do not fit.
+        """Return the widths of the columns in the terminal; None if their longest words do not fit.
 
         Rich's own widths break words in narrow columns, although wide columns have free space.
         """
@@ -162,5 +162,5 @@ def indented(text: str) -> str:
 
 
 def _one_line(cell: str) -> str:
-    """Escape line breaks, which would begin another row, and ` | `, which would begin a cell."""
+    """Escape line breaks and ` | `, which would begin another row or another cell."""
     return cell.replace("\n", r"\n").replace(" | ", r" \| ")

@@ -1,4 +1,4 @@
-"""One run of the command: open the source, and turn failures into exit codes."""
+"""Run the command once: open the source, and turn failures into exit codes."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ _INTERRUPTED = "interrupted; open reviews stay open."
 
 
 class Pair(NamedTuple):
-    """The parts of an option that is typed as `name=text`."""
+    """The two parts of an option that is typed as `name=text`."""
 
     name: str
     text: str
 
 
 def pairs(metavar: str, help: str) -> Any:
-    """Return an option that is typed as `name=text`; `metavar` names the parts."""
+    """Return an option that is typed as `name=text`. `metavar` names the two parts."""
 
     def pair(text: str) -> Pair:
         name, sign, rest = text.partition("=")
         if not (sign and name):
-            raise typer.BadParameter(f"{as_repr(text)} is not written as {metavar}.")
+            raise typer.BadParameter(f"{as_repr(text)} must have the form {metavar}.")
         return Pair(name, rest)
 
     return typer.Option(metavar=metavar, parser=pair, help=help)
@@ -82,7 +82,7 @@ def on_source(command: Callable[..., None]) -> Callable[..., None]:
 def _session(
     url: str | None, db: str | None, graph: str | None
 ) -> Generator[tuple[Source, Screen]]:
-    """Open the server or the database. Every failure prints a line and sets an exit code."""
+    """Open the server or the database. A failure prints a line and sets an exit code."""
     code, why = ExitCode.DONE, ""
     named = {name: os.environ.get(f"GRAPH_RETRY_{name.upper()}") or None for name in _WHERE}
     if url is None and db is None:  # Either option overrides both environment variables.

@@ -22,8 +22,8 @@ _ATTEMPTS = ("attempt", "author", "reason", "params", "outcome", "answer", "toke
 def inbox_rows(reviews: Sequence[PendingReview]) -> Rows:
     """Write each review as a row with the columns `INBOX`.
 
-    A fan-out makes several reviews of the same function on one thread. The rows of such reviews
-    also show their review ids, and the params in which these reviews differ.
+    If one thread has several reviews of the same function, as after a fan-out, their rows also show
+    the review ids, and the params in which these reviews differ.
     """
     alike: dict[tuple[str | None, str], list[PendingReview]] = defaultdict(list)
     for review in reviews:
@@ -51,7 +51,7 @@ def _marks(review: PendingReview, alike: Sequence[PendingReview]) -> tuple[str, 
 
 
 def as_json(review: PendingReview) -> str:
-    """Write a review as one line of ASCII JSON, because other characters may control a terminal."""
+    """Write a review as one line of ASCII JSON: other characters could control a terminal."""
     return json.dumps(review.to_json())
 
 
@@ -109,7 +109,7 @@ def show_review(screen: Screen, review: PendingReview) -> None:
 
 
 def show_issues(screen: Screen, issues: Sequence[Issue], within: Any) -> None:
-    """Show the issues of a value as a table, with the places in it."""
+    """Show the issues of a value as a table, with the place of each issue."""
     rows = [
         (place(issue["path"], within), issue["message"], issue["received"] or "")
         for issue in issues
@@ -118,7 +118,7 @@ def show_issues(screen: Screen, issues: Sequence[Issue], within: Any) -> None:
 
 
 def place(path: str, within: Any) -> str:
-    """Name a place as the page does, and as a change of it is typed if that is another text."""
+    """Name a place as the page does. Add the form for a typed change, if it differs."""
     said = spoken(path, within)
     return said if path in ("", f"/{said}") else f"{said} ({path})"
 

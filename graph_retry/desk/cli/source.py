@@ -1,4 +1,4 @@
-"""Open and read a source of reviews: a LangGraph server, or a database and perhaps its graph."""
+"""Open and read a source of reviews: a LangGraph server, or a database (perhaps with its graph)."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ from graph_retry.threads import (
 )
 
 Tell = Callable[[str], object]
-"""A function that shows one line about a run, in place of the line before."""
+"""A function that shows a line about a run, instead of the line before."""
 
 _QUIET_S, _TOLD_S = 1.0, 0.5
-"""The seconds in which a run tells nothing, and those between two lines."""
+"""The seconds before the first line about a run, and between two lines."""
 
 
 @dataclass(frozen=True)
 class Source:
     """An opened server or database, with sync methods.
 
-    Each method runs an async function inside, because an async function works for every graph.
+    Each method runs an async function, because this works for every graph.
     """
 
     opened: LangGraphClient | BaseCheckpointSaver[Any] | Pregel[Any, Any, Any, Any]
@@ -58,13 +58,15 @@ class Source:
 
     @property
     def can_answer(self) -> bool:
-        """Whether this source can resume threads. A database needs its graph for that."""
+        """Whether this source can resume threads. For a database, this needs the graph."""
         return not isinstance(self.opened, BaseCheckpointSaver)
 
     def require_graph(self) -> None:
         """Refuse a database without its graph, because it cannot resume threads."""
         if not self.can_answer:
-            what = "this continues the graph: name it with `--graph module:variable`."
+            what = (
+                "the graph is needed to continue a thread: name it with `--graph module:variable`."
+            )
             raise Stop(ExitCode.USAGE, what)
 
     def inbox(self, labels: Mapping[str, str] | None = None) -> list[PendingReview]:
@@ -72,13 +74,13 @@ class Source:
         return self.runner.run(alist_reviews(self.opened, labels=labels))
 
     def reviews(self, thread_id: str) -> list[PendingReview]:
-        """List the open reviews of one thread, also those that are deferred."""
+        """List the open reviews of one thread, including deferred ones."""
         if not self.can_answer:
             return [review for review in self._open() if review.thread_id == thread_id]
         return self.runner.run(apending_reviews(self._graph(thread_id), _config(thread_id)))
 
     def _open(self) -> list[PendingReview]:
-        """List the open reviews of all threads, also those that are deferred."""
+        """List the open reviews of all threads, including deferred ones."""
         return self.runner.run(Inbox(self.opened).areviews())
 
     def ledgers(self, thread_id: str) -> list[Ledger]:
@@ -103,15 +105,15 @@ class Source:
             return None
 
     def thread(self, given: str, *, exactly: bool = False) -> str:
-        """Return the id of a thread, from its whole id or from the beginning of its id.
+        """Return the whole id of a thread, from its id or the beginning of its id.
 
         Args:
             given: The typed text.
-            exactly: Whether the text must be a whole id, as in scripts, which nobody watches.
+            exactly: Whether the text must be a whole id, as in scripts that nobody watches.
 
         Raises:
-            Stop: If several waiting threads begin with this text, or if one does under `exactly`,
-                or if the database has no such thread.
+            Stop: If the ids of several waiting threads begin with this text. With `exactly`, if the
+                text is only the beginning of an id. If the database has no such thread.
         """
         if self._exists(given):
             return given
@@ -137,11 +139,11 @@ class Source:
         return bool(saver and self.runner.run(saver.aget_tuple(_config(thread_id))))
 
     def go_on(self, thread_id: str, tell: Tell | None = None) -> Any:
-        """Continue a thread from its last checkpoint, without an answer; return its state."""
+        """Continue a thread from its last checkpoint, without an answer. Return its state."""
         return self._run(thread_id, None, tell)
 
     def _run(self, thread_id: str, answers: Any, tell: Tell | None) -> Any:
-        """Run a thread. After Ctrl-C, tell what is saved, and how to continue the thread."""
+        """Run a thread. After Ctrl-C, say what is saved and how to continue the thread."""
         graph, config, running = self._graph(thread_id), _config(thread_id), Running()
         run = (
             running.run(graph, config, answers)
@@ -161,18 +163,18 @@ class Source:
             ) from None
 
     def closed_by(self, thread_id: str, review_id: str | None = None) -> str:
-        """Return the person or cause that closed a review (default: the last review), or ""."""
+        """Say who or what closed a review (default: the last review); "" if unknown."""
         return self.runner.run(aclosed_by(self._graph(thread_id), _config(thread_id), review_id))
 
     def standing(self, thread_id: str) -> Standing:
-        """Describe the state of a thread; this needs the graph."""
+        """Describe the state of a thread. This needs the graph."""
         if not self.can_answer:
             return Standing("", "", is_unfinished=False)
         command = f"`graph-retry continue {shlex.quote(thread_id)}`"
         return self.runner.run(astanding(self._graph(thread_id), _config(thread_id), command))
 
     def _graph(self, thread_id: str) -> Any:
-        """Return the object that reads a thread: a graph, a server's graph or a checkpointer."""
+        """Return the reader of a thread: a graph, a server's graph or a checkpointer."""
         if not isinstance(self.opened, LangGraphClient):
             return self.opened
         try:
@@ -190,7 +192,7 @@ class Source:
 
 
 async def _told(run: Coroutine[Any, Any, Any], running: Running, tell: Tell | None) -> Any:
-    """Await a run, and report its progress again and again if it takes long."""
+    """Await a run. If it takes long, report its progress regularly."""
 
     async def telling(tell: Tell) -> None:
         await asyncio.sleep(_QUIET_S)
@@ -211,10 +213,10 @@ def open_source(url: str | None, db: str | None, graph: str | None) -> Generator
     """Open a server or a database, together with an event loop for it.
 
     Raises:
-        Stop: If both or neither of `url` and `db` are given, or the database does not exist.
+        Stop: If `url` and `db` are both given or both missing, or if the database does not exist.
     """
     if (url is None) == (db is None):
-        what = "say where to look: either `--url` (a server) or `--db` (a file or a DSN)"
+        what = "give the source: either `--url` (a server) or `--db` (a file or a DSN)"
         raise Stop(ExitCode.USAGE, f"{what}, or GRAPH_RETRY_URL or GRAPH_RETRY_DB.")
     stack = AsyncExitStack()
     with asyncio.Runner() as runner:
@@ -255,7 +257,7 @@ def _savers(extra: str) -> Any:
 
 
 def _why_unusable(path: Path) -> str:
-    """Return why a file is no database with checkpoints; "" if it is one.
+    """Say why a file is not a database with checkpoints; "" if it is one.
 
     A file without checkpoints is refused, because a saver would write its tables into the file.
     """
@@ -269,7 +271,7 @@ def _why_unusable(path: Path) -> str:
     except OSError as error:
         return f"which cannot be opened ({error.strerror})"
     except sqlite3.OperationalError as error:
-        needs = "SQLite also writes to the file and its folder when it reads"
+        needs = "SQLite needs to write to the file and its folder, even to read"
         return f"which SQLite cannot open ({error_text(error)}; {needs})"
     except sqlite3.DatabaseError as error:
         return f"which is not a SQLite database ({error_text(error)})"
@@ -281,10 +283,10 @@ def _config(thread_id: str) -> RunnableConfig:
 
 
 def load_graph(name: str, saver: BaseCheckpointSaver[Any]) -> Pregel[Any, Any, Any, Any]:
-    """Import a graph from `module:variable` or `file.py:variable`, and give it this checkpointer.
+    """Import a graph from `module:variable` or `file.py:variable`, and set its checkpointer.
 
     Raises:
-        Stop: If there is no such variable, or it is not a graph.
+        Stop: If the variable does not exist, or is not a graph.
     """
     graph = load_object(name, "--graph")
     if isinstance(graph, StateGraph):
@@ -301,7 +303,7 @@ def load_object(name: str, option: str) -> Any:
     """Import an object from `module:variable` or `path/to/file.py:variable`, for an option.
 
     Raises:
-        Stop: If there is no such variable.
+        Stop: If the variable does not exist.
     """
     module_or_file, _, variable = name.rpartition(":")
     path = Path(module_or_file)

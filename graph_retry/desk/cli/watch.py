@@ -28,11 +28,11 @@ def watch(
     warn: Callable[[str], Any],
     pause: Callable[[float], Any] = time.sleep,
 ) -> None:
-    """List each open review once, including the ones that are open at the start, until Ctrl-C.
+    """List each open review once, until Ctrl-C. This includes reviews that are open at the start.
 
-    The bell rings once for all new reviews. The command runs once for each review, and its standard
-    input is the review as JSON. If a later reading of the source fails, a warning is written, and
-    the watch continues.
+    The bell rings once for all new reviews. The command runs once for each review, with the review
+    as JSON on standard input. If a later reading of the source fails, a warning is written, and the
+    watch continues.
 
     Raises:
         Stop: If the command cannot be run.
@@ -45,7 +45,9 @@ def watch(
         except Exception as error:
             if not looked:  # A source that has never worked ends the command.
                 raise
-            warn(f"{type(error).__name__}: {error_text(error)}; looking again in {every:g} s.")
+            warn(
+                f"{type(error).__name__}: {error_text(error)}. The next reading is in {every:g} s."
+            )
         else:
             new = [review for review in reviews if review.review_id not in known]
             known, looked = {review.review_id for review in reviews}, True

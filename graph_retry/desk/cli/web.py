@@ -19,7 +19,7 @@ from graph_retry.plugins import error_text
 
 
 def serve(source: Source, screen: Screen, *, port: int, by: str | None, read_only: bool) -> None:
-    """Serve the pages on this machine until Ctrl-C, and print their address with its token.
+    """Serve the pages on this machine until Ctrl-C. Print their URL with its token.
 
     Raises:
         Stop: If the extra is missing, or the port is taken.
@@ -46,10 +46,10 @@ def serve(source: Source, screen: Screen, *, port: int, by: str | None, read_onl
 
 
 def _behind_path(page: Any, token: str, kept: str) -> Any:
-    """Put the page under a path that nobody can guess, and redirect the printed address to it.
+    """Put the page under a path that nobody can guess. The printed URL redirects there.
 
-    Browsers send the cookies of `127.0.0.1` to all its ports, but only under the path of a cookie.
-    Without such a path, each other local server that the browser opens could read the session.
+    Browsers send a cookie of `127.0.0.1` to all ports, but only under the cookie's path. Without
+    such a path, other local servers that the browser opens could read the session.
     """
     from starlette.applications import Starlette  # noqa: PLC0415 - an extra
     from starlette.requests import Request  # noqa: PLC0415
@@ -68,10 +68,10 @@ def _behind_path(page: Any, token: str, kept: str) -> Any:
 
 
 def _kept_secret(screen: Screen) -> str:
-    """Return the secret of this user's account that signs logins, so that a restart ends none.
+    """Return this account's secret for logins. It is stored, so logins survive a restart.
 
     Raises:
-        Stop: If other accounts could read the secret.
+        Stop: If other accounts could read the file with the secret.
     """
     state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
     path = Path(state) / "graph-retry" / "web.secret"
@@ -86,16 +86,18 @@ def _kept_secret(screen: Screen) -> str:
             )
             secret = file.read().strip()
     except OSError as error:
-        screen.say(f"Logins end with this command: {path} cannot be used ({error.strerror}).")
+        screen.say(
+            f"Logins end with this command, because {path} cannot be used ({error.strerror})."
+        )
         return secrets.token_urlsafe(32)
     if not is_own or len(secret) < 32:
-        what = f"{path} signs logins, but is not a file that only you can read: delete it."
+        what = f"{path} holds the secret for logins, but others may read it: delete this file."
         raise Stop(ExitCode.USAGE, what)
     return secret
 
 
 def _write_new(path: Path, text: str) -> None:
-    """Write a file for this account only, which other processes see only as a whole."""
+    """Write a file that only this account can read. It appears only when it is complete."""
     started = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
     try:
         with open(os.open(started, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:  # noqa: PTH123
@@ -106,7 +108,7 @@ def _write_new(path: Path, text: str) -> None:
 
 
 def _bound(port: int) -> socket.socket:
-    """Return a listening socket on the loopback address, which other machines cannot reach."""
+    """Return a listening socket on the loopback address, so that other machines cannot reach it."""
     bound = socket.socket()
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -114,6 +116,6 @@ def _bound(port: int) -> socket.socket:
         bound.listen()  # An early browser waits until the server starts.
     except OSError as error:
         bound.close()
-        what = f"port {port} cannot be used ({error.strerror}): name another with `--port`."
+        what = f"port {port} cannot be used ({error.strerror}): give another one with `--port`."
         raise Stop(ExitCode.USAGE, what) from None
     return bound

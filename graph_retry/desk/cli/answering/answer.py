@@ -20,7 +20,7 @@ from graph_retry.reviews import DECISIONS, Decision, output_read
 
 @dataclass
 class Desk:
-    """The dialog of the console, which asks about reviews and sends answers in the name of `by`."""
+    """The dialog of the console: it asks about reviews, and sends answers in the name of `by`."""
 
     source: Source
     screen: Screen
@@ -28,7 +28,7 @@ class Desk:
     _explained: list[str] = field(default_factory=list[str])
 
     def walk(self) -> ExitCode:
-        """Ask the person at the terminal about every thread in the inbox, including new threads.
+        """Ask the person at the terminal about every thread of the inbox, including new threads.
 
         Raises:
             Stop: If no review is open.
@@ -48,7 +48,7 @@ class Desk:
                     self.screen.say(closed.message, "bad")
         if not seen:
             raise Stop(ExitCode.NOTHING, "nothing waits.")
-        self.screen.say("Nothing waits any more.", "good")
+        self.screen.say("No review is open any more.", "good")
         return code
 
     def ask(self, thread_id: str, review_id: str | None) -> ExitCode:
@@ -57,7 +57,7 @@ class Desk:
         A `review_id` limits the questions to the reviews of its call, including later attempts.
 
         Raises:
-            Stop: If no review of the thread is open. The message tells who answered the last one.
+            Stop: If no review of the thread is open. The message says who answered the last review.
         """
         reviews = self._open(thread_id, review_id)
         if not reviews:
@@ -89,15 +89,15 @@ class Desk:
         review_id: str | None,
         decide: Callable[[dict[str, Any], Any], Decision],
     ) -> ExitCode:
-        """Answer one review with the decision that `decide` makes from the shown params and output.
+        """Answer one review. `decide` makes the decision from the shown params and output.
 
         Raises:
-            Stop: If no review is open, or several are open and `review_id` names none.
+            Stop: If no review is open, or if several are open and `review_id` is not given.
             StaleDecision: If the named review is no longer open.
         """
         reviews = self._open(thread_id, review_id)
         if len(reviews) > 1:
-            raise Stop(ExitCode.USAGE, f"name one with `--review`: {_listed(reviews)}.")
+            raise Stop(ExitCode.USAGE, f"choose one with `--review`: {_listed(reviews)}.")
         if reviews:
             decision = decide(reviews[0].shown, output_read(reviews[0]))
             return self._answer(thread_id, reviews[0], decision)
@@ -112,7 +112,9 @@ class Desk:
             Stop: If the thread has no step left to run.
         """
         if not self.source.standing(thread_id).is_unfinished:
-            raise Stop(ExitCode.NOTHING, f"thread {as_repr(thread_id)} has no step left to run.")
+            raise Stop(
+                ExitCode.NOTHING, f"thread {as_repr(thread_id)} has ended: no step is left to run."
+            )
         with self.screen.working() as tell:
             result = self.source.go_on(thread_id, tell)
         if reviews := self.source.reviews(thread_id):
@@ -128,13 +130,13 @@ class Desk:
             self._show_output(result, redacted=any(one.get("redacted") for one in records))
 
     def _open(self, thread_id: str, review_id: str | None) -> list[PendingReview]:
-        """List a thread's open reviews. With `review_id`, the id must match or begin with it."""
+        """List a thread's open reviews. With `review_id`, only those whose ids begin with it."""
         reviews = self.source.reviews(thread_id)
         named = [review for review in reviews if review_id == review.review_id]
         return named or [one for one in reviews if one.review_id.startswith(review_id or "")]
 
     def _typed(self, review: PendingReview, draft: Draft) -> Decision | None:
-        """Read lines until one is a decision; return None if the person skips this review."""
+        """Read lines until one is a decision. Return None if the person skips this review."""
         offered = review.allowed_decisions
         while True:
             try:
@@ -227,7 +229,9 @@ class Desk:
 
     def _nothing(self, thread_id: str) -> Stop:
         by_whom = self.source.closed_by(thread_id)
-        why = ": ".join(filter(None, (f"nothing waits on thread {as_repr(thread_id)}", by_whom)))
+        why = ": ".join(
+            filter(None, (f"no review is open on thread {as_repr(thread_id)}", by_whom))
+        )
         code = ExitCode.STALE if by_whom else ExitCode.NOTHING
         return Stop(code, f"{why}. {self.source.standing(thread_id).told}".rstrip())
 

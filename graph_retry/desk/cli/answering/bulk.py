@@ -32,15 +32,15 @@ class Line:
 def answer_from(
     source: Source, screen: Screen, file: Path, by: str | None, *, apply: bool
 ) -> ExitCode:
-    """Print the review that each line of a file answers. With `apply`, send the answers.
+    """Print the review of each line of a file. With `apply`, send the answers.
 
-    Without `apply`, a line also tells which of its values the question's schemas refuse.
+    Without `apply`, the output also names the values that the question's schemas refuse.
 
-    A line is an object with `thread_id`, `review_id` and `decision`, for example a line of
-    `inbox --json` and an added decision. One run applies all answers to a thread.
+    A line is an object with `thread_id`, `review_id` and `decision`, for example a line of `inbox
+    --json` with a decision added to it. All answers to a thread are applied in one run.
 
     Raises:
-        Stop: If a line cannot be read. Then no line is applied.
+        Stop: If a line cannot be read. No line is applied then.
     """
     lines = _lines(file)
     waiting = {review.review_id: review for review in source.inbox()}
@@ -63,7 +63,7 @@ def answer_from(
     screen.table(("line", "thread", "review", "decision", "result"), rows)
     if not apply:
         ready = counted(sum(map(len, threads.values())), "review")
-        screen.say(f"Nothing was answered yet. `--apply` answers {ready}.")
+        screen.say(f"Nothing was sent yet. With `--apply`, {ready} are answered.")
     return code
 
 
@@ -90,7 +90,7 @@ def _lines(file: Path) -> list[Line]:
 def _line(number: int, given: Any) -> Line:
     keys = ("thread_id", "review_id", "decision")
     if missing := [key for key in keys if not is_object(given) or key not in given]:
-        raise NotJsonError(f"`{missing[0]}` is missing; a line has {', '.join(keys)}")
+        raise NotJsonError(f"`{missing[0]}` is missing: a line needs {', '.join(keys)}")
     thread_id, review_id, decision = (given[key] for key in keys)
     try:
         read_answer(decision)
@@ -103,12 +103,12 @@ def _line(number: int, given: Any) -> Line:
 
 
 def _look(line: Line, review: PendingReview | None) -> ExitCode:
-    """Note whether a line's review is open and takes the answer, and return the exit code."""
+    """Note whether a line's review is open and allows the answer. Return the exit code."""
     if review is None or review.thread_id != line.thread_id:
         line.result = "not open: answered, expired or deferred"
         return ExitCode.STALE
     if line.decision["type"] not in review.allowed_decisions:
-        line.result = f"not offered; can be: {', '.join(review.allowed_decisions)}"
+        line.result = f"not offered: choose from {', '.join(review.allowed_decisions)}"
         return ExitCode.STALE
     if wrong := foreseen(review, line.decision):
         line.result = f"may be refused: {'; '.join(wrong)}"
@@ -119,7 +119,7 @@ def _look(line: Line, review: PendingReview | None) -> ExitCode:
 def _apply(source: Source, thread_id: str, lines: list[Line], by: str | None) -> ExitCode:
     """Answer reviews of one thread, and note the result of each line.
 
-    An error becomes a result, so that other threads continue.
+    An error becomes the result of its lines, so that other threads are still answered.
     """
     reasons: dict[str, str] = {}
     code, result = ExitCode.DONE, "answered"

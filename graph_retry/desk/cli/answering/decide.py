@@ -34,13 +34,13 @@ from graph_retry.reviews import DECISIONS, Decision, Review, decision_named
 
 
 class UnreadableError(ValueError):
-    """A typed text is not a decision; the message tells why."""
+    """A typed text is not a decision. The message is the reason."""
 
 
 def from_words(words: Sequence[str], shown: dict[str, Any], output: Any = None) -> Decision:
-    """Return the decision in the arguments after the thread, such as `reject too dear`.
+    """Read the decision in the arguments after the thread, such as `reject too dear`.
 
-    If the text of the decision is `-`, the text is read from standard input.
+    If the text is `-`, it is read from standard input.
 
     Raises:
         Stop: If the words are not a decision.
@@ -87,10 +87,10 @@ def ways(offered: Sequence[str], review: Review) -> str:
 
 
 def completed(line: str, offered: Sequence[str]) -> str:
-    """Complete the first word of a typed line, if only one offered word begins with the typed one.
+    """Complete the first word of a typed line, if only one offered word begins with it.
 
     Raises:
-        UnreadableError: If several offered words begin with the typed one.
+        UnreadableError: If several offered words begin with the typed word.
 
     Example:
         >>> completed("rej too dear", ["approve", "reject", "respond"])
@@ -104,15 +104,13 @@ def completed(line: str, offered: Sequence[str]) -> str:
     if decision_named(word) or not begun or not found:
         return line
     if len(found) > 1:
-        raise UnreadableError(
-            f"{as_repr(word)} is the beginning of {' and '.join(found)}: type one more letter."
-        )
+        raise UnreadableError(f"{as_repr(word)} may be {' or '.join(found)}: type one more letter.")
     return f"{found[0]}{space}{rest}"
 
 
 @dataclass
 class Draft:
-    """The text that a person saved in an editor. After a refusal, the editor opens it again.
+    """The text that a person saved in an editor. After a refusal, the editor opens this text again.
 
     `path` is the JSON Pointer of the opened text, or "" for all params as JSON.
     """
@@ -128,10 +126,10 @@ def from_line(
     offered: Sequence[str] = (*DECISIONS,),
     output: Any = None,
 ) -> Decision:
-    """Return the decision in a typed line. An error about the line lists the words in `offered`.
+    """Read the decision in a typed line. An error lists the words in `offered`.
 
-    `edit` opens the params in an editor. `edit` with the name of a text opens this text. Changes of
-    `edit` name fields of `shown`, those of `respond` name fields of `output`.
+    `edit` opens the params in an editor, and `edit NAME` opens the text with this name. The changes
+    after `edit` name fields of `shown`. The changes after `respond` name fields of `output`.
 
     Raises:
         UnreadableError: If the line is not a decision.
@@ -146,7 +144,9 @@ def from_line(
         meant = (
             f" To change params: edit {line}" if "=" in word else did_you_mean(word, (*offered,))
         )
-        raise UnreadableError(f"{as_repr(word)} is none of {', '.join(offered)}.{meant}")
+        raise UnreadableError(
+            f"{as_repr(word)} is not a decision: choose from {', '.join(offered)}.{meant}"
+        )
     row = DECISIONS[kind]
     if row.data == "params":
         data: dict[str, Any] = {"params": _edit(rest, shown, draft or Draft())}
@@ -156,7 +156,7 @@ def from_line(
         if rest and not rest.isdecimal():
             raise UnreadableError(
                 f"{kind} takes only the number of an alternative, not {as_repr(rest, 80)}. To "
-                f"change params: edit {rest:.80}"
+                f"change params, write: edit {rest:.80}"
             )
         data = {"choice": int(rest)} if rest else {}
     elif not rest and (row.data or row.message == "needed"):
@@ -167,10 +167,11 @@ def from_line(
 
 
 def _edit(rest: str, shown: dict[str, Any], draft: Draft) -> dict[str, Any]:
-    """Read the changes, or let a person make them in an editor, and return the changed fields.
+    """Return the changed fields, from `rest` or from an editor.
 
-    If `rest` names a text, the editor opens this text. Otherwise the editor opens all params as
-    JSON. An earlier draft of the same content is opened instead. The saved text becomes the draft.
+    If `rest` names a text, the editor opens this text. Without `rest`, the editor opens all params
+    as JSON. If there is an earlier draft of the same content, the editor opens the draft. The saved
+    text becomes the new draft.
     """
     if given := _object(rest):
         return given
@@ -198,7 +199,7 @@ def _edit(rest: str, shown: dict[str, Any], draft: Draft) -> dict[str, Any]:
 
 @contextmanager
 def _written(how: str) -> Generator[None]:
-    """Add to an error about changes how they are written."""
+    """Add to an error about changes how to write them."""
     try:
         yield
     except ValueError as error:
@@ -206,7 +207,7 @@ def _written(how: str) -> Generator[None]:
 
 
 def _object(text: str) -> dict[str, Any] | None:
-    """Return the changes that are written as one JSON object, with or without a shell's quotes."""
+    """Read changes from one JSON object, with or without the quotes of a shell."""
     with suppress(ValueError):
         words = shlex.split(text)
         for each in (text, *words) if len(words) == 1 else (text,):
@@ -216,7 +217,7 @@ def _object(text: str) -> dict[str, Any] | None:
 
 
 def _changes(text: str) -> list[str]:
-    """Split a text into changes. The value of a single one may be a JSON object or list."""
+    """Split a text into changes. The value of a single change may be a JSON object or list."""
     with suppress(NotJsonError):
         if isinstance(read_json(text.partition("=")[2]), dict | list):
             return [text]
@@ -228,12 +229,13 @@ def edited(
 ) -> dict[str, Any]:
     """Read `field=value` changes.
 
-    A value that is JSON is read as JSON, and any other value is a text. With `texts_stay`, each
-    value except `null` stays as typed if the field shows a text. A field may be a JSON Pointer to a
-    value inside another field, which is then sent as a whole.
+    A value that is JSON is read as JSON. Any other value is a text. With `texts_stay`, a field that
+    shows a text gets each value except `null` as typed. Instead of a field's name, a change may
+    have a JSON Pointer to a value inside a field. The whole field is then sent.
 
     Raises:
-        UnreadableError: If a change is not written as `field=value`, or its pointer leads nowhere.
+        UnreadableError: If a change is not written as `field=value`, or has a pointer to a missing
+            value.
 
     Example:
         >>> edited({"seed": 1, "zip": "07"}, ["seed=2", "zip=08"])
@@ -254,7 +256,7 @@ def edited(
         after, top = {**shown, **fields}, pointer_parts(name)[0]
         before = _at(after, name)
         if before is ...:
-            raise UnreadableError(f"nothing is shown at {name}.")
+            raise UnreadableError(f"there is no value at {name}.")
         value = _value(text, before if texts_stay else None)
         patch = [{"op": "replace", "path": name, "value": value}]
         fields[top] = apply_patch(after, patch)[top]
@@ -262,13 +264,13 @@ def edited(
 
 
 def _text_at(shown: dict[str, Any], path: str) -> str | None:
-    """Return the text at a path such as `/messages/0/content`, or None."""
+    """Return the text at a path such as `/messages/0/content`; None if there is no text."""
     value = _at(shown, path)
     return value if isinstance(value, str) else None
 
 
 def _at(shown: dict[str, Any], path: str) -> Any:
-    """Return the value at a path, or `...` if the path leads nowhere."""
+    """Return the value at a path; `...` if there is no value."""
     with suppress(JsonPointerException):
         found = resolve_pointer(shown, path, ...)
         return ... if isinstance(found, EndOfList) else found
@@ -276,7 +278,7 @@ def _at(shown: dict[str, Any], path: str) -> Any:
 
 
 def _saved(text: str, name: str) -> str:
-    """Open a text in the person's editor; return the saved text without its last line break."""
+    """Open a text in the person's editor. Return the saved text without its last line break."""
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / name
@@ -286,7 +288,8 @@ def _saved(text: str, name: str) -> str:
             return file.read_bytes().decode().removesuffix("\n")
         except (OSError, ValueError, subprocess.CalledProcessError) as error:
             raise UnreadableError(
-                f"the editor {as_repr(editor)} failed ({error_text(error)}): set EDITOR."
+                f"the editor {as_repr(editor)} failed ({error_text(error)}): set the variable "
+                "EDITOR to another one."
             ) from None
 
 
@@ -300,7 +303,9 @@ def _read_params(text: str, shown: dict[str, Any]) -> dict[str, Any]:
     if not is_object(after):
         raise UnreadableError("the saved text is not a JSON object of the params.")
     if missing := removed_field(shown, after):
-        raise UnreadableError(f"`{missing}` is missing: a field can be changed, not removed.")
+        raise UnreadableError(
+            f"`{missing}` is missing: put it back, because an edit cannot remove fields."
+        )
     return after
 
 
@@ -316,7 +321,7 @@ def _output(given: str, shown: dict[str, Any]) -> dict[str, Any]:
     """Read an output from typed JSON, `field=value` changes, a file, or standard input (`-`).
 
     A number, `true`, `false` and `null` are JSON, even if a file has this name. Changes may begin
-    with a path only if the path leads to a value in the shown output.
+    with a path only if the shown output has a value there.
     """
     if not given:
         raise UnreadableError("An output is given as: respond FILE, or respond {…}.")
@@ -335,15 +340,15 @@ def _output(given: str, shown: dict[str, Any]) -> dict[str, Any]:
         text = sys.stdin.read() if given == "-" else Path(given).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         how = "respond takes the name of a file, - for standard input, JSON, or FIELD=VALUE"
-        raise UnreadableError(f"{how}; the output cannot be read: {error_text(error)}.") from None
+        raise UnreadableError(f"the output cannot be read ({error_text(error)}): {how}.") from None
     return {"output": text.removesuffix("\n")}
 
 
 def _changed_output(shown: dict[str, Any], words: Sequence[str]) -> dict[str, Any]:
-    """Read changes of the shown output; a word such as `-km` drops this key.
+    """Read changes of the shown output. A word such as `-km` removes this key.
 
     Raises:
-        UnreadableError: If a change is not written as such, or a dropped key is not shown.
+        UnreadableError: If a change is written wrongly, or a removed key is not in the output.
     """
     drops = [word[1:] for word in words if word.startswith("-")]
     # A shown text may be the error, so it does not stay a text.
@@ -352,5 +357,5 @@ def _changed_output(shown: dict[str, Any], words: Sequence[str]) -> dict[str, An
     paths = [pointer((name,)) if name in shown else name for name in drops]
     for name, path in zip(drops, paths, strict=True):
         if not path.startswith("/") or _at(shown, path) is ...:
-            raise UnreadableError(f"nothing is shown at {name}.{did_you_mean(name, (*shown,))}")
+            raise UnreadableError(f"there is no value at {name}.{did_you_mean(name, (*shown,))}")
     return ({"changes": fields} if fields else {}) | ({"drop": paths} if paths else {})
