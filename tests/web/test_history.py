@@ -69,7 +69,7 @@ def test_a_threads_ledger_is_found_by_its_id_and_from_its_review(desk):
         found = client.post("/t", files=fields(thread=" secret-thread "))
         assert "secret" not in str(found.url)
         assert "Attempt 2" in found.text
-        assert "Then: comment" in found.text
+        assert "Then: commented" in found.text
         assert "waits for an answer" in found.text
         link = re.search(r'href="(/t/\w+)"', opened(client)[1])[1]
         assert client.get(link).text == found.text

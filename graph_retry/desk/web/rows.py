@@ -27,6 +27,9 @@ _LISTED = (
 
 _NUMBERS = re.compile(r"/\d+(?=/|$)")
 
+REMARK = "remark"
+"""The label with a person's remark or question about a review."""
+
 COMPARED = 50
 """Number of reviews of a call among which the subject of one is sought."""
 
@@ -114,7 +117,7 @@ def row_of(review: PendingReview, earlier: Row | None = None) -> Row:
     found = list(texts_in(review.params))
     texts = (review.function_name, review.thread_id or "", review.error, review.summary, *labels)
     said = "\n".join(text for _, text in found)
-    texts += (review.subject or "", said, review.raw_output or "")
+    texts += (review.labels.get(REMARK, ""), review.subject or "", said, review.raw_output or "")
     return Row(
         key=review.key,
         thread=thread_key(review.thread_id),
@@ -161,13 +164,13 @@ def bytes_in(value: Any) -> int:
 
 
 def texts_of(labels: Mapping[str, str]) -> list[str]:
-    """Write labels as a person sees and chooses them.
+    """Write labels as a person sees and chooses them, without a remark, which is of one review.
 
     Example:
         >>> texts_of({"tenant": "acme"})
         ['tenant: acme']
     """
-    return [f"{name}: {text}" for name, text in labels.items()]
+    return [f"{name}: {text}" for name, text in labels.items() if name != REMARK]
 
 
 def named_by(found: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
@@ -215,6 +218,16 @@ def telling(rows: Iterable[Named]) -> dict[str, int]:
     for place, text in chain.from_iterable(row.texts for row in rows):
         texts.setdefault(place, set()).add(text)
     return {place: len(found) for place, found in texts.items()}
+
+
+def places_in(rows: Iterable[Row]) -> dict[str, dict[str, int]]:
+    """Return `telling` of the first rows of each call, by the name of the call."""
+    calls: dict[str, list[Row]] = {}
+    for row in rows:
+        named = calls.setdefault(row.review.function_name, [])
+        if len(named) < COMPARED:
+            named.append(row)
+    return {name: telling(named) for name, named in calls.items()}
 
 
 def subject_of(row: Named, places: Mapping[str, int]) -> str:

@@ -26,11 +26,15 @@ def _told(ledger: Ledger, number: int) -> dict[str, Any]:
     else:
         known = True
     written = written_by(record["raw"])
+    decision: dict[str, Any] = record["decision"] or {}
+    is_supplied = decision.get("type") == "respond" and "output" in decision
     return {
         **record,
         "changed": changed,
         "is_known": known,
         "written": written and excerpt(written, 2_000),
+        "decisions": [*decision.get("before", ()), decision] if decision else [],
+        "supplied": excerpt(said(decision["output"]), 2_000) if is_supplied else "",
         "tokens": tokens_of(record)["total_tokens"],
     }
 

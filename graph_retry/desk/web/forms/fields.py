@@ -22,6 +22,7 @@ from graph_retry.desk.web.forms.reading import (
     DAY,
     Sparse,
     Unread,
+    has_unread,
     read_control,
     visible,
 )
@@ -188,13 +189,9 @@ class Form:
         elif known:
             made.text = _text(made.kind, value)
             made.image = value if isinstance(value, str) and _IMAGE.fullmatch(value) else ""
-        if (
-            self.before is not ABSENT
-            and not made.fields
-            and not isinstance(value, (Unread, Sparse))
-        ):
+        if self.before is not ABSENT and not made.fields and made.kind != "some":
             was = resolve_pointer(self.before, pointer(path), ABSENT)
-            made.is_changed = not is_same(was, value)
+            made.is_changed = has_unread(value) or not is_same(was, value)
         return made
 
     def _kind(

@@ -33,7 +33,6 @@ from graph_retry.desk.web.posted import (
     check_json,
     text_of,
 )
-from graph_retry.desk.web.rows import subject_of, telling
 from graph_retry.desk.web.runs import SOON_S, Missed, Run, Sent
 from graph_retry.desk.web.safety import Access
 from graph_retry.desk.wording import said
@@ -52,8 +51,7 @@ class Preview:
     is the reason. If the call is made again, `asked` compares the old params with the new ones.
     Otherwise `output` is the call's new output, and `changed` compares it with the model's output.
     `doubts` lists the errors that the question's schemas find in the decision. `odd` tells what in
-    its params, or in the output that would be used, is unlike those of the others. `subject` is
-    what the list calls the review.
+    its params, or in the output that would be used, is unlike those of the others.
     """
 
     review: PendingReview
@@ -64,7 +62,6 @@ class Preview:
     changed: list[tuple[str, list[tuple[str, str]]]] = field(default_factory=list[Any])
     doubts: list[str] = field(default_factory=list[str])
     odd: list[str] = field(default_factory=list[str])
-    subject: str = ""
 
     @property
     def key(self) -> str:
@@ -89,10 +86,6 @@ async def preview(
     make = partial(_preview, way, decision, first)
     shown = await _previews(site, request, access, first, keys, make)
     await site.work(request, _mark_odd, shown)
-    places = telling(rows[:most])
-    subjects = {row.key: subject_of(row, places) for row in rows[:most]}
-    for each in shown:
-        each.subject = subjects.get(each.key, "")
     shown.sort(key=lambda each: (each.key != first.key, not each.odd))
     return await site.page(
         request, access, "alike.html",

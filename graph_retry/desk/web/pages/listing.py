@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
@@ -14,7 +14,7 @@ from starlette.requests import Request
 
 from graph_retry.desk.newest import Newest
 from graph_retry.desk.web.posted import NotAllowedError
-from graph_retry.desk.web.rows import COMPARED, Row, subject_of, telling
+from graph_retry.desk.web.rows import Row, places_in, subject_of
 from graph_retry.desk.web.safety import Access, cookie_of
 from graph_retry.desk.web.waiting import Waiting
 from graph_retry.plugins import digest, since
@@ -124,6 +124,7 @@ class Listing:
     are not deferred. `alike` maps each `Row.alike` to the number of reviews with this value.
     `choices` has the values of each filter. `until` is the time at which the next deferred review
     comes back, and the listing is outdated. `heads` has the heading above a row, by its key.
+    `places` maps each call to the places that tell its reviews apart, in any view.
     """
 
     rows: list[Row]
@@ -133,7 +134,8 @@ class Listing:
     alike: Mapping[Any, int]
     choices: dict[str, list[str]]
     until: str | None
-    heads: dict[str, Head] = field(default_factory=dict[str, Head])
+    heads: dict[str, Head]
+    places: dict[str, dict[str, int]]
 
     @property
     def pages(self) -> int:
@@ -141,14 +143,8 @@ class Listing:
         return max(1, -(-len(self.rows) // PER_PAGE))
 
     def subjects(self, rows: Iterable[Row]) -> dict[str, str]:
-        """Return the text that names each row among the first rows of the same call, by its key."""
-        calls: dict[str, list[Row]] = {}
-        for row in self.rows:
-            named = calls.setdefault(row.review.function_name, [])
-            if len(named) < COMPARED:
-                named.append(row)
-        places = {name: telling(named) for name, named in calls.items()}
-        return {row.key: subject_of(row, places[row.review.function_name]) for row in rows}
+        """Return the text that names each row, by its key."""
+        return {row.key: subject_of(row, self.places[row.review.function_name]) for row in rows}
 
     def page(self, number: int) -> list[Row]:
         """Cut out a page."""
@@ -222,7 +218,8 @@ def make_listing(rows: Iterable[Row], view: View, user: str | None = None) -> Li
     }
     until = min((str(row.review.deferred_until) for row in put_off), default=None)
     total = len(known) - len(put_off)
-    return Listing(chosen, view, alike.total(), total, alike, choices, until, heads)
+    found, places = alike.total(), places_in(known)
+    return Listing(chosen, view, found, total, alike, choices, until, heads, places)
 
 
 def _grouped(

@@ -12,6 +12,7 @@ from itertools import islice
 from graph_retry.data import corrections_in
 from graph_retry.desk.newest import Newest
 from graph_retry.desk.web.rows import (
+    REMARK,
     SEARCHED,
     any_item,
     model_of,
@@ -136,8 +137,9 @@ def _decided(ledger: Ledger) -> Iterator[Decided]:
         name, subject = ledger.name, attempt.get("subject", "")
         role, _, who = decision["author"].partition(":")
         who = "" if role == "system" else who or "somebody"
-        labels = texts_of(attempt.get("labels") or {})
-        said = (name, ledger.thread, subject, who, decision["type"], *labels)
+        labels = attempt.get("labels") or {}
+        labelled = [*texts_of(labels), labels.get(REMARK, "")]
+        said = (name, ledger.thread, subject, who, decision["type"], *labelled)
         yield Decided(
             decision["at"], who, decision["type"], attempt["number"], told, worked,
             attempt["failure"] is None, name, ledger.thread, subject, texts,
