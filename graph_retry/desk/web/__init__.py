@@ -39,26 +39,25 @@ def create_app(
     secret: Secret | None = None,
     max_body: int = BODY.most,
 ) -> Starlette:
-    """Make an ASGI app with the pages on which people read and answer reviews.
+    """Make an ASGI app with pages on which people read and answer reviews.
 
-    A request is refused unless one of these identifies its sender: `authorize`, `token`, a link to
-    one review, or Starlette's `AuthenticationMiddleware` in the surrounding app.
+    One of these must identify the sender of each request, or the request is refused: `authorize`,
+    `token`, a link to one review, or Starlette's `AuthenticationMiddleware` in the surrounding app.
 
     Args:
         source: The source of reviews, as in `list_reviews`: a compiled graph, a client of
-            `langgraph_sdk`, or a checkpointer. A checkpointer's reviews can only be read.
-        authorize: A sync or async function that is called with each request. It returns the user's
-            name, an `Access` with the user's rights, or None for a user who may see nothing. An
-            empty name means the same as None.
-        token: A random text that gives access to anybody who opens the app with `?token=…`.
-        user: The name of the user who comes with the token. The ledger records it as `by`.
-        read_only: Whether reviews can only be read.
-        config: The config of the runs that answers start, as in `list_reviews`.
+            `langgraph_sdk`, or a checkpointer (to read reviews only).
+        authorize: A sync or async function of each request. It returns the user's name, an `Access`
+            with the user's rights, or None (or an empty name) for a user who may see nothing.
+        token: A random text. Everybody who opens the app with `?token=…` gets access.
+        user: The name of a user who comes with the token. The ledger records this name as `by`.
+        read_only: Whether reviews can be read but not answered.
+        config: The config of the runs that continue answered threads, as in `list_reviews`.
         context: LangGraph's `context` for these runs, as in `resume`.
         title: The heading of each page.
-        secret: The key of `graph_retry.observers.Links`, whose links the app then accepts: at
-            least 16 random bytes, as `secrets.token_urlsafe()` makes them. It also signs the
-            logins by `token`, which last a week. With a secret they survive another token.
+        secret: At least 16 random bytes, such as `secrets.token_urlsafe()`. The app accepts links
+            of `graph_retry.observers.Links` with the same secret. It also signs the logins by
+            `token`, which last a week. With a secret, logins stay valid after the token changes.
         max_body: Maximum bytes of a posted form.
 
     Example:

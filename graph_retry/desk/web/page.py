@@ -38,7 +38,7 @@ from graph_retry.plugins import counted, error_text, in_words
 HERE = Path(__file__).parent
 
 SHORT = 100_000
-"""Maximum bytes of a form that answers nothing."""
+"""Maximum bytes of a form without answers."""
 
 Handler = Callable[Concatenate["Site", Request, Access, ...], Awaitable[Response]]
 T = TypeVar("T")
@@ -67,10 +67,10 @@ class Site:
         self._turns: WeakValueDictionary[str | None, asyncio.Lock] = WeakValueDictionary()
 
     def answers(self, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
-        """Make an endpoint from a handler, which checks access first.
+        """Make an endpoint from a handler. The endpoint checks access first.
 
-        An open page asks for itself again and again, with the version that it shows as `since`. The
-        handler is called only if the open reviews have changed.
+        An open page requests itself regularly, with its version as `since`. The handler is called
+        only if the open reviews have changed.
         """
 
         @wraps(handler)
@@ -94,7 +94,7 @@ class Site:
         return endpoint
 
     def _arrived(self, request: Request, user: str | None, number: int) -> None:
-        """Count the bytes of a user's forms, which are held until they are answered."""
+        """Count the bytes of a user's forms that are held until they are answered."""
         request.state.arrived = _bytes_of(request) + number
         self._count(user, number)
 
@@ -106,9 +106,9 @@ class Site:
             del self._arriving[user]
 
     def start(self, request: Request, access: Access, name: str, sent: Sent) -> None:
-        """Start to apply the answers of a form, whose bytes are held until all are applied.
+        """Start to apply the answers of a form. Its bytes are held until all answers are applied.
 
-        What the list says of each review is kept, because an answered review leaves the list.
+        The list's text about each review is kept, because an answered review leaves the list.
         """
         about = self.waiting.about
         for run in sent.runs:
@@ -119,7 +119,7 @@ class Site:
             sent.task.add_done_callback(lambda _: self._count(access.user, -number))
 
     def version(self, access: Access) -> str:
-        """Return a text that changes when the open reviews that this user may see change."""
+        """Return a text that changes with the open reviews of this user."""
         return f"{self._process}-{self.listings.version(access)}"
 
     async def _has_news(self, since: str, access: Access) -> bool:
@@ -130,12 +130,12 @@ class Site:
         return since != self.version(access)
 
     async def form(self, request: Request, access: Access, *, answers: bool = False) -> Posted:
-        """Read a posted form. Who may send it is checked before the first byte is read.
+        """Read a posted form. The sender's rights are checked before the first byte is read.
 
         `answers` means that the form answers reviews.
 
         Raises:
-            NotAllowedError: If the user may not send it, or it is not one of our forms.
+            NotAllowedError: If the user may not send the form, or if it is not a form of this page.
         """
         check_origin(request)
         if answers and not self.can_answer(access):
@@ -145,20 +145,20 @@ class Site:
         return await read_posted(request, most, partial(self.work, request), arrived)
 
     async def work(self, request: Request, function: Callable[..., T], *args: Any) -> T:
-        """Call a function that may take long in a thread, so that the event loop is never held.
+        """Call a slow function in an OS thread, so that it never blocks the event loop.
 
-        The work on a posted form has threads of its own.
+        Posted forms have their own OS threads.
         """
         workers = self._workers[request.method == "POST"]
         call = partial(copy_context().run, function, *args)
         return await asyncio.get_running_loop().run_in_executor(workers, call)
 
     def turn(self, access: Access) -> asyncio.Lock:
-        """Return the lock that lets the forms of a user be worked on one after the other."""
+        """Return the lock by which a user's forms are processed one after the other."""
         return self._turns.setdefault(access.user, asyncio.Lock())
 
     def can_answer(self, access: Access) -> bool:
-        """Return whether this user may answer reviews in this app."""
+        """Say whether this user may answer reviews in this app."""
         return access.may_decide and not self.is_read_only
 
     async def refused(self, request: Request, error: Exception) -> Response:
@@ -167,19 +167,19 @@ class Site:
         return await self.message(request, status, "That is not possible.", error_text(error))
 
     async def not_found(self, request: Request, error: Exception) -> Response:
-        """Return the page for an unknown address."""
+        """Return the page for an unknown URL."""
         del error
         return await self.message(request, 404, "There is no such page.", "Go back to the list.")
 
     async def failed(self, request: Request, error: Exception) -> Response:
-        """Return the page for an unexpected error; the server's log has the details."""
-        text = f"{type(error).__name__}: the log of the server has the details."
+        """Return the page for an unexpected error. The server's log has the details."""
+        text = f"{type(error).__name__}: see the server's log for the details."
         page = await self.message(request, 500, "This page failed.", text)
         page.headers.update(HEADERS)  # Starlette makes this page outside of our middleware.
         return page
 
     async def gone(self, request: Request, access: Access, form: Posted | None = None) -> Response:
-        """Return the page for reviews that are no longer open, with the input for them."""
+        """Return the page for closed reviews, with the person's input for them."""
         path_key = request.path_params["key"]
         keys = dict.fromkeys([path_key, *(key for name, key in form or [] if name == "review")])
         REVIEWS.check(len(keys) - 1)
@@ -194,7 +194,7 @@ class Site:
         )  # fmt: skip
 
     async def missed(self, request: Request, key: str, access: Access, form: Posted) -> Missed:
-        """Tell who closed a review before the answer in `form`, or that the review has changed."""
+        """Say who closed a review before the answer in `form`, or that the review has changed."""
         kept = await self.work(request, typed, form, key)
         found = (await self.waiting.find(key, access))[:1]
         again = found[0] if found else await self.waiting.asked_again(key, access)
@@ -213,7 +213,7 @@ class Site:
     ) -> Response:  # fmt: skip
         """Return a page with a heading, a text, and links to reviews of the same thread.
 
-        It lists the `missed` reviews with the input for them.
+        The page lists the `missed` reviews with the person's input for them.
         """
         return await self.page(
             request, access or Access(may_decide=False), "message.html", status,
@@ -227,7 +227,7 @@ class Site:
         """Render a template as a page.
 
         Raises:
-            NotAllowedError: If it would show a review that the user may not see.
+            NotAllowedError: If the page would show a review that the user may not see.
         """
         about = {
             "home": view_in(request).query,
@@ -250,7 +250,7 @@ class Site:
 
 
 class _Guarded(Environment):
-    """A template environment in which a template can read only reviews that the user may see."""
+    """A template environment that lets a template read only reviews that the user may see."""
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         """Return an attribute for a template."""
@@ -265,7 +265,7 @@ def _checked(value: T) -> T:
 
 
 def environment() -> Environment:
-    """Return the template environment, which escapes values and shows invisible characters."""
+    """Return the template environment. It escapes values and shows invisible characters."""
     made = _Guarded(
         loader=FileSystemLoader(HERE / "templates"),
         autoescape=True,
@@ -294,14 +294,14 @@ def _shown(value: Any) -> Any:
 
 
 def _bytes_of(request: Request) -> int:
-    """Return the number of bytes that have arrived of a request's form."""
+    """Return how many bytes of a request's form have arrived."""
     return getattr(request.state, "arrived", 0)
 
 
 def _from_here(request: Request) -> str | None:
-    """Return a page that opens the same address again, if another site has opened it.
+    """If another site opened this URL, return a page that opens the same URL again.
 
-    A link on another site brings no cookies, but a link on this page does.
+    The browser sends no cookies with a link on another site, but with a link on this page.
     """
     is_elsewhere = request.headers.get("sec-fetch-site") == "cross-site"
     if request.method != "GET" or not is_elsewhere or "from" in request.query_params:

@@ -1,6 +1,6 @@
-"""Read posted forms within bounds. All bounds on what a browser may send are in this file.
+"""Read posted forms within limits. This file has all limits of browser input.
 
-A body is read only if it says that it is one of our forms, and is parsed as a whole, outside of the
+A body is read only if its content type is that of our forms. It is parsed as a whole, outside the
 event loop. JSON in a field is measured before it is parsed.
 """
 
@@ -18,7 +18,7 @@ Posted = list[tuple[str, str]]
 
 
 class NotAllowedError(Exception):
-    """A request is refused; the message tells the user what to do."""
+    """A request is refused. The message tells the user what to do."""
 
     def __init__(self, status: int, why: str) -> None:
         super().__init__(why)
@@ -26,16 +26,16 @@ class NotAllowedError(Exception):
 
 
 class Bound(NamedTuple):
-    """The largest allowed number of something, and the sentence that refuses more."""
+    """A limit, and the sentence that refuses a larger number."""
 
     most: int
     why: str
 
     def check(self, number: int) -> None:
-        """Refuse a number above the bound.
+        """Refuse a number above the limit.
 
         Raises:
-            NotAllowedError: If `number` is above the bound. The message names the bound.
+            NotAllowedError: If `number` is above the limit. The message names the limit.
         """
         if number > self.most:
             raise NotAllowedError(413, self.why.format(f"{self.most:,}"))
@@ -44,9 +44,9 @@ class Bound(NamedTuple):
 BODY = Bound(8_000_000, "A form may have at most {} bytes: send less.")
 SECONDS = Bound(120, "A form must arrive within {} seconds: send it again.")
 ARRIVING = Bound(
-    40_000_000, "Your forms of this moment may have at most {} bytes: send this one again later."
+    40_000_000, "Your forms in progress may have at most {} bytes: send this one again later."
 )
-"""The forms of one user that arrive, are worked on or wait to be applied, in all tabs."""
+"""The forms of one user, in all tabs, that are arriving, in work or waiting to be applied."""
 UNDER_WAY = Bound(
     1_000, "At most {} of your answers may wait to be applied: send this one again later."
 )
@@ -80,11 +80,11 @@ async def read_posted(
 ) -> Posted:
     """Read a posted form of at most `most` bytes, without files.
 
-    `in_thread` is a coroutine function that runs a function in a thread. `arrived` is told of the
-    bytes of each piece, and may refuse it.
+    `in_thread` is a coroutine function that runs a function in an OS thread. `arrived` gets the
+    number of bytes of each piece, and may refuse it.
 
     Raises:
-        NotAllowedError: If the form is not one of our forms, or exceeds a bound.
+        NotAllowedError: If the form is not a form of this page, or exceeds a limit.
     """
     found = _BOUNDARY.fullmatch(request.headers.get("content-type", "").strip())
     if found is None:
@@ -109,10 +109,10 @@ async def read_posted(
 
 
 def parsed(body: bytes, boundary: bytes) -> Posted:
-    r"""Parse a form of a browser (RFC 7578), without files.
+    r"""Parse a browser's form (RFC 7578), without files.
 
     Raises:
-        NotAllowedError: If it is not such a form, or exceeds a bound.
+        NotAllowedError: If the data is not such a form, or exceeds a limit.
 
     Example:
         >>> start = b'--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n'
@@ -164,7 +164,7 @@ def check_fields(posted: Sequence[tuple[str, str]]) -> None:
 
 
 def check_json(text: str, depth: int = 0) -> int:
-    """Return the number of values in a JSON text, at most, without parsing it.
+    """Return an upper bound of the number of values in a JSON text, without parsing it.
 
     Raises:
         NotAllowedError: If there are too many, or if one is nested too deep.

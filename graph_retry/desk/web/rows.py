@@ -1,4 +1,4 @@
-"""The rows of the open reviews, which stay in memory with only their short fields."""
+"""The rows of the open reviews. They stay in memory with only their short fields."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LISTED = (
     "thread_id", "review_id", "function_name", "attempt", "asked_at", "expires_at",
     "deferred_until", "labels", "subject", "redacted", "interrupt_id", "graph", "config",
 )  # fmt: skip
-"""The fields of a review that its row keeps whole. None of them holds params or an output."""
+"""The fields of a review that its row keeps whole. They hold no params and no output."""
 
 _NUMBERS = re.compile(r"/\d+(?=/|$)")
 
@@ -31,19 +31,22 @@ REMARK = "remark"
 """The label with a person's remark or question about a review."""
 
 COMPARED = 50
-"""Number of reviews of a call among which the subject of one is sought."""
+"""Maximum number of reviews of a call that are compared to find the subject of one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
     """An open review as a row of the inbox.
 
-    `key` names the review in addresses, and `thread` names its thread in addresses. `question` is
-    equal for reviews that ask the same question again. `labels` are texts such as `tenant: acme`.
-    `searched` is the text in which a search looks. `texts` are the beginnings of the first texts in
-    the params, by their JSON Pointers. `output` is the beginning of the model's text. `model` is
-    the param of this name, if it is a text. `alike` is equal for reviews of calls with one name,
-    whose attempts failed in the same way, and which offer the same decisions.
+    key, thread: The names of the review and of its thread in URLs.
+    question: Equal for reviews that ask the same question again.
+    labels: Texts such as `tenant: acme`.
+    searched: The text that a search reads.
+    texts: The beginnings of the first texts in the params, by JSON Pointer.
+    output: The beginning of the model's text.
+    model: The param of this name, if it is a text.
+    alike: Equal for reviews with the same call name, the same kind of failure and the same
+        decisions.
     """
 
     key: str
@@ -59,7 +62,7 @@ class Row:
 
     @property
     def subject(self) -> str:
-        """What the call says that it is about, or ""."""
+        """The subject that the call gave itself, or ""."""
         return self.review.subject or ""
 
     @property
@@ -69,11 +72,11 @@ class Row:
 
 
 class Named(Protocol):
-    """Something that its subject or its texts name: the row of a review, or a past call."""
+    """A row of a review, or a past call: both are named by a subject or by texts."""
 
     @property
     def subject(self) -> str:
-        """What the call says that it is about, or ""."""
+        """The subject that the call gave itself, or ""."""
         ...
 
     @property
@@ -83,7 +86,7 @@ class Named(Protocol):
 
 
 def thread_key(thread_id: str | None) -> str:
-    """Return a hash of a thread's id for addresses, so that an address does not reveal the id."""
+    """Return a hash of a thread's id, so that URLs do not reveal the id."""
     return hashlib.sha256(f"thread\0{thread_id}".encode()).hexdigest()[:24]
 
 
@@ -93,12 +96,12 @@ def is_put_off(review: PendingReview) -> bool:
 
 
 def question_of(review: PendingReview) -> tuple[str, int]:
-    """Return the call and the attempt that a review asks about."""
+    """Return the call and the attempt under review."""
     return review.namespace, review.attempt
 
 
 def any_item(path: str) -> str:
-    """Return a JSON Pointer in which all items of a list count as the same place.
+    """Return a JSON Pointer without list positions: all items of a list are the same place.
 
     Example:
         >>> any_item("/items/2/price"), any_item("/name")
@@ -145,7 +148,7 @@ def _cut(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def bytes_in(value: Any) -> int:
-    r"""Return the bytes of memory that a record of this page holds, without graphs and configs.
+    r"""Return the bytes of memory of a record of this page, without graphs and configs.
 
     Example:
         >>> bytes_in(["a" * 1_000_000, ("\U0001f600" * 1_000_000,)]) // 1_000_000
@@ -174,7 +177,7 @@ def texts_of(labels: Mapping[str, str]) -> list[str]:
 
 
 def named_by(found: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """Return the beginnings of the first texts, each in one line, by their JSON Pointers."""
+    """Return the beginnings of the first texts, each in one line, by JSON Pointer."""
     return tuple((place, one_line(text, SUBJECT)) for place, text in islice(found, TEXTS))
 
 
@@ -185,14 +188,14 @@ def model_of(params: Any) -> str:
 
 
 def texts_in(value: Any) -> Iterator[tuple[str, str]]:
-    """Yield the beginnings of the texts in a JSON value, by their JSON Pointers."""
+    """Yield the beginnings of the texts in a JSON value, with their JSON Pointers."""
     for path, text in islice(_visited(value, ()), VISITED):
         if text is not None:
             yield pointer(path)[:SEARCHED], text
 
 
 def _visited(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str | None]]:
-    """Visit the values in a JSON value one by one: the beginning of each text, None for others."""
+    """Visit all values in a JSON value: yield the beginning of a text, None for others."""
     is_text = isinstance(value, str) and value.strip() and not value.startswith("data:")
     yield path, value[:SEARCHED].strip() if is_text else None
     if len(path) >= LEVELS:

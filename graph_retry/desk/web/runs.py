@@ -1,4 +1,4 @@
-"""Apply posted answers in the background, each once, even if a browser sends its form twice."""
+"""Apply posted answers in the background, each once, even if a browser sends a form twice."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ KEPT = 1_000
 """Number of sent forms whose outcomes are kept."""
 
 KEPT_BYTES = 20_000_000
-"""Bytes of memory that all kept outcomes hold. The oldest outcomes beyond it are forgotten."""
+"""Maximum bytes of memory of all kept outcomes. The oldest outcomes above it are forgotten."""
 
 SOON_S = 1.5
-"""Seconds that a page waits for outcomes, before the page shows that the run takes longer."""
+"""Seconds that a page waits for outcomes. After this, it shows that the run takes longer."""
 
 HELD_S = 10.0
-"""Seconds for which a person can take an answer back. Only this process holds it until then."""
+"""Seconds in which a person can take an answer back. Until then, only this process has it."""
 
 NAMED = 200
-"""Maximum characters of a form's name. The page makes names of 22 characters."""
+"""Maximum characters of a form's name. The page's own names have 22 characters."""
 
 AT_ONCE = 4
 """Number of LangGraph threads that one form resumes at the same time."""
@@ -48,13 +48,14 @@ AT_ONCE = 4
 class Outcome:
     """The outcome of an answer, for the page.
 
-    `tone` is `good`, `bad`, or `plain` if the answer came too late. `problem` tells why an answer
-    was refused. After a refusal, the page shows the form with the typed values. `issues` are those
-    of the new output, which the page shows instead of `text`. `not_applied` counts the answers that
-    were refused or too late. `is_stopped` means that the thread goes on when the person says so.
-    `is_put_off` means that the reviewer deferred or assigned the review.
-    `following` are the thread's open reviews now, without those put off. `about_own` replaces the
-    text or the problem for users who may not see all calls, unless it is None.
+    tone: `good`, `bad`, or `plain` if the answer came too late.
+    problem: Why an answer was refused. The page then shows the form with the typed values.
+    issues: The issues of the new output. The page shows them instead of `text`.
+    not_applied: The number of answers that were refused or came too late.
+    is_stopped: Whether the run was stopped. The person can continue it.
+    is_put_off: Whether the reviewer deferred or assigned the review.
+    following: The thread's open reviews now, without deferred and assigned ones.
+    about_own: If not None, replaces the text or the problem for users who may not see all calls.
     """
 
     title: str
@@ -70,7 +71,7 @@ class Outcome:
     about_own: str | None = None
 
     def seen_by(self, access: Access) -> Outcome:
-        """Return the outcome without texts that may tell about calls which a user may not see."""
+        """Return the outcome without texts about calls that a user may not see."""
         if self.about_own is None or not access.is_limited:
             return self
         if self.problem:
@@ -80,11 +81,13 @@ class Outcome:
 
 @dataclass
 class Run:
-    """The answers to the reviews of one thread, of which their short fields are kept.
+    """The answers to reviews of one thread. Only the short fields of the reviews are kept.
 
-    `decisions` maps review ids to decisions. `told` is the outcome, which is None while the thread
-    runs. `by` is the name of the sender, and `name` that of the form. `asked` maps the namespaces
-    of the calls to the keys of their reviews. Without decisions, a stopped thread goes on.
+    decisions: Decisions by review id. Without decisions, a stopped thread is continued.
+    told: The outcome; None while the thread runs.
+    by: The name of the sender.
+    name: The name of the form.
+    asked: The keys of the reviews, by the namespace of their calls.
     """
 
     reviews: list[PendingReview]
@@ -101,7 +104,7 @@ class Run:
         self.reviews = list(map(short, self.reviews))
 
     def live(self, access: Access) -> list[Live]:
-        """List the attempts that are being made, for a user who may see all calls of a thread."""
+        """List the running attempts, for a user who may see all calls of a thread."""
         return [] if access.is_limited else list(self.running.live.values())
 
 
@@ -116,10 +119,12 @@ NOT_BEGUN = Outcome("Not sent: you stopped it before.", tone="plain", not_applie
 
 @dataclass(frozen=True)
 class Missed:
-    """A review whose answer was not applied, because it was closed or changed meanwhile.
+    """A review whose answer was not applied, because the review was closed or changed meanwhile.
 
-    `why` tells who closed it, or what changed. `review` is None if it is not remembered. `typed`
-    has the input for it. `now` is the key of the review that is open in its place, or "".
+    why: Who closed the review, or what changed.
+    review: The review; None if it is no longer remembered.
+    typed: The person's input for this review.
+    now: The key of the open review that replaced it, or "".
     """
 
     why: str
@@ -130,10 +135,11 @@ class Missed:
 
 @dataclass
 class Sent:
-    """A posted form, with one run for each thread. `posted` has its fields.
+    """A posted form, with one run for each thread. `posted` has the form's fields.
 
-    `missed` lists the reviews whose answers are in no run. The runs begin at `goes_at`, or when
-    `go` is set. `size` is the number of bytes that the outcome holds, as soon as it is known.
+    missed: The reviews whose answers are in no run.
+    goes_at, go: The runs begin at this time, or when the event `go` is set.
+    size: The bytes of memory of the outcome, when it is known.
     """
 
     runs: list[Run]
@@ -146,11 +152,11 @@ class Sent:
 
     @property
     def held_s(self) -> float:
-        """The seconds for which the answers can still be taken back."""
+        """The seconds in which the answers can still be taken back."""
         return 0.0 if self.go.is_set() else max(0.0, self.goes_at - time.monotonic())
 
     def shorten(self) -> None:
-        """Keep what the page of the outcome shows: the form only if an answer was not applied."""
+        """Keep only the data of the outcome page. Keep the form if an answer was not applied."""
         if not self.missed and not any(run.told and run.told.not_applied for run in self.runs):
             self.posted = ()
         self.missed = [
@@ -164,7 +170,7 @@ class Sent:
         self.size = bytes_in([self.runs, self.posted, self.missed])
 
     async def wait(self, seconds: float) -> bool:
-        """Wait up to some seconds for the outcomes; return whether all are known."""
+        """Wait up to some seconds for the outcomes. Return whether all are known."""
         if self.task is not None:
             await asyncio.wait({self.task}, timeout=seconds)
             if self.task.done():
@@ -175,8 +181,8 @@ class Sent:
 class Runs:
     """Applies the answers of each form once.
 
-    Each rendered form has a random name. A double click, a reload and a second press of the button
-    send the same name, which marks the form as repeated.
+    Each rendered form has a random name. A double click, a reload or a second press of the button
+    sends the same name again, so the form is known as repeated.
     """
 
     def __init__(self, waiting: Waiting, context: Any = None) -> None:
@@ -191,8 +197,8 @@ class Runs:
         """Return the form with this name if its user has sent it before, or None.
 
         Raises:
-            NotAllowedError: If the form has no name, or one of another user's form, or if too many
-                answers of the user are not applied yet.
+            NotAllowedError: If the form has no name, or the name of another user's form. If too
+                many answers of the user still wait to be applied.
         """
         sent = self.get(name)
         is_others = sent is not None and any(run.by != (user or "") for run in sent.runs)
@@ -234,7 +240,7 @@ class Runs:
         sent.task = asyncio.ensure_future(all_of_them())
 
     def take_back(self, name: str) -> Sent | None:
-        """Take back a form whose answers are still held; None if they are on their way."""
+        """Take back a form whose answers are still held. Return None if they were sent already."""
         sent = self._sent.get(name)
         if sent is None or sent.task is None or sent.go.is_set():
             return None
@@ -242,10 +248,11 @@ class Runs:
         return self._sent.pop(name)
 
     async def stop(self, sent: Sent) -> None:
-        """Stop the runs of a form: the steps in flight end, and others are not begun.
+        """Stop the runs of a form: current steps end, and no new step begins.
 
         Raises:
-            NotAllowedError: If a run goes on on a server, which knows a run by its answer only.
+            NotAllowedError: If a run without an answer continues on a server. The server knows a
+                run only by its answer.
         """
         if self._waiting.inbox.is_remote and not all(run.decisions for run in sent.runs):
             raise NotAllowedError(409, "This cannot be stopped here: cancel the run on its server.")
@@ -261,7 +268,7 @@ class Runs:
             self.start(name, Sent(again, goes_at=0.0))
 
     def left(self, user: str | None) -> list[Run]:
-        """List a user's runs that were refused, too late or stopped, the newest first."""
+        """List a user's refused, late and stopped runs, the newest first."""
         return [
             run
             for sent in reversed(self._sent.values())
@@ -279,7 +286,7 @@ class Runs:
             held -= self._sent.pop(name).size
 
     async def _apply(self, run: Run) -> Outcome:
-        """Resume the thread with the answers, and return the outcome, which may be an error."""
+        """Resume the thread with the answers. Return the outcome, even if it is an error."""
         try:
             await self._waiting.answer(run.reviews[0], run.decisions, self._context, run.running)
         except GraphDrained:
@@ -303,14 +310,14 @@ class Runs:
             if not is_rejection(error, run.decisions.values()):
                 text = f"{type(error).__name__}: {error_text(error, 2_000)}"
                 outcome = Outcome("The graph stopped with an error after your answer.", text, "bad")
-                outcome.about_own = f"{type(error).__name__}: ask who runs this page."
+                outcome.about_own = f"{type(error).__name__}: ask the person who runs this page."
                 return await self._look(run, outcome)
         async with run.running.cancelling:
             stopped = replace(STOPPED) if run.running.is_cancelled else None
         return await self._look(run, stopped or await self._told(run))
 
     async def _look(self, run: Run, outcome: Outcome) -> Outcome:
-        """Add the thread's open reviews to the outcome, and forget the closed ones."""
+        """Add the thread's open reviews to the outcome, and forget its closed reviews."""
         try:
             outcome.following = await self._waiting.of_thread(run.reviews[0])
         except Exception as error:  # noqa: BLE001 - the known outcome must be shown in any case

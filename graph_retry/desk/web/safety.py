@@ -50,9 +50,10 @@ class Access:
     """The rights of a user.
 
     Args:
-        user: The user's name, which the ledger records as `by`.
+        user: The user's name. The ledger records it as `by`.
         may_decide: Whether the user may answer reviews, or only read them.
-        labels: The user sees only calls with these labels, such as `{"tenant": "acme"}`.
+        labels: The user sees only calls with these labels, such as `{"tenant": "acme"}` (default:
+            all calls).
     """
 
     user: str | None = None
@@ -63,30 +64,30 @@ class Access:
 
     @property
     def is_limited(self) -> bool:
-        """Whether there may be calls that the user may not see."""
+        """Whether the user may see only some calls."""
         return bool(self.labels) or self.key is not None
 
     def sees(self, review: Review) -> bool:
-        """Return whether the user may see a review."""
+        """Say whether the user may see a review."""
         is_named = self.key is None or self.key == review.key
         return is_named and self.has(review.labels)
 
     def has(self, labels: Mapping[str, str]) -> bool:
-        """Return whether the user may see calls with these labels."""
+        """Say whether the user may see calls with these labels."""
         return self.labels.items() <= labels.items()
 
     def seen(self, found: Iterable[T]) -> list[T]:
-        """Filter reviews, and rows or other records about reviews: keep those the user may see."""
+        """Return only the reviews, or records about reviews, that the user may see."""
         return [each for each in found if (about := review_of(each)) is None or self.sees(about)]
 
     @property
     def signed(self) -> dict[str, str]:
-        """The keys `channel` and `by`, which are added to each decision from the page."""
+        """The keys `channel` and `by` for each decision from the page."""
         return {"channel": "web"} | ({"by": self.user} if self.user else {})
 
 
 def review_of(value: Any) -> Review | None:
-    """Return the review that a record is about, or the review itself; None for other values."""
+    """Return a review, or the review of a record; None for other values."""
     about = value if isinstance(value, Review) else getattr(value, "review", None)
     return about if isinstance(about, Review) else None
 
@@ -101,10 +102,12 @@ class Guard:
     """Identifies the sender of each request.
 
     Args:
-        authorize: Identifies the sender. If None, the surrounding app's authentication does it.
-        token: The text that gives access in an address. A random session in a cookie follows it.
+        authorize: Identifies the sender. If None, the authentication of the surrounding app is
+            used.
+        token: The text that gives access in a URL. It is then replaced by a random session in a
+            cookie.
         user: The name of the user who comes with the token.
-        secret: The key that signs sessions, and links to single reviews. Without it, another token
+        secret: The key that signs sessions, and links to single reviews. Without it, a new token
             ends all sessions, and a restart of the app ends all links.
     """
 
@@ -133,12 +136,14 @@ class Guard:
         if self._token is not None:
             if self._is_session(request, cookie_of(request, SESSION_COOKIE)):
                 return Access(self._user)
-            raise NotAllowedError(401, "Open the address that was printed when this was started.")
+            raise NotAllowedError(401, "Open the URL that was printed when the page was started.")
         if self._authorize is not None:
             found = self._authorize(request)
             found = await found if inspect.isawaitable(found) else found
             if not found:  # An empty name, as of an empty header, is nobody's.
-                raise NotAllowedError(403, "You may not see the reviews: ask who runs this page.")
+                raise NotAllowedError(
+                    403, "You may not see the reviews: ask the person who runs this page."
+                )
             return Access(found) if isinstance(found, str) else found
         user = request.scope.get("user")
         if user is None:
@@ -152,7 +157,7 @@ class Guard:
         return Access(str(user.display_name))
 
     def _session(self, request: Request) -> str:
-        """Make a session that no other equals, for this app at this port and path and this user."""
+        """Make a unique session for this user, and for this app's port and path."""
         known = f"{secrets.token_urlsafe(24)}.{int(time.time()) + SESSION_S}"
         return f"{known}.{self._mark(request, known)}"
 
@@ -172,7 +177,7 @@ class Guard:
         return Link.read(cookie_of(request, LINK_COOKIE), self._secret)
 
     def logged_in(self, request: Request) -> RedirectResponse | None:
-        """Answer the token in an address with a session, and the address without the token."""
+        """Set a session's cookie, and redirect to the URL without its token."""
         given = request.query_params.get("token")
         if given is None or self._token is None or request.method != "GET":
             return None
@@ -183,7 +188,7 @@ class Guard:
         return home
 
     def by_link(self, request: Request) -> RedirectResponse:
-        """Move the token of a link into a cookie for its review's page, and redirect to the page.
+        """Move the token of a link into a cookie for the review's page, and redirect to this page.
 
         Raises:
             NotAllowedError: If the link was not signed with this app's `secret`, or has expired.
@@ -191,14 +196,14 @@ class Guard:
         token = request.path_params["token"]
         link = Link.read(token, self._secret)
         if link is None:
-            raise NotAllowedError(403, "This link is not valid, or no longer: ask for a new one.")
+            raise NotAllowedError(403, "This link is not valid, or has expired: ask for a new one.")
         place = f"{request.scope['root_path']}/r/{link.key}"
         there = RedirectResponse(place, 303)
         self.set_cookie(request, there, LINK_COOKIE, token, place)
         return there
 
     def follow(self, request: Request, response: Any, access: Access, keys: Iterable[str]) -> None:
-        """Let the user of a review's link also see reviews that ask the same question again."""
+        """Let the user of a review's link also see later reviews with the same question."""
         link = self._link(request)
         if access.key is None or link is None:
             return
@@ -210,7 +215,7 @@ class Guard:
     def set_cookie(
         self, request: Request, response: Any, name: str, value: str, path: str = ""
     ) -> None:
-        """Set a cookie of this port, which no script reads, and no request of another site has."""
+        """Set a cookie for this port. Scripts and other sites cannot read it."""
         response.set_cookie(
             named(request, name), value, httponly=True, samesite="strict",
             secure=request.url.scheme == "https", path=path or request.scope["root_path"] or "/",
@@ -230,7 +235,7 @@ def cookie_of(request: Request, name: str) -> str:
     """Return a cookie of this app, or "".
 
     Raises:
-        NotAllowedError: If it is longer than any cookie of this app.
+        NotAllowedError: If the cookie is longer than any cookie of this app.
     """
     given = request.cookies.get(named(request, name), "")
     COOKIE.check(len(given))
@@ -238,10 +243,10 @@ def cookie_of(request: Request, name: str) -> str:
 
 
 def check_origin(request: Request) -> None:
-    """Check that a form comes from one of our pages, by headers that only a browser can set.
+    """Check by headers, which only a browser can set, that a form comes from one of our pages.
 
-    Browsers send `Sec-Fetch-Site` over HTTPS and to this machine. Elsewhere they send `Origin`,
-    which has the scheme, the host and the port.
+    Browsers send `Sec-Fetch-Site` over HTTPS and to this machine. Otherwise they send `Origin`,
+    with the scheme, the host and the port.
 
     Raises:
         NotAllowedError: If the form comes from anywhere else.

@@ -1,6 +1,6 @@
 """Keep the open reviews of a source as short rows in memory, because reading all threads is slow.
 
-A look is one reading of the source that updates the rows. Each look runs in its own asyncio task.
+A look is one reading of the source, which updates the rows. Each look runs in its own asyncio task.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ LISTED = 500
 """Number of rows of the table of open reviews that are listed at a time."""
 
 AGAIN = 25
-"""Number of known reviews that a look reads again, from those whose reading is the oldest."""
+"""Number of known reviews that a look reads again. It takes those that were read longest ago."""
 
 FRESH_S = 1.0
-"""Seconds after a look in which no new look begins."""
+"""Minimum seconds between two looks."""
 
 FIRST_S = 2.0
-"""Seconds that a page waits for the first look, which continues in the background."""
+"""Seconds that a page waits for the first look. The look then continues in the background."""
 
 NEWS_S = 0.25
 """Seconds that a page waits for a later look."""
@@ -61,24 +61,26 @@ LINKED = 48
 """Maximum number of characters of a subject in a link to its review."""
 
 OVER = 1_000
-"""Number of closed reviews, and of answered threads, that are remembered: the newest ones. People
-may still have them on their screen, and the history reads them again."""
+"""Number of closed reviews, and of answered threads, that are remembered. These are the newest
+ones. People may still see them on their screens, and the history reads them again.
+"""
 
 T = TypeVar("T")
 
 
 class Waiting:
-    """The open reviews of a source. `rows` has them by key, and those read longest ago come first.
+    """The open reviews of a source. `rows` has them by key; the review read longest ago is first.
 
-    `touched` has the threads that were answered here and that the history has not read since.
-    `version` grows whenever a row comes or goes. `is_whole` means that every review was read once.
-    Until then, `progress` tells how far it is.
+    touched: The threads that were answered here, and that the history has not read since.
+    version: A number that grows whenever a row comes or goes.
+    is_whole: Whether every review was read once.
+    progress: The progress of the first look, as a text.
 
-    The first look reads all reviews, the newest first. A later look at a database costs the same,
-    however many reviews wait. This look lists the newest rows in the table of open reviews, and the
-    next part of the older rows. Then it reads the threads of new rows. A look at a server, or at a
+    The first look reads all reviews, the newest first. A later look at a database costs the same
+    for any number of reviews: it lists the newest rows in the table of open reviews and the next
+    part of the older rows, and then reads the threads of new rows. A look at a server, or at a
     storage without this table, always reads all reviews. The pause after a look is as long as the
-    look was. The page of one review always reads the review's thread.
+    look. The page of one review always reads the review's thread.
 
     Args:
         source: The source, as in `list_reviews`.
@@ -98,21 +100,21 @@ class Waiting:
         self._look_at = 0.0
 
     def alike(self, key: str, access: Access) -> list[Row]:
-        """List a review and then those alike, without deferred ones; none if it is unknown."""
+        """List a review and the reviews like it, without deferred ones; empty if it is unknown."""
         first = self.rows.get(key)
         rows = [row for row in self.rows.values() if first and row.alike == first.alike]
         rows = [row for row in rows if row is first or not row.is_put_off]
         return sorted(access.seen(rows), key=lambda row: row is not first)
 
     def about(self, review: PendingReview) -> str:
-        """Return what the list says that a review is about, or the name of its call."""
+        """Return a review's subject in the list, or the name of its call."""
         row, rows = self.rows.get(review.key), [*self.rows.values()]  # Which the loop changes.
         others = (each for each in rows if each.review.function_name == review.function_name)
         told = subject_of(row, telling(islice(others, COMPARED))) if row else review.subject
         return one_line(told or "", LINKED) or review.function_name
 
     def named(self, review: PendingReview) -> str:
-        """Return what a link to a review says: what the review is about, and the attempt."""
+        """Return the text of a link to a review: its subject and attempt."""
         again = f", attempt {review.attempt}" if review.attempt > 1 else ""
         return f"{self.about(review)}{again}"
 
@@ -121,7 +123,7 @@ class Waiting:
         return [row for row in self.rows.values() if row.thread == thread]
 
     async def refresh(self) -> None:
-        """Start a look, unless the last one is recent, and wait for it only a short time."""
+        """Start a look, unless the last one is recent. Wait for it only a short time."""
         if self._looking is None or (self._looking.done() and time.monotonic() >= self._look_at):
             self._looking = asyncio.create_task(self._look())
         await asyncio.wait({self._looking}, timeout=NEWS_S if self.is_whole else FIRST_S)
@@ -129,7 +131,7 @@ class Waiting:
             self._looking.result()
 
     async def find(self, key: str, access: Access) -> list[PendingReview]:
-        """Read a review and then the others of its thread; a closed review gives an empty list."""
+        """Read a review and the others of its thread. A closed review gives an empty list."""
         await self.refresh()
         while not (key in self.rows or key in self._noted or self.is_whole):
             await self.refresh()
@@ -145,10 +147,10 @@ class Waiting:
         return seen if seen and seen[0].key == key else []
 
     async def asked_again(self, key: str, access: Access) -> PendingReview | None:
-        """Return the open review that asks the same question as a closed one, or None.
+        """Return the open review with the same question as a closed review, or None.
 
-        If somebody defers or assigns a review, or sends an answer that is refused, a new review
-        asks the same question about the same attempt.
+        A new review asks the same question about the same attempt if somebody deferred or assigned
+        a review, or sent an answer that was refused.
         """
         before = self._over.get(key)
         if before is None or not access.sees(before.review):
@@ -157,7 +159,7 @@ class Waiting:
         return next((review for review in thread if question_of(review) == before.question), None)
 
     def closed(self, key: str, access: Access) -> PendingReview | None:
-        """Return a closed review without its long fields; None if it is not remembered."""
+        """Return a closed review without its long fields; None if it is no longer remembered."""
         before = self._over.get(key)
         return before.review if before is not None and access.sees(before.review) else None
 
@@ -181,7 +183,7 @@ class Waiting:
     async def answer(
         self, review: PendingReview, answers: Mapping[str, Any], context: Any, running: Running
     ) -> None:
-        """Resume a thread with answers by review id; without answers, it goes on."""
+        """Resume a thread with answers by review id. Without answers, continue the thread."""
         graph, config = review.graph, review.config
         if self.inbox.is_remote:
             await self.drive(self.inbox.answer, review, answers or None, context)
@@ -190,7 +192,7 @@ class Waiting:
         await running.run(graph, config, answers or None, context, in_thread=is_sync)
 
     async def stop(self, review: PendingReview, running: Running) -> None:
-        """Stop a run: after its step in flight, or on a server at once."""
+        """Stop a run: locally after its current step, on a server at once."""
         running.control.request_drain("stopped on the page")
         if self.inbox.is_remote:
             async with running.cancelling:
@@ -210,12 +212,12 @@ class Waiting:
         return [ledger async for ledger in aevery_ledger(source, threads=threads)]
 
     def answered_here(self, thread_id: str | None) -> None:
-        """Remember that a thread was answered by this page, and tell open pages."""
+        """Remember that this page answered a thread, and notify open pages."""
         self.touched[str(thread_id)] = None
         self.version += 1
 
     def drop(self, key: str) -> None:
-        """Move a review from the open ones to the closed ones."""
+        """Move a review from the open reviews to the closed reviews."""
         self._noted.pop(key, None)
         if (row := self.rows.pop(key, None)) is not None:
             self.version += 1
@@ -249,12 +251,12 @@ class Waiting:
         self.is_whole, self._look_at = True, time.monotonic() + max(FRESH_S, took)
 
     def _unread(self) -> list[str]:
-        """Return the newest rows of the table whose reviews are not read."""
+        """Return the newest rows of the table whose reviews were not read yet."""
         new = self._noted.keys() - self.rows.keys()
         return nlargest(PAGE, new, key=lambda key: self._noted[key].place)
 
     async def _filled(self) -> bool:
-        """Wait until the table has the reviews of all threads; meanwhile, show those it has.
+        """Wait until the table has the reviews of all threads. Meanwhile, show the reviews it has.
 
         Returns:
             Whether there is a table.
@@ -291,10 +293,10 @@ class Waiting:
         return True
 
     async def _list_part(self, before: str | None) -> str | None:
-        """List a part of the table, and drop the known reviews that it no longer has.
+        """List a part of the table, and drop known reviews that are missing in it.
 
         Returns:
-            The place of the next part, which is None after the last.
+            The place of the next part; None after the last part.
         """
         listed = await self.drive(self.inbox.page, before, LISTED, None)
         rows, end = listed or ([], None)
@@ -309,7 +311,7 @@ class Waiting:
         return end
 
     async def _read_part(self, keys: Iterable[str]) -> None:
-        """Read some reviews of the table, and drop those that are closed."""
+        """Read some reviews of the table, and drop the closed ones."""
         found = await self._read_noted(keys)
         self._drop_all_but({review.key for review in found}, keys)
         await self._take(found)
@@ -327,13 +329,13 @@ class Waiting:
         return await self.drive(self.inbox.reviews, limit)
 
     async def only_sync(self) -> bool:
-        """Return whether the source has only sync methods."""
+        """Say whether the source has only sync methods."""
         if self._is_sync is None:
             self._is_sync = await _is_sync_only(self.inbox)
         return self._is_sync
 
     async def drive(self, method: Callable[..., T], *args: Any) -> T:
-        """Call a method of the inbox, in a thread if the source has only sync methods."""
+        """Call a method of the inbox. Use an OS thread if the source has only sync methods."""
         if await self.only_sync():
             return await asyncio.to_thread(method, *args)
         made: T = await getattr(self.inbox, f"a{method.__name__}")(*args)
@@ -341,7 +343,7 @@ class Waiting:
 
 
 async def _is_sync_only(inbox: Inbox) -> bool:
-    """Return whether a source has only sync methods, as `SqliteSaver` and sync clients do."""
+    """Say whether a source has only sync methods, such as `SqliteSaver` and sync clients."""
     saver = inbox.saver
     if saver is None:
         return not inspect.iscoroutinefunction(inbox.source.threads.search)

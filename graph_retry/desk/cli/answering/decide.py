@@ -156,7 +156,7 @@ def from_line(
         if rest and not rest.isdecimal():
             raise UnreadableError(
                 f"{kind} takes only the number of an alternative, not {as_repr(rest, 80)}. To "
-                f"change params, write: edit {rest:.80}"
+                f"change params: edit {rest:.80}"
             )
         data = {"choice": int(rest)} if rest else {}
     elif not rest and (row.data or row.message == "needed"):
@@ -288,8 +288,8 @@ def _saved(text: str, name: str) -> str:
             return file.read_bytes().decode().removesuffix("\n")
         except (OSError, ValueError, subprocess.CalledProcessError) as error:
             raise UnreadableError(
-                f"the editor {as_repr(editor)} failed ({error_text(error)}): set the variable "
-                "EDITOR to another one."
+                f"the editor {as_repr(editor)} failed ({error_text(error)}): set EDITOR to "
+                "another one."
             ) from None
 
 

@@ -1,4 +1,4 @@
-"""Tell the attempts of a call on a page: what changed between them, and what came."""
+"""Describe the attempts of a call on a page: the changes between them, and their results."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from graph_retry.plugins import excerpt
 
 
 def attempts_told(ledger: Ledger) -> list[dict[str, Any]]:
-    """Return the attempts of a call for a page, the last one first, with changes and results."""
+    """Return the attempts of a call for a page, with changes and results, the newest first."""
     return [_told(ledger, record["number"]) for record in reversed(ledger.attempts)]
 
 

@@ -1,4 +1,4 @@
-"""The content of one review on the page: the errors, the model's text, and a form for each way."""
+"""The content of a review on the page: errors, the model's text, and forms to answer it."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ Posted = Sequence[tuple[str, str]]
 class Card:
     """One review, with the ways to answer it and the person's input.
 
-    `chosen` is the name of the chosen way to answer. `problem` and `problem_lines` tell why the
-    person's answer was not applied, under `heading`; `places` are the fields to correct, by JSON
-    Pointer. `forms` has the fields of each value that may
-    be edited (`params`, `output`), by its name. `words` has the message that was typed for each way
-    to answer.
+    chosen: The name of the chosen way to answer.
+    heading, problem, problem_lines: Why the person's answer was not applied.
+    places: The fields to correct, by JSON Pointer.
+    forms: The fields of each editable value, by its name (`params`, `output`).
+    words: The typed message for each way to answer.
     """
 
     review: PendingReview
@@ -71,29 +71,29 @@ class Card:
 
     @property
     def key(self) -> str:
-        """The name of the review in addresses."""
+        """The review's name in URLs."""
         return self.review.key
 
     @property
     def whole(self) -> Any:
-        """The output that was read, in which the places of mistakes are."""
+        """The output that was read. Issues have their places in it."""
         return first_value(self.review, "output")
 
     @property
     def doubts(self) -> dict[str, list[str]]:
-        """The reasons to look at some values of a valid output first, by JSON Pointer."""
+        """The reasons to check some values of a valid output first, by JSON Pointer."""
         return doubts_of(self.review)
 
     @property
     def texts(self) -> tuple[str, str]:
-        """The model's text, and the text that was read, which a repair may have changed."""
+        """The model's text, and the text after repair."""
         last: Any = attempt_of(self.review) or {"raw": None, "repaired": None}
         raw = written_by(last["raw"]) or self.review.raw_output or ""
         return raw, (last["repaired"] or {"text": raw})["text"]
 
     @property
     def was_repaired(self) -> bool:
-        """Whether the model's own text does not contain the text that was read."""
+        """Whether the text after repair is not a part of the model's text."""
         raw, read = self.texts
         return read not in raw
 
@@ -101,8 +101,8 @@ class Card:
     def pieces(self) -> list[tuple[str, str]]:
         """The pieces of the model's text, each with the pointer of its error, or "" without one.
 
-        If the text was repaired, the pieces are those of the repaired text. Those of a valid output
-        have the pointers of its doubts.
+        If the text was repaired, these are the pieces of the repaired text. For a valid output, the
+        pointers are those of its doubts.
         """
         raw, read = self.texts
         if self.review.failure is None:
@@ -116,7 +116,7 @@ class Card:
 
     @property
     def folded(self) -> list[tuple[str, str | None]]:
-        """The pieces of the model's text; long ones without a fault are folded around the faults.
+        """The pieces of the model's text. Long pieces without a fault are folded.
 
         A folded part is a piece whose pointer is None, with a text such as "… 46 lines …".
         """
@@ -134,17 +134,17 @@ class Card:
 
     @property
     def params(self) -> Field:
-        """The params of the call as fields, to be read."""
+        """The params of the call as read-only fields."""
         return _form(self.review, {}).field(self.review.params_schema or {}, self.review.params)
 
     @property
     def proposals(self) -> list[str]:
-        """The names of the proposed params that a press puts into the form."""
+        """The names of the proposed params that a button puts into the form."""
         return list(_proposed(self.review))
 
     @property
     def attempts(self) -> list[dict[str, Any]]:
-        """The attempts so far, the last one first, with their changes and results."""
+        """The attempts so far, with their changes and results, the newest first."""
         return attempts_told(Ledger(self.review.history))
 
 
@@ -155,10 +155,11 @@ def make_card(
     issues: Sequence[Issue] = (),
     posted_as: str = "",
 ) -> Card:
-    """Make the card of a review. `posted` are the fields of its form, if a person has sent it.
+    """Make the card of a review. `posted` has the fields of its form, if a person has sent one.
 
-    `problem` tells why the posted answer was refused. Each of the `issues` is shown at its field.
-    `posted_as` is the key of an earlier review with the same question, if that form was sent.
+    `problem` is the reason why the posted answer was refused. Each of the `issues` is shown at its
+    field. If the posted form was for an earlier review with the same question, `posted_as` is that
+    review's key.
     """
     card = Card(review, ways_of(review), problem=problem)
     mine = _under(posted_as or card.key, posted or ())
@@ -193,7 +194,7 @@ def make_card(
 
 
 def _tell_refusal(card: Card, told: Mapping[str, list[str]]) -> None:
-    """Write at the top the number of marked fields, and the problems that belong to no field."""
+    """Show at the top the number of marked fields, and the problems without a field."""
     if count := len(card.places):
         fields = "the field marked below" if count == 1 else f"the {count} fields marked below"
         others = [
@@ -213,7 +214,7 @@ def _tell_issues(review: Review, value: Any, told: dict[str, list[str]]) -> None
 
 
 def typed(posted: Posted, *keys: str) -> list[str]:
-    """Return the input for some reviews as texts: the messages, and the values of the chosen ways.
+    """Return a person's input for some reviews as texts: messages, and values of the chosen ways.
 
     The reviews may be closed, so the result depends only on the posted form.
     """
@@ -227,13 +228,13 @@ def typed(posted: Posted, *keys: str) -> list[str]:
 
 
 def chosen_in(posted: Posted, key: str) -> str:
-    """Return the way to answer that a posted form chooses for a review, or "" for none."""
+    """Return the way to answer that a posted form chooses for a review, or ""."""
     way = dict(_under(key, posted)).get("way", "")
     return "" if way == "later" else way
 
 
 def decided(card: Card, posted: Posted) -> tuple[Way, dict[str, Any]]:
-    """Return the chosen way of a card, and the decision that a person's input makes.
+    """Return the chosen way of a card, and the decision from the person's input.
 
     Raises:
         NotYetError: If no way is chosen, or the input is not complete.
@@ -249,9 +250,9 @@ def decided(card: Card, posted: Posted) -> tuple[Way, dict[str, Any]]:
 
 
 def judged(review: PendingReview, posted: Posted) -> dict[str, list[str]]:
-    """Judge a draft by the schemas of its question: the problems by the quoted pointers of places.
+    """Validate a draft by the question's schemas. Return the problems by quoted JSON Pointer.
 
-    A place may belong to a value that the form does not have.
+    A pointer may belong to a value that the form does not show.
     """
     card, issues = make_card(review, posted), list[Issue]()
     try:
@@ -299,7 +300,7 @@ def _proposed(review: Review) -> dict[str, dict[str, Any]]:
 
 
 def _mark_proposed(review: Review, made: Field, value: Any) -> None:
-    """Mark the fields of the call that hold a proposed value instead of the present one."""
+    """Mark the fields that hold a proposed value instead of the current one."""
     for part in made.fields if is_object(value) else ():
         name = part.label
         part.from_suggestion = not part.is_locked and any(
@@ -332,9 +333,9 @@ def _control(review: Review, which: str, made: Field, value: Any) -> Field:
 
 
 def first_value(review: Review, which: str) -> Any:
-    """Return the initial values of a form: the present params, or the output that was read.
+    """Return the initial values of a form: the current params, or the output that was read.
 
-    The form of an output that is nested too deep to be sent begins empty.
+    If the output is nested too deep to be sent, its form begins empty.
     """
     if which != "output":
         return {"params": review.params, "choice": 1}.get(which, ABSENT)
@@ -346,7 +347,7 @@ def first_value(review: Review, which: str) -> Any:
 
 
 def _typed(review: Review, which: str, within: Posted) -> Any:
-    """Return the posted value of a form, changed by the pressed button, if one was pressed."""
+    """Return the posted value of a form, after the change by a pressed button."""
     value = filled(read_form(within), first_value(review, which))
     if which == "params" and is_object(value):
         value = {**review.params, **value}  # Browsers do not post locked fields.
@@ -371,7 +372,7 @@ def _typed(review: Review, which: str, within: Posted) -> Any:
 
 
 def _pressed(what: str, within: Posted) -> Iterator[str]:
-    """Yield the JSON Pointer of the pressed button, if the button does `what`."""
+    """Yield the JSON Pointer of the pressed button, if its action is `what`."""
     for name, text in within:
         does, _, where = text.partition(":")
         if name == "do" and does == what:

@@ -1,9 +1,9 @@
 """Apply a person's changes in one review to other reviews that failed in the same way.
 
-A change is applied exactly or not at all. A place with the same old value gets the person's new
-value. At a place with a different old value, the new number replaces a number, and a text gets the
-words that the person added at the beginning or the end. All other changes are refused, and the
-person answers that review separately.
+A change is applied exactly or not at all. If a place has the same old value, it gets the person's
+new value. If the old value differs, a number is replaced by the person's number, and a text gets
+the words that the person added at its beginning or end. Any other change is refused, and the person
+answers that review separately.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from graph_retry.reviews import Review
 
 
 def carried(way: Way, decision: dict[str, Any], first: Review, other: Review) -> dict[str, Any]:
-    """Return a decision about `other` that makes the same change as `decision` about `first`.
+    """Return a decision about `other` with the same change as `decision` about `first`.
 
     Raises:
-        NotYetError: If the same change is not possible. The message tells the reason.
+        NotYetError: If the same change is not possible. The message is the reason.
     """
     if way.word not in other.allowed_decisions:
         raise NotYetError("This answer is not allowed here.")
@@ -41,7 +41,7 @@ def carried(way: Way, decision: dict[str, Any], first: Review, other: Review) ->
 
 
 def carry(before: Any, after: Any, there: Any) -> Any:
-    """Make the change from `before` to `after` in the value `there`.
+    """Apply the change from `before` to `after` to the value `there`.
 
     Raises:
         NotYetError: If a changed place has another value in `there`.
@@ -70,10 +70,10 @@ def carry(before: Any, after: Any, there: Any) -> Any:
 
 
 def _value(was: Any, wanted: Any, present: Any) -> Any:
-    """Return the new value of a place that holds `present`.
+    """Return the new value of a place whose current value is `present`.
 
     Raises:
-        ValueError: If the new value is uncertain.
+        ValueError: If there is no certain new value.
     """
     if is_same(present, was) or all(is_number(value) for value in (was, wanted, present)):
         return wanted

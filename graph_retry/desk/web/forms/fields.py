@@ -1,8 +1,8 @@
 """Turn a JSON value into the fields of an HTML form, and a posted form back into a JSON value.
 
-The name of a control has its kind and its JSON Pointer, such as `number:/temperature`. The posted
-form can therefore be read without its schema. A browser must send each value back unchanged, and
-a text that a browser would alter is shown as JSON.
+The name of a control contains its kind and its JSON Pointer, such as `number:/temperature`, so that
+the posted form can be read without its schema. A text that a browser would change is shown as JSON,
+so that each value comes back unchanged.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from graph_retry.plugins import ABSENT, identical, is_array, is_object, kind_of,
 from graph_retry.reviews import alternatives, branch_of, element
 
 LONG = 60
-"""Number of items of a list above which a form has fields only for wrong items."""
+"""Maximum number of list items with fields. In a longer list, only wrong items have fields."""
 
 MAX_FIELDS, MAX_LEVELS = 400, 20
 """Maximum number and depth of the fields in a form. Any further value is shown as JSON."""
@@ -57,10 +57,14 @@ _NO_CHOICE = {
 class Field:
     """A control of a form, or a group of controls.
 
-    `kind` is the kind of control, and `text` is its content. `empty` is the effect of the tick box
-    beside the control: `null`, `absent`, `missing` if a required value is absent, or "" without a
-    box. `is_empty` means that the box is ticked. `from_suggestion` means that a press filled the
-    field. `role` is the key of a message that names the speaker. `tags` choose a union's branch.
+    kind: The kind of control.
+    text: The content of the control.
+    empty: The effect of the tick box beside the control: `null`, `absent`, `missing` (for an absent
+        required value), or "" without a box.
+    is_empty: Whether the box is ticked.
+    from_suggestion: Whether a button filled the field with a proposed value.
+    role: The key of a chat message that names the speaker.
+    tags: The members that choose the branch of a union.
     """
 
     kind: str
@@ -80,12 +84,12 @@ class Field:
     doubts: Sequence[str] = ()
     """The reasons why a gate doubts the value."""
     kept: int = 0
-    """The number of items of a long list, of which the form shows only some."""
+    """The number of items, for a long list of which the form shows only some."""
     from_suggestion: bool = False
     is_changed: bool = False
     """Whether a person has given another value than the form had at first."""
     is_open: bool = False
-    """Whether the names of an output's members are free, so that JSON can change them."""
+    """Whether the schema allows any member names, which can then be changed as JSON."""
 
     @property
     def rows(self) -> int:
@@ -95,7 +99,7 @@ class Field:
 
     @property
     def counts(self) -> tuple[int, int, int]:
-        """The number of controls to look at, of the others, and of the values in these others."""
+        """The number of controls to check, of other controls, and of the values in these others."""
         if not self.fields and not self.kept:
             rest = not self.is_marked
             return int(self.is_marked), int(rest), int(rest and not self.is_empty)
@@ -105,7 +109,7 @@ class Field:
         return wrong, rest + more, kept + more
 
     def wrong(self) -> Iterator[Field]:
-        """Yield this field and those in it that have a problem."""
+        """Yield this field and the fields in it, if they have a problem."""
         if self.problems:
             yield self
         for part in self.fields:
@@ -118,18 +122,18 @@ class Field:
 
 
 class Form:
-    """Makes the fields for values, by their JSON Schema.
+    """Makes the fields of values, by their JSON Schema.
 
     `as_json` is the JSON Pointer of a long list that is shown as JSON, with all its items. `posted`
     has the pointers of the fields that a person has sent. `doubts` are those of a gate, by JSON
     Pointer. `before` is the value that the form had at first, if a person has sent another.
 
     Args:
-        root: The whole schema, in which references are resolved.
+        root: The whole schema, to resolve references.
         problems: Messages about wrong values, by JSON Pointer.
-        show_absent: Whether the form also offers properties that the value does not have.
+        show_absent: Whether the form also offers properties that the value lacks.
         locked: Names of top-level fields that a person cannot change.
-        add: The JSON Pointer of a list that gets a further item, or of an object that gets exactly
+        add: The JSON Pointer of a list to extend by an item, or of an object that must have exactly
             the members of its chosen branch.
     """
 
@@ -231,7 +235,7 @@ class Form:
     def _fill_some(
         self, made: Field, node: dict[str, Any], value: Any, path: tuple[Any, ...]
     ) -> None:
-        """Add the fields of those items of a long list that a problem, or a person, is about."""
+        """Add the fields of the long list's items with a problem, or with a person's input."""
         start, made.kept = f"{pointer(path)}/", len(value)
         items = value.items() if isinstance(value, Sparse) else enumerate(value)
         numbers = {
@@ -299,7 +303,7 @@ def is_same(one: Any, other: Any) -> bool:
 
 
 def quoted(pointer: str) -> str:
-    """Write a JSON Pointer as a control's name, in characters that each browser sends unchanged.
+    """Write a JSON Pointer as a control's name, in characters that all browsers send unchanged.
 
     Example:
         >>> quoted('/a b/"c"')
@@ -309,7 +313,7 @@ def quoted(pointer: str) -> str:
 
 
 def _choices(found: Sequence[dict[str, Any]], value: Any) -> list[tuple[str, str]]:
-    """List the allowed values, as JSON and as words; empty if the schema lists no values."""
+    """List the allowed values, as JSON and as words. Empty if the schema lists no values."""
     allowed: list[Any] = []
     for node in found:
         if node.get("type") == "null":
@@ -326,9 +330,9 @@ def _choices(found: Sequence[dict[str, Any]], value: Any) -> list[tuple[str, str
 
 
 def _gives_back(kind: str, value: Any) -> bool:
-    """Return whether a control that nobody touches sends its value back exactly.
+    """Say whether an untouched control sends its value back exactly.
 
-    A number's control also shows a text that is not a number, because the form refuses this text.
+    A number's control may also show a text that is not a number: the form refuses this text.
     """
     if kind in ("object", "list"):
         return is_object(value) if kind == "object" else is_array(value)

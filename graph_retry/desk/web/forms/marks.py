@@ -1,4 +1,4 @@
-"""Mark places in a text for people: faulty values in a JSON document, and changed words."""
+"""Mark places in a text for people: wrong values in a JSON document, and changed words."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DECODER = json.JSONDecoder()
 def span_of(text: str, place: str) -> tuple[int, int]:
     """Return the start and end of the value at a JSON Pointer in a JSON document.
 
-    A missing value has the span of the object or list that should contain it.
+    For a missing value, return the span of the object or list that should contain it.
 
     Raises:
         ValueError: If the text does not begin with a JSON document.
@@ -58,15 +58,15 @@ def _members(text: str, at: int) -> Iterator[tuple[str, tuple[int, int]]]:
 
 
 def _after(text: str, at: int) -> int:
-    """Return the place after the white space, colons and commas at `at`."""
+    """Return the position after the white space, colons and commas at `at`."""
     found = _BETWEEN.match(text, at)
     return found.end() if found else at
 
 
 def marked(text: str, pointers: Sequence[str]) -> list[tuple[str, str]]:
-    """Cut a JSON text into pieces, each with the pointer of its fault, or "" without a fault.
+    """Cut a JSON text into pieces, each with the pointer of its fault or "".
 
-    The object around a missing value is marked. A text that is not JSON is one piece.
+    For a missing value, the object around it is marked. A text that is not JSON is one piece.
 
     Example:
         >>> marked('{"a": 1, "b": "x"}', ["/b"])
@@ -90,7 +90,7 @@ def marked(text: str, pointers: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def folded(pieces: Sequence[tuple[str, str]], around: int = 5) -> list[tuple[str, str | None]]:
-    r"""Fold long pieces without a fault: only the lines next to a fault stay.
+    r"""Fold long pieces without a fault. Only the lines next to a fault stay.
 
     Example:
         >>> text = "".join(f"{number}\n" for number in range(40))
@@ -114,9 +114,9 @@ def folded(pieces: Sequence[tuple[str, str]], around: int = 5) -> list[tuple[str
 
 
 def word_diff(before: str, after: str) -> list[tuple[str, str]]:
-    """Compare two texts word by word; return pieces that are `same`, `gone`, `new` or `cut`.
+    """Compare two texts word by word. Return pieces that are `same`, `gone`, `new` or `cut`.
 
-    A `cut` piece replaces a long equal part, and tells the number of its words.
+    A `cut` piece stands for a long equal part, and has its number of words.
 
     Example:
         >>> word_diff("Read the bill.", "Read the whole bill.")
@@ -146,7 +146,7 @@ def _compared(old: list[str], new: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def compared(old: Any, new: Any) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Return the changes between two JSON values: a place and a comparison of words for each."""
+    """Return the changes between two JSON values, each as a place and a comparison of words."""
     found = changes({"": old}, {"": new})
     return [(spoken(where[1:], old), _pieces(before, after)) for where, before, after in found]
 

@@ -1,6 +1,6 @@
-"""Find what is unlike the others in many values that should be alike: the fields, and why.
+"""Find fields of a value that are unlike those of many similar values, and say why.
 
-Only what a large part of the others share makes a value odd. A few values are never compared.
+A value is odd if it lacks a property that most of the others share. Few values are never compared.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from graph_retry.desk.wording import spoken
 from graph_retry.plugins import is_array, is_number, is_object, pointer
 
 FEWEST = 6
-"""Number of values below which none is odd."""
+"""Minimum number of values for a comparison."""
 
 SHARED, COMMON = 0.8, 0.6
-"""The share of all values that must have one kind, and of texts that must have a common word."""
+"""The share of all values that must have the same kind, and of texts with a common word."""
 
 FAR = 8
-"""How often a number must be farther from the median than the numbers usually are."""
+"""The factor by which a number must be farther from the median than numbers usually are."""
 
 
 def odd_ones(values: Sequence[Any]) -> list[list[str]]:
-    """Return, for each value, a description of the fields that differ from the other values.
+    """Describe, for each value, the fields that differ from the other values.
 
     Example:
         >>> letters = [{"text": f"Dear {name}, your parcel is here."} for name in "ABCDEFG"]
@@ -44,7 +44,7 @@ def odd_ones(values: Sequence[Any]) -> list[list[str]]:
 
 
 def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """Yield the values without parts, by pointer. Of a list only the length counts."""
+    """Yield the simple values by JSON Pointer. A list counts only by its length."""
     if is_object(value):
         for name, part in value.items():
             yield from _leaves(part, path + pointer([name]))

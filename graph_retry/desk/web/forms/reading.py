@@ -1,4 +1,4 @@
-"""Turn a posted form back into a JSON value; what a person typed wrongly stays as it was typed."""
+"""Turn a posted form back into a JSON value. Input that is not valid stays as typed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ALTERED = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069"
     "\ud800-\udfff\ufeff\ufff9-\uffff]"
 )
-"""Characters that a text box changes, that are invisible, or that reverse the text direction."""
+"""Characters that a text box changes, that are invisible, or that change the text direction."""
 
 _NO_ZERO = re.compile(r"(?<![^-])(?=\.\d)")  # People write `.5`, which is no JSON.
 DAY = re.compile(r"\d{4}-\d\d-\d\d")
@@ -40,7 +40,7 @@ class Sparse(dict[int, Any]):
 
 @dataclass(frozen=True)
 class Unread:
-    """A typed text that is not a value of its field. The form shows the text again and says why."""
+    """A typed text that is not valid in its field. The form shows it again with the reason."""
 
     kind: str
     text: str
@@ -51,7 +51,7 @@ def read_form(posted: Iterable[tuple[str, str]]) -> Any:
     """Read the value of a posted form. An unreadable field becomes an `Unread` in the value.
 
     Returns:
-        The value, or `ABSENT` if the form has no field, or if the person left the value out.
+        The value; `ABSENT` if the form has no field, or if the person left the value out.
 
     Example:
         >>> read_form([("object:", ""), ("number:/n", "0.5"), ("list:/tags", ""),
@@ -143,7 +143,7 @@ _READERS: dict[str, Any] = {
 
 
 def filled(value: Any, whole: Any) -> Any:
-    """Return the value of a form, with the items of long lists that the form did not show.
+    """Return the value of a form, completed by the list items that the form did not show.
 
     Example:
         >>> filled({"a": Sparse({1: "new"})}, {"a": ["x", "y", "z"]})
@@ -165,19 +165,19 @@ def filled(value: Any, whole: Any) -> Any:
 
 
 def read_control(kind: str, text: str) -> Any:
-    """Read the text of one control, which is no group."""
+    """Read the text of one control that is not a group."""
     return _READERS[kind](kind, text)
 
 
 def has_unread(value: Any) -> bool:
-    """Return whether a value contains an `Unread`."""
+    """Say whether a value contains an `Unread`."""
     if is_object(value) or is_array(value):
         return any(map(has_unread, value.values() if is_object(value) else value))
     return isinstance(value, Unread)
 
 
 def visible(value: Any) -> Any:
-    r"""Write invisible characters, and those that reverse the text direction, as JSON escapes.
+    r"""Write invisible characters, and those that change the text direction, as JSON escapes.
 
     Example:
         >>> print(visible("price\u202e05"))

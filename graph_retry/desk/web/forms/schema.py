@@ -1,4 +1,4 @@
-"""Read a form's facts from a JSON Schema: the branch that fits a value, and a new item's value."""
+"""Read facts for a form from a JSON Schema: the branch of a value, and the value of a new item."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROLES = {
 
 
 def tags_of(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return the members whose constants choose a branch of a union, each with its schema.
+    """Return the members whose constant values choose the branch of a union, with their schemas.
 
     Example:
         >>> tags_of([{"properties": {"kind": {"const": one}}} for one in ("card", "bank")])
@@ -32,7 +32,7 @@ def tags_of(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
 def blank(node: Any, root: dict[str, Any], like: Any = None) -> Any:
     """Return the initial value of a new list item: its default, or an empty value of its type.
 
-    If the last item `like` is a chat message, the new item is an empty message of the same role.
+    If the last item, `like`, is a chat message, the new item is an empty message of the same role.
 
     Example:
         >>> blank({"type": "string"}, {}), blank({}, {}, {"role": "user", "content": "Hello"})

@@ -1,7 +1,7 @@
-"""The ways to answer a review on the page: each offered decision, with the form that it needs.
+"""The ways to answer a review on the page: each offered decision with its form.
 
-The offered decisions, their keys and their effects come from the table of decisions and from the
-schema of the answer. The template `ways.html` adds the words of the page's buttons.
+The decisions, their keys and their effects come from the table of decisions and from the answer's
+schema. The template `ways.html` adds the words of the buttons.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ class NotYetError(ValueError):
 class Way(Offered):
     """One way to answer.
 
-    `name` is the key of the button's words in `ways.html`. `words` is the label of the box for a
-    message. `is_dangerous` marks a way that ends the call at once.
+    name: The key of the button's words in `ways.html`.
+    words: The label of the box for a message.
+    is_dangerous: Whether this way ends the call at once.
     """
 
     name: str
@@ -39,14 +40,14 @@ class Way(Offered):
 
     @property
     def takes_output(self) -> bool:
-        """Whether this way ends the call with an output, unless the call is made again."""
+        """Whether this way may end the call with an output."""
         return self.word == "approve" or self.outcome in ("responded", "overruled")
 
     def make(self, review: Review, value: Any, words: str = "") -> dict[str, Any]:
-        """Make the decision from a person's input: the value of the form, and a message.
+        """Make the decision from a person's input: the form's value, and a message.
 
         Raises:
-            NotYetError: If the input is not complete, or not readable.
+            NotYetError: If the input is incomplete or cannot be read.
         """
         if self.needs_words and not words:
             raise NotYetError("Write something first.")
@@ -97,13 +98,13 @@ def _way(offer: Offered, review: Review) -> Way:
 
 
 def edit_to(value: Any, review: Review) -> dict[str, Any]:
-    """Return the edit after which the call has exactly the params of a form.
+    """Return the edit that gives the call exactly the params of a form.
 
-    A form begins with the present params, but an edit applies to the suggested ones. So the edit
-    also takes back each suggested field that the person did not take.
+    A form begins with the current params, but an edit is applied to the suggested params. Therefore
+    the edit also restores the suggested fields that the person did not take.
 
     Raises:
-        NotYetError: If nothing is changed, or an edit cannot make this change.
+        NotYetError: If nothing was changed, or if an edit cannot make this change.
     """
     if not is_object(value):  # No page makes such a form.
         raise NotYetError("This form is incomplete: open the review again.")
@@ -116,11 +117,11 @@ def edit_to(value: Any, review: Review) -> dict[str, Any]:
         kept = [name for name in changes if not edited_fields(review.params, {name: after[name]})]
         if kept or not changes:
             raise NotYetError(
-                "The present texts are not shown: take the suggestion, and then change it.",
+                "The current texts are not shown: take the suggestion first, and then change it.",
                 f"/{kept[0]}" if kept else None,
             )
     changes = changes or edited_fields(review.params, after)
     merged, unread = after_edit(review, changes)
     if not unread and (place := removed_field(merged, after)):
-        raise NotYetError("A field can be changed, not removed: put it back.", place)
+        raise NotYetError("An edit cannot remove a field: put it back.", place)
     return changes

@@ -1,4 +1,4 @@
-"""Write values for people: moments, places in a value, and values of any kind."""
+"""Write values for people: times, places in a value, and values of any kind."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from graph_retry.plugins import in_words, is_array, is_object, since
 
 
 def is_deeper(value: Any, most: int) -> bool:
-    """Return whether a JSON value has more than `most` levels of lists and objects.
+    """Say whether a JSON value has more than `most` levels of lists and objects.
 
     Example:
         >>> is_deeper([[1]], 2), is_deeper([[1]], 1)
@@ -29,7 +29,7 @@ def is_deeper(value: Any, most: int) -> bool:
 
 
 def ago(moment: str | None) -> str:
-    """Write the time since a moment, or the time until it.
+    """Write the time since a moment, or until a future moment.
 
     Example:
         >>> ago("2020-01-01T00:00:00+00:00").endswith("days ago")
@@ -44,7 +44,7 @@ def ago(moment: str | None) -> str:
 
 
 def answered(at: str, author: str) -> str:
-    """Tell who answered a review, and when.
+    """Say who answered a review, and when.
 
     Example:
         >>> answered("", "human:ada"), answered("", "human")
@@ -57,7 +57,7 @@ def answered(at: str, author: str) -> str:
 
 
 def said_role(written: str) -> str:
-    """Return the role of a message from its field, which is a choice and holds JSON.
+    """Return the role of a message from its field. The field is a choice, and holds JSON.
 
     Example:
         >>> said_role('"user"'), said_role("user")

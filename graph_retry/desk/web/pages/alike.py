@@ -1,8 +1,8 @@
 """The pages that apply one answer to all reviews that failed in the same way.
 
 The first page previews the answer for each review. The person ticks previews and sends them. Each
-preview has a mark, which is a hash of its review and its decision. If a review has changed since
-its preview, the marks differ, and the review stays open.
+preview has a mark: a hash of its review and its decision. If a review has changed since its
+preview, the marks differ, and the review stays open.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ from graph_retry.plugins import ABSENT, digest
 from graph_retry.reviews import foreseen
 
 SHOWN = 2_000_000
-"""Characters of an answer, times its previews. The page of a long answer has fewer previews."""
+"""Maximum of an answer's characters, times its previews. A long answer has fewer previews."""
 
 
 @dataclass
 class Preview:
-    """The effect that the first review's answer would have on one similar review.
+    """The effect of the first review's answer on one similar review.
 
     `decision` is the adapted answer. If no such answer is possible, `decision` is None, and `why`
     is the reason. If the call is made again, `asked` compares the old params with the new ones.
@@ -70,7 +70,7 @@ class Preview:
 
     @property
     def mark(self) -> str:
-        """The key of the review, with a hash of the review and its decision."""
+        """The review's key, with a hash of the review and its decision."""
         return f"{self.key}:{digest(self.review.review_id, self.decision)}"
 
 
@@ -95,7 +95,7 @@ async def preview(
 
 
 def _mark_odd(previews: list[Preview]) -> None:
-    """Tell of each preview what is unlike the others, in its params and in its output."""
+    """Describe for each preview the params and outputs that are unlike those of the others."""
     outputs = [first_value(each.review, "output") for each in previews]
     seen = [
         {"params": each.review.params} | ({} if output is ABSENT else {"output": output})
@@ -113,7 +113,9 @@ def _asked(first: PendingReview, form: Posted) -> tuple[Card, Way, dict[str, Any
 async def answer_alike(site: Site, request: Request, access: Access) -> Response:
     """Answer each ticked review, unless it has changed since its preview."""
     if access.key is not None:
-        raise NotAllowedError(403, "You can answer one review, but not others like it.")
+        raise NotAllowedError(
+            403, "Your link allows you to answer one review, but not similar ones."
+        )
     form = await site.form(request, access, answers=True)
     async with site.turn(access):
         return await _answered(site, request, access, form)
@@ -186,7 +188,7 @@ async def _previews(
     keys: list[str],
     make: Callable[[PendingReview], Preview],
 ) -> list[Preview]:
-    """Make the preview of each review that is still open."""
+    """Make a preview of each review that is still open."""
     shown: list[Preview] = []
     for key in keys:
         found = [first] if key == first.key else await site.waiting.find(key, access)
@@ -215,7 +217,7 @@ def _preview(
 
 
 def _packed(form: Posted) -> str:
-    """Write a posted form as one field, in characters that each browser sends unchanged."""
+    """Write a posted form as one field, in characters that all browsers send unchanged."""
     kept = [(name, text) for name, text in form if name not in ("answer", "alike")]
     return base64.b64encode(json.dumps(kept).encode()).decode()
 

@@ -57,8 +57,8 @@ async def thread(site: Site, request: Request, access: Access) -> Response:
     seen = await _ledgers(site, thread_id or "", access)
     if not seen:
         return await site.message(
-            request, 404, "No call of this thread can be shown.",
-            "Check its id: the history page takes one.", access,
+            request, 404, "This page can show no call of this thread.",
+            "Check the thread's id, and enter it on the history page.", access,
         )  # fmt: skip
     await site.waiting.refresh()
     waiting = access.seen(site.waiting.in_thread(request.path_params["key"]))

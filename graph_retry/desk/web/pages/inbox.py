@@ -1,4 +1,4 @@
-"""The list of reviews: those that wait, and those that run, are put off, or are decided."""
+"""The list of reviews: waiting, running, deferred and decided ones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from graph_retry.desk.web.safety import Access
 
 
 async def inbox(site: Site, request: Request, access: Access) -> Response:
-    """Show a page of a tab of the list."""
+    """Show a page of one tab of the list."""
     await site.waiting.refresh()
     asked, view = request.query_params.get("page", "1"), view_of(request.query_params)
     listing = site.listings.of(view, access)
@@ -54,12 +54,12 @@ def _running(site: Site, access: Access) -> list[Run]:
 
 
 def _left(site: Site, access: Access) -> list[Run]:
-    """List this person's answers that were not applied, and runs that were stopped."""
+    """List this person's answers that were not applied, and this person's stopped runs."""
     return [run for run in site.runs.left(access.user) if access.seen(run.reviews)]
 
 
 async def _decided(site: Site, view: View, access: Access) -> list[Decided]:
-    """List the decisions of people, the newest first, as far as they fit the filters."""
+    """List the decisions of people that fit the filters, the newest first."""
     await site.past.started()
     known = [
         one
@@ -74,7 +74,7 @@ async def _decided(site: Site, view: View, access: Access) -> list[Decided]:
 
 
 async def alive(site: Site, request: Request, access: Access) -> Response:
-    """Tell an open page that the server runs, and that its user is logged in."""
+    """Tell an open page that the server is running and the user is logged in."""
     del site, request, access
     return Response(status_code=204)
 

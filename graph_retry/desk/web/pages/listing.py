@@ -24,10 +24,10 @@ MOST_VIEWS = 50
 """Number of views whose listings are kept."""
 
 FEW = 3
-"""Number of reviews of one kind that the grouped list shows of many alike."""
+"""Number of similar reviews that the grouped list shows of each kind."""
 
 SOON = timedelta(days=1)
-"""What ends within this time is listed first."""
+"""Reviews that end within this time are listed first."""
 
 MOST_LABELS, LONGEST = 10, 200
 
@@ -52,9 +52,9 @@ ORDERS = {
 
 @dataclass(frozen=True)
 class View:
-    """What a person looks at: a tab of the list, its order, and filters. The address has it.
+    """A person's view of the list: tab, order and filters. The URL contains it.
 
-    `like` is the `Row.group` of the reviews that are alike.
+    `like` is the `Row.group` of similar reviews.
     """
 
     tab: str = "waiting"
@@ -68,22 +68,22 @@ class View:
 
     @property
     def is_set(self) -> bool:
-        """Whether there is a filter beside the tab and the order."""
+        """Whether the view has a filter."""
         return self != View(self.tab, self.order)
 
     @property
     def query(self) -> str:
-        """The view as the query of an address."""
+        """The view as the query of a URL."""
         parts = [(each.name, getattr(self, each.name), each.default) for each in fields(self)]
         return urlencode([(n, given) for n, given, plain in parts if given != plain], doseq=True)
 
     def but(self, **changed: Any) -> str:
-        """Return the query of the same view with some changes."""
+        """Return the URL query of the same view with some changes."""
         return replace(self, **changed).query
 
 
 def view_of(query: str | QueryParams) -> View:
-    """Read a view from the query of an address; unknown values mean those of the first visit.
+    """Read a view from the query of a URL. Unknown values are replaced by the defaults.
 
     Example:
         >>> view_of("tab=later&label=a&label=b&order=sideways")
@@ -100,7 +100,7 @@ def view_of(query: str | QueryParams) -> View:
 
 
 def view_in(request: Request) -> View:
-    """Return the view of the list that this person has seen last, from a cookie."""
+    """Return this person's last view of the list, from a cookie."""
     try:
         return view_of(bytes.fromhex(cookie_of(request, VIEW_COOKIE)).decode())
     except (ValueError, NotAllowedError):
@@ -109,7 +109,7 @@ def view_in(request: Request) -> View:
 
 @dataclass(frozen=True)
 class Head:
-    """The heading of a group: its words, the number of its reviews, and the view with all."""
+    """The heading of a group: its words, its number of reviews, and the view of them all."""
 
     title: str
     count: int
@@ -147,12 +147,12 @@ class Listing:
         return {row.key: subject_of(row, self.places[row.review.function_name]) for row in rows}
 
     def page(self, number: int) -> list[Row]:
-        """Cut out a page."""
+        """Return the rows of one page."""
         return self.rows[(number - 1) * PER_PAGE : number * PER_PAGE]
 
 
 class Listings:
-    """What people look at, and its versions, kept until the rows change."""
+    """People's listings and their versions, kept until the rows change."""
 
     def __init__(self, waiting: Waiting) -> None:
         self._waiting, self._version = waiting, -1
@@ -160,7 +160,7 @@ class Listings:
         self._versions = Newest[tuple[Any, ...], str](MOST_VIEWS)
 
     def version(self, access: Access) -> str:
-        """Return a text that changes with the reviews of a user, and with no other reviews."""
+        """Return a text that changes only with the reviews of this user."""
         if not access.is_limited:
             return str(self._waiting.version)
         self._renew()
@@ -172,7 +172,7 @@ class Listings:
         return self._versions[which]
 
     def of(self, view: View, access: Access) -> Listing:
-        """Return the listing of a view, with the reviews that a user may see."""
+        """Return the listing of a view, with only the reviews that a user may see."""
         self._renew()
         which = (view, access.user, access.key, *sorted(access.labels.items()))
         made = self._made.get(which)
@@ -182,7 +182,7 @@ class Listings:
         return made
 
     def _renew(self) -> None:
-        """Forget what was made of other rows."""
+        """Forget the listings of earlier rows."""
         if self._version != self._waiting.version:
             self._version = self._waiting.version
             self._made.clear()
@@ -225,7 +225,7 @@ def make_listing(rows: Iterable[Row], view: View, user: str | None = None) -> Li
 def _grouped(
     rows: list[Row], view: View, alike: Mapping[Any, int]
 ) -> tuple[list[Row], dict[str, Head]]:
-    """Put what ends soon first, then a few of each large kind, then the others."""
+    """List the reviews that end soon first, then a few of each large kind, then the others."""
     soon = (datetime.now(UTC) + SOON).isoformat()
     due = [row for row in rows if (row.review.expires_at or "~") < soon]
     due.sort(key=lambda row: str(row.review.expires_at))

@@ -1,4 +1,4 @@
-"""The past calls of all threads, for the history page: a short row of each call is in memory."""
+"""The past calls of all threads, for the history page. Memory holds a short row of each call."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ DAYS = 30
 """Number of days that a plot shows."""
 
 MOST = 50_000
-"""Maximum number of calls in memory. The figures then cover only the calls that were read first."""
+"""Maximum number of calls in memory. If there are more, the figures cover only the first ones read.
+"""
 
 CHANGED = 100
 """Maximum number of changed places of a call that are counted."""
@@ -40,10 +41,11 @@ CHANGED = 100
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """One decision about an attempt: who decided what, when, and what came of it.
+    """One decision about an attempt: its author, type, time and result.
 
-    `who` is "" if the review expired. `worked` is None as long as this is not known. `was_valid`
-    means that the decision was about a valid output.
+    who: The author; "" if the review expired.
+    worked: Whether the decision led to an output; None if unknown.
+    was_valid: Whether the decision was about a valid output.
     """
 
     at: str
@@ -64,7 +66,7 @@ class Decided:
 class PastCall:
     """One call. `call` is its name in reviews.
 
-    `waited` has people's response times in seconds, and `changed` their changes.
+    `waited` has people's response times in seconds, and `changed` the places that they changed.
     """
 
     name: str
@@ -87,7 +89,7 @@ def _past_calls(ledgers: Iterable[Ledger]) -> list[PastCall]:
 
 
 def past_call(ledger: Ledger) -> PastCall | None:
-    """Make the row of a call; None if its ledger no longer has any record."""
+    """Make the row of a call; None if its ledger has no record any more."""
     known = [each for each in ledger.attempts if each["kept_in"] is None]
     if not known:
         return None
@@ -117,7 +119,7 @@ _ENDED = {
 
 
 def _decided(ledger: Ledger) -> Iterator[Decided]:
-    """Yield the decisions about a call, of people and of expiries."""
+    """Yield the decisions about a call, by people or by expiry."""
     texts: tuple[tuple[str, str], ...] | None = None
     following = [*ledger.attempts[1:], None]
     for attempt, after in zip(ledger.attempts, following, strict=True):
@@ -153,7 +155,7 @@ def _is_by_person(attempt: Attempt) -> bool:
 
 
 def _waited(attempt: Attempt) -> float:
-    """Return the seconds between the end of an attempt and the decision about it."""
+    """Return the seconds between the end of an attempt and the decision about this attempt."""
     asked = datetime.fromisoformat(attempt["started_at"]) + timedelta(seconds=attempt["duration_s"])
     decided = datetime.fromisoformat((attempt["decision"] or {})["at"])
     return max(0.0, (decided - asked).total_seconds())
@@ -172,7 +174,7 @@ def _changed(ledger: Ledger) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Figures:
-    """The figures of some calls with the same name; unknown figures are None.
+    """The figures of some calls with the same name. Unknown figures are None.
 
     `success` is in percent of the ended calls. `wait` is the median time in seconds that a call
     waited for a person.
@@ -198,7 +200,7 @@ class Past:
     """The past calls of a source. They are read at the first view, and again on request.
 
     Args:
-        waiting: The open reviews, which know the source.
+        waiting: The open reviews, with their source.
     """
 
     def __init__(self, waiting: Waiting) -> None:
@@ -229,7 +231,7 @@ class Past:
             await self._read_again()
 
     async def _read_again(self) -> None:
-        """Read the threads again that this page has answered since they were read."""
+        """Read those threads again that this page has answered since the last reading."""
         touched = [*self._waiting.touched]
         self._waiting.touched.clear()
         for thread in touched:
@@ -243,11 +245,11 @@ class Past:
         return [each for each in self._calls if access.has(each.labels)]
 
     def know(self, thread_id: str) -> None:
-        """Remember a thread, so that `thread` finds it by its key in addresses."""
+        """Remember a thread, so that `thread` finds it by its key in URLs."""
         self._threads[thread_key(thread_id)] = thread_id
 
     def thread(self, key: str) -> str | None:
-        """Return the id of the thread with a key; None if it is unknown."""
+        """Return the id of the thread with this key; None if unknown."""
         rows = self._waiting.in_thread(key)
         return self._threads.get(key) or (rows[0].review.thread_id if rows else None)
 
@@ -291,7 +293,7 @@ def sum_up(calls: Sequence[PastCall]) -> Figures:
 
 
 def figures_of(calls: Iterable[PastCall], today: date) -> list[CallFigures]:
-    """Compute the figures of calls by name; the name with the most attempts comes first."""
+    """Compute the figures of calls by name. The name with the most attempts comes first."""
     named: dict[str, list[PastCall]] = defaultdict(list)
     daily: dict[tuple[str, str], list[PastCall]] = defaultdict(list)
     for call in calls:

@@ -23,7 +23,7 @@ from graph_retry.desk.web.safety import Access
 
 
 async def review(site: Site, request: Request, access: Access) -> Response:
-    """Show a review, or handle its posted form, which may answer other reviews of the thread."""
+    """Show a review, or handle its posted form, which may also answer other reviews."""
     if request.method == "POST":
         return await _take(site, request, access)
     key = request.path_params["key"]
@@ -49,7 +49,7 @@ async def review(site: Site, request: Request, access: Access) -> Response:
 
 
 async def judge(site: Site, request: Request, access: Access) -> Response:
-    """Judge a draft while a person types. Nothing is sent; forms that are sent come first."""
+    """Validate a draft while a person types, without sending it. Sent forms have priority."""
     form = await site.form(request, access)
     turn, told = site.turn(access), None
     if not turn.locked():
@@ -60,7 +60,7 @@ async def judge(site: Site, request: Request, access: Access) -> Response:
 
 
 async def whole_text(site: Site, request: Request, access: Access) -> Response:
-    """Show the whole text of the model, of which the page of its review shows a part."""
+    """Show the whole text of the model. The review's page shows only a part."""
     found = await site.waiting.find(request.path_params["key"], access)
     if not found:
         return await site.gone(request, access)
@@ -70,10 +70,10 @@ async def whole_text(site: Site, request: Request, access: Access) -> Response:
 
 @dataclass
 class _Meant:
-    """The open reviews that a posted form is about, and the answers that come too late.
+    """The open reviews of a posted form, and the answers that came too late.
 
-    `thread` lists all open reviews of the thread. `posted_as` maps the key of each review that the
-    form is about to its key in the form. They differ if the question was asked again.
+    `thread` lists all open reviews of the thread. `posted_as` maps the key of each review to its
+    key in the form. The two keys differ if the question was asked again.
     """
 
     thread: list[PendingReview] = field(default_factory=list[PendingReview])
@@ -82,17 +82,18 @@ class _Meant:
 
     @property
     def reviews(self) -> list[PendingReview]:
-        """The open reviews that the form is about."""
+        """The open reviews of the form."""
         return [review for review in self.thread if review.key in self.posted_as]
 
 
 async def _meant(
     site: Site, request: Request, access: Access, form: Posted, keys: Iterable[str]
 ) -> _Meant:
-    """Read the reviews of a posted form, which may be closed, or asked again, since it was opened.
+    """Read the reviews of a posted form. Meanwhile they may be closed, or asked again.
 
     Raises:
-        NotAllowedError: If the reviews belong to several threads, as in no form of the page.
+        NotAllowedError: If the reviews belong to several threads, which never happens in a form of
+            the page.
     """
     meant = _Meant()
     for key in keys:
@@ -113,7 +114,7 @@ async def _meant(
 
 @dataclass
 class _Judged:
-    """The cards of a posted form, and the decisions of those that can be sent."""
+    """The cards of a posted form, and the decisions that can be sent."""
 
     cards: list[Card] = field(default_factory=list[Card])
     decisions: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -121,7 +122,7 @@ class _Judged:
 
 
 async def _take(site: Site, request: Request, access: Access) -> Response:
-    """Handle a posted form: start the chosen answers, or show the form again with its input."""
+    """Handle a posted form: send the chosen answers, or show the form again with its input."""
     form = await site.form(request, access, answers=True)
     async with site.turn(access):
         return await _taken(site, request, access, form)
@@ -178,7 +179,7 @@ def _judged(meant: _Meant, form: Posted, access: Access, is_changed: bool) -> _J
 
 
 def _following(access: Access, same: list[PendingReview]) -> Access:
-    """Let the user of a link see the review that asks the same question again."""
+    """Let the user of a link also see a later review with the same question."""
     return replace(access, key=same[0].key) if access.key and same else access
 
 
@@ -248,7 +249,7 @@ async def outcome(site: Site, request: Request, access: Access) -> Response:
 
 
 def _next(site: Site, request: Request, access: Access, run: Run) -> PendingReview | None:
-    """Return the next review of the list, unless it is the one that this answer is about."""
+    """Return the next review of the list, other than the answered one."""
     if access.key:
         return None
     running, is_put_off = site.runs.running, run.told is not None and run.told.is_put_off
@@ -260,13 +261,13 @@ def _next(site: Site, request: Request, access: Access, run: Run) -> PendingRevi
 
 
 async def undo(site: Site, request: Request, access: Access) -> Response:
-    """Take back the held answers of a form and show it again, or send, stop or continue them."""
+    """Take back a form's held answers and show the form again, or send, stop or continue them."""
     form = await site.form(request, access, answers=True)
     key, sent = request.path_params["key"], site.runs.get(request.path_params["name"])
     if sent is None or not access.seen(sent.runs[0].reviews):
         return RedirectResponse(request.url.path, 303)
     if sent.runs[0].by != (access.user or ""):
-        raise NotAllowedError(403, "Only who sent an answer can take it back or stop it.")
+        raise NotAllowedError(403, "Only the sender of an answer can take it back or stop it.")
     name = request.path_params["name"]
     if text_of(form, "stop"):
         await site.runs.stop(sent)

@@ -1,4 +1,4 @@
-"""The page of a team: how many reviews wait, how long, and whether people are asked too much."""
+"""The page of a team: how many reviews wait, how long, and whether people are asked too often."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from graph_retry.desk.web.safety import Access
 from graph_retry.plugins import since
 
 MOST = 12
-"""Number of groups that the page shows of each kind."""
+"""Maximum number of groups of each kind on the page."""
 
 
 @dataclass(frozen=True)
 class Share:
-    """The reviews of a group: those that wait, and the decisions about those before.
+    """The reviews of a group: the waiting ones, and the decisions about earlier ones.
 
-    `median` and `oldest` are seconds of waiting. `unchanged` counts the valid outputs that a
-    person approved, and `valid` those that a person decided about.
+    `median` and `oldest` are waiting times in seconds. `valid` counts the valid outputs that a
+    person reviewed, and `unchanged` those of them that the person approved.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Share:
 
     @property
     def percent(self) -> float | None:
-        """The percentage of valid outputs that were approved unchanged; None without any."""
+        """The percentage of valid outputs that were approved unchanged; None if there are none."""
         return 100 * self.unchanged / self.valid if self.valid else None
 
 
@@ -63,7 +63,7 @@ def shares(
     of_row: Callable[[Row], Iterable[str]],
     of_call: Callable[[PastCall], Iterable[str]],
 ) -> list[Share]:
-    """Sum up the groups of reviews that `of_row` and `of_call` name, the largest first."""
+    """Sum up the reviews by group (`of_row`, `of_call`), the largest group first."""
     named: dict[str, tuple[list[Row], list[PastCall]]] = {}
     for row in rows:
         for name in of_row(row):
@@ -76,7 +76,7 @@ def shares(
 
 
 async def team(site: Site, request: Request, access: Access) -> Response:
-    """Show how many reviews wait and how long, and how often a valid output stayed as it was."""
+    """Show how many reviews wait, how long, and how often valid outputs were approved unchanged."""
     await site.waiting.refresh()
     await site.past.started()
     rows, calls = access.seen(site.waiting.rows.values()), site.past.calls(access)
