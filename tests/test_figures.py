@@ -63,7 +63,7 @@ PROVEN = "docs/reliability.md"
             "| graph_retry | # | # | # | # |",
         ),
         ("docs/automation.md", "mended # of 22", "in messages | # (23 %"),
-        ("docs/corrections.md", "caught # of 15", "[14, 69]) | # of 9"),
+        ("docs/corrections.md", "caught # of 15", "4 of 4, 6 of 6, # of 8"),
         ("docs/corrections.md", "doubted #, and # of these", "of # answers, and # of these"),
         ("docs/reliability.md", "All # refusals", "All # refusals"),
     ],

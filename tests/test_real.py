@@ -6,6 +6,7 @@ from functools import cache
 import pytest
 
 from bench.real.__main__ import asked_by, case_text, rows_of
+from bench.real.contest import OURS, UNSEEN
 from bench.real.families import COMPUTED, cases
 from bench.real.lanes import ONCE, RETRIES
 from bench.real.served import Served, Unasked
@@ -27,6 +28,18 @@ def test_recorded_answers_are_read_as_they_were(lane, n, valid, right):
     """A change of reading or validation that changes a verdict about a real answer is seen."""
     rows = once(lane)
     assert len(rows) == n
+    assert sum(outcome.is_valid for _, outcome in rows) == valid
+    assert sum(outcome.is_right for _, outcome in rows) == right
+
+
+@pytest.mark.parametrize(
+    ("lane", "valid", "right"), [("graph-retry, text", 12, 6), ("graph-retry, constrained", 13, 6)]
+)
+def test_two_requests_make_what_the_comparison_says(lane, valid, right):
+    """On 15 inputs that nothing was chosen on, with feedback after a refused answer."""
+    unseen = [case for case in cases(UNSEEN[1]) if case.number >= UNSEEN[0]]
+    rows = rows_of(RECORDED, OURS[lane], unseen)
+    assert len(rows) == 15
     assert sum(outcome.is_valid for _, outcome in rows) == valid
     assert sum(outcome.is_right for _, outcome in rows) == right
 

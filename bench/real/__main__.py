@@ -75,6 +75,7 @@ def asked_by(gate: Gate, rows: Rows) -> Iterator[tuple[bool, bool]]:
             (attempt,) = outcome.attempts
             record: Any = {
                 **attempt,
+                "idempotency_key": case.id,  # It draws among equal confidences.
                 "raw": {"value": (attempt["parsed"] or {})["value"]},
                 "params": {"prompt": first(case), "case": case},
                 "output_schema": TypeAdapter(case.output).json_schema(),

@@ -16,7 +16,7 @@ from bench.real.__main__ import Rows, interval
 from bench.real.families import FAMILIES, cases
 from bench.real.lanes import Lane, lane
 from bench.real.prompts import bare
-from bench.real.rivals import RIVALS
+from bench.real.rivals import AFTER, RIVALS
 from bench.real.served import Served, Unasked
 from graph_retry.hooks import feedback
 
@@ -30,7 +30,7 @@ OURS: dict[str, Lane] = {
     ),
 }
 """As docs/automation.md advises, without a person."""
-WAYS: dict[str, Lane] = {**OURS, **RIVALS}
+WAYS: dict[str, Lane] = {**OURS, **RIVALS, **AFTER}
 FEW = (
     "graph-retry, constrained, schema in the prompt",
     "LangChain with_structured_output (constrained)",
@@ -38,6 +38,13 @@ FEW = (
 )
 """Ways that do one input of each family: the second sends what `NativeOutput` sends, once, and the
 third takes several times as long."""
+CONSTRAINED, TEXT = "graph-retry, constrained", "graph-retry, text"
+PAIRS: dict[str, str] = {name: TEXT for name in RIVALS if "Parser" in name}
+PAIRS |= {name: CONSTRAINED for name in RIVALS if "constrained" in name}
+PAIRS |= {
+    rival: ours for rival in RIVALS for ours in AFTER if ours.endswith(rival.partition(" (")[0])
+}
+"""The way of this library that a contender is compared with; all but the parser's begin alike."""
 UNSEEN = (12, 18)
 """Numbers of inputs on which nothing was chosen."""
 
@@ -59,41 +66,33 @@ def played(served: Served, first: int, end: int) -> Iterator[dict[str, Rows]]:
             yield made
 
 
-def figures(name: str, rows: Rows, ours: Mapping[str, bool]) -> list[str]:
-    """Return a row of the table; `ours` is whether we were right, by input."""
+def figures(name: str, made: Mapping[str, Rows]) -> list[str]:
+    """Return a row of the table."""
+    rows, pair = made[name], "-"
     right = sum(outcome.is_right for _, outcome in rows)
     valid = sum(outcome.is_valid for _, outcome in rows)
     requests = sum(len(outcome.answers) for _, outcome in rows)
     tokens = sum(outcome.tokens for _, outcome in rows)
-    only_ours = sum(ours[case.id] and not outcome.is_right for case, outcome in rows)
-    only_it = sum(outcome.is_right and not ours[case.id] for case, outcome in rows)
-    shares = interval(valid, len(rows)), interval(right, len(rows)), interval(valid - right, valid)
+    if name in PAIRS:
+        ours = {case.id: outcome.is_right for case, outcome in made[PAIRS[name]]}
+        both = [(ours[case.id], outcome.is_right) for case, outcome in rows]
+        pair = f"{both.count((True, False))} : {both.count((False, True))}"
+    shares = interval(valid, len(rows)), interval(right, len(rows)), str(valid - right)
     per_right = [f"{requests / right:.1f}", f"{tokens / right:,.0f}"] if right else ["none"] * 2
-    return [name, str(len(rows)), *shares, *per_right, f"{only_ours} : {only_it}"]
+    return [name, str(len(rows)), *shares, *per_right, pair]
 
 
 def tables(made: Mapping[str, Rows]) -> Iterator[str]:
     """Yield a table of all inputs, and the numbers of right answers by family."""
-    rivals = [name for name in OURS if name not in FEW]
-    best = max(rivals, key=lambda name: sum(outcome.is_right for _, outcome in made[name]))
-    ours = {case.id: outcome.is_right for case, outcome in made[best]}
-    columns = ["way", "n", "valid", "right", "wrong, of the valid", "requests per right"]
-    columns += ["tokens per right", f"right only {best} : only this"]
-    yield table(columns, [figures(name, rows, ours) for name, rows in made.items()])
-    names = [name for name in FAMILIES if any(case.family == name for case, _ in made[best])]
-    yield table(
-        ["right", *names],
-        [
-            [
-                way,
-                *(
-                    str(sum(outcome.is_right for case, outcome in rows if case.family == name))
-                    for name in names
-                ),
-            ]
-            for way, rows in made.items()
-        ],
-    )
+    columns = ["way", "n", "valid", "right", "valid but wrong", "requests per right"]
+    columns += ["tokens per right", "right: only graph-retry, only this"]
+    yield table(columns, [figures(name, made) for name in made])
+    names = [name for name in FAMILIES if any(case.family == name for case, _ in made[TEXT])]
+    rows = [
+        [way, *(f"{sum(o.is_right for case, o in rows if case.family == name)}" for name in names)]
+        for way, rows in made.items()
+    ]
+    yield table(["right", *names], rows)
 
 
 def main(first: int = UNSEEN[0], end: int = UNSEEN[1]) -> None:

@@ -1,6 +1,6 @@
 """The ways to ask for an answer: once, with constrained decoding, and with one more request."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bench.real.families import Case
@@ -19,6 +19,8 @@ class Outcome(NamedTuple):
     is_right: bool
     attempts: list[Attempt]
     answers: list[Answer]
+    sent: Sequence[dict[str, Any]] = ()
+    """The requests of another library."""
 
     @property
     def is_valid(self) -> bool:
@@ -56,6 +58,29 @@ def as_chat(answer: Answer) -> dict[str, Any]:
 Lane = Callable[[Served, Case], Outcome]
 
 
+def judged(
+    model: Callable[[Any], Any],
+    given: Mapping[str, Any],
+    case: Case,
+    heard: list[Answer],
+    *hooks: Any,
+    **options: Any,
+) -> Outcome:
+    """Call the model by this library, and return what came of it; nobody is asked."""
+    records = list[Attempt]()
+    try:
+        value = retry_llm_call(
+            model, given, list(hooks), output=case.output, review=False,
+            on_attempt=records.append, **options,
+        )  # fmt: skip
+    except AttemptsExhausted as error:
+        # A request that was not made is no answer of the model.
+        if (error.attempts[-1]["failure"] or {}).get("type") == "Unasked":
+            raise Unasked(case.id) from None
+        return Outcome(None, False, records, heard)
+    return Outcome(value, case.is_right(value), records, heard)
+
+
 def lane(
     *hooks: Any,
     constrained: bool = False,
@@ -67,7 +92,7 @@ def lane(
     """Make a lane of this library with these hooks and options; nobody is asked."""
 
     def run(served: Served, case: Case) -> Outcome:
-        heard, records = list[Answer](), list[Attempt]()
+        heard = list[Answer]()
 
         def model(params: Mapping[str, Any]) -> dict[str, Any]:
             answer = served.ask(
@@ -84,17 +109,7 @@ def lane(
             given = {"messages": [{"role": "user", "content": given.pop("prompt")}], **given}
         if sample is not None:
             given |= {"temperature": 0.7, "seed": sample}
-        try:
-            value = retry_llm_call(
-                model, given, list(hooks), output=case.output, review=False,
-                on_attempt=records.append, **options,
-            )  # fmt: skip
-        except AttemptsExhausted as error:
-            # A request that was not made is no answer of the model.
-            if (error.attempts[-1]["failure"] or {}).get("type") == "Unasked":
-                raise Unasked(case.id) from None
-            return Outcome(None, False, records, heard)
-        return Outcome(value, case.is_right(value), records, heard)
+        return judged(model, given, case, heard, *hooks, **options)
 
     return run
 

@@ -6,7 +6,7 @@ loopback hands their requests to the model, with temperature 0, and keeps what i
 
 import json
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -16,8 +16,9 @@ from pydantic import TypeAdapter
 from bench.ladder_rivals import Make, chat, instructor, pydantic_ai, retry_parser
 from bench.ladder_server import RefusedRequestError, serving
 from bench.real.families import Case
-from bench.real.lanes import Lane, Outcome
+from bench.real.lanes import Lane, Outcome, judged
 from bench.real.served import Answer, Served, Unasked
+from graph_retry.hooks import feedback
 
 
 @dataclass
@@ -26,9 +27,11 @@ class _Passing:
 
     served: Served
     said: list[Answer]
+    sent: list[dict[str, Any]] = field(default_factory=list)
     unasked: bool = False
 
     def __call__(self, sent: dict[str, Any]) -> dict[str, Any]:
+        self.sent.append(sent)
         try:
             told = self.served.pass_on(sent)
         except Unasked as error:
@@ -73,7 +76,28 @@ def lane(make: Make) -> Lane:
 def _judged(case: Case, value: Any, passing: _Passing) -> Outcome:
     if passing.unasked:
         raise Unasked("no kept completion of a contender's request")
-    return Outcome(value, value is not None and case.is_right(value), [], passing.said)
+    is_right = value is not None and case.is_right(value)
+    return Outcome(value, is_right, [], passing.said, passing.sent)
+
+
+def after(rival: Lane) -> Lane:
+    """Make a lane of this library that begins with a contender's request, so with its answer."""
+
+    def run(served: Served, case: Case) -> Outcome:
+        begun, passing = rival(served, case).sent[0], _Passing(served, [])
+        outcome = judged(
+            lambda params: passing({**begun, "messages": params["messages"]}),
+            {"messages": begun["messages"]},
+            case,
+            passing.said,
+            feedback=feedback(),
+            auto_retries=1,
+        )
+        if passing.unasked:
+            raise Unasked("no kept completion of a second request")
+        return outcome
+
+    return run
 
 
 def structured(url: str, output: Any, _: int, /) -> Any:
@@ -130,10 +154,10 @@ def _type(schema: Any) -> str:
 def _class(name: str, schema: Any) -> str:
     """Spell an object's type in BAML; the limits are told in descriptions."""
     lines = list[str]()
-    for field, of in schema["properties"].items():
-        told = ", ".join(f"{key} {of[key]}" for key in _TOLD if key in of)
+    for key, of in schema["properties"].items():
+        told = ", ".join(f"{limit} {of[limit]}" for limit in _TOLD if limit in of)
         described = f" @description({json.dumps(told)})" if told else ""
-        lines.append(f"  {field} ({_type(of)}){described}")
+        lines.append(f"  {key} ({_type(of)}){described}")
     return "\n".join([f"class {name} {{", *lines, "}"])
 
 
@@ -177,3 +201,8 @@ RIVALS: dict[str, Lane] = {
 Their ways with tools are left out: this model writes a call as text in a fence, and the server
 makes no call of it, so that they never have an answer.
 """
+AFTER: dict[str, Lane] = {
+    f"graph-retry, after the first answer of {name.partition(' (')[0]}": after(RIVALS[name])
+    for name in ("pydantic-ai, PromptedOutput", "instructor, JSON", "BAML (one request)")
+}
+"""This library on the same first answers: what reading and the second request are worth."""
