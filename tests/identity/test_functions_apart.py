@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
+import tenacity
 import urllib3
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
@@ -233,7 +234,19 @@ def test_what_cannot_be_told_apart_is_refused(mode, checkpointer):
         mode.invoke(graph, {}, thread())
 
 
-@pytest.mark.parametrize("make", [held_object, lambda: Asked("a"), lambda: Asked("a").by_method])
+def retried():
+    """Return a function in an object of a library, which keeps data of this thread for itself."""
+
+    @tenacity.retry(stop=tenacity.stop_after_attempt(2))
+    def ask(params):
+        return tell("a", params)
+
+    return ask
+
+
+@pytest.mark.parametrize(
+    "make", [held_object, retried, lambda: Asked("a"), lambda: Asked("a").by_method]
+)
 @pytest.mark.parametrize("mode", ["sync"], indirect=True)
 def test_one_call_in_a_node_needs_no_key(mode, checkpointer, make, caplog):
     """Functions with locks and counters are made anew, and continue their finished call."""

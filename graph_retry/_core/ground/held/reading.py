@@ -22,7 +22,14 @@ from uuid import UUID, uuid4
 
 from langchain_core.runnables import Runnable
 
-from graph_retry._core.ground.held.classes import class_of, is_local, is_named, is_own
+from graph_retry._core.ground.held.classes import (
+    class_of,
+    is_local,
+    is_named,
+    is_of_library,
+    is_of_python,
+    is_own,
+)
 from graph_retry._core.ground.held.code import PYTHON, code_digest, file_digest
 from graph_retry._core.ground.held.content import (
     CONTAINERS,
@@ -198,7 +205,8 @@ class Reading:
 
     def _open(self, name: str, value: Any, inside: dict[str, Any], state_of: str = "") -> None:
         self._seen.add(id(value))
-        place = self._object(name, value, state_of)
+        place, kind = self._object(name, value, state_of), class_of(value)
+        is_foreign = is_of_library(kind) and not is_of_python(kind)
         self._depth += 1
         for sign, item in inside.items():
             owner = getattr(item, "__self__", item)
@@ -207,6 +215,9 @@ class Reading:
                 self._read(f"{name}{sign}", item, place)
             else:
                 self._value(f"{name}{sign}", item, place)
+            if is_foreign and is_unknown(item) and not is_stream(item):
+                # What a library keeps for itself is no data of the user's.
+                self.uncertain.discard(f"{name}{sign}")
         self._depth -= 1
 
     def _unread(self, name: str, value: Any, state_of: str, *, is_data: bool = False) -> None:
