@@ -76,7 +76,7 @@ def test_what_inner_middleware_sends_instead_is_shown(parts, sent, mode):
     (review,) = reviews(mode, agent, thread())
     assert review.sent == sent
     assert review.history[-1]["sent"] == sent
-    assert any("in place of the params" in heading for heading, _ in review.quoted)
+    assert any("instead of the params" in heading for heading, _ in review.quoted)
 
 
 @pytest.mark.parametrize(

@@ -31,11 +31,11 @@ def test_a_call_that_failed_again_out_of_sight_is_not_finished(sqlite, run, call
 def test_a_thread_of_another_graph_is_told_to_wait_there(sqlite, run, calls):
     """To continue it with the graph that was named by mistake would run the wrong one."""
     sqlite.begin("node")
-    told = "waits in node `ask`, whose call the graph does not make (its nodes are `gathered`)"
+    told = "waits in node `ask`, which is not in this graph (its nodes are `gathered`)"
     _, _, err = run(*answer(sqlite, "approve", graph="gathered"))
     _, out, _ = run("show", "1", "--db", sqlite.place, "--graph", f"{GRAPH}gathered")
     for said in (err, out):
-        assert (told in said, "name the graph that asked" in said) == (True, True)
+        assert (told in said, "give the graph that asked" in said) == (True, True)
         assert "continue" not in said
     assert calls() == 1
 
@@ -44,7 +44,7 @@ def test_an_interrupt_of_another_kind_is_told_for_what_it_is(sqlite, run, calls)
     """It is neither a thread that was cut off nor its end; `continue` comes to it again."""
     sqlite.begin("mail")
     code, out, _ = run(*answer(sqlite, "edit", "n=2", graph="mail"))
-    other = 'The thread waits for an interrupt of another kind ("send_mail"), which is answered'
+    other = 'The thread waits for another interrupt ("send_mail"), to be answered'
     assert (code, out.splitlines()[-1].startswith(other)) == (0, True)
     where = ("--db", sqlite.place, "--graph", f"{GRAPH}mail")
     assert other in run("show", "1", *where)[1]

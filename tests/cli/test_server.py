@@ -72,7 +72,7 @@ def test_attempts_that_the_server_hides_are_told_of(server, run):
     thread = begin(server, "hiding")
     code, out, err = run("show", thread, "--url", server)
     assert (code, "field: n | value: 0" in out) == (0, True)
-    assert err.startswith("graph-retry: the server does not show the attempts of calls that w")
+    assert err.startswith("graph-retry: the server hides the attempts of these calls")
     assert "(ask)" in err
 
 

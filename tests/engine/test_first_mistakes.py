@@ -209,7 +209,7 @@ def test_params_that_do_not_fit_say_what_came(given, words):
         (lambda: create_retry_node(write, {"prompt": "x"}), "pass the class of the params"),
         (
             lambda: edit(Params(prompt="Hi.")),
-            "give a dict of the fields to change (`edit(value=…)` for params that are one",
+            "give a dict of the fields to change (`edit(value=…)` for params that are a single",
         ),
         (
             lambda: resume(waiting(write), "1", "approve"),

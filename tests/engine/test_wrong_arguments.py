@@ -175,7 +175,7 @@ LINKS = Links("https://example.org", secret="a long random text of your own")
 )
 def test_only_a_review_can_be_linked_and_sent(call):
     """Nothing is sent."""
-    with pytest.raises(TypeError, match=r"`review`: give a review, as .*; not 'x'"):
+    with pytest.raises(TypeError, match=r"`review`: give a review, such as .*; not 'x'"):
         call("x")
 
 

@@ -55,8 +55,12 @@ def test_an_export_comes_back_equal(tmp_path):
     ("redact", "error", "says"),
     [
         (lambda attempt: 1 / 0, ZeroDivisionError, "division"),
-        (lambda attempt: None, ValueError, "`redact` returned None for an attempt"),
-        (lambda attempt: {"number": 1}, ValueError, "an attempt without `author`: return all"),
+        (lambda attempt: None, ValueError, "`redact` returned None instead of an attempt"),
+        (
+            lambda attempt: {"number": 1},
+            ValueError,
+            "an attempt without `author`: return the attempt",
+        ),
     ],
 )
 def test_an_export_that_fails_leaves_the_older_file(tmp_path, redact, error, says):
@@ -87,7 +91,7 @@ def test_an_export_goes_into_a_pipe(tmp_path):
         ("[]", ValueError, "line 2 of .* is not an exported ledger"),
         ('{"graph_retry_ledger": 99, "attempts": []}', ReplayMismatch, "schema version 99"),
         ('{"graph_retry_ledger": 1, "attempts": [{"number": 1}]}', ValueError, "without `author`"),
-        ('{"graph_retry_ledger": 1, "attempts": [3]}', ValueError, "has 3 for an attempt"),
+        ('{"graph_retry_ledger": 1, "attempts": [3]}', ValueError, "has 3 instead of an attempt"),
     ],
 )
 def test_what_cannot_be_read_is_told_by_its_line(tmp_path, line, error, says):

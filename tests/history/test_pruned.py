@@ -39,7 +39,7 @@ def test_after_pruning_a_call_goes_on_and_says_what_is_gone(form):
     failures = [(each["status"], each["failure"]["type"]) for each in ledger.attempts]
     assert failures == [("failed", "NotKept")] * 3 + [("failed", "ValidationError")]
     assert [ledger.params_at(n) for n in (1, 3, 4)] == [{"n": n} for n in (1, 3, 4)]
-    with pytest.raises(ValueError, match="does not hold the params of attempt 2"):
+    with pytest.raises(ValueError, match="lacks the params of attempt 2"):
         ledger.params_at(2)
     assert [ledger.value_at(n) for n in (1, 2, 3)] == [None] * 3
     assert ledger.params_diff(4) == [{"path": "/n", "before": 3, "after": 4}]

@@ -62,7 +62,7 @@ def test_a_choice_that_is_not_there_is_refused(mode, choice):
     """No call is made, and the answer says which there are."""
     graph, model, _ = asked(mode)
     told = refused(mode, graph, thread(), {"type": "approve", "choice": choice})
-    has = "the alternatives have the numbers 1 to 3. Give one of these numbers."
+    has = "the alternatives have the numbers 1 to 3."
     assert f"`choice` is {json.dumps(choice)}, but {has}" in told.message
     assert len(model.calls) == 1
     answer(mode, graph, thread(), edit(model="mine"))

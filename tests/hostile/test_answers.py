@@ -140,7 +140,7 @@ def test_null_leaves_the_question_open(form: str, mode: Any) -> None:
     (before,) = mode.invoke(graph, None, thread())["__interrupt__"]
     mode.invoke(graph, Command(resume={before.id: None}), thread())
     (review,) = reviews(mode, graph, thread())
-    assert "The answer null decides nothing" in str(review.problem)
+    assert "The answer null is not a decision" in str(review.problem)
     assert len(model.calls) == 1
     assert answer(mode, graph, thread(), edit(n=1))["output"] == {"n": 1}
 

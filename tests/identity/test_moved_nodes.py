@@ -52,7 +52,7 @@ def test_resume_refuses_a_graph_whose_node_became_another_graph(mode, checkpoint
     place = "ask > count" if moved == "out" else "ask"
 
     assert reviews(mode, after, thread()) == []
-    with pytest.raises(StaleDecision, match=f"waits in node `{place}`, .* its old graph"):
+    with pytest.raises(StaleDecision, match=f"waits in node `{place}`, .* old graph"):
         answer(mode, after, thread(), edit(n=1))
 
     assert model.calls == [{"n": 0}]

@@ -81,24 +81,28 @@ def test_one_word_of_a_mail_is_changed():
         ({"changes": {"weight": 7}}, READ, 'no field "output.weight".'),
         ({"changes": {"vendor": "Bob"}}, READ, "/total"),
         ({"changes": {"total": "many"}}, READ, '`output.total` expects a number, not "many"'),
-        ({"changes": 7}, READ, "names fields of an output that is an object; here it met 7"),
+        ({"changes": 7}, READ, "works only on objects, but it found 7"),
         (
             {"changes": {"a": 1}},
             [1],
-            "names fields of an output that is an object; here it met [1]",
+            "works only on objects, but it found [1]",
         ),
         ({"replace": {"Bob": "Eve"}}, MAIL, '"Bob" is in the output 2 times'),
         ({"replace": {"bob": "Eve"}}, MAIL, '"bob" is not in the output'),
-        ({"replace": {"": "Eve"}}, MAIL, "`replace` takes words"),
-        ({"replace": {"Monday": 1}}, MAIL, "`replace` takes words"),
-        ({"changes": {"total": 7}, "output": READ}, READ, "and not both"),
+        ({"replace": {"": "Eve"}}, MAIL, "`replace` takes an object"),
+        ({"replace": {"Monday": 1}}, MAIL, "`replace` takes an object"),
+        ({"changes": {"total": 7}, "output": READ}, READ, "not both"),
         ({"drop": "/note"}, READ, "`drop` takes JSON Pointers"),
-        ({"drop": ["vendor"]}, READ, '"vendor" is no place in the output, such as /lines/0. Did'),
-        ({"drop": ["/lines/-"]}, READ, '"/lines/-" is no place in the output'),
-        ({"drop": ["/lines/00"]}, READ, '"/lines/00" is no place in the output'),
-        ({"drop": [""]}, READ, '"" is no place in the output'),
+        (
+            {"drop": ["vendor"]},
+            READ,
+            '"vendor" is not a place in the output: give a path such as /lines/0. Did',
+        ),
+        ({"drop": ["/lines/-"]}, READ, '"/lines/-" is not a place in the output'),
+        ({"drop": ["/lines/00"]}, READ, '"/lines/00" is not a place in the output'),
+        ({"drop": [""]}, READ, '"" is not a place in the output'),
         ({"drop": ["/vendor"]}, READ, "/vendor: Field required"),
-        ({"move": False}, READ, "`move` takes true"),
+        ({"move": False}, READ, "`move` must be true"),
         ({"move": True}, READ, "no key of this output is in a wrong object"),
     ],
 )
@@ -148,7 +152,7 @@ def test_misplaced_keys_are_moved_by_one_word():
 def test_where_nothing_was_read_there_is_nothing_to_change():
     """The answer is told to send the whole, and the question does not offer a part."""
     asked = question(output=Bill)
-    assert "Send the whole as `output`" in judge(respond(changes={"total": 7}), asked).problem
+    assert "Send the whole value as `output`" in judge(respond(changes={"total": 7}), asked).problem
     for part in ("changes", "replace", "drop", "move"):
         assert f'"{part}":' not in build_payload(asked)["description"]
         assert part not in json.dumps(response_schema(asked)["oneOf"])
@@ -191,19 +195,19 @@ def test_a_text_that_is_neither_an_output_nor_its_json_is_told_so():
     """The error of the JSON follows that of the text."""
     refused = judge(respond('{"a": 1e400}'), asked_about(READ))
     why = "it is not valid JSON: 1e400 is out of the range of floats"
-    assert f"The output is a text, because {why}" in refused.problem
+    assert f"The output was read as a text, because {why}" in refused.problem
     assert refused.problem.endswith("Correct the JSON, or give the value itself.")
 
 
 def test_a_choice_without_alternatives_is_told_what_to_do():
     """There is nothing to choose from."""
     refused = judge(approve(2), asked_about(READ))
-    told = "`choice` is 2, but this question has no alternatives. Answer without `choice`."
+    told = "`choice` is 2, but this question has no alternatives: leave `choice` out."
     assert refused.problem == told
 
 
 @pytest.mark.parametrize("given", [{}, {"output": 1, "changes": {"a": 1}}])
 def test_respond_takes_a_whole_or_a_part(given):
     """Both, or nothing, is a mistake of the program's."""
-    with pytest.raises(TypeError, match="either a whole output"):
+    with pytest.raises(TypeError, match="either a whole `output`"):
         respond(**given)

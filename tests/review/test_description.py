@@ -91,7 +91,7 @@ def test_prices_are_no_mathematics() -> None:
 def test_locked_fields_and_the_note_are_told() -> None:
     """The person learns what may not be changed, and what automation found out."""
     payload = build_payload(question(locked=("prompt",), note="The budget is spent."))
-    assert "leave as shown: prompt." in payload["description"]
+    assert "leave unchanged: prompt." in payload["description"]
     assert "The budget is spent." in payload["description"]
     assert payload["note"] == "The budget is spent."
 

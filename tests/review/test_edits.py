@@ -132,7 +132,7 @@ def test_an_unknown_field_lists_the_known_ones() -> None:
 def test_a_dotted_name_is_told_how_to_reach_inside(shown: dict[str, Any] | None) -> None:
     """A path is no field: untyped params would silently get a field of that name."""
     problem = problem_of(question(shown), {"type": "edit", "params": {"style.tone": "x"}})
-    assert 'send it as an object such as {"style": {"tone": "…"}}' in problem
+    assert 'send an object such as {"style": {"tone": "…"}}' in problem
 
 
 def test_a_dot_may_be_part_of_a_name() -> None:
@@ -296,7 +296,7 @@ def test_changes_in_a_wrapper_are_refused(name: str) -> None:
     """Untyped params would get a field of that name, and the call would be paid unchanged."""
     asked = question({"model": "x", "seed": 1})
     problem = problem_of(asked, {"type": "edit", "params": {name: {"model": "y"}}})
-    assert f"To change `model`, send it as a field of its own, and not inside `{name}`" in problem
+    assert f"To change `model`, send it as a separate field, not inside `{name}`" in problem
     both = {name: {"model": "y"}, "model": "x"}
     assert edited(asked, both) == {"model": "x", "seed": 1, name: {"model": "y"}}
     assert edited(asked, {"style": {"tone": "loud"}})["style"] == {"tone": "loud"}

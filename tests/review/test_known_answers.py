@@ -86,7 +86,7 @@ def test_other_words_in_the_response_box_are_a_comment() -> None:
         ({"type": "edit", "output": 1}, 'To respond, send {"type": "respond", "output": …}.'),
         (comment("hi"), "no prompt or messages"),
         ({"type": "accept"}, "no output could be read"),
-        ({"type": "reject"}, "`allowed_decisions` leaves it out"),
+        ({"type": "reject"}, "`allowed_decisions` does not allow it"),
     ],
 )
 def test_a_refusal_says_why(answer: Any, why: str) -> None:
@@ -101,7 +101,7 @@ def test_a_refusal_says_why(answer: Any, why: str) -> None:
     ("params", "answer", "why"),
     [
         ("a", edit(prompt="b"), "edit(value=…)"),
-        ("a", edit(value=5), "expects text"),
+        ("a", edit(value=5), "expects a text"),
         ({"model": "small"}, edit(modle="large"), "Did you mean `model`?"),
     ],
 )

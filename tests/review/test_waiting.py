@@ -59,7 +59,7 @@ def test_a_deferred_review_leaves_the_inbox_until_then(monkeypatch: pytest.Monke
 def test_a_review_is_deferred_to_a_time_to_come(until: Any) -> None:
     """Anything else is asked again."""
     graph = waiting([])
-    with pytest.raises(AnswerRefused, match="`until` expects a time to come"):
+    with pytest.raises(AnswerRefused, match="`until` expects a future time"):
         resume(graph, CONFIG, {"type": "defer", "until": until})
 
 

@@ -5,7 +5,7 @@ from langgraph.pregel.remote import RemoteGraph
 import graph_retry
 import graph_retry.threads
 
-HIDDEN = r"does not show the attempts of calls that were made \(.*key `attempts`"
+HIDDEN = r"hides the attempts of these calls: .*key `attempts`"
 
 
 class Remote:

@@ -36,7 +36,7 @@ def test_a_first_attempt_on_its_way_is_no_hidden_call(remote, name):
     assert thread.calls()[0] == 2
 
 
-@pytest.mark.filterwarnings("ignore:the server does not show")
+@pytest.mark.filterwarnings("ignore:the server hides")
 def test_calls_that_nobody_was_asked_about_are_listed_by_the_names_that_asked(remote, shown):
     """A server knows a function's call by its name alone, which only a question tells it."""
     thread = remote("several_async")
@@ -48,7 +48,7 @@ def test_calls_that_nobody_was_asked_about_are_listed_by_the_names_that_asked(re
     assert set(titles) == ({"count in ask"} if shown else set())
 
 
-@pytest.mark.filterwarnings("ignore:the server does not show")
+@pytest.mark.filterwarnings("ignore:the server hides")
 def test_a_call_of_a_step_takes_one_request(remote, shown):
     """And one for the thread's steps: no names are tried."""
     thread = remote("several")

@@ -96,7 +96,7 @@ def test_a_node_that_was_renamed_on_a_server_is_named(remote):
     node_name = there.served.folder / "node-name"
     there.invoke({"params": {"n": 0}})
     node_name.write_text("read")
-    with pytest.raises(StaleDecision, match=r"waits in node `ask`, .* its old name back"):
+    with pytest.raises(StaleDecision, match=r"waits in node `ask`, .* old graph or name"):
         there.resume(edit(n=2))
     node_name.write_text("ask")
     assert there.resume(edit(n=2))["output"] == {"n": 2}

@@ -87,5 +87,5 @@ def test_a_context_that_is_no_object_is_refused():
     """Beside a `configurable` it has to become part of one."""
     config = {"configurable": {"thread_id": str(uuid.uuid4()), **DESK}}
     graph = RemoteGraph("tenants", url="http://127.0.0.1:1")
-    with pytest.raises(TypeError, match="`context` is a `str`: a server takes a dict"):
+    with pytest.raises(TypeError, match="`context` is a `str`: for a server, give a dict"):
         graph_retry.resume(graph, config, context="south")

@@ -168,7 +168,10 @@ def test_an_answer_that_comes_second_is_told_so(served):
     for (form, rival), (told, calls, output) in zip(cases, found, strict=True):
         who = "human:ada continued it"
         what = "a run without an answer began" if rival == "new input" else who
-        assert re.search(f"was first on thread '.*': {what} at 20", told), (form, rival)
+        assert re.search(f"another answer on thread '.*' came first: {what} at 20", told), (
+            form,
+            rival,
+        )
         assert (calls, output) == ([0, 1], {"n": 2}), (form, rival)
 
 
@@ -183,9 +186,7 @@ def test_an_answer_while_the_thread_runs_is_refused(served, config):
         (review,) = pending_reviews(graph, config)
         slow = {**edit(n=3, note=f"gate-{thread_id}"), "by": "ada"}
         run = client.runs.create(thread_id, "node", command={"resume": {review.interrupt_id: slow}})
-        with pytest.raises(
-            StaleDecision, match="nothing was written: human:ada continued it at 20"
-        ):
+        with pytest.raises(StaleDecision, match="nothing was saved: human:ada continued it at 20"):
             review.answer(respond({"n": 9}))
         (served.folder / f"gate-{thread_id}").touch()
         assert client.runs.join(thread_id, run["run_id"])["output"] == {"n": 3}

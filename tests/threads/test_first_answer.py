@@ -199,7 +199,7 @@ def test_an_answered_call_that_was_cut_off_is_told_how_it_continues(form):
 @pytest.mark.parametrize(
     ("graph", "config", "needle"),
     [
-        (None, thread(), "pass the graph"),
+        (None, thread(), "give the graph"),
         (one_call("node", None, Model(), InMemorySaver()), {}, "thread_id"),
     ],
 )

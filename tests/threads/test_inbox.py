@@ -128,7 +128,7 @@ def test_a_review_from_a_bare_checkpointer_is_answered_with_the_graph():
     graph = one_call("node", None, Model(), saver)
     graph.invoke({"params": {"n": 0}}, thread())
     (review,) = inbox_module.list_reviews(saver)
-    with pytest.raises(ValueError, match="pass the graph"):
+    with pytest.raises(ValueError, match="give the graph that asked"):
         review.answer(edit(n=1))
     done = resume(graph, review.config, answers={review.review_id: edit(n=1)})
     assert done["output"] == {"n": 1}

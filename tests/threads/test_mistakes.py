@@ -16,11 +16,11 @@ def twice(graph):
 
 
 MISTAKES = [
-    (lambda graph: pending_reviews(graph, {}), ValueError, "`config` names no thread: pass"),
+    (lambda graph: pending_reviews(graph, {}), ValueError, "`config` names no thread: give"),
     (lambda graph: pending_reviews(graph, None), TypeError, "`config`: give a config"),
     (lambda graph: pending_reviews(graph, {"configurable": None}), TypeError, "`configurable` is"),
     (lambda graph: pending_reviews(None, thread()), TypeError, "`graph` is a `NoneType`"),
-    (lambda graph: resume(graph, {}, approve()), ValueError, "`config` names no thread: pass"),
+    (lambda graph: resume(graph, {}, approve()), ValueError, "`config` names no thread: give"),
     (
         lambda graph: resume(graph, edit(n=1), thread()),
         TypeError,
@@ -37,28 +37,32 @@ MISTAKES = [
         "`answers`: give a dict",
     ),
     (lambda graph: resume(graph, thread(), answers="approve"), TypeError, "`answers`: give a dict"),
-    (lambda graph: resume(graph, thread(), answers={}), TypeError, "leave it out to continue"),
+    (
+        lambda graph: resume(graph, thread(), answers={}),
+        TypeError,
+        "leave `answers` out",
+    ),
     (lambda graph: resume(graph, thread(), answers={"x": approve()}), StaleDecision, "not open"),
     (
         lambda graph: resume(graph, thread(), Command(resume=1)),
         TypeError,
-        "what a `Command` resumes with",
+        "the value for `Command",
     ),
     (
         lambda graph: resume(graph, thread(), approve(), wait="1"),
         TypeError,
         "`wait`: give a number; not '1'",
     ),
-    (lambda graph: attempts_of(graph, {}), ValueError, "`config` names no thread: pass"),
+    (lambda graph: attempts_of(graph, {}), ValueError, "`config` names no thread: give"),
     (lambda graph: attempts_of(thread(), graph), TypeError, "`config`: give a config"),
     (lambda graph: attempts_of(graph.builder, thread()), TypeError, "`graph` is a `StateGraph`"),
-    (lambda graph: resume(graph.builder, thread(), approve()), TypeError, "a `StateGraph`: pass"),
-    (lambda graph: rewind(graph, {}, attempt=1), ValueError, "`config` names no thread: pass"),
+    (lambda graph: resume(graph.builder, thread(), approve()), TypeError, "a `StateGraph`: give"),
+    (lambda graph: rewind(graph, {}, attempt=1), ValueError, "`config` names no thread: give"),
     (lambda graph: rewind(graph, thread()), TypeError, "missing argument `attempt`"),
     (
         lambda graph: rewind(graph, thread(), 1),
         TypeError,
-        "`ledger`: give one of `attempts_of",
+        "`ledger`: give a ledger of `attempts_of",
     ),
     (
         lambda graph: rewind(graph, thread(), attempt=1, params={"n": 2**70}),
@@ -93,7 +97,7 @@ MISTAKES = [
     (
         lambda graph: resume(graph, thread(), answers=twice(graph)),
         ValueError,
-        "two decisions about one review, under '.+' and '.+': give one",
+        "two decisions about the same review \\('.+' and '.+'\\): give only one",
     ),
     (lambda graph: list_reviews(graph, limit="2"), ValueError, "`limit`: give a whole .*not '2'"),
     (lambda graph: list_reviews(graph, limit=-1), ValueError, "`limit`: give a whole .*not -1"),

@@ -203,8 +203,8 @@ def test_what_was_sent_is_kept_in_the_thread_and_nowhere_else(mode, checkpointer
 @pytest.mark.parametrize(
     ("options", "kind", "told"),
     [
-        ({"remind_after": 5}, ValueError, "belong together"),
-        ({"notify": print}, ValueError, "belong together"),
+        ({"remind_after": 5}, ValueError, "work only together"),
+        ({"notify": print}, ValueError, "work only together"),
         ({"notify": print, "remind_after": "soon"}, TypeError, "seconds above 0"),
         ({"notify": print, "remind_after": [0]}, TypeError, "seconds above 0"),
         ({"escalate_to": {5: Told}}, ValueError, "which is a class"),
@@ -224,7 +224,7 @@ def test_a_server_cannot_keep_what_was_sent():
     class Client:
         threads = runs = None
 
-    with pytest.raises(TypeError, match="a client of a server has none"):
+    with pytest.raises(TypeError, match="is a client, but sent reminders"):
         expiry.expire_reviews(Client(), notify=print, remind_after=5)
 
 

@@ -99,7 +99,7 @@ def test_a_rewind_whose_call_is_not_made_again_says_so():
     (ledger,) = history.attempts_of(graph, thread())
 
     before = graph.get_state(thread())
-    with pytest.raises(AnswerRefused, match="did not make that call again"):
+    with pytest.raises(AnswerRefused, match="did not make this call again"):
         rewind(graph, thread(), ledger, attempt=1, params={"n": 3})
     after = graph.get_state(thread())
     assert (after.values, after.next) == (before.values, before.next)

@@ -121,7 +121,7 @@ def test_an_answer_beside_an_input_is_refused(form, more):
     """One of the two would be dropped."""
     graph = one_call(form, None, Model(), InMemorySaver())
 
-    with pytest.raises(TypeError, match="`start` is for a thread that may be new"):
+    with pytest.raises(TypeError, match="`start` cannot be combined"):
         resume(graph, thread(), start=GIVEN, **more)
 
 

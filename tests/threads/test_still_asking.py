@@ -79,7 +79,7 @@ def answered_meanwhile(mode, asking, other, slow):
         async with asyncio.timeout(_PATIENCE):
             while not (await other.aget_state(config)).interrupts:  # noqa: ASYNC110
                 await asyncio.sleep(0)
-        with pytest.raises(TimeoutError, match="still run by somebody else"):
+        with pytest.raises(TimeoutError, match="another process still runs"):
             await graph_retry.aresume(other, config, edit(n=1), wait=0.0)
         slow.may_end.set()
         await running
@@ -91,7 +91,7 @@ def answered_meanwhile(mode, asking, other, slow):
     running.start()
     while not other.get_state(config).interrupts:
         assert running.is_alive()
-    with pytest.raises(TimeoutError, match="still run by somebody else"):
+    with pytest.raises(TimeoutError, match="another process still runs"):
         graph_retry.resume(other, config, edit(n=1), wait=0.0)
     slow.may_end.set()
     running.join(_PATIENCE)

@@ -1,4 +1,4 @@
-"""The functions that make the decisions about a review, and the functions that review."""
+"""The functions that make decisions about a review, and the type of reviewer functions."""
 
 from __future__ import annotations
 
@@ -13,20 +13,23 @@ from graph_retry._core.review.deadline import utc
 from graph_retry._core.review.review import Decision, Review
 from graph_retry.lossless._ground import as_repr
 
-_FIELDS = "a dict of the fields to change (`edit(value=…)` for params that are one bare value)"
-_HOW = "what `approve()`, `edit(…)` or `reject(…)` returns, or JSON (what a `Command` resumes with)"
+_FIELDS = "a dict of the fields to change (`edit(value=…)` for params that are a single value)"
+_HOW = (
+    "the result of `approve()`, `edit(…)` or `reject(…)`, or JSON (the value for "
+    "`Command(resume=…)`)"
+)
 _Edited = Annotated[Mapping[str, Any], _FIELDS]
 Answer = Annotated[Mapping[str, Any] | Sequence[Any] | str | float | bool | None, _HOW]
 """An answer to a review: a `Decision`, or any JSON that a client sends."""
 
 
 class _ByReview:
-    """The rule that a dict has a decision for each review, and is no decision itself."""
+    """The rule that a dict has a decision for each review, and is not a decision itself."""
 
     hint = " Give a single decision as `decision=`."
 
     def holds(self, value: Mapping[str, Any]) -> bool:
-        """Return whether no key is a key of a decision; review ids never are."""
+        """Say whether no key is a key of a decision. A review id never is."""
         return value.keys().isdisjoint(("action", *Decision.__annotations__))
 
 
@@ -38,8 +41,8 @@ Answers = Annotated[Mapping[str, Answer], _ByReview(), "a dict {review_id: decis
 def approve(choice: Count | None = None) -> Decision:
     """Call again with the suggested params, or with the same params if there is no suggestion.
 
-    If a hook gave `Alternatives`, `choice` selects one by its number, from 1. In the review of a
-    valid output (the option `review`), an approval takes the output, and calls no model.
+    If a hook gave `Alternatives`, `choice` is the number of one of them, from 1. In the review of a
+    valid output (see the option `review`), an approval takes the output without another call.
 
     Example:
         >>> approve()
@@ -50,9 +53,9 @@ def approve(choice: Count | None = None) -> Decision:
 
 @checked
 def edit(params: _Edited | None = None, /, **changes: Any) -> Decision:
-    """Call again with some fields of the params changed; the other fields stay as shown.
+    """Call again with some fields of the params changed. The other fields stay as shown.
 
-    An edit with the values that are shown counts as an approval, and the ledger records `approve`.
+    An edit without any change counts as an approval, and the ledger records `approve`.
 
     Raises:
         WrongArgumentError: If no field is given.
@@ -62,7 +65,9 @@ def edit(params: _Edited | None = None, /, **changes: Any) -> Decision:
         {'type': 'edit', 'params': {'temperature': 0.0}}
     """
     if not (params or changes):
-        raise WrongArgumentError("`edit` has no field to change: `edit(model=…)`, or `approve()`.")
+        raise WrongArgumentError(
+            "`edit` has no field to change: write `edit(model=…)`, or `approve()`."
+        )
     return {"type": "edit", "params": {**(params or {}), **changes}}
 
 
@@ -86,23 +91,23 @@ def respond(
     drop: list[str] | None = None,
     move: bool = False,
 ) -> Decision:
-    """Supply the output, or change a part of it; the result is validated like the model's output.
+    """Supply the output, or change parts of it. The result is validated like the model's output.
 
     Args:
-        output: The whole output. A model, a dataclass or a date becomes the JSON that its type
-            writes, under aliases. The output type of the call reads it back; without one, the call
-            returns this JSON.
-        changes: Fields to change in the output that was read, whether it is valid or not. The
-            changes are merged like the fields of an edit. The other fields stay.
-        replace: A dict from old words to new words, for the texts of the output that was read. Each
-            old word must occur exactly once.
-        drop: Keys and items to leave out of the output that was read, as JSON Pointers such as
-            `/lines/0/note`, which issues name. With any part, keys that the schema forbids are left
-            out as well, and the ledger lists them here.
-        move: Whether keys in the wrong object are moved to where the issue `misplaced` says.
+        output: The whole output. A model, a dataclass or a date is converted to JSON, under the
+            aliases of its type. The call's output type reads this JSON. Without an output type, the
+            call returns the JSON.
+        changes: Fields to change in the output that was read, valid or not. The changes are merged
+            as in an edit, and the other fields stay.
+        replace: A dict `{old words: new words}` for the texts of the output that was read. Each old
+            text must occur exactly once.
+        drop: Keys and items to remove from the output that was read, as JSON Pointers such as
+            `/lines/0/note` (the paths of issues). With `changes`, `replace`, `drop` or `move`, keys
+            that the schema forbids are removed as well, and the ledger lists them in `drop`.
+        move: True to move keys from a wrong object to the place that the issue `misplaced` names.
 
     Raises:
-        TypeError: If `output` is given together with a part, or nothing is given.
+        TypeError: If `output` is given together with one of the others, or if nothing is given.
 
     Example:
         >>> respond({"name": "Ada"})
@@ -114,7 +119,7 @@ def respond(
     given = {name: part for name, part in parts.items() if part is not None}
     if (output is ...) == (not given):
         names = "`changes`, `replace`, `drop` or `move`"
-        raise TypeError(f"`respond` takes either a whole output, or parts of it: {names}.")
+        raise TypeError(f"`respond` takes either a whole `output`, or changes of it: {names}.")
     decision = cast("Decision", {"type": "respond", **given})
     if output is not ...:
         decision["output"] = as_json(output)
@@ -123,7 +128,7 @@ def respond(
 
 @checked
 def comment(message: Name) -> Decision:
-    """Add a message for the model to the prompt or messages in the params, and call again.
+    """Add a message for the model to the params' prompt or messages, and call again.
 
     Example:
         >>> comment("the total is on the second page")
@@ -134,9 +139,9 @@ def comment(message: Name) -> Decision:
 
 @checked
 def accept(reason: str | None = None) -> Decision:
-    """Take an invalid output unchanged. The option `allowed_decisions` must include `accept`.
+    """Take an invalid output unchanged. The option `allowed_decisions` must allow `accept`.
 
-    The call ends with the status `overruled` and with the JSON that was read.
+    The call ends with the status `overruled`, and returns the JSON that was read.
 
     Example:
         >>> accept("a total of zero is right here")
@@ -147,9 +152,9 @@ def accept(reason: str | None = None) -> Decision:
 
 @checked
 def defer(until: str) -> Decision:
-    """Hide an open review from the inbox until a time in ISO 8601, in UTC if it names no zone.
+    """Hide an open review from the inbox until a time (ISO 8601; UTC if it has no zone).
 
-    The review can be answered earlier. The option `allowed_decisions` must include `defer`.
+    The review can still be answered earlier. The option `allowed_decisions` must allow `defer`.
 
     Raises:
         ValueError: If `until` is not a time.
@@ -166,9 +171,9 @@ def defer(until: str) -> Decision:
 
 @checked
 def assign(to: Name) -> Decision:
-    """Set the label `assignee` of a review, which stays open.
+    """Set the label `assignee` of a review. The review stays open.
 
-    The option `allowed_decisions` must include `assign`.
+    The option `allowed_decisions` must allow `assign`.
 
     Example:
         >>> assign("ada")
@@ -178,7 +183,7 @@ def assign(to: Name) -> Decision:
 
 
 class ReviewFunction(Protocol):
-    """The signature of a reviewer that is a function, sync or async."""
+    """The signature of a reviewer function, sync or async."""
 
     def __call__(self, review: Review, /) -> Decision | Awaitable[Decision | None] | None:
         """Decide about a review.
@@ -187,9 +192,10 @@ class ReviewFunction(Protocol):
             review: The open question. Changes to this object have no effect.
 
         Returns:
-            A decision (`approve()`, `edit(…)`, `comment(…)`, …, or its JSON), which is checked like
-            a person's answer. None leaves the decision to the next reviewer, and finally to a
-            person. If the decision cannot be applied, or the function raises, the person sees this.
+            A decision (`approve()`, `edit(…)`, `comment(…)`, …, or its JSON). It is checked like a
+            person's answer. None leaves the decision to the next reviewer, and finally to a person.
+            If the decision cannot be applied, or if the function raises, a person is asked and sees
+            the reason.
         """
         ...
 

@@ -1,20 +1,20 @@
-"""The expiry of a review, computed from times in ISO 8601 and UTC."""
+"""Compute when a review expires, from times in ISO 8601 and UTC."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
 EXPIRE = "expire"
-"""The type of an answer without a decision. It resumes a review that has expired."""
+"""The type of an answer without a decision, which resumes an expired review."""
 
 
 def now() -> str:
-    """Return the present moment, to the millisecond."""
+    """Return the current time, to the millisecond."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 def utc(moment: str) -> str | None:
-    """Convert a time to UTC; None if the text is not a time. A time without a zone is in UTC.
+    """Convert a time to UTC; None if the text is not a time. Without a zone, the time is in UTC.
 
     Example:
         >>> utc("2030-05-01T08:00+02:00")
@@ -29,7 +29,7 @@ def utc(moment: str) -> str | None:
 
 
 def after(moment: str, seconds: float | None) -> str | None:
-    """Return the time some seconds after `moment`, or None if `seconds` is None.
+    """Return the time `seconds` after `moment`; None if `seconds` is None.
 
     Example:
         >>> after("2027-03-03T12:00:00.000+00:00", 90)
@@ -42,7 +42,7 @@ def after(moment: str, seconds: float | None) -> str | None:
 
 
 def is_expired(expires_at: str | None, at: str | None = None) -> bool:
-    """Return whether a review had expired at the time `at`; without `at`, whether it has by now.
+    """Say whether a review had expired at the time `at` (default: now).
 
     Example:
         >>> is_expired("2027-03-03T12:00:00.000+00:00", "2027-03-03T12:00:01.000+00:00")

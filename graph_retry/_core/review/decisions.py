@@ -1,8 +1,9 @@
-"""The table of decisions, with one row for each decision.
+"""The table of decisions: one row for each decision.
 
-The schema of answers, the forms, the text of a question, the page, the console, the loop, ledgers
-and data sets read these rows. To add a decision, add a row here, its effect in `effects.py` (or one
-that is there), its constructor in `answers.py`, and its word in `DecisionType`.
+All rooms read these rows: the schema of answers, the forms, the text of a question, the page, the
+console, the loop, ledgers and data sets. To add a decision, add a row here, its effect in
+`effects.py` (or use an existing effect), its constructor in `answers.py`, and its word in
+`DecisionType`.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from graph_retry._core.review.review import (
 
 
 class Part(NamedTuple):
-    """An optional key of a decision, such as `choice` of an approval.
+    """An optional key of a decision, such as `choice` in an approval.
 
     `schema` returns the JSON Schema of the value, or None if the question does not offer this key.
     `how` describes the effect. `example` is a value as JSON.
@@ -53,16 +54,20 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class DecisionKind:
-    """What is true of a decision in each review that offers it.
+    """The properties of a decision that are the same in each review.
 
-    `words` are its synonyms in all clients. `data` is the key that its JSON needs, and `parts` are
-    optional keys. `message` is "needed", or "why" for an optional reason. `calls` has two flags:
-    the first for a failed attempt, the second for a valid output. A flag is true if the decision
-    then causes another call. `waits` means that the review stays open. `outcome` is the result of a
-    call that the decision ends. `does` describes the effect to a person. `typed` lists the inputs
-    that may follow its word in a console. `place` is its place on a page. `done` tells there what
-    came of it, if it causes no call. `how` is its word in data sets; an empty one leaves it out of
-    them.
+    words: The synonyms of the decision in all clients.
+    data: The key that the decision's JSON needs.
+    parts: Optional keys.
+    message: "needed", or "why" for an optional reason.
+    calls: Whether the decision causes another call: for a failed attempt, and for a valid output.
+    waits: Whether the review stays open.
+    outcome: The status of a call that the decision ends.
+    does: The effect, as a text for reviewers.
+    typed: The inputs that may follow the word in a console.
+    place: The position on a page.
+    done: The page's text after the decision, if it causes no call.
+    how: The word in data sets; empty to leave the decision out of them.
 
     Example:
         >>> from graph_retry.reviews import DECISIONS
@@ -85,18 +90,20 @@ class DecisionKind:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys that the decision's JSON may have, besides the keys that all decisions have."""
+        """The keys that the decision's JSON may have, besides the keys of all decisions."""
         return tuple(filter(None, (self.data, *self.parts, "message")))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row(DecisionKind):
-    """One decision, with what the loop does with it.
+    """One decision, with its use in the loop.
 
-    `by_default` means that the decision is allowed without an option. `missing` names a part of the
-    question that the decision needs and that is missing. `decide` checks the decision and returns
-    its effect. `example` is the decision's JSON, with `...` for values from the question. `sent`
-    describes how a client without JSON sends it.
+    by_default: Whether the decision is allowed without an option.
+    missing: A function that names a part of the question that the decision needs but the question
+        lacks.
+    decide: Checks the decision, and returns its effect.
+    example: The decision's JSON, with `...` for values from the question.
+    sent: How a client without JSON sends the decision.
     """
 
     by_default: bool = True
@@ -157,17 +164,17 @@ ROWS: dict[str, Row] = {
             ),
             "replace": Part(
                 schema=words_of_output,
-                how="or replace words that are in it once:",
+                how="or replace words that occur in the output once:",
                 example='{"OLD WORDS": "NEW WORDS"}',
             ),
             "drop": Part(
                 schema=keys_of_output,
-                how="or leave keys of it out:",
+                how="or remove keys of the output:",
                 example='["/KEY"]',
             ),
             "move": Part(
                 schema=moves_of_output,
-                how="or move keys to where the issue says:",
+                how="or move keys to the place that the issue names:",
                 example="true",
             ),
         },
@@ -186,8 +193,7 @@ ROWS: dict[str, Row] = {
         message="needed",
         calls=(True, True),
         missing=lambda question: (
-            question.codec.why_no_comment
-            or "the params have no prompt or messages that a comment may be put into"
+            question.codec.why_no_comment or "the params have no prompt or messages for a comment"
             if question.with_comment is None
             else None
         ),
@@ -218,7 +224,7 @@ ROWS: dict[str, Row] = {
         waits=True,
         by_default=False,
         decide=deferred,
-        does=lambda _: "leave it open, and out of the inbox until then",
+        does=lambda _: "leave the review open, but out of the inbox until then",
         example={"until": "2030-05-01T08:00+02:00"},
         typed=("TIME",),
         sent={"Agent Inbox": "`defer: TIME` in the box"},
@@ -230,7 +236,7 @@ ROWS: dict[str, Row] = {
         waits=True,
         by_default=False,
         decide=assigned,
-        does=lambda _: "set the label `assignee`, and leave it open",
+        does=lambda _: "set the label `assignee`, and leave the review open",
         example={"to": "ada"},
         typed=("NAME",),
         sent={"Agent Inbox": "`assign: NAME` in the box"},
@@ -251,7 +257,7 @@ DECISIONS: Mapping[str, DecisionKind] = ROWS
 
 
 def spelled(word: Any) -> str:
-    """Return a word as the table of decisions spells it, without a typed full stop or colon.
+    """Spell a typed word as the table of decisions does, without a full stop or colon.
 
     Example:
         >>> spelled(" Reject. ")
@@ -262,7 +268,7 @@ def spelled(word: Any) -> str:
 
 @checked
 def decision_named(text: str) -> str | None:
-    """Return the decision that a typed word means, as an answer's `type`; None if it means none.
+    """Return the `type` of the decision that a typed word means; None if it is not a decision.
 
     Example:
         >>> decision_named("Yes."), decision_named("perhaps")
@@ -287,13 +293,13 @@ def form_of(kind: str, params: str = "{…}", output: str = "…") -> str:
 
 
 def why_not_offered(question: Question) -> dict[str, str | None]:
-    """Return for each decision the reason why the question does not offer it, or None."""
+    """Return, for each decision, None or the reason why the question does not offer it."""
     reasons: dict[str, str | None] = {}
     for kind, row in ROWS.items():
         if question.used_up and row.calls[question.failure is None]:
             reasons[kind] = question.used_up
         elif question.allowed is not None and kind not in question.allowed:
-            reasons[kind] = "the option `allowed_decisions` leaves it out"
+            reasons[kind] = "the option `allowed_decisions` does not allow it"
         else:
             reasons[kind] = row.missing(question)
     # If no decision could end the review, the thread could never continue.
@@ -302,7 +308,7 @@ def why_not_offered(question: Question) -> dict[str, str | None]:
 
 
 def offered(question: Question) -> tuple[str, ...]:
-    """Return the offered decisions. `reject` is among them if no other one could end the review.
+    """Return the offered decisions. `reject` is added if no other decision could end the review.
 
     Example:
         >>> from graph_retry._core.params.codec import ParamsCodec

@@ -1,4 +1,4 @@
-"""Merge the fields of an edit into the shown params, or of a response into the output."""
+"""Merge the fields of an edit into the params, or the fields of a response into the output."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from graph_retry.records import Issue
 
 
 def changes_of(given: Reading, question: Question) -> dict[str, Any]:
-    """Return the fields that an edit changes. Redacted parts become the original values again.
+    """Return the fields that an edit changes. Redacted parts get their original values again.
 
     Raises:
         Refused: If a field is unknown, locked or unreadable. The text names all such fields.
@@ -68,7 +68,7 @@ def changes_of(given: Reading, question: Question) -> dict[str, Any]:
             continue
         changes[name] = new[name]
         if name in question.locked:
-            problem = f"`{name}` is locked: leave it as it is shown."
+            problem = f"`{name}` is locked: leave it unchanged."
             issues.append(issue((label,), problem, "unreadable"))
         if is_private and (hidden := hidden_in(new[name], shown, original)):
             issues.append(issue((label,), f"`{name}` {hidden}", "unreadable"))
@@ -81,7 +81,7 @@ def changes_of(given: Reading, question: Question) -> dict[str, Any]:
 def _refusal(
     given: Reading, problem: str, issues: list[Issue], changes: dict[str, Any], question: Question
 ) -> Refused:
-    """Refuse an edit for `issues` and for errors in its other changes; a form keeps valid ones."""
+    """Refuse an edit for `issues`, and for errors in other changes. A form keeps the valid ones."""
     wrong = set(map(top_of, issues))
     others = {name: new for name, new in changes.items() if name not in wrong}
     try:
@@ -95,10 +95,10 @@ def _refusal(
 
 
 def edited(given: Reading, changes: dict[str, Any], question: Question) -> Encoded:
-    """Return the params with the changes, as the params' type encodes them.
+    """Return the params with the changes, encoded by the params' type.
 
     Raises:
-        Refused: If the params' type refuses the changed params. The text lists errors by field.
+        Refused: If the params' type refuses the changed params. The text lists the errors by field.
     """
     try:
         return question.codec.load({**question.shown, **changes}, question.shown_types)
@@ -107,7 +107,7 @@ def edited(given: Reading, changes: dict[str, Any], question: Question) -> Encod
         problem = f"The {whose} are not valid:\n{format_issues(error.issues)}"
         raise _refusal(given, problem, error.issues, changes, question) from None
     except (TypeError, ValueError) as error:
-        raise Refused(f"The params cannot be kept: {error_text(error)}.") from None
+        raise Refused(f"The params cannot be saved: {error_text(error)}.") from None
 
 
 def _fields(data: Any, question: Question) -> dict[str, Any]:
@@ -125,13 +125,15 @@ def _fields(data: Any, question: Question) -> dict[str, Any]:
 
 
 def _bare_field(data: Any, shown: Any) -> dict[str, Any]:
-    """Read a new value for params that are one bare value, either alone or under `value`."""
+    """Read a new value for params that are a single value, either alone or under `value`."""
     if is_object(data) and data.keys() != {"value"} and not is_object(shown):
-        how = "these params are one value, so send `edit(value=…)`"
+        how = "these params are a single value, so send `edit(value=…)`"
         raise Refused(f"There is no field {literal(next(iter(data), ''), 80)}: {how}.")
     fields = data if is_object(data) and data.keys() == {"value"} else {"value": data}
     if isinstance(shown, str) and not isinstance(fields["value"], str):
-        problem = f"`value` expects text, as it is now, not {literal(fields['value'], 80)}."
+        problem = (
+            f"`value` expects a text, like the current value, not {literal(fields['value'], 80)}."
+        )
         raise Refused(problem, issues=[issue(("value",), problem, "unreadable")])
     return fields
 
@@ -141,12 +143,12 @@ _FORBIDDEN = ("extra_forbidden", "additionalProperties")
 
 
 async def checked_change(parts: dict[str, Any], question: Question) -> tuple[Any, dict[str, Any]]:
-    """Change the output that was read, and return it validated, with the parts as applied.
+    """Change the output that was read, and validate it. Return it with the applied changes.
 
-    Keys that the schema forbids are left out with any change, and are in `drop` of the parts.
+    With any change, keys that the schema forbids are removed as well, and are listed in `drop`.
 
     Raises:
-        Refused: If a change is not clear, or the changed output is not valid.
+        Refused: If a change is ambiguous, or if the changed output is not valid.
     """
     changed = changed_output(parts, question)
     while True:
@@ -162,14 +164,17 @@ async def checked_change(parts: dict[str, Any], question: Question) -> tuple[Any
 
 
 def _without(paths: Any, value: Any) -> Any:
-    """Return a copy of a value without the keys and items at these places."""
+    """Return a copy of a value without the keys and items at these JSON Pointers."""
     if not is_array(paths) or not all(isinstance(path, str) for path in paths):
-        raise Refused('`drop` takes JSON Pointers of keys to leave out: ["/lines/0/note"].')
+        raise Refused('`drop` takes JSON Pointers of keys to remove, such as ["/lines/0/note"].')
     for path in paths:
         if not _is_in(value, path):
             known = tuple(pointer((key,)) for key in value) if is_object(value) else ()
             near = did_you_mean(path, known)
-            raise Refused(f"{literal(path, 80)} is no place in the output, such as /lines/0.{near}")
+            raise Refused(
+                f"{literal(path, 80)} is not a place in the output: give a path such as "
+                f"/lines/0.{near}"
+            )
     # Of a list, later items go first, so that the places of earlier ones stay.
     places = sorted(dict.fromkeys(paths), key=_place, reverse=True)
     return apply_patch(value, [{"op": "remove", "path": path} for path in places])
@@ -177,9 +182,12 @@ def _without(paths: Any, value: Any) -> Any:
 
 def _with_moves(move: Any, output: Any, schema: dict[str, Any]) -> Any:
     if move is not True:
-        raise Refused(f"`move` takes true, not {literal(move, 80)}.")
+        raise Refused(f"`move` must be true, not {literal(move, 80)}.")
     if not moves(output, schema):
-        raise Refused("There is nothing to `move`: no key of this output is in a wrong object.")
+        raise Refused(
+            "`move` has nothing to do, because no key of this output is in a wrong object: "
+            "leave it out."
+        )
     return moved(output, schema)
 
 
@@ -195,15 +203,15 @@ def _place(path: str) -> list[tuple[int, str]]:
 
 
 def changed_output(parts: Mapping[str, Any], question: Question) -> Any:
-    """Return the output that was read, with its keys dropped, moved, changed, words replaced.
+    """Return the output that was read, after all changes to its keys and words.
 
     Raises:
-        Refused: If no output was read, or the place of a change is not certain.
+        Refused: If no output was read, or if the place of a change is ambiguous.
     """
     if question.read is None:
         why = "nothing could be read" if question.redact is None else "what was read is redacted"
-        problem = f"There is no output here that could be changed in part: {why}."
-        raise Refused(f"{problem} Send the whole as `output`.")
+        problem = f"No output can be changed in part here, because {why}."
+        raise Refused(f"{problem} Send the whole value as `output`.")
     output, words = question.part_to_change(question.read["value"]), parts.get("replace", {})
     if "drop" in parts:
         output = _without(parts["drop"], output)
@@ -212,15 +220,17 @@ def changed_output(parts: Mapping[str, Any], question: Question) -> Any:
     if "changes" in parts:
         output = _with_fields(parts["changes"], output, question)
     if not is_object(words) or not all(isinstance(new, str) and old for old, new in words.items()):
-        raise Refused('`replace` takes words by those before: {"old": "new"}.')
+        raise Refused('`replace` takes an object of old and new words: {"old": "new"}.')
     return _with_words(output, words) if words else output
 
 
 def _with_fields(fields: Any, original: Any, question: Question) -> Any:
     if not (is_object(fields) and is_object(original)):
         wrong = fields if is_object(original) else original
-        what = "`changes` names fields of an output that is an object"
-        raise Refused(f"{what}; here it met {literal(wrong, 80)}.")
+        what = "`changes` works only on objects"
+        raise Refused(
+            f"{what}, but it found {literal(wrong, 80)}. Send the whole value as `output`."
+        )
     schema, issues = question.schema_of_output or {}, list[Issue]()
     shown = redacted(original, question.redact, property_names(schema))
     new = restored(fields, Field("output", schema, schema, shown, original), issues)
@@ -249,20 +259,22 @@ def _with_words(output: Any, words: dict[str, str]) -> Any:
             there = f"{counted(found[old], 'time')}" if found[old] else ""
             there = f"is in the output {there}" if there else "is not in the output"
             how = "Give more of the text around it." if found[old] else "Copy it from there."
-            raise Refused(f"{literal(old, 80)} {there}: it must be there once. {how}")
+            raise Refused(f"{literal(old, 80)} {there}, but must occur once. {how}")
         if old not in replaced:
-            raise Refused(f"{literal(old, 80)} overlaps other words to replace: give one for both.")
+            raise Refused(
+                f"{literal(old, 80)} overlaps other words to replace: combine them into one text."
+            )
     return changed
 
 
 async def checked_output(output: Any, question: Question) -> Any:
-    """Validate a person's output and return its JSON for graph state.
+    """Validate a person's output, and return its JSON for graph state.
 
-    If a text is not a valid output, it is parsed as JSON. A value that repeats what was shown, such
-    as a redacted text or a rounded number, becomes the original again.
+    If a text is not a valid output, it is parsed as JSON. A value equal to the shown one, such as a
+    redacted text or a rounded number, is replaced by the original.
 
     Raises:
-        Refused: If the output is not valid, or graph state cannot hold it.
+        Refused: If the output is not valid, or if graph state cannot hold it.
     """
     if question.read is not None:
         original = question.read["value"]
@@ -280,8 +292,8 @@ async def checked_output(output: Any, question: Question) -> Any:
             value = read_json(output)
         except NotJsonError as error:
             why = (
-                f"The output is a text, because it is not valid JSON: {error}. Correct the JSON, "
-                "or give the value itself."
+                f"The output was read as a text, because it is not valid JSON: {error}. Correct "
+                "the JSON, or give the value itself."
             )
             checked.issues.append(issue("", why, "no_json"))
         else:
@@ -292,6 +304,6 @@ async def checked_output(output: Any, question: Question) -> Any:
         problem = f"The output is not valid:\n{format_issues(checked.issues)}"
         raise Refused(problem, issues=checked.issues)
     if wrong := json_problem(checked.jsonable):
-        problem = f"The output cannot be kept:\n{format_issues([wrong])}"
+        problem = f"The output cannot be saved:\n{format_issues([wrong])}"
         raise Refused(problem, issues=[wrong])
     return checked.jsonable

@@ -34,8 +34,8 @@ PARTS_OF_OUTPUT = ("changes", "replace", "drop", "move")
 class CallAgain(NamedTuple):
     """A decision's effect: another call, with these params.
 
-    `added` are the parts that were added to the params. `unchanged_edit` marks an edit that changed
-    nothing, which counts as an approval.
+    `added` has the parts that the library added to the params. `unchanged_edit` marks an edit
+    without any change, which counts as an approval.
     """
 
     params: dict[str, Any]
@@ -45,7 +45,7 @@ class CallAgain(NamedTuple):
 
 
 class End(NamedTuple):
-    """A decision's effect: the call ends with `output`, or with the shown output if it is None."""
+    """A decision's effect: the call ends with `output` (None: with the shown output)."""
 
     status: Literal["succeeded", "overruled", "cancelled"]
     output: dict[str, Any] | None = None
@@ -53,13 +53,13 @@ class End(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """A decision's effect: the review stays open, and these fields of its record change."""
+    """A decision's effect: the review stays open, with these fields changed."""
 
     fields: dict[str, Any]
 
 
 Effect = CallAgain | End | Wait
-"""The effect of a decision. Every accepted decision has one."""
+"""The effect of a decision."""
 
 
 class Accepted(NamedTuple):
@@ -70,17 +70,17 @@ class Accepted(NamedTuple):
 
     @property
     def params(self) -> dict[str, Any] | None:
-        """The params of the next attempt, or None if the decision causes none."""
+        """The params of the next attempt; None if the decision causes no attempt."""
         return self.effect.params if isinstance(self.effect, CallAgain) else None
 
     @property
     def types(self) -> dict[str, str]:
-        """The types map of `params`, with which state restores Python values from JSON."""
+        """The Python types of `params` by path, to restore values from JSON."""
         return self.effect.types if isinstance(self.effect, CallAgain) else {}
 
 
 async def call_again(given: Reading, question: Question) -> Accepted:
-    """Approve or edit. In the review of a valid output, `retry` makes an edit without data."""
+    """Approve or edit. In the review of a valid output, `retry` is an edit without data."""
     decision = given.decision
     kind, choice = decision["type"], decision.get("choice")
     question = question if choice is None else with_choice(question, choice)
@@ -90,8 +90,8 @@ async def call_again(given: Reading, question: Question) -> Accepted:
     changes = changes_of(given, question)
     if kind == "approve" and changes:
         raise Refused(
-            'To approve is to take the params as shown, but the answer changes some: send {"type": '
-            '"edit", "params": {…}} to change them.'
+            "An approval must leave the params as shown, but this answer changes some: send "
+            '{"type": "edit", "params": {…}} instead.'
         )
     is_retry = kind == "edit" and "params" not in decision
     is_approval = not changes and not is_retry and "approve" in given.offered
@@ -106,12 +106,12 @@ async def call_again(given: Reading, question: Question) -> Accepted:
 
 
 def with_choice(question: Question, choice: Any) -> Question:
-    """Return the question with the chosen alternative as its suggestion."""
+    """Return a copy of the question with the chosen alternative as its suggestion."""
     options = question.alternatives
     if not is_whole(choice) or not 1 <= choice <= len(options):
-        has = f"the alternatives have the numbers 1 to {len(options)}. Give one of these numbers"
+        has = f"the alternatives have the numbers 1 to {len(options)}"
         if not options:
-            has = "this question has no alternatives. Answer without `choice`"
+            has = "this question has no alternatives: leave `choice` out"
         raise Refused(f"`choice` is {literal(choice, 80)}, but {has}.")
     return question.with_choice(choice - 1)
 
@@ -149,7 +149,7 @@ async def deferred(given: Reading, _question: Question) -> Accepted:
     until = given.decision.get("until")
     moment = utc(str(until))
     if moment is None or is_expired(moment):
-        wanted = "a time to come, such as 2030-05-01T08:00+02:00"
+        wanted = "a future time, such as 2030-05-01T08:00+02:00"
         raise Refused(f"`until` expects {wanted}, not {literal(until, 80)}.")
     return Accepted(defer(moment), Wait({"deferred_until": moment}))
 
@@ -187,7 +187,7 @@ def moves_of_output(question: Question) -> dict[str, Any] | None:
 
 def output_missing(question: Question) -> str | None:
     if question.failure is None:
-        return "the output is valid, so approve takes it"
+        return "the output is valid, so use approve"
     return None if question.takes_output else "no output could be read"
 
 

@@ -35,7 +35,7 @@ from graph_retry.lossless._ground import error_text
 
 _OF_VALID_OUTPUT: dict[str, str] = {"retry": "edit", "accept": "approve"}
 BINDING = ("attempt", "review_id", "decision_id", "by", "channel")
-"""The keys with which an answer names its question and its author."""
+"""The keys by which an answer names its question and its author."""
 
 _COMMON = ("type", "action", *BINDING, "message", "reason")
 # Clients add these keys for their own use. The keys are ignored, because they decide nothing.
@@ -45,10 +45,10 @@ _MAX_MESSAGE = 10_000
 
 
 async def judge(answer: Any, question: Question) -> Accepted | Refused:
-    """Check an answer against its question; a bad answer never raises.
+    """Check an answer against its question. A bad answer never raises.
 
-    An edit is merged onto the shown params, which are the suggested ones if there is a suggestion.
-    An edit that changes nothing counts as an approval, if approvals are allowed.
+    An edit is merged onto the shown params: the suggested params, if there are any. An edit without
+    any change counts as an approval, if approvals are allowed.
 
     Example:
         >>> from graph_retry._core.ground.functions.awaiting import run_sync
@@ -85,7 +85,7 @@ async def judge(answer: Any, question: Question) -> Accepted | Refused:
 
 
 def _check_binding(reading: Reading, question: Question) -> None:
-    """Check that an answer is for this question, and that its decision was not applied before."""
+    """Check that an answer is for this question, and that it was not applied before."""
     decision: dict[str, Any] = {**reading.decision}
     for key in ("decision_id", "by", "channel"):
         text = decision.get(key, "")
@@ -110,8 +110,8 @@ def _check_binding(reading: Reading, question: Question) -> None:
     if stale:
         raise Refused(
             # The question is asked again under a new id, so this text cannot name it.
-            f"The answer is stale: it is {stale[0]}, and another question is open now. "
-            "Look at it and answer again."
+            f"The answer is stale: it is {stale[0]}, but another question is open now. Read the "
+            "open question, and answer again."
         )
     reading.decision = cast("Decision", decision)
 
@@ -119,11 +119,10 @@ def _check_binding(reading: Reading, question: Question) -> None:
 def interpret(
     answer: Any, *, of_valid: bool = False, offered: Sequence[str] = DECISION_TYPES
 ) -> Reading:
-    """Read the decision about a failed attempt, or about a valid output (`of_valid`).
+    """Read the decision about a failed attempt, or (with `of_valid`) about a valid output.
 
     Raises:
-        Refused: If the answer contains no decision, or a key is unknown or missing for its
-            decision.
+        Refused: If the answer has no decision, or if a key of the decision is unknown or missing.
 
     Example:
         >>> interpret('{"resume": {"action": "retry", "revisedParams": {"n": 0}}}').decision
@@ -134,7 +133,7 @@ def interpret(
     given = {key: value for key, value in entry.items() if value is not None}
     word = word_of(given)
     if word is None:
-        raise _no_decision("The answer does not say what to do: no `type`.", offered)
+        raise _no_decision("The answer has no `type`, which names the decision.", offered)
     if word not in WORDS:
         raise _no_decision(f"The answer's type {literal(word, 80)} is not a decision.", offered)
     kind = (_OF_VALID_OUTPUT.get(word) if of_valid else None) or WORDS[word]
@@ -155,10 +154,10 @@ def interpret(
 
 @checked
 def read_answer(given: Any) -> Decision:
-    """Read the decision in an answer, in any form that a client may send; it is not applied.
+    """Read the decision in an answer, in any form that a client may send, without applying it.
 
     Raises:
-        ValueError: If it is no decision; the message tells a person what to send.
+        ValueError: If the answer is not a decision. The message tells a person what to send.
 
     Example:
         >>> read_answer("yes"), read_answer({"action": "cancel", "reason": "too dear"})
@@ -168,7 +167,7 @@ def read_answer(given: Any) -> Decision:
 
 
 def _no_decision(why: str, offered: Sequence[str]) -> Refused:
-    """Refuse an answer that is no decision, and list the possible answers."""
+    """Refuse an answer that is not a decision, and list the possible answers."""
     forms = ", ".join(map(form_of, offered))
     words = " or ".join([kind for kind in offered if not ROWS[kind].data][:2])
     return Refused(f"{why} Answer {forms}{words and f', or one word such as {words}'}.")
@@ -180,10 +179,10 @@ def _data_key(kind: str) -> str:
 
 
 def _check_keys(given: Entry, kind: str) -> None:
-    """Refuse an answer with a key that its decision does not have."""
+    """Refuse an answer with an unknown key for its decision."""
     row = ROWS[kind]
     for key in sorted(given.keys() - {_data_key(kind), *row.parts, *_COMMON, *_EXTRA}):
-        what = f"A decision to {kind} has no key {literal(key, 80)}."
+        what = f"The decision {kind} has no key {literal(key, 80)}."
         owners = (other for other in ROWS if key in (ROWS[other].data, *ROWS[other].parts))
         if meant := next(owners, None):
             raise Refused(f"{what} To {meant}, send {form_of(meant)}.")
@@ -193,13 +192,13 @@ def _check_keys(given: Entry, kind: str) -> None:
 
 
 def _check_complete(entry: Entry, kind: str, message: str | None) -> None:
-    """Refuse an answer that lacks a key of its decision, or has both the data and a change."""
+    """Refuse an answer that lacks a needed key, or has both the whole data and changes of it."""
     row = ROWS[kind]
     parts = any(entry.get(key) is not None for key in row.parts)
     if kind == "edit" and entry.get("params") is None:
         raise Refused(NO_FIELDS)
     if row.data in entry and parts:
-        raise Refused(f"Give the whole `{row.data}`, or changes of it, and not both.")
+        raise Refused(f"Give either the whole `{row.data}` or changes of it, not both.")
     has_data = not row.data or row.data in entry or parts
     if not has_data or (row.message == "needed" and message is None):
         raise Refused(f"To {kind}, send {form_of(kind)}.")
@@ -216,19 +215,19 @@ def _note_title(given: Entry, kind: str, reading: Reading) -> None:
 def _message(text: Any) -> str | None:
     if isinstance(text, str) and len(text) > _MAX_MESSAGE:
         what = f"`message` is {len(text):,} characters long"
-        raise Refused(f"{what}: say it in {_MAX_MESSAGE:,}.")
+        raise Refused(f"{what}: shorten it to {_MAX_MESSAGE:,}.")
     if text is None or isinstance(text, str):
         return text if text and text.strip() else None
     raise Refused(f"`message` must be text, not {literal(text, 80)}.")
 
 
 def _unwrapped(answer: Any, reading: Reading) -> Entry:
-    """Return the entry with the decision, translated, and with the keys of its wrappers added."""
+    """Return the translated entry with the decision, and with the keys of its wrappers."""
     outer: Entry = {}
     try:
         value = read_json(_json_text(answer, reading))
     except NotJsonError as error:
-        why = f"The answer holds a value that JSON does not have: {error}."
+        why = f"The answer has a value that JSON cannot represent: {error}."
         raise _no_decision(why, reading.offered) from None
     for _ in range(_MAX_WRAPPERS):
         if not is_object(value):
@@ -261,11 +260,11 @@ def _entry_in(value: Any, reading: Reading) -> Any:
     if isinstance(value, bool):
         return {"type": "approve" if value else "reject"}
     if not is_array(value):
-        raise _no_decision(f"The answer {literal(value, 80)} decides nothing.", reading.offered)
+        raise _no_decision(f"The answer {literal(value, 80)} is not a decision.", reading.offered)
     if len(value) == 1:
         return value[0]
     count = f"{len(value)} decisions" if value else "no decision"
-    raise Refused(f"The answer holds {count}, but this is one question.")
+    raise Refused(f"The answer has {count}, but this is one question.")
 
 
 def _parsed(text: str, reading: Reading) -> Any:

@@ -1,4 +1,4 @@
-"""The record of a review, from which clients, reviewers and programs get their renderings.
+"""The record of a review. Clients, reviewers and programs show it in their own forms.
 
 A `Question` is the record with the functions that check its answers.
 """
@@ -30,10 +30,10 @@ from graph_retry.records import (
 )
 
 _KEYS = {"attempt": "attempt_count"}
-"""The keys in an interrupt's value that differ from the names of their fields."""
+"""The keys in an interrupt's value that differ from their fields' names."""
 
 NOT_APPLIED = "Not applied: "
-"""The beginning of a headline that tells why the last answer was refused."""
+"""The beginning of a headline with the reason why the last answer was refused."""
 
 _ELSEWHERE = ("thread_id", "value", "history")
 """Fields that are not part of an interrupt's value."""
@@ -43,10 +43,9 @@ _ELSEWHERE = ("thread_id", "value", "history")
 class Shown:
     """The rules for showing one field of a review to people and programs.
 
-    `most` is the highest number of characters, or of items in a list, in an interrupt's value. If a
-    field has a `heading`, then descriptions, the console and the page show the field under this
-    heading. If a field has a `private` kind, the option `redact` redacts the field as params, as an
-    output or as plain text.
+    most: Maximum characters, or list items, in an interrupt's value.
+    heading: The heading under which descriptions, the console and the page show the field.
+    private: How the option `redact` redacts the field: as params, as an output or as plain text.
     """
 
     most: int | None = None
@@ -58,7 +57,7 @@ SHOWN = {
     "issues": Shown(most=SHOWN_ISSUES),
     "raw_output": Shown(most=2_000),
     "reasoning": Shown(most=2_000, heading="The model's reasoning"),
-    "sent": Shown(heading="Sent by middleware in place of the params", private="params"),
+    "sent": Shown(heading="Sent by middleware instead of the params", private="params"),
     "output": Shown(private="output"),
     "doubts": Shown(most=1_000, heading="Look here first"),
     "params": Shown(private="params"),
@@ -76,20 +75,23 @@ SHOWN = {
 class Review:
     """One open question: a failure or a valid output, its params, and the suggested change.
 
-    A valid output has no `failure`, and an empty `error`. `output` is the output that a person may
-    take: a valid one by `approve`, an invalid one by `accept`. `doubts` names the fields of a valid
-    output that a gate doubts, a line for each. `alternatives` are params to choose from, the
-    suggested ones first; usually the list is empty. `reasoning` has the model's thoughts before its
-    answer (the ledger has 20,000 characters of them). `sent` has what an agent's middleware sent in
-    place of the params. `repairs` are the reader's, and `lossless` says whether it lost nothing.
-    `redacted` says whether the option `redact` is set, so that texts and params are not the
-    originals. `note` has the reason why automation stopped. `problem` has the reason why the last
-    answer was not applied, and `answer_issues` has the reasons by field. `diff` has the changes of
-    the suggestion, or the changes of this attempt if there is no suggestion. Times are in ISO 8601
-    and UTC: `asked_at`, `expires_at` (None if the review never expires) and `deferred_until` (None
-    if nobody deferred the review). `subject` is what the call's option `subject` says that it is
-    about. `value` is the whole value of the LangGraph interrupt. `history` is the ledger so far.
-    The ledger is empty if the call's own state cannot be read, as in the inbox of a server.
+    failure, error: Why the attempt failed. In the review of a valid output, None and "".
+    output: The output that a person may take: by `approve` if valid, by `accept` if invalid.
+    doubts: The fields of a valid output that a gate doubts, one line for each.
+    alternatives: Params to choose from, the suggested ones first; usually empty.
+    reasoning: The model's reasoning before its answer (the ledger has up to 20,000 characters).
+    sent: Values that an agent's middleware sent instead of those in the params.
+    repairs, lossless: The repairs of the model's text, and whether they lost nothing.
+    redacted: Whether the option `redact` is set: texts and params then differ from the originals.
+    note: Why automation stopped.
+    problem, answer_issues: Why the last answer was not applied, as a text and by field.
+    diff: The changes of the suggestion. Without a suggestion, the changes of this attempt.
+    asked_at, expires_at, deferred_until: Times in ISO 8601 and UTC. The last two are None if the
+        review never expires, or is not deferred.
+    subject: The value of the call's option `subject`.
+    value: The whole value of the LangGraph interrupt.
+    history: The ledger so far; empty if the call's own state cannot be read, as in the inbox of a
+        server.
     """
 
     thread_id: str | None = None
@@ -125,24 +127,24 @@ class Review:
 
     @property
     def headline(self) -> str:
-        """The subject of the review in a few words: function, attempt and error class."""
+        """The headline of the review: function, attempt and error class."""
         if self.failure is None or self.is_before_call:
             return f"{self.function_name} awaits approval (attempt {self.attempt})"
         return f"{self.function_name} failed (attempt {self.attempt}): {self.failure['type']}"
 
     @property
     def is_before_call(self) -> bool:
-        """Whether a person has to approve the call before it is made."""
+        """Whether a person must approve the call before it is made."""
         return self.failure is not None and self.failure["type"] == APPROVAL
 
     @property
     def summary(self) -> str:
-        """The failure kind in two words, or that the output is valid."""
+        """The failure kind in two words, or the word for a valid output."""
         return self._told[0]
 
     @property
     def sentence(self) -> str:
-        """The failure kind in a sentence, or that the output is valid."""
+        """The failure kind in a sentence, or a sentence about the valid output."""
         return self._told[1]
 
     @property
@@ -155,17 +157,17 @@ class Review:
 
     @property
     def key(self) -> str:
-        """The name of the review in addresses. It reveals nothing about the review."""
+        """The review's name in URLs. It reveals nothing about the review."""
         return address_key(self.thread_id, self.review_id)
 
     @property
     def title(self) -> str:
-        """The headline and a short id of the question, which forms show and send back."""
+        """The headline and a short id of the question. Forms show the title and send it back."""
         return f"{self.headline} [{self.review_id[:6]}]"
 
     @property
     def shown(self) -> dict[str, Any]:
-        """The params that a person approves or edits: the suggested ones, if there are any."""
+        """The params that a person approves or edits: the suggested params, if there are any."""
         return self.params if self.suggested_params is None else self.suggested_params
 
     @property
@@ -181,7 +183,7 @@ class Review:
 
     @property
     def params_schema(self) -> dict[str, Any] | None:
-        """The JSON Schema of an edit's params, all optional; None if edits are not allowed."""
+        """The JSON Schema of an edit's params (all optional); None if edits are not allowed."""
         return self._part("params")
 
     @property
@@ -212,7 +214,7 @@ def in_value(review: Review) -> dict[str, Any]:
 def parts_of(
     value: dict[str, Any], history: list[Attempt], thread_id: str | None
 ) -> dict[str, Any]:
-    """Return the arguments for `Review` from an interrupt's value; missing ones get defaults."""
+    """Return the arguments for `Review` from an interrupt's value, or their defaults."""
     return {
         **{name: value[key] for name, key in _IN_VALUE.items() if key in value},
         "thread_id": thread_id,
@@ -222,12 +224,12 @@ def parts_of(
 
 
 async def accept_output(output: Any) -> Checked:
-    """Accept any output, because the caller of the node asked for no type."""
+    """Accept any output, because no output type was given."""
     return Checked(value=output, jsonable=output)
 
 
 class Told(NamedTuple):
-    """Encoded params with a comment, and the parts that were added to them."""
+    """Encoded params with a comment, and their added parts."""
 
     view: dict[str, Any]
     types: dict[str, str]
@@ -238,15 +240,18 @@ class Told(NamedTuple):
 class Question(Review):
     """One open review of one attempt, before anything in it is cut or redacted.
 
-    `types` and `suggested_types` are the types maps of the encoded params. `added` and
-    `suggested_added` are the parts that were added to them. `takes_output` means
-    that a person may take an output: a valid one, or an invalid one in JSON. `read` holds that
-    output under `value`. `part_to_change` returns the part of that output onto which changes are
-    merged; the merged part is then the answer. `allowed` lists the allowed decisions; None allows
-    all. `used_up` is the reason why no attempt is left. `locked` names params that a person must
-    not change. `check_output` validates an output that a person supplies.
-    `with_comment` adds a comment to the params; it is None if the params have no field for a
-    comment. `seen_decisions` has the ids of decisions that are already applied.
+    types, suggested_types: The Python types in the encoded params and suggested params, by path.
+    added, suggested_added: The parts of these params that the library added.
+    takes_output: Whether a person may take an output: a valid one, or an invalid one in JSON.
+    read: This output, under the key `value`.
+    part_to_change: Returns the part of this output onto which changes are merged. The merged part
+        is then the answer.
+    allowed: The allowed decisions; None allows all.
+    used_up: Why no attempt is left; None if one is left.
+    locked: Names of params that a person must not change.
+    check_output: Validates an output that a person supplies.
+    with_comment: Adds a comment to the params; None if the params have no field for a comment.
+    seen_decisions: The ids of decisions that were already applied.
     """
 
     codec: ParamsCodec[Any]
@@ -269,18 +274,18 @@ class Question(Review):
     redact: Callable[[str], str] | None = None
 
     def has_title(self, title: str) -> bool:
-        """Return whether a title belongs to this question; the id in the title is optional."""
+        """Say whether a title belongs to this question. The id in the title is optional."""
         known = (self.title, self.headline.strip(), self.function_name.strip())
         # Each round of an attempt has this title, perhaps after the reason of a refusal.
         return title.strip() in known or title.endswith(f" — {self.title}")
 
     @property
     def shown_types(self) -> dict[str, str]:
-        """The types map of `shown`, which holds the suggested params if there are any."""
+        """The Python types of `shown` (the suggested params, if there are any), by path."""
         return self.types if self.suggested_params is None else self.suggested_types
 
     def with_choice(self, place: int) -> Question:
-        """Return the question with one of its alternatives as its suggestion."""
+        """Return a copy of the question with one of its alternatives as its suggestion."""
         chosen: dict[str, Any] = {"suggested_params": self.alternatives[place]}
         chosen["suggested_types"] = self.types_of_alternatives[place]
         # A question of an older version has no added parts.
@@ -288,13 +293,13 @@ class Question(Review):
         return replace(self, **chosen, suggested_added=added[place] if added else ())
 
     def told(self, message: str) -> Told:
-        """Return the shown params with a comment; the question must be able to hold one."""
+        """Return the shown params with a comment. The params must have a field for comments."""
         assert self.with_comment is not None  # noqa: S101
         made: Any = self.with_comment(message)
         return Told(*made)
 
     def added_in(self, view: dict[str, Any]) -> list[Addition]:
-        """Return the parts that were added to `shown` and are still in an edit of it."""
+        """Return the added parts of `shown` that are still in an edit of these params."""
         parts = self.added if self.suggested_params is None else self.suggested_added
         return Added(self.shown, parts).still_in(view)
 
@@ -303,30 +308,37 @@ MAX_PROBLEM = 2_000
 """Maximum characters of a refusal's text."""
 
 ValidDecisionType = Literal["approve", "edit", "reject", "respond", "comment", "defer", "assign"]
-"""The decisions after which an output is always of the type that the call asked for."""
+"""The decisions after which an output is always of the call's output type."""
 
 DecisionType = Literal[ValidDecisionType, "accept"]
 
 
-AnyReview = Annotated[Review, "a review, as `pending_reviews` and `notify` give it"]
+AnyReview = Annotated[Review, "a review, such as one of `pending_reviews`"]
 NotifyFunction = Annotated[
     Callable[[Review], Any], "a function `(review)`, such as `Slack(links, webhook)`"
 ]
-"""A function that is called with each question, sync or async."""
+"""A sync or async function that gets each question."""
 
 
 class Decision(TypedDict):
     """The decision of a person or an agent about one review.
 
-    `type` is the word of the decision. For an edit, `params` has the changed fields, which are
-    merged onto the shown params. To respond, `output` is a whole output, which is validated like
-    the model's; `changes`, `replace`, `drop` and `move` change the output that was read. For an
-    approval, `choice` is the number of an alternative. `message` is the reason of a decision, or
-    the text of a comment for the model.
-    `until` (defer) is a time in ISO 8601. `to` (assign) is a person's name. `attempt` and
-    `review_id` bind the decision to one question. A second delivery of the decision has the same
-    `decision_id`. `by` is the author. `channel` is the client. If no channel is given, the form of
-    the answer shows the client.
+    type: The word of the decision.
+    params: For `edit`: the changed fields, merged onto the shown params.
+    output: For `respond`: a whole output, validated like the model's.
+    changes: For `respond`: fields to change in the output that was read.
+    replace: For `respond`: new words by the old words of this output.
+    drop: For `respond`: JSON Pointers of keys to remove from this output.
+    move: For `respond`: True to move keys of this output out of wrong objects.
+    choice: For `approve`: the number of an alternative.
+    message: The reason of a decision, or the comment for the model.
+    until: For `defer`: a time in ISO 8601.
+    to: For `assign`: a person's name.
+    attempt: Binds the decision to this attempt.
+    review_id: Binds the decision to this question.
+    decision_id: An id by which a second delivery of the same decision is known.
+    by: The author.
+    channel: The client (default: known by the form of the answer).
     """
 
     type: DecisionType
@@ -349,10 +361,10 @@ class Decision(TypedDict):
 
 @dataclass
 class Reading:
-    """An answer while it is read, and the decision that was found in the answer.
+    """An answer during reading, and the decision that was found in it.
 
-    `offered` lists the decisions that the question offers. A client may send back the `titles` of
-    questions. `from_form` means that the values of the decision came through text boxes.
+    `offered` lists the decisions that the question offers. `titles` are titles of questions that a
+    client sent back. `from_form` means that the values came through text boxes.
     """
 
     offered: Sequence[str]
@@ -362,11 +374,11 @@ class Reading:
 
 
 class Refused(EscapedText, ValueError):
-    """An answer that cannot be applied; `problem` gives the reason and the remedy.
+    """An answer that cannot be applied. `problem` gives the reason and the remedy.
 
-    `kept` has the fields of a form that could be read; the next question shows these fields as the
-    person typed them. `issues` has the reasons by field. Each reason names its field by a JSON
-    Pointer into the params or the output of the answer.
+    `kept` has the fields of a form that could be read. The next question shows them as the person
+    typed them. `issues` has the reasons by field, as JSON Pointers into the answer's params or
+    output.
     """
 
     def __init__(

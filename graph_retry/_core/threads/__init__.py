@@ -1,7 +1,7 @@
-"""Saved calls: read, listed, answered, continued, rewound and ended, here or on a server.
+"""Read, list, answer, continue, rewind and end saved calls, in this process or on a server.
 
-What comes in is a graph, a client or a checkpointer. What goes out are reviews and ledgers, and
-a thread that goes on. This is the half of the engine that reads and writes what the other half, the
-loop, has saved. `graph_retry.threads` and `graph_retry` have its public names. Read
-`resuming.py` first; `saved/` reads a thread, `server/` reads it through the API of a server.
+The functions take a graph, a client or a checkpointer. They return reviews and ledgers, or continue
+a thread. The loop is the half of the engine that saves calls, and this is the other half. Its
+public names are in `graph_retry.threads` and `graph_retry`. Read `resuming.py` first. `saved/`
+reads a thread, and `server/` reads a thread through the API of a server.
 """

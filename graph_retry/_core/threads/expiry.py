@@ -1,11 +1,11 @@
-"""Sweep open reviews: end the expired ones, and remind people of the others.
+"""Sweep the open reviews: end expired reviews, and remind people of the others.
 
 Call `expire_reviews` regularly, for example from a cron job or a timer.
 
-A reminder or an escalation is a stage, which is sent once. A separate namespace of the review's
-thread has the names of the sent stages, which are deleted with the thread. While messages are sent,
-the thread's lock keeps other sweeps out. A stage is saved after its message was sent. Therefore the
-next sweep repeats a message that failed, and a crash repeats at most one message.
+Each reminder or escalation is a stage, and is sent once. The names of the sent stages are saved in
+a separate namespace of the review's thread, and are deleted with the thread. While messages are
+sent, the thread's lock keeps other sweeps out. A stage is saved after its message was sent: the
+next sweep repeats a failed message, and a crash repeats at most one message.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ TOLD = "graph-retry:told"
 
 @dataclass(frozen=True)
 class Stage:
-    """A function to call if a review still waits `seconds` after its question was asked.
+    """A function to call if a review still waits `seconds` after it was asked.
 
-    option: The option of the sweep as which the function was passed.
+    option: The option of the sweep with this function.
     """
 
     option: str
@@ -60,7 +60,7 @@ class Stage:
 
     @property
     def name(self) -> str:
-        """The name under which the stage is saved when it was sent, such as `remind 3600`."""
+        """The name under which a sent stage is saved, such as `remind 3600`."""
         return f"{'remind' if self.option == 'notify' else 'escalate'} {self.seconds}"
 
 
@@ -69,13 +69,13 @@ def stages_of(
     remind_after: float | Collection[float] | None,
     escalate_to: Mapping[float, Callable[[Any], Any]] | None,
 ) -> list[Stage]:
-    """List the stages that the options of a sweep ask for, earliest first.
+    """List the stages of a sweep's options, the earliest first.
 
     Raises:
-        ValueError: If there is nobody to remind.
+        ValueError: If only one of `remind_after` and `notify` is given.
     """
     if (remind_after is None) != (notify is None):
-        raise ValueError("`remind_after` and `notify` belong together: give both, or neither.")
+        raise ValueError("`remind_after` and `notify` work only together: give both, or neither.")
     given: Any = remind_after or ()
     times: list[Any] = [given] if is_number(given) else list(given)
     stages = [Stage("notify", seconds, notify) for seconds in times if notify]
@@ -86,7 +86,7 @@ def stages_of(
 async def remind(
     saver: BaseCheckpointSaver[Any], review: PendingReview, stages: Iterable[Stage]
 ) -> None:
-    """Send the due stages of a review that were not sent, unless another process is sending."""
+    """Send the due stages of a review that were not sent yet, unless another process is sending."""
     asked_at, thread_id = review.asked_at, review.thread_id
     if asked_at is None or thread_id is None or not is_expired(review.deferred_until or asked_at):
         return
@@ -115,7 +115,7 @@ async def remind(
 async def _write(
     saver: BaseCheckpointSaver[Any], place: RunnableConfig, key: str, told: list[str]
 ) -> None:
-    """Replace the checkpoint whose metadata lists the sent stages, and which has no state."""
+    """Replace the checkpoint that lists the sent stages in its metadata. It has no state."""
     checkpoint: Checkpoint = {**empty_checkpoint(), "id": key}
     noted = cast("CheckpointMetadata", {TOLD: told})
     await put_checkpoint(saver, place, checkpoint, noted)
@@ -133,37 +133,38 @@ async def expire_reviews(
 ) -> list[PendingReview]:
     """Apply the default decision to each expired review, and continue its thread.
 
-    A process may die after it has saved an answer and before it has run the thread. (The process
-    may have been an earlier sweep, or a call of `resume`.) A sweep also continues such a thread.
+    A sweep also continues threads whose answer was saved but not applied, because the process of an
+    earlier sweep or `resume` died in between.
 
-    If several sweeps run at the same time, only one of them ends a review. If a person answers the
-    review meanwhile, that answer counts. On a server, a sweep starts the runs and does not wait for
-    them.
+    Several sweeps may run at the same time: only one of them ends a review. If a person answers the
+    review meanwhile, the person's answer counts. On a server, a sweep starts the runs without
+    waiting for them.
 
     A sweep can also send reminders about reviews that have not expired. Each reminder is sent once,
-    even if several sweeps run. A crash may repeat one message. A message that failed is sent by the
-    next sweep. A deferred review gets no reminder until its time.
+    even if several sweeps run. A crash may repeat one message, and the next sweep repeats a failed
+    message. A deferred review gets no reminder before its time.
 
     Args:
         source: A compiled graph, or a client of `langgraph_sdk`; see `list_reviews`.
         config: Values for the runs, without a thread; see `list_reviews`.
         context: LangGraph's `context` for the runs; see `resume`.
-        notify: Called with a review to remind people of it, such as
-            `graph_retry.observers.Slack`; sync or async.
-        remind_after: Seconds after the question at which `notify` is called: one number or several.
-        escalate_to: Functions like `notify` that notify other people, each with the number of
-            seconds after the question as its key.
+        notify: A sync or async function that reminds people of a review, such as
+            `graph_retry.observers.Slack`.
+        remind_after: Seconds after the question until `notify` is called: one number, or several
+            for repeated reminders.
+        escalate_to: A dict `{seconds after the question: function}` of functions like `notify`, for
+            other people.
 
     Returns:
-        The reviews that the default decision ended, including those whose thread then ends with
+        The reviews that the default decision ended, even if their thread then raised
         `CallCancelled`.
 
     Raises:
-        ExceptionGroup: If some threads could not continue or some messages failed. All others are
-            finished first.
-        TypeError: If reminders are wanted and `source` is a client of a server: sent reminders are
-            recorded in a checkpointer, which a client does not have.
-        ValueError: If `remind_after` or `notify` is given without the other.
+        ExceptionGroup: If some threads could not be continued, or some messages failed. It is
+            raised after all others are done.
+        TypeError: If reminders are set and `source` is a client: sent reminders are recorded in a
+            checkpointer, which a client lacks.
+        ValueError: If only one of `remind_after` and `notify` is given.
 
     Example:
         >>> from graph_retry import respond
@@ -178,8 +179,8 @@ async def expire_reviews(
     saver = saver_of(source)
     if stages and saver is None:
         raise TypeError(
-            "reminders need a graph with its checkpointer, in which they write down what was sent: "
-            "a client of a server has none."
+            "`source` is a client, but sent reminders are recorded in a checkpointer: give the "
+            "graph with its checkpointer."
         )
     ended: list[PendingReview] = []
     errors: list[Exception] = []
@@ -217,7 +218,7 @@ aexpire_reviews = async_twin(expire_reviews)
 
 
 def _is_answered(review: PendingReview) -> bool:
-    """Return whether somebody answered a review, so that no default decision ends it."""
+    """Say whether somebody answered a review, so that the default decision must not end it."""
     answer = None if review.unapplied is None else review.unapplied["value"]
     return answer is not None and not (is_object(answer) and answer.get("type") == EXPIRE)
 
@@ -225,8 +226,8 @@ def _is_answered(review: PendingReview) -> bool:
 async def _end(reviews: list[PendingReview], context: Any) -> Any:
     """End the reviews of one thread.
 
-    It does not wait for the run on a server: if the sweep itself runs there, it may occupy the only
-    worker that could do the run.
+    On a server, it does not wait for the run: a sweep that runs on the same server may occupy the
+    only worker.
     """
     first = reviews[0]
     ids = [review.review_id for review in reviews if review.unapplied is None]
@@ -239,15 +240,15 @@ async def _end(reviews: list[PendingReview], context: Any) -> Any:
 
 
 async def _run_answered(graph: Any, config: RunnableConfig, context: Any) -> None:
-    """Run a thread whose answers are saved, but were not applied, because a process died.
+    """Run a thread whose saved answers were not applied, because a process died.
 
     Raises:
-        StaleDecision: If somebody else runs the thread now, or has applied the answers meanwhile.
+        StaleDecision: If another process runs the thread now, or has applied the answers meanwhile.
     """
     thread_id = thread_of(config)
     with ThreadLock(saver_of(graph), thread_id) as lock:
         is_held = await lock.try_acquire()
         asked = (await read_shown(graph, config)).asked() if is_held else []
         if not any(each.unapplied is not None for each in asked):
-            raise StaleDecision(f"somebody else has continued thread {as_repr(thread_id)}.")
+            raise StaleDecision(f"another process has continued thread {as_repr(thread_id)}.")
         await invoke(graph, None, config, durability="sync", context=context)

@@ -1,4 +1,4 @@
-"""Read the ledgers of threads; write ledgers to files, and read them back."""
+"""Read the ledgers of threads. Write ledgers to files, and read these files."""
 
 from __future__ import annotations
 
@@ -36,28 +36,30 @@ from graph_retry.records import SCHEMA_VERSION, Attempt
 
 LedgerSource = Any
 """A source of ledgers: a compiled graph with its checkpointer, a checkpointer, a client of
-`langgraph_sdk`, the path of a file that `export_ledgers` wrote, or one or more ledgers."""
+`langgraph_sdk`, the path of a file of `export_ledgers`, or one or more ledgers.
+"""
 
 _FIELDS = Attempt.__required_keys__ - {"name", "kept_in"}  # Old exports lack these two keys.
 
 _TOLD = ("namespace", "root", "thread", "current", "waits", "ended_by")
-"""The fields of a ledger that an export has beside the attempts."""
+"""The fields of a ledger that an export contains besides the attempts."""
 
 
 @in_sync
 async def attempts_of(graph: Any, config: RunnableConfig) -> list[Ledger]:
-    """Read the ledgers of a thread: live, paused, finished or cancelled, oldest call first.
+    """Read the ledgers of a thread's calls (running, paused, finished or cancelled), oldest first.
 
-    `graph` may be a compiled graph, a `RemoteGraph` or a checkpointer. The ledgers include calls of
-    functions and retry nodes, in subgraphs and `Send` branches, and of earlier runs and forks.
+    `graph` may be a compiled graph, a `RemoteGraph` or a checkpointer. The result includes calls of
+    functions and of retry nodes, calls in subgraphs and `Send` branches, and calls of earlier runs
+    and forks.
 
-    A server shows the calls of functions only if the outermost graph's state has the key
-    `attempts`; otherwise a `UserWarning` names them. If an earlier attempt of an unfinished call is
-    in a checkpoint that was deleted, only its number is known.
+    A server shows the calls of functions only if the state of the outermost graph has the key
+    `attempts`. Otherwise a `UserWarning` names the hidden calls. If the checkpoint with an earlier
+    attempt of an unfinished call was deleted, only the attempt's number is known.
 
     Raises:
         TypeError: If `config` is not a config.
-        ValueError: If it names no thread.
+        ValueError: If `config` names no thread.
 
     Example:
         >>> from graph_retry import edit, resume
@@ -76,7 +78,7 @@ aattempts_of = async_twin(attempts_of)
 
 
 async def thread_ledgers(graph: Any, config: RunnableConfig) -> list[Ledger]:
-    """Read a thread's ledgers, and warn of those that a server does not show."""
+    """Read a thread's ledgers, and warn of calls that a server hides."""
     thread = thread_of(config)
     if saver_of(graph) is None:  # If `graph` is a checkpointer, the ledgers are read from it.
         check_compiled(graph)
@@ -88,9 +90,9 @@ async def thread_ledgers(graph: Any, config: RunnableConfig) -> list[Ledger]:
         hidden = [ledger.title for ledger in empty if not ledger.namespace.startswith(runs)]
         if hidden:
             warnings.warn(
-                f"the server does not show the attempts of calls that were made "
-                f"({', '.join(hidden)}): give the state of the outermost graph the key `attempts` "
-                "(nothing needs to write it), or read them where the checkpointer is.",
+                f"the server hides the attempts of these calls: {', '.join(hidden)}. Add the "
+                "key `attempts` to the state of the outermost graph (nothing needs to write "
+                "it), or read them through the checkpointer.",
                 stacklevel=6,
             )
     shown = [ledger for ledger in calls if ledger.attempts]
@@ -99,15 +101,14 @@ async def thread_ledgers(graph: Any, config: RunnableConfig) -> list[Ledger]:
 
 @checked
 def every_ledger(source: LedgerSource, *, threads: Iterable[str] | None = None) -> Iterator[Ledger]:
-    """Yield the ledgers of all threads, one thread in memory at a time.
+    """Yield the ledgers of all threads. Only one thread is in memory at a time.
 
     Args:
-        source: A graph with its checkpointer, a checkpointer, a client of `langgraph_sdk` (the
-            threads of a server, as far as it shows them), the path of exported ledgers, or one or
-            more ledgers.
+        source: A graph with its checkpointer, a checkpointer, a client of `langgraph_sdk` (for the
+            threads that the server shows), the path of exported ledgers, or one or more ledgers.
         threads: The ids of the threads to read (default: all). To find all threads, every
-            checkpoint is listed once, and PostgreSQL's checkpointers hold that list in memory. For
-            a large database, pass the result of `SELECT DISTINCT thread_id FROM checkpoints`.
+            checkpoint is listed once, and PostgreSQL's checkpointers hold this list in memory. For
+            a large database, give the result of `SELECT DISTINCT thread_id FROM checkpoints`.
 
     Raises:
         TypeError: If `source` is of another kind.
@@ -124,14 +125,14 @@ def every_ledger(source: LedgerSource, *, threads: Iterable[str] | None = None) 
 def aevery_ledger(
     source: LedgerSource, *, threads: Iterable[str] | None = None
 ) -> AsyncIterator[Ledger]:
-    """Do what `every_ledger` does, from async code."""
+    """Do the same as `every_ledger`, in async code."""
     return arun_steps(ledgers_in(source, threads))
 
 
 async def ledgers_in(
     source: LedgerSource, threads: Iterable[str] | None = None
 ) -> AsyncGenerator[Ledger]:
-    """Yield the ledgers of a source; `run_steps` and `arun_steps` drive this generator."""
+    """Yield the ledgers of a source. `run_steps` and `arun_steps` drive this generator."""
     if saver_of(source) is not None or is_client(source):
         for graph, config in await _places_in(source, threads):
             for ledger in await thread_ledgers(graph, config):
@@ -144,7 +145,7 @@ async def ledgers_in(
 async def _places_in(
     source: Any, threads: Iterable[str] | None
 ) -> Iterable[tuple[Any, RunnableConfig]]:
-    """Return the threads of a source, each as (graph or saver that can read it, config)."""
+    """Return the threads of a source, each as (graph or checkpointer to read it, config)."""
     saver, wanted = saver_of(source), None if threads is None else dict.fromkeys(threads)
     if saver is None:
         places = await places_on(source)
@@ -154,7 +155,7 @@ async def _places_in(
 
 
 async def _threads_of(saver: BaseCheckpointSaver[Any]) -> list[str]:
-    """List the ids of all threads that have checkpoints in a saver, sorted."""
+    """List the sorted ids of all threads in a checkpointer."""
     listed = each_of(saver.list, saver.alist, None)
     return sorted({str(thread_id_of(saved)) async for saved in listed})
 
@@ -167,8 +168,9 @@ def _given_ledgers(source: Any, threads: Iterable[str] | None) -> Iterator[Ledge
         source = [source]
     elif not isinstance(source, Iterable):
         raise TypeError(
-            f"`source` is {type(source).__name__}: pass a compiled graph with a checkpointer, a "
-            "checkpointer, a client of `langgraph_sdk`, the path of exported ledgers, or ledgers."
+            f"`source` is {type(source).__name__}: give a compiled graph with a checkpointer, a "
+            "checkpointer, a client of `langgraph_sdk`, the path of exported ledgers, or "
+            "ledgers."
         )
     for ledger in map(checked_ledger, cast("Iterable[Any]", source)):
         if wanted is None or ledger.thread in wanted:
@@ -176,9 +178,12 @@ def _given_ledgers(source: Any, threads: Iterable[str] | None) -> Iterator[Ledge
 
 
 def checked_ledger(item: Any) -> Ledger:
-    """Return an item of a source; raise if it is not a ledger."""
+    """Return an item of a source. Raise if it is not a ledger."""
     if not isinstance(item, Ledger):
-        raise TypeError(f"`source` holds {as_repr(item, 80)}: give what `attempts_of` returns.")
+        raise TypeError(
+            f"`source` has {as_repr(item, 80)}, which is not a ledger: give ledgers, such as "
+            "those of `attempts_of`."
+        )
     return item
 
 
@@ -188,12 +193,13 @@ def export_ledgers(
     path: str | Path,
     redact: Callable[[Attempt], Attempt] | None = None,
 ) -> None:
-    """Write ledgers to a JSON Lines file, one per line, each with its schema version.
+    """Write ledgers to a JSON Lines file, one ledger per line, with its schema version.
 
     Args:
-        ledgers: The result of `attempts_of`, or `[Ledger(error.attempts)]`.
-        path: The file. An existing file is replaced.
-        redact: A function that gets a copy of each attempt and returns it without private data.
+        ledgers: The ledgers, such as those of `attempts_of`, or `[Ledger(error.attempts)]`.
+        path: The file to write. An existing file is replaced.
+        redact: A function that gets a copy of each attempt, and returns the copy without private
+            data.
 
     Example:
         >>> import os, tempfile
@@ -218,7 +224,9 @@ def export_ledgers(
                 with passed_as("redact"):
                     attempts = list(map(redact, attempts))
                 if problem := _problem_in(attempts):
-                    raise ValueError(f"`redact` returned {problem}: return all fields.")
+                    raise ValueError(
+                        f"`redact` returned {problem}: return the attempt with all its fields."
+                    )
             line = {
                 "graph_retry_ledger": SCHEMA_VERSION,
                 **{name: getattr(ledger, name) for name in _TOLD},
@@ -229,11 +237,11 @@ def export_ledgers(
 
 @checked
 def import_ledgers(path: str | Path) -> list[Ledger]:
-    """Read a file that `export_ledgers` wrote, with this version or an earlier one.
+    """Read a file of `export_ledgers`, from this or an earlier version of the library.
 
     Raises:
         ReplayMismatch: If a newer version wrote the file.
-        ValueError: If a line is not a ledger. The message has the line's number.
+        ValueError: If a line is not a ledger. The message names the line's number.
 
     Example:
         >>> import os, tempfile
@@ -252,10 +260,10 @@ def _exported_in(path: str | Path) -> Iterator[Ledger]:
 
 
 def _problem_in(attempts: list[Any]) -> str | None:
-    """Describe the first value in a list that is not a whole attempt; None if all are."""
+    """Describe the first value in a list that is not a whole attempt; None if there is none."""
     for attempt in attempts:
         if not is_object(attempt):
-            return f"{as_repr(attempt, 80)} for an attempt"
+            return f"{as_repr(attempt, 80)} instead of an attempt"
         if missing := sorted(_FIELDS - attempt.keys()):
             return f"an attempt without `{missing[0]}`"
     return None
@@ -264,7 +272,7 @@ def _problem_in(attempts: list[Any]) -> str | None:
 def _exported(entry: Any, place: str) -> Ledger:
     version: Any = entry.get("graph_retry_ledger") if is_object(entry) else None
     if type(version) is not int or not is_array(entry.get("attempts")):
-        raise ValueError(f"{place} is not an exported ledger: pass a file of `export_ledgers`.")
+        raise ValueError(f"{place} is not an exported ledger: give a file of `export_ledgers`.")
     check_version([cast("Attempt", {"schema_version": version})])
     if problem := _problem_in(entry["attempts"]):
         raise ValueError(f"{place} has {problem}: export it again.")

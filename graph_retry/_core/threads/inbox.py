@@ -1,4 +1,4 @@
-"""The inbox: a list of the open reviews of all threads, newest first."""
+"""The inbox: the open reviews of all threads, newest first."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from graph_retry._core.threads.saved.why_closed import (
 from graph_retry._core.threads.server.listing import list_remote_reviews
 from graph_retry._core.threads.server.runs import RemoteRuns
 
-_Last = Annotated[PendingReview, "the last review of the page before"]
+_Last = Annotated[PendingReview, "the last review of the previous page"]
 
 
 @in_sync
@@ -51,19 +51,20 @@ async def list_reviews(
     """List the open reviews of all threads, newest first.
 
     Args:
-        source: A compiled graph, a checkpointer, or a client of `langgraph_sdk`. For a graph, its
-            own reviews are listed. The reviews of a checkpointer can be read, but not answered. For
-            a client, the reviews of all graphs on the server are listed, including those of threads
-            in `error`.
+        source: A compiled graph (lists its own reviews), a checkpointer (its reviews can be read,
+            but not answered), or a client of `langgraph_sdk` (lists the reviews of all graphs on
+            the server, including threads with the status `error`).
         limit: Maximum number of reviews to return (default: all).
-        before: The last review of the previous page. Only reviews asked before it are listed.
-        config: Values for the runs that answers start: other keys of `configurable`, tags,
-            metadata, callbacks, but no thread. Each listed review has them in its `config`.
+        before: The last review of the previous page: only older reviews are listed (default: start
+            at the newest).
+        config: A config without a thread, for the runs that continue answered threads: keys of
+            `configurable`, tags, metadata and callbacks. Each listed review gets these values in
+            its `config`.
         labels: Only reviews of calls that have at least these `labels`.
 
     Raises:
         TypeError: If an argument is of another kind.
-        ValueError: If `limit` is not a whole number, or `config` names a thread.
+        ValueError: If `limit` is not a positive whole number, or if `config` names a thread.
 
     Example:
         >>> from graph_retry.testing import waiting_thread
@@ -98,9 +99,9 @@ async def find_all(
     *,
     answered: bool = False,
 ) -> list[PendingReview]:
-    """List the open reviews of a source, without their whole histories.
+    """List the open reviews of a source, without their complete histories.
 
-    With `answered`, reviews in a checkpointer are listed as well whose answers are saved and not
+    With `answered`, the list of a checkpointer includes reviews whose answers are saved but not
     applied yet.
 
     Raises:
@@ -117,22 +118,22 @@ async def find_all(
 
 
 def check_source(source: Any) -> None:
-    """Raise if an object has no threads whose reviews can be listed."""
+    """Raise if the reviews of an object cannot be listed, because it has no threads."""
     if saver_of(source) is None and not is_client(source):
         raise TypeError(
-            f"`source` is {quoted_with_article(type(source).__name__)}: pass a compiled graph with "
-            "a checkpointer, a checkpointer, or a client that `langgraph_sdk.get_sync_client` (or "
-            "`get_client`) makes."
+            f"`source` is {quoted_with_article(type(source).__name__)}: give a compiled graph "
+            "with a checkpointer, a checkpointer, or a client of "
+            "`langgraph_sdk.get_sync_client` (or `get_client`)."
         )
 
 
 @checked
 class Inbox:
-    """The open reviews of a source, in parts, for a page or a console of your own.
+    """The open reviews of a source in parts, for your own page or console.
 
-    `list_reviews` is enough for a few reviews. A page that shows many lists `page` by `page`, reads
-    only those that it shows (`read`), and the thread of the one that a person opens (`in_thread`).
-    Each method has an async twin, such as `apage`.
+    For a few reviews, use `list_reviews`. For many reviews, list them by `page`, `read` the ones
+    that you show, and read the thread of a review that a person opens with `in_thread`. Each method
+    has an async form, such as `apage`.
 
     Args:
         source: The source, as in `list_reviews`.
@@ -159,7 +160,7 @@ class Inbox:
 
     @property
     def can_answer(self) -> bool:
-        """Whether the source can resume threads. A checkpointer alone cannot."""
+        """Whether the source can resume threads. A checkpointer without a graph cannot."""
         return self.saver is not self.source
 
     @property
@@ -169,7 +170,7 @@ class Inbox:
 
     @in_sync
     async def reviews(self, limit: int | None = None) -> list[PendingReview]:
-        """List all open reviews, also those that are deferred, without their whole histories."""
+        """List all open reviews, including deferred ones, without their complete histories."""
         return await find_all(self.source, limit, None, self._config)
 
     areviews = async_twin(reviews)
@@ -184,11 +185,13 @@ class Inbox:
     ) -> tuple[list[OpenReview], str | None] | None:
         """List a part of the table of open reviews, newest first.
 
-        The first list of a database reads all its threads once, and fills the table. `fill` is told
-        how many of how many threads are read. None lists the table as it is, also meanwhile.
+        The first listing of a database fills the table: it reads all threads once, and calls
+        `fill(read, threads)` with the number of read and of all threads. With `fill=None`, the
+        table is listed as it is, even while it is being filled.
 
         Returns:
-            The lines, and `before` for the next part (None after the last); None without a table.
+            The rows, and the argument `before` for the next part (None after the last part). None
+            if there is no table.
         """
         fill = fill if before is None else None
         return await noted_reviews(self.source, before, limit, self._config, fill)
@@ -197,21 +200,21 @@ class Inbox:
 
     @in_sync
     async def read(self, noted: Sequence[OpenReview]) -> list[PendingReview]:
-        """Read the reviews of some lines. A closed review is left out, and leaves the table."""
+        """Read the reviews of some rows. Closed reviews are left out and dropped from the table."""
         return await read_noted(self.source, noted, self._config)
 
     aread = async_twin(read)
 
     @in_sync
     async def whole(self, reviews: Sequence[PendingReview]) -> list[PendingReview]:
-        """Return reviews with their whole histories."""
+        """Return the reviews with their complete histories."""
         return await whole_reviews(self.source, reviews)
 
     awhole = async_twin(whole)
 
     @in_sync
     async def in_thread(self, review: PendingReview) -> list[PendingReview]:
-        """Read the open reviews of a review's thread, with their whole histories."""
+        """Read the open reviews of a review's thread, with their complete histories."""
         shown = await open_reviews(review.graph, review.config)
         return await whole_reviews(review.graph, shown)
 
@@ -237,10 +240,10 @@ class Inbox:
 
     @in_sync
     async def stop(self, review: PendingReview) -> bool:
-        """Cancel the run on a server that an answer to a review began; what is saved stays.
+        """Cancel the server's run that was started by an answer to a review. Saved state stays.
 
         Returns:
-            Whether there is such a run. Another run of the thread is left alone.
+            Whether there was such a run. Other runs of the thread continue.
         """
         return await RemoteRuns(review.graph, review.config).cancel(review.interrupt_id)
 
@@ -249,9 +252,10 @@ class Inbox:
 
 @dataclass(frozen=True)
 class Standing:
-    """Where a thread without an open review stands: whether steps are left to run.
+    """The state of a thread without an open review: whether steps are left to run.
 
-    `told` says what it waits for, or how it goes on; `other` describes another library's question.
+    `told` says what the thread waits for, or how to continue it. `other` describes a question of
+    another library.
     """
 
     told: str
@@ -261,7 +265,7 @@ class Standing:
 
 @in_sync
 async def standing(graph: Any, config: RunnableConfig, how: str = "`resume`") -> Standing:
-    """Tell where a thread stands; `how` names what continues it.
+    """Describe the state of a thread. `how` names the way to continue it.
 
     Example:
         >>> from graph_retry.testing import waiting_thread

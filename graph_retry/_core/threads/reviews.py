@@ -1,4 +1,4 @@
-"""The open reviews of a thread, in the form that lists of reviews contain."""
+"""The open reviews of a thread, as lists of reviews return them."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from graph_retry.records import shown_record
 
 @dataclass(frozen=True, kw_only=True)
 class PendingReview(Review):
-    """A review for which a thread waits. Its method `answer` answers the review.
+    """An open review of a thread. Answer it with its method `answer`.
 
-    `graph` is None if the review was listed from a checkpointer without a graph. `unapplied` is an
-    answer that is saved and that no run has applied yet; it is None for an open review.
+    `graph` is None if the review was listed from a checkpointer without a graph. `unapplied` is a
+    saved answer that no run has applied yet; None for an open review.
     """
 
     interrupt_id: str
@@ -44,7 +44,8 @@ class PendingReview(Review):
         """Return the review as plain JSON, for an endpoint that lists open reviews.
 
         To answer, a client must send back `thread_id` and `review_id`. The JSON does not include
-        the history. The attribute `value` has the whole question and the JSON Schema of an answer.
+        the history. For the whole question with the JSON Schema of an answer, use the attribute
+        `value`.
 
         Example:
             >>> from graph_retry import edit, pending_reviews, resume
@@ -71,7 +72,7 @@ class PendingReview(Review):
 
 
 async def open_reviews(graph: Any, config: RunnableConfig) -> list[PendingReview]:
-    """Return a thread's open reviews. Records in their histories may be stubs."""
+    """Return a thread's open reviews. Earlier records in their histories may be stubs."""
     check_compiled(graph)
     questions = await open_questions(graph, config)
     return [review_of(asked, graph, config) for asked in questions]
@@ -104,14 +105,14 @@ def review_of(asked: Asked, graph: Any, config: RunnableConfig) -> PendingReview
 def newest_first(
     reviews: Sequence[PendingReview], before: str | None, limit: int | None
 ) -> list[PendingReview]:
-    """Return at most `limit` reviews, newest first, that were asked before the key `before`."""
+    """Return at most `limit` reviews older than the key `before`, newest first."""
     by_key = {key_of(review): review for review in reviews}
     older = [key for key in sorted(by_key, reverse=True) if before is None or key < before]
     return [by_key[key] for key in older[:limit]]
 
 
 def key_of(review: PendingReview) -> str:
-    """Return the key that sorts open reviews by the time of their questions."""
+    """Return the sort key of an open review: the time of its question."""
     return entry_of(review).place
 
 

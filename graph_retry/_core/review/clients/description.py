@@ -28,9 +28,10 @@ MAX_DESCRIPTION = 4_000
 
 
 def describe(question: Question) -> str:
-    """Write the description, in Markdown, of at most 4,000 characters.
+    """Write the description in Markdown, with at most 4,000 characters.
 
-    If all parts together are too long, each part is cut. The list of changes gets the space left.
+    If the parts are too long together, each part is shortened. The list of changes gets the
+    remaining space.
     """
     how, text = _how_to_answer(question), ""
     for share in (1.0, 0.6, 0.35, 0.2, 0.1):
@@ -42,7 +43,7 @@ def describe(question: Question) -> str:
 
 
 def shown_title(question: Question) -> str:
-    """Return the title for clients, which begins with the reason if the last answer was refused.
+    """Return the title for clients. If the last answer was refused, it begins with the reason.
 
     Some clients confirm an answer with "Success" and show only the title of the next question.
     """
@@ -52,7 +53,7 @@ def shown_title(question: Question) -> str:
 
 
 def _facts(question: Question, room: int, share: float) -> Iterator[str]:
-    """Yield the facts as paragraphs; `share` scales the maximum length of each."""
+    """Yield the facts as paragraphs. `share` scales the maximum length of each."""
 
     def most(usual: int) -> int:
         return max(60, int(usual * share))
@@ -103,7 +104,7 @@ def _proposed(question: Question, room: int, most: Callable[[int], int]) -> Iter
 
 
 def _changes(diff: list[dict[str, Any]], room: int) -> str:
-    """Write the first five changes. Values are cut at sentence ends to fit into `room`."""
+    """Write the first five changes. Values are cut at the ends of sentences to fit into `room`."""
     first = diff[:5]
     most = max(20, room // (2 * len(first)) - 80)
     lines = [
@@ -141,14 +142,16 @@ def _how_to_answer(question: Question) -> str:
         "",  # A blank line ends a list in Markdown.
     ]
     if "accept" in can:
-        lines.append("In Agent Inbox the button *Accept* calls again, and `overrule` accepts.")
+        lines.append(
+            "In Agent Inbox, the button *Accept* calls again. To take the output, write `overrule`."
+        )
     if "edit" in can:
         lines.append(
             "In a form, write `null` to clear a field. Fields left out of an edit stay as shown."
         )
         if question.locked:
             names = one_line(", ".join(question.locked), 200)
-            lines.append(f"Locked, so leave as shown: {names}.")
+            lines.append(f"Locked, so leave unchanged: {names}.")
     if "reject" in can and "approve" in can:
         lines.append("In a chat or inbox a rejection needs a reason: an empty box sends *approve*.")
     if not {"comment", "reject"}.isdisjoint(can):
@@ -167,7 +170,7 @@ def _ways(kind: str, question: Question) -> Iterator[str]:
 
 
 def _some_params(question: Question) -> str:
-    """Write an example of edited params: one short param with its present value."""
+    """Write an example of edited params: one short param with its current value."""
     free = (
         json.dumps({name: value}, ensure_ascii=False)
         for name, value in question.shown.items()

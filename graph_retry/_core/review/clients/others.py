@@ -1,8 +1,8 @@
-"""Questions that other libraries ask, read into the record of a review.
+"""Read questions of other libraries as reviews.
 
-`HumanInTheLoopMiddleware` of LangChain asks about all calls of a message at once, or about each
-call. A node may ask as Agent Inbox wants, or with `interrupt(value, response_schema=…)`. `READERS`
-has a function for each shape of such an interrupt; an interrupt of another shape is no review.
+LangChain's `HumanInTheLoopMiddleware` asks about all calls of a message at once, or about each
+call. A node may ask in the form of Agent Inbox, or with `interrupt(value, response_schema=…)`.
+`READERS` has a function for each form. An interrupt in any other form is not a review.
 """
 
 from __future__ import annotations
@@ -25,12 +25,15 @@ _ORIGINAL = "asked_by_other"
 
 
 class Asks(NamedTuple):
-    """What another library asks.
+    """A question of another library.
 
-    `name` is what it asks about, with the `params` that may be edited but for the `locked` ones.
-    `told` is its text for people. `allowed` are the decisions, and `output` is the schema of a
-    response. `reply` makes the answer of an accepted decision. `given` reads an answer that came in
-    the other library's own form.
+    name: The subject of the question.
+    params, locked: The params, and the names of those that must not be edited.
+    told: The question's text for people.
+    allowed: The allowed decisions.
+    output: The schema of a response.
+    reply: Converts an accepted decision to the library's own form of an answer.
+    given: Reads an answer in the library's own form.
     """
 
     name: str
@@ -45,7 +48,7 @@ class Asks(NamedTuple):
 
 
 def review_value(value: Any, schema: Any, review_id: str, at: str | None) -> dict[str, Any] | None:
-    """Return another library's question as the value of a review; None if it has no known shape."""
+    """Return another library's question as the value of a review; None if its form is unknown."""
     found = _read(value, schema)
     if found is None:
         return None
@@ -54,7 +57,7 @@ def review_value(value: Any, schema: Any, review_id: str, at: str | None) -> dic
 
 
 async def answer_to(asked: Mapping[str, Any], given: Any) -> Any:
-    """Return the answer to a question of `review_value`, in the form of the library that asked.
+    """Return the answer to a question of `review_value`, in the asking library's form.
 
     Raises:
         AnswerRefused: If the answer does not fit.
@@ -91,7 +94,7 @@ def _question(found: Asks, review_id: str, at: str | None) -> Question:
 
 
 def _object(**fields: Any) -> dict[str, Any]:
-    """Return the schema of an object with these fields, all of them needed but for a reason."""
+    """Return the schema of an object with these fields, all required except for a reason."""
     needed = [name for name, schema in fields.items() if "default" not in schema]
     closed: dict[str, Any] = {"type": "object", "additionalProperties": False}
     return {**closed, "properties": fields, "required": needed}
@@ -107,7 +110,7 @@ _DECISIONS: dict[str, dict[str, Any]] = {
 
 
 class _ToolCall(NamedTuple):
-    """A tool call that waits for an approval; `key` is its name, numbered if repeated."""
+    """A tool call that waits for an approval. `key` is its name, with a number if repeated."""
 
     key: str
     name: str
@@ -116,7 +119,7 @@ class _ToolCall(NamedTuple):
     allowed: Sequence[str]
 
     def decided(self, kind: str, args: Any = None, message: str | None = None) -> dict[str, Any]:
-        """Return LangChain's form of a decision. An edit that changes nothing is an approval."""
+        """Return a decision in LangChain's form. An edit without changes is an approval."""
         if kind == "edit" and args == self.args and "approve" in self.allowed:
             kind = "approve"
         said = {"message": message} if kind in ("reject", "respond") and message else {}
@@ -124,13 +127,13 @@ class _ToolCall(NamedTuple):
         return {"type": kind, **said, **action}
 
     def read(self, accepted: Accepted) -> dict[str, Any]:
-        """Return LangChain's form of a decision about this call alone."""
+        """Return a decision about only this call in LangChain's form."""
         decision: Any = accepted.decision
         message = decision["output"] if decision["type"] == "respond" else decision.get("message")
         return self.decided(decision["type"], accepted.params, message)
 
     def as_mapped(self, decision: Any) -> Any:
-        """Read a decision in LangChain's form into one of a review of several calls."""
+        """Convert a decision in LangChain's form to a decision in a review of several calls."""
         edited: Any = decision.get("edited_action") if is_object(decision) else None
         if not is_object(edited) or edited.get("name") != self.name:
             return decision
@@ -194,7 +197,7 @@ def _approvals(value: Any, _schema: Any) -> Asks | None:
 
 
 def _several(calls: Sequence[_ToolCall]) -> Asks:
-    """Return the question about several calls at once: one decision for all, or one for each."""
+    """Return a question about several calls: one decision for all, or one for each."""
 
     def reply(accepted: Accepted) -> Any:
         decision, args = cast("Any", accepted.decision), accepted.params or {}
@@ -240,7 +243,7 @@ _INBOX = {"accept": "approve", "edit": "edit", "respond": "respond", "ignore": "
 
 
 def _of_agent_inbox(value: Any, _schema: Any) -> Asks | None:
-    """Read a `HumanInterrupt` of Agent Inbox: alone, or as the only one in a list."""
+    """Read a `HumanInterrupt` of Agent Inbox, alone or as the only item of a list."""
     asked: Any = value[0] if is_array(value) and len(value) == 1 else value
     if not is_object(asked) or not {"action_request", "config"} <= asked.keys():
         return None
@@ -264,11 +267,11 @@ def _of_agent_inbox(value: Any, _schema: Any) -> Asks | None:
 
 
 def _question_with_schema(value: Any, schema: Any) -> Asks | None:
-    """Read `interrupt(value, response_schema=…)` of a node: the person's response is its result."""
+    """Read a node's `interrupt(value, response_schema=…)`. The person's response is its result."""
     if not is_object(schema):
         return None
     name = str(schema.get("title") or f"question {digest(schema)[:6]}")
-    told = value if isinstance(value, str) else f"a person has to answer as `{name}`"
+    told = value if isinstance(value, str) else f"a person must answer in the form of `{name}`"
     params: dict[str, Any] = value if is_object(value) else {"question": value}
 
     def reply(accepted: Accepted) -> Any:
@@ -283,4 +286,4 @@ READERS: list[Callable[[Any, Any], Asks | None]] = [
     _of_agent_inbox,
     _question_with_schema,
 ]
-"""A reader of each shape, with the value and the `response_schema` of an interrupt."""
+"""A reader for each form. It gets the value and the `response_schema` of an interrupt."""

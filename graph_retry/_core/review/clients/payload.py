@@ -1,7 +1,7 @@
 """The value of a review's LangGraph interrupt: its shortened record, and the keys of clients.
 
-One key is the JSON Schema of a valid answer. LangGraph does not validate answers with this schema.
-If LangGraph did, an invalid answer would raise an error, and the error would hide the review.
+One key is the JSON Schema of a valid answer. It is a plain dict, so LangGraph does not validate
+answers with it: an invalid answer would raise an error, which would hide the review.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from graph_retry.lossless._ground import as_repr
 from graph_retry.records import INTERVENTION
 
 MAX_SCHEMA = 100_000
-"""Maximum characters of the schema of params or output. A longer one is replaced by `{}`."""
+"""Maximum characters of the schema of params or output. A longer schema is replaced by `{}`."""
 
 _REASON = {"type": ["string", "null"]}
 MAX_ERROR = 1_000
@@ -37,9 +37,9 @@ SHOWN_FACT = 300
 
 
 class Brief(dict[str, Any]):
-    """A dict of an interrupt, of which a printed result of `invoke` shows the beginning.
+    """A dict of an interrupt. If a result of `invoke` is printed, only its first facts are shown.
 
-    It is saved, copied and pickled as a plain dict.
+    The dict is saved, copied and pickled as a plain dict.
 
     Example:
         >>> Brief(type="llm_intervention", error="TimeoutError: no answer", params={"n": 1})
@@ -54,17 +54,17 @@ class Brief(dict[str, Any]):
         return f"{{{''.join(facts)}… {counted(len(names) - len(shown), 'more key')}}}"
 
     def __reduce__(self) -> tuple[type, tuple[dict[str, Any]]]:
-        """Give a copy or another process a plain dict."""
+        """Become a plain dict in a copy or in another process."""
         return dict, (dict(self),)
 
 
 def build_payload(question: Question) -> dict[str, Any]:
     """Return the interrupt value of a question.
 
-    `params`, the hooks' `suggested_params`, and the `output` that a person may take are never
-    shortened. Every other value has a maximum length, as has each field of a form. Graphical
-    clients edit the suggested params or, without a suggestion, the present params. A question
-    about a valid output has no `failure`.
+    `params`, `suggested_params` and the `output` that a person may take are never shortened. Every
+    other value, and each field of a form, has a maximum length. Graphical clients edit the
+    suggested params or, without a suggestion, the current params. A question about a valid output
+    has no `failure`.
 
     Example:
         >>> from graph_retry._core.params.codec import ParamsCodec
@@ -94,7 +94,8 @@ def build_payload(question: Question) -> dict[str, Any]:
 def _redacted(question: Question) -> Question:
     """Return the question with redacted params, outputs and texts.
 
-    The ledger already has a redacted raw output, issues and failure. The diff has redacted params.
+    In the ledger, the raw output, issues and failure are already redacted. The diff is made of
+    redacted params.
     """
     redact = question.redact
     if redact is None:
@@ -135,7 +136,7 @@ def _at_most(most: int | None, fact: Any) -> Any:
 
 
 def response_schema(question: Question) -> dict[str, Any]:
-    """Return a schema of answers in canonical form. Each offered decision is one of its branches.
+    """Return the JSON Schema of answers in canonical form, with a branch for each offered decision.
 
     All params of an edit are optional, because edits are partial. Locked params are left out.
 
@@ -207,7 +208,7 @@ def _params_schema(question: Question) -> dict[str, Any]:
 
 
 def _placed(schema: dict[str, Any], name: str) -> dict[str, Any]:
-    """Copy a schema to `#/$defs/{name}`, and change its local references to fit this place."""
+    """Copy a schema to `#/$defs/{name}`, and adapt its local references."""
     plain = storable(to_jsonable_python(schema, fallback=str, bytes_mode="base64"))
     text = json.dumps({key: part for key, part in plain.items() if key != "$schema"})
     if len(text) > MAX_SCHEMA:

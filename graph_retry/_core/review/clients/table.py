@@ -1,7 +1,7 @@
-"""The table of clients: the form in which each client draws a question, and its keys and words.
+"""The table of clients: how each client shows a question, and its keys and words in answers.
 
-To add a client, add a row to `CLIENTS`. Each function of a row takes the entry of an answer, which
-is the object with the decision. It returns the entry in the words of the table of decisions.
+To add a client, add a row to `CLIENTS`. Each function of a row gets the entry of an answer (the
+object with the decision), and returns the entry in the words of the table of decisions.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _JSON = lazy(r"\{|\[\s*\{")
 
 
 class Form(NamedTuple):
-    """The parts from which each client's form is drawn.
+    """The parts of a question from which each client's form is made.
 
     `args` are the editable params. `message` is the question in one line, and `description` is the
     question in Markdown. `offered` lists the decisions. `schema` is the schema of a valid answer.
@@ -47,9 +47,10 @@ class Form(NamedTuple):
 class Client:
     """A client of reviews.
 
-    `channel` is the client's name in the ledger. `is_sender` recognizes the client's answers by
-    their shape. `draw` makes the keys of the interrupt value that the client reads. `keys` and
-    `words` map the client's own keys and words to the functions that read them.
+    channel: The client's name in the ledger.
+    is_sender: Recognizes the client's answers by their form.
+    draw: Makes the keys of the interrupt's value that the client reads.
+    keys, words: The functions that read the client's own keys and words.
     """
 
     channel: str
@@ -66,9 +67,9 @@ def word_of(entry: Entry) -> str | None:
 
 
 def said_in_words(text: str) -> Entry | None:
-    """Return the decision that a text gives, or None if it gives no decision.
+    """Return the decision in a text, or None.
 
-    A text gives a decision by its word alone, or by its word before a colon and a message.
+    The text is a decision's word, or the word with a colon and a message after it.
 
     Example:
         >>> said_in_words("Reject: not an invoice")
@@ -119,11 +120,11 @@ def _with_params(key: str, params: Any, entry: Entry) -> Entry:
     has_fields = sent and named not in ({"name"}, {"action"})  # A form may hold only its title.
     if kind == "approve" and params is None and has_fields:
         raise Refused(
-            f"`{key}` of the approval is {literal(sent, 80)}, and no params can be read in it. To "
-            f"approve, send {form_of('approve')}; to change params, send {form_of('edit')}."
+            f"`{key}` of the approval is {literal(sent, 80)}, in which no params can be read. "
+            f"To approve, send {form_of('approve')}. To change params, send {form_of('edit')}."
         )
     if sent is not None and entry.get("params") is not None:
-        problem = f"The answer gives params more than once (`{key}` and `params`): give one."
+        problem = f"The answer has params twice, as `{key}` and as `params`: send only one of them."
         raise Refused(problem)
     rest = without(entry, key)
     return rest if params is None else {**rest, "params": params}
@@ -141,7 +142,7 @@ def _args(entry: Entry, reading: Reading) -> Entry:
 
 
 def _accepted(entry: Entry, reading: Reading) -> Entry:
-    """Read an approval of Agent Inbox. Its `args` are the unedited form."""
+    """Read an approval of Agent Inbox. `args` is its unedited form."""
     if "args" not in entry:
         return entry
     _form_in(entry["args"], reading)
@@ -149,7 +150,7 @@ def _accepted(entry: Entry, reading: Reading) -> Entry:
 
 
 def _boxed(entry: Entry, reading: Reading) -> Entry:
-    """Read the response box of Agent Inbox, which may hold a decision in words or JSON."""
+    """Read Agent Inbox's response box. It may contain a decision, in words or as JSON."""
     if entry.get("output") is not None:
         return {**entry, "type": "respond"}
     others, args = without(entry, "args", "type"), entry.get("args")
@@ -159,8 +160,8 @@ def _boxed(entry: Entry, reading: Reading) -> Entry:
     if said := said_in_words(typed):
         if spelled(said["type"]) == "accept" and {"accept", "approve"} <= {*reading.offered}:
             raise Refused(
-                "Accept can mean two things here, so nothing was done. Write `overrule` to take "
-                "the output although it is not valid, or `approve` to call again."
+                '"Accept" is ambiguous here, so nothing was done. Write `overrule` to take the '
+                "invalid output, or `approve` to call again."
             )
         return {**others, **said}
     if _JSON.match(typed):
@@ -170,7 +171,7 @@ def _boxed(entry: Entry, reading: Reading) -> Entry:
 
 
 def _responded(entry: Entry, _: Reading) -> Entry:
-    """Read the output of LangChain's `respond`, which is under `message`."""
+    """Read the output of LangChain's `respond`, from the key `message`."""
     known = {"output", *ROWS["respond"].parts}
     if known & entry.keys() or entry.get("message") is None:
         return entry
@@ -238,11 +239,11 @@ CLIENTS = (
         keys={key: _params(key) for key in ("revised_params", "revisedParams")},
     ),
 )
-"""All clients. The last row counts as the sender of every answer that no other row recognizes."""
+"""All clients. The last row is the sender of every answer that no other row recognizes."""
 
 
 def channel_of(answer: Any) -> str:
-    """Return the channel of the client with answers of this shape, or `api` for any other shape.
+    """Return the channel of the client that sends answers in this form, or `api`.
 
     Example:
         >>> channel_of([{"type": "accept", "args": None}]), channel_of("approve")
@@ -254,7 +255,7 @@ def channel_of(answer: Any) -> str:
 
 
 def translated(entry: Entry, reading: Reading) -> Entry:
-    """Rewrite each client's own words and keys to those in the table of decisions."""
+    """Replace each client's own words and keys by those of the table of decisions."""
     for client in CLIENTS:
         if client.words and (read := client.words.get(word_of(entry) or "")):
             entry = read(entry, reading)

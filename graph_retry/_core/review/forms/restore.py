@@ -1,4 +1,4 @@
-"""Read the values that an answer sends for the fields of params or of an output."""
+"""Read an answer's values for the fields of params or of an output."""
 
 from __future__ import annotations
 
@@ -42,12 +42,14 @@ _EXPECTED = {
 
 
 class Field(NamedTuple):
-    """One field of a typed value, for which an answer may send a new value.
+    """One field of a value with a schema. An answer may send a new value for the field.
 
-    `name` is a path such as `user.age`, or empty for all params. `node` is the field's schema,
-    within the schema `root`. `shown` is the value that the reviewer saw, and `original` is the real
-    value. `from_form` means that text boxes sent the values. `is_open` means that no type declares
-    the fields, and that objects may get new ones. `path` leads to the sent value.
+    name: A path such as `user.age`; empty for all params.
+    node, root: The field's schema, and the whole schema.
+    shown, original: The value that the reviewer saw, and the real value.
+    from_form: Whether the values came through text boxes.
+    is_open: Whether no type declares the fields, so that objects may get new ones.
+    path: The JSON Pointer of the sent value.
     """
 
     name: str
@@ -60,7 +62,7 @@ class Field(NamedTuple):
     path: Path = ()
 
     def member(self, label: str, branches: Sequence[dict[str, Any]]) -> Field:
-        """Return the field of an object's member, which the reviewer saw as `label`."""
+        """Return the field of an object's member. The reviewer saw the member as `label`."""
         name = names_behind(self.shown, self.original).get(label, label)
         nodes = [member(branch, name) for branch in branches]
         return self._replace(
@@ -72,20 +74,21 @@ class Field(NamedTuple):
         )
 
     def issue(self, problem: str) -> Issue:
-        """Return an issue which says that the sent value cannot be taken."""
+        """Return an issue that refuses the sent value."""
         return issue(self.path, problem, "unreadable")
 
 
 def restored(value: Any, field: Field, issues: list[Issue]) -> Any:
-    """Return the new value of a field. For a wrong value, add an issue and return the original.
+    """Return the new value of a field. If the value is wrong, add an issue and return the original.
 
     - A text for a field that takes no text is read as JSON.
     - A text for a field that takes text stays as typed. `null` clears a field that may be null.
-    - An object is merged onto the shown object, key by key and at every depth. It replaces the
-      shown object if it is sent as text, if it follows another branch of a union, or if a form
+    - An object is merged onto the shown object, key by key and at every depth. Instead, it replaces
+      the shown object if it is sent as a text, if it fits another branch of a union, or if a form
       sends it for a field whose schema names no fields.
     - A list replaces the shown list.
-    - A part that equals the shown value means the original, with all digits and private texts.
+    - A part that equals the shown value is replaced by the original, with all digits and private
+      texts.
 
     Example:
         >>> root = {"properties": {"n": {"type": "number"}}}
@@ -117,7 +120,7 @@ def restored(value: Any, field: Field, issues: list[Issue]) -> Any:
 def merged(
     value: dict[str, Any], field: Field, branches: Sequence[dict[str, Any]], issues: list[Issue]
 ) -> dict[str, Any]:
-    """Merge an object onto the original of a field, and add an issue for each wrong member."""
+    """Merge an object onto the original value of a field. Add an issue for each wrong member."""
     names, result = names_behind(field.shown, field.original), dict(field.original)
     for label, item in value.items():
         if len(issues) >= SHOWN_ISSUES:
@@ -132,7 +135,7 @@ def merged(
 
 
 def object_branches(node: Any, root: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the branches of a union that accept objects; a schema without a union is one branch.
+    """Return a union's branches that accept objects. A schema without a union is one branch.
 
     Example:
         >>> object_branches({"anyOf": [{"properties": {"a": {}}}, {"type": "null"}]}, {})
@@ -142,9 +145,10 @@ def object_branches(node: Any, root: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _branches_to_merge(value: dict[str, Any], field: Field) -> list[dict[str, Any]]:
-    """Return the branches of a union that the shown object still follows after the merge.
+    """Return the branches of a union that the shown object still fits after the merge.
 
-    No branch is left if the value follows another branch. The value then replaces the object.
+    If the sent value fits only another branch, the result is empty, and the value replaces the
+    object.
     """
     branches, shown = object_branches(field.node, field.root), field.shown
     new = {key: item for key, item in value.items() if key not in shown}
@@ -157,7 +161,7 @@ def _branches_to_merge(value: dict[str, Any], field: Field) -> list[dict[str, An
 
 
 def branch_of(found: Sequence[dict[str, Any]], value: Any) -> dict[str, Any]:
-    """Choose the branch of a union that fits a value: by its kind, its constants and its names.
+    """Choose the branch of a union that fits a value, by kind, constants and field names.
 
     Example:
         >>> branch_of([{"type": "integer"}, {"type": "string"}], "ten")
@@ -174,7 +178,7 @@ def branch_of(found: Sequence[dict[str, Any]], value: Any) -> dict[str, Any]:
 def branches_followed(
     branches: Sequence[dict[str, Any]], value: dict[str, Any]
 ) -> list[dict[str, Any]]:
-    """Return the branches of a union that an object follows, by its constants and its names.
+    """Return the branches of a union that fit an object, by constants and field names.
 
     Example:
         >>> branches = [{"properties": {"number": {}}}, {"properties": {"iban": {}}}]
@@ -185,7 +189,7 @@ def branches_followed(
 
 
 def _closest(branches: Sequence[dict[str, Any]], value: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return all branches that allow each field of a value, or the one that names most of them."""
+    """Return all branches that allow every field of a value, or the branch with most of them."""
     if all_of_them := [one for one in branches if _declares(one, value)]:
         return all_of_them
     by_names = sorted(branches, key=lambda one: len(value.keys() & one["properties"].keys()))
@@ -193,7 +197,7 @@ def _closest(branches: Sequence[dict[str, Any]], value: dict[str, Any]) -> list[
 
 
 def _agrees(branch: dict[str, Any], value: dict[str, Any]) -> bool:
-    """Return whether a value has each constant of a branch, such as a value of a `Literal`."""
+    """Say whether a value has each constant of a branch, such as a value of a `Literal`."""
     named: dict[str, Any] = branch.get("properties") or {}
     tags = {
         name: node["const"] for name, node in named.items() if is_object(node) and "const" in node
@@ -202,12 +206,12 @@ def _agrees(branch: dict[str, Any], value: dict[str, Any]) -> bool:
 
 
 def _declares(branch: dict[str, Any], value: dict[str, Any]) -> bool:
-    """Return whether a branch allows all fields of a value."""
+    """Say whether a branch allows all fields of a value."""
     return _is_open(branch) or value.keys() <= branch["properties"].keys()
 
 
 def _is_open(branch: dict[str, Any]) -> bool:
-    """Return whether an object may have fields that the branch does not name."""
+    """Say whether an object may have fields that the branch does not name."""
     others = branch.get("additionalProperties") or branch.get("patternProperties")
     return bool(others) or not branch.get("properties")
 
@@ -221,7 +225,7 @@ def _unknown(
 ) -> str | None:
     """Return an issue about an unknown field, because most types would ignore it silently.
 
-    An object that takes any field may get a new one, unless the name seems to be misspelled.
+    If the object allows any field, a new field is accepted, unless its name looks misspelled.
     """
     declared = dict.fromkeys(key for one in branches for key in one.get("properties") or ())
     known = (*field.shown, *declared)
@@ -231,14 +235,14 @@ def _unknown(
     outer, dot, inner = label.partition(".")
     if dot and is_object(field.shown.get(outer)):
         path = literal({outer: {inner.rpartition(".")[2]: "…"}}, 80)
-        return f"{problem}: to change a part of `{outer}`, send it as an object such as {path}."
+        return f"{problem}: to change a part of `{outer}`, send an object such as {path}."
     if not (field.is_open or any(map(_is_open, branches))):
         names = ", ".join(f"`{each}`" for each in declared)
         return f"{problem}.{did_you_mean(label, known)} The fields are {names}."
     wrapped = sent[label]
     held = next((name for name in field.shown if is_object(wrapped) and name in wrapped), None)
     if held is not None and not sent.keys() & field.shown.keys():
-        how = f"To change `{held}`, send it as a field of its own, and not inside `{label:.80}`."
+        how = f"To change `{held}`, send it as a separate field, not inside `{label:.80}`."
         return f"{problem}. {how} To add a new field, send `{held}` as well."
     near = near_miss(label, known, sent)
     how = f"Did you mean `{near}`? To add a new field, send `{near}` as well."

@@ -18,7 +18,7 @@ from graph_retry._core.threads.reviews import PendingReview, open_reviews, whole
 
 @in_sync
 async def pending_reviews(graph: Any, config: RunnableConfig) -> list[PendingReview]:
-    """List the reviews for which a thread waits, in the order of LangGraph's tasks.
+    """List the open reviews of a thread, in the order of LangGraph's tasks.
 
     `graph` is a compiled graph or a `RemoteGraph`.
 
@@ -46,40 +46,42 @@ async def resume(
     durability: Durability | None = None,
     wait: float = 600.0,
 ) -> Any:
-    """Answer a thread's review and continue the thread.
+    """Answer the reviews of a thread, and continue the thread.
 
-    The decision is saved in the thread before it is applied. If the process dies, call
+    The decision is saved in the thread before it is applied. If the process dies afterwards, call
     `resume(graph, config)` without a decision to continue. If several people answer, the first
-    answer wins, because the thread is locked until the graph stops again. If a decision cannot be
-    used, the question is asked again, and `AnswerRefused` gives the reason.
+    answer wins: the thread is locked until the graph stops again. If a decision cannot be applied,
+    the question is asked again, and `AnswerRefused` gives the reason.
 
     Args:
         graph: The compiled graph, or a `RemoteGraph`.
-        config: The config with the `thread_id`. Its other values (other keys of `configurable`,
-            tags, metadata, callbacks) are used for the run.
-        decision: The result of `approve()`, `edit()`, `reject()` or `respond()`, or any other
-            accepted form. If it does not name a `review_id`, exactly one review must be open.
-        answers: Decisions by `review_id` (or interrupt id), for some or all open reviews. Give it
+        config: The config with the `thread_id`. Its other values (keys of `configurable`, tags,
+            metadata, callbacks) apply to the run.
+        decision: The result of `approve()`, `edit(…)`, `reject(…)`, `respond(…)`, or the JSON of a
+            decision. If it has no `review_id`, exactly one review must be open.
+        answers: A dict of decisions by `review_id` (or interrupt id), for some or all open reviews,
             instead of `decision`.
-        start: The input of a thread that may be new, for a job that may run twice or be killed. A
-            new thread starts with it. A thread whose run was cut off continues, one that waits
-            for people or has ended is left alone, and `start` is not used. Give no answer with it.
-        context: LangGraph's `context` for the run. LangGraph does not save it, so a graph with a
-            `context_schema` needs it again (on a server as JSON, a dataclass or a model).
-        durability: LangGraph's `durability` for the run (default: `sync`; on a server, the
-            server's default). With another one, a crash can repeat calls that have just finished.
-        wait: Seconds to wait while another process runs the thread and the review is still open.
+        start: The input for a new thread, in a job that may run twice or be killed. A new thread
+            starts with this input. A thread whose run was interrupted continues without it. A
+            thread that waits for people or has ended is left unchanged. `start` cannot be combined
+            with an answer.
+        context: LangGraph's `context` for the run. LangGraph does not save the context, so a graph
+            with a `context_schema` needs it again (on a server: JSON, a dataclass or a model).
+        durability: LangGraph's `durability` for the run (default: `sync`; on a server, the server's
+            default). With any other value, a crash can repeat calls that have just finished.
+        wait: Maximum seconds to wait while another process runs the thread and the review is still
+            open.
 
     Returns:
         The graph's state, as `graph.invoke` returns it.
 
     Raises:
         AnswerRefused: If an answer was not applied. The question is asked again, and the model was
-            not called for that answer.
+            not called for this answer.
         StaleDecision: If the review is no longer open: somebody else answered it, or it expired.
         TimeoutError: If another process still runs the thread after `wait` seconds.
-        ValueError: If `decision` could mean more than one open review, or the graph or thread is
-            missing.
+        ValueError: If several reviews are open and `decision` names none of them, or if the graph
+            or the thread is missing.
         TypeError: If `answers` is not a dict of decisions.
 
     Example:

@@ -59,21 +59,22 @@ if TYPE_CHECKING:
     from graph_retry._core.threads.server.runs import RemoteRuns
 
 _ANSWER_IS_SAVED = (
-    "`resume` is sync, but this graph or its checkpointer is async only. Your answer is saved: go "
-    "on with `await aresume(graph, config)`, without a decision."
+    "`resume` is sync, but this graph or its checkpointer is async only. Your answer is saved: "
+    "continue with `await aresume(graph, config)`, without a decision."
 )
 
 _ANSWER_KEPT: dict[str, Any] = {}
-"""A marker instead of a question: the call was not made again, and its answer is still saved."""
+"""A marker instead of a question: the call was not made again, so its answer is still saved."""
 
 
 @dataclass(frozen=True)
 class HeldThread:
     """A locked thread that is ready to run, after its answers were saved.
 
-    `chosen` holds the answered questions. `shown_before` holds the ids of all reviews that were
-    shown. `by_id` holds the answers that could not be saved, by interrupt id. `begun` tells how the
-    thread stands that `start` may have to start.
+    chosen: The answered questions.
+    shown_before: The ids of all reviews that were shown.
+    by_id: The answers that could not be saved, by interrupt id.
+    begun: With `start`, the state of the thread.
     """
 
     graph: Any
@@ -97,7 +98,7 @@ class HeldThread:
         self.lock.release()
 
     async def run(self, durability: Durability | None, context: Any) -> Any:
-        """Run the graph until it ends or pauses again; return its state."""
+        """Run the graph until it ends or pauses again. Return its state."""
         # With `sync`, each checkpoint is saved before the next step begins. Therefore a run after a
         # crash does not repeat a finished call.
         options: Any = {"durability": durability or "sync", "context": context}
@@ -119,7 +120,7 @@ class HeldThread:
     async def check(self, shown: Sequence[Any] | None = None) -> None:
         """Check that all answers were applied.
 
-        `shown` holds the interrupt values after the run; without it, they are read.
+        `shown` has the interrupt values after the run. Without it, they are read from the thread.
 
         Raises:
             AnswerRefused: If an answer was not applied. Its question is then asked again.
@@ -158,7 +159,7 @@ class HeldThread:
             raise AnswerRefused("\n".join(dict.fromkeys(problems)), **told, reasons=reasons)
 
     async def _question_now(self, namespace: str) -> dict[str, Any] | None:
-        """Return the question that a call asks now, read from its checkpoint (not on a server)."""
+        """Read the question that a call asks now from its checkpoint (not on a server)."""
         saver = saver_of(self.graph)
         call = saver and await newest_checkpoint(saver, thread_of(self.config), namespace)
         if not call:
@@ -171,8 +172,8 @@ class HeldThread:
     async def check_in_time(self, failed: CallCancelled | RemoteException | None = None) -> None:
         """Raise `StaleDecision` if an answer came too late.
 
-        `failed` is the error of a call that a default decision or an answer rejected. That error
-        ended the run. The message repeats the error, unless a server hides it.
+        `failed` is the error that ended the run: a default decision or an answer rejected a call.
+        The message repeats this error, unless a server hides it.
         """
         for asked, given in self.chosen:
             expires_at = asked.value["expires_at"]
@@ -187,8 +188,8 @@ class HeldThread:
                 why = failed.message if isinstance(failed, CallCancelled) else ""
                 end = f" The run ended: {why}." if why else ""
                 raise StaleDecision(
-                    f"review {as_repr(asked.review_id)} expired at {expires_at}: its default "
-                    f"decision was applied, not your answer.{end}"
+                    f"review {as_repr(asked.review_id)} expired at {expires_at}, and its "
+                    f"default decision was applied instead of your answer.{end}"
                 ) from failed
 
 
@@ -204,7 +205,7 @@ async def resuming(
     background: bool = False,
     start: Any = None,
 ) -> Any:
-    """Do what `resume` does. With `background`, only start the run on the server."""
+    """Do the same as `resume`. With `background`, only start the run on the server."""
     how: Any = {"wait": wait, "context": context, "background": background, "start": start}
     thread = await take_thread(graph, config, decision, answers, **how)
     with thread:
@@ -225,7 +226,7 @@ async def take_thread(
     background: bool = False,
     start: Any = None,
 ) -> HeldThread:
-    """Lock a thread, and save the answers to its reviews; raise if a review is not open."""
+    """Lock a thread, and save the answers to its reviews. Raise if a review is not open."""
     thread_id, config = _checked(graph, config, decision, answers, start), at_newest(config)
     lock = ThreadLock(getattr(graph, "checkpointer", None), thread_id)
     remote: RemoteRuns | None = None
@@ -256,8 +257,8 @@ async def take_thread(
                 break
             if waited >= wait:
                 raise TimeoutError(
-                    f"thread {as_repr(thread_id)} is still run by somebody else after `wait` = "
-                    f"{wait} s; nothing was written."
+                    f"another process still runs thread {as_repr(thread_id)} after `wait` = "
+                    f"{wait} s. Nothing was saved: try again later."
                 )
             pause = next(lengths)
             await sleep(pause)
@@ -282,30 +283,32 @@ def _checked(
     """Check the arguments of `resume`, and return the thread's id."""
     thread_id = thread_of(config)
     if decision is not None and answers is not None:
-        raise TypeError("give `decision` for one review or `answers` for several, not both.")
+        raise TypeError(
+            "give either `decision` (for one review) or `answers` (for several), not both."
+        )
     if start is not None and (decision is not None or answers is not None):
-        raise TypeError("`start` is for a thread that may be new: give no answer with it.")
+        raise TypeError("`start` cannot be combined with an answer: leave one of them out.")
     if graph is None:
         raise ValueError(
-            "`graph` is None, as in a review that was listed from a checkpointer alone: "
-            "pass the graph that asked."
+            "`graph` is None, as for a review from a checkpointer without a graph: give the "
+            "graph that asked."
         )
     check_compiled(graph)
     if start is not None and not is_local(graph):
         raise TypeError(
-            "`start` needs a graph of this process: start a thread of a server by a run of its "
-            'client, with `multitask_strategy="reject"`.'
+            "`start` needs a graph in this process: on a server, start the thread with the "
+            'client\'s `runs`, and with `multitask_strategy="reject"`.'
         )
     if answers is not None and not answers:
         raise TypeError(
-            "`answers` is empty: pass {review_id: decision}, with an id of `pending_reviews`; or "
-            "leave it out to continue the thread without an answer."
+            "`answers` is empty: give {review_id: decision}, with ids from `pending_reviews`. "
+            "To continue the thread without an answer, leave `answers` out."
         )
     return thread_id
 
 
 def _named_in(decision: Any, answers: Mapping[str, Any] | None) -> Collection[str] | None:
-    """Return the ids of the answered reviews; None if the decision is for the only open review."""
+    """Return the ids of the answered reviews; None if the decision means the only open review."""
     if isinstance(decision, Mapping) and "review_id" in decision:
         return [str(cast("Any", decision)["review_id"])]
     return answers
@@ -316,10 +319,10 @@ async def _write_down(
     root: CheckpointTuple | None,
     chosen: Sequence[tuple[Asked, Any]],
 ) -> dict[str, Any]:
-    """Save answers beside the checkpoints of their calls; return the unsaved ones by interrupt id.
+    """Save answers beside their calls' checkpoints. Return the unsaved ones by interrupt id.
 
-    An answer cannot be saved on a server, or if the call's checkpoint was deleted. LangGraph would
-    give a plain answer of an earlier run to the next question, so it is removed before.
+    An answer cannot be saved on a server, or if the call's checkpoint was deleted. A plain answer
+    of an earlier run is removed first, because LangGraph would give it to the next question.
     """
     own = [each for each in chosen if not is_of_other(each[0].namespace)]
     notes = [(asked, noted(given, asked.review_id)) for asked, given in own]
@@ -341,7 +344,7 @@ async def _meant_by(
     questions: Sequence[Asked],
     closed: Callable[[str | None], Awaitable[str]],
 ) -> str:
-    """Return the review id in a decision. Without one, return the id of the only open review."""
+    """Return the review id in a decision, or the id of the only open review."""
     if named := _named_in(decision, None):
         return next(iter(named))
     if len(questions) > 1:
@@ -361,7 +364,7 @@ async def _match(
     answers: Mapping[str, Any],
     closed: Callable[[str | None], Awaitable[str]],
 ) -> list[tuple[Asked, Any]]:
-    """Pair answers with open questions; raise before any answer is saved if a review is closed."""
+    """Pair answers with open questions. If a review is closed, raise before any answer is saved."""
     by_id = {asked.interrupt_id: asked for asked in questions}
     by_id |= {asked.review_id: asked for asked in questions}
     names: dict[str, str] = {}
@@ -375,19 +378,19 @@ async def _match(
             )
         if (first := names.setdefault(by_id[name].review_id, name)) != name:
             raise ValueError(
-                f"`answers` has two decisions about one review, under {as_repr(first, 80)} and "
-                f"{as_repr(name, 80)}: give one of them."
+                f"`answers` has two decisions about the same review ({as_repr(first, 80)} and "
+                f"{as_repr(name, 80)}): give only one."
             )
     return [(by_id[name], given) for name, given in answers.items()]
 
 
 def _told_kept(answered: Asked, open_now: Sequence[dict[str, Any]], *, is_over: bool) -> str:
-    """Return the reason why an answer is unused: the run has not made the call that asked."""
+    """Return the reason why an answer is unused: the run did not make the call that asked."""
     told = [(each["note"], namespace_in(each)) for each in open_now]
     notes = [note for note, place in told if note and are_namesakes(place, answered.namespace)]
-    what = f"The call of `{answered.name}` that asked was not made again in this run"
+    what = f"This run did not make the call of `{answered.name}` that asked the question again"
     if is_over and not notes:
-        return f"{what}; and the run ended, so your answer decided nothing."
+        return f"{what}, and ended: your answer had no effect."
     asks = ", ".join(f"`{each['function_name']}` ('{each['review_id']}')" for each in open_now)
     now = f" Now the thread waits for an answer to {asks}." if asks else ""
     task, was = outermost(answered.namespace), form_of(answered.namespace)
@@ -396,4 +399,4 @@ def _told_kept(answered: Asked, open_now: Sequence[dict[str, Any]], *, is_over: 
         now += f" Node `{task.name}` was {was} when it asked, and is {forms.pop()} now."
     if notes:  # In another order, another call is reached first, and nothing has to be mended.
         now += f" Its note says: {notes[0]}."
-    return f"{what}; your answer is kept, and is used when the node makes that call.{now}"
+    return f"{what}. Your answer is kept, and is used when the node makes this call.{now}"

@@ -1,4 +1,4 @@
-"""Answer reviews like `resume`, but stream the run yourself while the thread is locked."""
+"""Answer reviews as `resume` does, but stream the run yourself while the thread is locked."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ def resumption(
     start: Any = None,
     wait: float = 600.0,
 ) -> Generator[Any, None, None]:
-    """Answer like `resume`, but run the graph yourself, for example to stream it.
+    """Answer reviews as `resume` does, but run the graph yourself, for example to stream it.
 
-    Inside the `with` block, the thread is locked. The block's value is the input for the graph.
-    Pass it to `stream`, with any `stream_mode` or `version`, or to `stream_events` (also v3). The
-    end of the block raises an error if an answer was not applied.
+    The thread is locked inside the `with` block. `as given` is the input for the graph: pass it to
+    `stream`, with any `stream_mode` or `version`, or to `stream_events` (also v3). The end of the
+    block raises an error if an answer was not applied.
 
     Args:
-        graph: The compiled graph. On a server, stream a run of its client instead, with
-            `command={"resume": {review.interrupt_id: decision}}` and
-            `multitask_strategy="reject"`, because the server locks its threads itself.
+        graph: The compiled graph. A server locks its threads itself: stream a run of its client
+            instead, with `command={"resume": {review.interrupt_id: decision}}` and
+            `multitask_strategy="reject"`.
         config: The config with the `thread_id`.
         decision: As for `resume`.
         answers: As for `resume`.
-        start: As for `resume`. The value of the block is then the input, or None.
+        start: As for `resume`. The input for the graph is then `start` or None.
         wait: Seconds to wait while another process runs the thread and the review is still open.
 
     Raises:
@@ -82,7 +82,7 @@ async def aresumption(
     start: Any = None,
     wait: float = 600.0,
 ) -> AsyncGenerator[Any, None]:
-    """Do what `resumption` does, from async code.
+    """Do the same as `resumption`, in async code.
 
     Example:
         >>> import asyncio

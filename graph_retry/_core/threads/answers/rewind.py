@@ -1,7 +1,7 @@
-"""Go back to an earlier attempt of a thread, and continue from there with other params.
+"""Go back to an earlier attempt of a call, and continue the thread from there with other params.
 
-A call that waits gets an answer about the earlier attempt. For a call that has finished, its thread
-is forked at the checkpoint from which the call was made, and the fork is run.
+A waiting call gets an answer about the earlier attempt. If the call has finished, the thread is
+forked at the checkpoint from which the call was made, and the fork is run.
 """
 
 from __future__ import annotations
@@ -53,18 +53,18 @@ from graph_retry.records import Issue
 _LOG = logging.getLogger("graph_retry")
 
 _MOST_TOLD = 10
-"""Calls that an error lists at most."""
+"""Maximum number of calls in an error."""
 
 _OfCall = Annotated[
-    Ledger, "one of `attempts_of`, and the attempt's number by name, as `attempt=2`"
+    Ledger, "a ledger of `attempts_of` (and the attempt's number by name: `attempt=2`)"
 ]
 
 
 class Change(TypedDict):
     """The attempt to rewind to, and the changes to it.
 
-    attempt: The number of the attempt to make again; the first is 1. With a `decision`, the attempt
-        is not made again, but its review gets the decision.
+    attempt: The number of the attempt to make again (the first is 1). With a `decision`, the
+        attempt is not made again: its review gets the decision.
     params: The fields to change in that attempt's params (default: none).
     decision: The new answer to the review of that attempt, such as `reject()`.
     reason: The reason, for the ledger.
@@ -87,18 +87,18 @@ async def rewind(
 ) -> Any:
     """Make an earlier attempt again with other params, or answer its review differently.
 
-    Earlier attempts stay in the ledger and are not made again. Later attempts leave the ledger, but
-    their checkpoints stay. The author of the new attempt is `rewind`.
+    Earlier attempts stay in the ledger, and are not made again. Later attempts are removed from the
+    ledger, but their checkpoints stay. The author of the new attempt is `rewind`.
 
-    A call can be rewound while it is paused and after it has finished. On a server, a call in a
-    subgraph can be rewound only while it is paused. If the thread made several calls, pass the
-    `ledger` of one of them, from `attempts_of`. `context` is LangGraph's `context` for the new run.
+    A call can be rewound while it is paused, and after it has finished. (On a server, a call in a
+    subgraph only while it is paused.) If the thread made several calls, give the `ledger` of one of
+    them, from `attempts_of`. `context` is LangGraph's `context` for the new run.
 
     Raises:
-        ValueError: If the attempt or call does not exist, its checkpoint is gone, or the params do
-            not fit a finished call. (A paused call asks again instead.)
-        TypeError: If `attempt` is missing, `params` and `decision` are both given, or `ledger` is
-            not a `Ledger`.
+        ValueError: If the attempt or the call does not exist, if its checkpoint was deleted, or if
+            the params are not valid for a finished call. (A paused call asks again instead.)
+        TypeError: If `attempt` is missing, if `params` and `decision` are both given, or if
+            `ledger` is not a `Ledger`.
 
     Example:
         >>> from graph_retry import edit, resume
@@ -131,8 +131,8 @@ async def rewind(
         return await resuming(graph, config, answers=answers, context=context)
     if questions:
         raise ValueError(
-            f"the thread has {len(questions)} open reviews: pass the `ledger` of the call that is "
-            f"meant, or answer one with `{REWIND}` in it."
+            f"the thread has {len(questions)} open reviews: give the `ledger` of one call, or "
+            f"answer one review with `{REWIND}` in the answer."
         )
     if ledger is None:
         calls = await read_ledgers(graph, config)
@@ -150,7 +150,9 @@ arewind = async_twin(rewind)
 def _answer(change: Change) -> dict[str, Any]:
     params, decision = change.get("params"), change.get("decision")
     if params is not None and decision is not None:
-        raise TypeError("give `params` to make the attempt again or a `decision`, not both.")
+        raise TypeError(
+            "give either `params` (to make the attempt again) or a `decision`, not both."
+        )
     answer: Mapping[str, Any] = {"type": "approve"}
     if params is not None:
         answer = {"type": "edit", "params": _as_json("params", params)}
@@ -170,7 +172,7 @@ def _as_json(name: str, value: Any) -> Any:
         problem = issue("", text_of(error), "not_json")
     if problem is None:
         return value
-    how = "the fields to change" if name == "params" else "what `edit(…)` or `reject(…)` returns"
+    how = "the fields to change" if name == "params" else "the result of `edit(…)` or `reject(…)`"
     why = f"{problem['path']}: {problem['message']:.200}".removeprefix(": ")
     raise TypeError(f"`{name}` cannot be saved as JSON ({why}): give {how}.")
 
@@ -181,19 +183,19 @@ def _only(ledgers: list[Ledger], hint: str = "") -> Ledger:
         return current[0]
     if not current:
         raise ValueError(
-            "the thread made 0 calls that can be read here: check the `thread_id` in `config`"
-            f"{hint}."
+            "the thread has no calls that can be read here: check the `thread_id` in "
+            f"`config`{hint}."
         )
     known = "; ".join(map(_told_apart, current[:_MOST_TOLD]))
     more = f"; and {len(current) - _MOST_TOLD} more" if len(current) > _MOST_TOLD else ""
     raise ValueError(
-        f"the thread made {len(current)} calls: {known}{more}. Pass `ledger=`, one of those that "
-        f"`attempts_of` returns{hint}."
+        f"the thread made {len(current)} calls: {known}{more}. Choose one with `ledger=`, a "
+        f"ledger of `attempts_of`{hint}."
     )
 
 
 def _told_apart(ledger: Ledger) -> str:
-    """Return a call's title, its first params and its namespace, for the choice among calls."""
+    """Return a call's title, first params and namespace, to choose among calls."""
     with suppress(ValueError):  # The first attempt, or its params, may not be shown.
         first = literal(ledger.params_at(1), 120)
         return f"{ledger.title} with the params {first} ({ledger.namespace})"
@@ -207,11 +209,11 @@ async def _rewound(
     answer: dict[str, Any],
     context: Any,
 ) -> Any:
-    """Reopen a call that does not wait, apply an answer to it, and continue the thread from there.
+    """Reopen a finished call, apply an answer to it, and continue the thread from there.
 
     Raises:
-        ValueError: If the checkpoint from which the call was made is gone, or the call refuses the
-            answer. The thread is then as before.
+        ValueError: If the checkpoint from which the call was made was deleted, or if the call
+            refuses the answer. The thread is then unchanged.
     """
     head, fork, there = await get_state(graph, config), None, config
     old = await _made_from(graph, config, ledger) if ledger.namespace else head
@@ -237,8 +239,9 @@ async def _rewound(
         if is_over and ledger.namespace not in continued_in(saved, {fork}):
             await _restore(graph, config, head, context)
             raise AnswerRefused(
-                f"The thread ran on from where `{ledger.title}` was called, and did not make that "
-                "call again: your change decided nothing, and the thread has its earlier state."
+                f"The thread ran again from the checkpoint of `{ledger.title}`, but did not "
+                "make this call again. Your change had no effect, and the thread has its "
+                "earlier state again."
             )
     return state
 
@@ -246,7 +249,7 @@ async def _rewound(
 async def _fork(
     graph: Any, config: RunnableConfig, old: RunnableConfig, note: str
 ) -> tuple[RunnableConfig, str | None]:
-    """Fork a thread at a checkpoint; return the next run's config, and the fork's id if local."""
+    """Fork a thread at a checkpoint. Return the next run's config, and the id of a local fork."""
     saver = saver_of(graph)
     if saver is not None:
         return config, await put_fork(saver, old, note)
@@ -265,14 +268,14 @@ async def _made_from(graph: Any, config: RunnableConfig, ledger: Ledger) -> Stat
             old = await get_state(graph, origin)
     if old is None or not old.next:
         raise ValueError(
-            f"the call `{ledger.title}` is over and the checkpoint it was made from is gone: give "
-            "the node `attempts` in its input, or call it again."
+            f"the call `{ledger.title}` has ended, and the checkpoint from which it was made "
+            "was deleted. Give the node `attempts` in its input, or make the call again."
         )
     return old
 
 
 async def _restore(graph: Any, config: RunnableConfig, head: StateSnapshot, context: Any) -> None:
-    """Undo a fork by a fork of the checkpoint before it. Calls that waited ask again."""
+    """Undo a fork by forking the checkpoint before it. Calls that waited ask again."""
     root = head.config.get("configurable", {})["checkpoint_id"]
     there, _ = await _fork(graph, config, head.config, fork_note(root))
     if head.next:

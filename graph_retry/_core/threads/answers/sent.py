@@ -1,4 +1,4 @@
-"""An answer from code, in the form in which a thread keeps it until a run applies it."""
+"""The saved form of an answer from code, which a thread keeps until a run applies the answer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from graph_retry.lossless._ground import error_text, text_of
 
 
 def noted(answer: Any, review_id: str) -> dict[str, Any]:
-    """Return the saved form of an answer: its value, its time, and `refused` if a part is lost.
+    """Return the saved form of an answer: value, time, and `refused` if a part cannot be saved.
 
     A value that graph state cannot hold, such as an integer beyond 64 bits, becomes JSON text.
     """
@@ -33,12 +33,12 @@ def noted(answer: Any, review_id: str) -> dict[str, Any]:
         text = json.dumps(note["value"], ensure_ascii=False, default=repr)
         # No storage keeps a lone surrogate. `encode` replaces each one in the keys and the values.
         note["value"] = json.loads(text.encode(errors="replace"))
-        note["refused"] = "The answer holds half a character (a lone surrogate): write it anew."
+        note["refused"] = "The answer has half a character (a lone surrogate): type it again."
     return note
 
 
 def _unsaveable(answer: Any) -> str:
-    """Return an error that names the part of an answer that is not JSON, and the remedy."""
+    """Return the error for an answer that is not JSON. It names the part and the remedy."""
     for key, part in answer.items() if is_object(answer) else ():
         try:
             to_json(part)
@@ -46,5 +46,5 @@ def _unsaveable(answer: Any) -> str:
             how = "give plain JSON values, and bytes as base64 text"
             return f"`{key}` of the decision cannot be saved as JSON: {how}"
     name = getattr(answer, "__name__", type(answer).__name__)
-    how = "give what `approve()`, `edit(…)`, `reject(…)` or `respond(…)` returns, or JSON"
+    how = "give the result of `approve()`, `edit(…)`, `reject(…)` or `respond(…)`, or JSON"
     return f"the decision is {quoted_with_article(name)}: {how}"

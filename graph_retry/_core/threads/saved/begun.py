@@ -1,4 +1,4 @@
-"""How a thread stands that a job may have started before."""
+"""The state of a thread that a job may have started before."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from graph_retry._core.threads.saved.reading import open_questions
 
 
 class Begun(NamedTuple):
-    """What to do with a thread: `given` is the input of its next run.
+    """The state of a thread. `given` is the input of its next run.
 
-    If it `waits` for people, it is left alone, and `state` is what a run would return.
+    If the thread `waits` for people, it is not run, and `state` is returned as the result.
     """
 
     given: Any = None
@@ -24,7 +24,7 @@ class Begun(NamedTuple):
 
 
 async def begun(graph: Any, config: RunnableConfig, start: Any) -> Begun:
-    """Look at a locked thread: it is new, waits for people, was cut off, or is over."""
+    """Read a locked thread: is it new, waiting for people, interrupted, or finished?"""
     state = await get_state(graph, config)
     if state.created_at is None:
         return Begun(given=start)
@@ -34,9 +34,9 @@ async def begun(graph: Any, config: RunnableConfig, start: Any) -> Begun:
 
 
 async def _waits(graph: Any, config: RunnableConfig, state: StateSnapshot) -> bool:
-    """Return whether nothing is left to run before people answer.
+    """Say whether nothing is left to run before people answer.
 
-    A saved answer that no run has applied is left to run, and so is a branch that was cut off.
+    A saved answer that no run has applied, and an interrupted branch, are still left to run.
     """
     if not all(task.interrupts or task.result is not None for task in state.tasks):
         return False

@@ -24,31 +24,31 @@ from graph_retry._core.state.namespaces import parts_of, tasks_in
 from graph_retry._core.state.position import LOOP
 from graph_retry.lossless._ground import as_repr
 
-_HOW_CONFIG = 'pass {"configurable": {"thread_id": …}}'
-"""The advice in errors about a config that names no thread."""
+_HOW_CONFIG = 'give {"configurable": {"thread_id": …}}'
+"""The advice in errors about a config without a thread."""
 
 
 def besides_place(config: RunnableConfig | None) -> dict[str, Any]:
-    """Return the values of `configurable` without those that name a thread or a checkpoint."""
+    """Return the values of `configurable`, except for the thread and the checkpoint."""
     configurable = (config or {}).get("configurable", {})
     return {key: value for key, value in configurable.items() if key not in PLACE}
 
 
 def check_placeless(config: RunnableConfig | None) -> RunnableConfig:
-    """Return a config for many threads, after checking that it names no thread.
+    """Check that a config for many threads names no thread, and return it.
 
     Raises:
         TypeError: If the object is not a config.
         ValueError: If the config names a thread or a checkpoint.
     """
-    how = 'pass what their runs need beside it, such as {"configurable": {"user_id": …}}'
+    how = 'give only further values for the runs, such as {"configurable": {"user_id": …}}'
     if config is None:
         return {}
     if not isinstance(cast("object", config), Mapping):
         raise TypeError(f"`config` is {as_repr(config, 80)}: {how}.")
     named = ", ".join(f"`{key}`" for key in config.get("configurable", {}) if key in PLACE)
     if named:
-        raise ValueError(f"`config` has {named}, and each review has its own thread: {how}.")
+        raise ValueError(f"`config` has {named}, but each review has its own thread: {how}.")
     return config
 
 
@@ -76,7 +76,7 @@ def thread_of(config: RunnableConfig) -> str:
 
 
 def is_addressable(text: str) -> bool:
-    """Return whether a server's address with this value has the same path everywhere.
+    """Say whether a URL with this value has the same path everywhere.
 
     The SDK quotes values, but a proxy in between may read a quoted `/` or `..` as another path.
     """
@@ -87,7 +87,7 @@ def thread_there(config: RunnableConfig) -> str:
     """Return the id of a thread on a server.
 
     Raises:
-        ValueError: If an address with it could be read as another address.
+        ValueError: If a URL with this id could be read as another URL.
     """
     thread_id = thread_of(config)
     if not is_addressable(thread_id):
@@ -99,7 +99,7 @@ def thread_there(config: RunnableConfig) -> str:
 
 
 def at_newest(config: RunnableConfig) -> RunnableConfig:
-    """Return a copy of a config that names only the thread, without a checkpoint of the thread."""
+    """Return a copy of a config that names the thread without a checkpoint."""
     own = {
         key: each for key, each in config.get("configurable", {}).items() if key != "checkpoint_id"
     }
@@ -107,23 +107,23 @@ def at_newest(config: RunnableConfig) -> RunnableConfig:
 
 
 def is_local(graph: object) -> TypeIs[Pregel[Any, Any, Any, Any]]:
-    """Return whether a graph is in this process."""
+    """Say whether a graph is in this process."""
     return isinstance(graph, Pregel)
 
 
 def is_remote(graph: object) -> bool:
-    """Return whether a graph is on a server."""
+    """Say whether a graph is on a server."""
     return not isinstance(graph, Pregel | BaseCheckpointSaver)
 
 
 def saver_of(source: object) -> BaseCheckpointSaver[Any] | None:
-    """Return `source` if it is a checkpointer, or the checkpointer of a local graph, or None."""
+    """Return the checkpointer: `source` itself, or that of a local graph; None if there is none."""
     saver: Any = cast("Any", source).checkpointer if is_local(source) else source
     return cast("Any", saver) if isinstance(saver, BaseCheckpointSaver) else None
 
 
 def is_client(source: object) -> bool:
-    """Return whether an object is a LangGraph SDK client of a server, sync or async."""
+    """Say whether an object is a sync or async client of the LangGraph SDK."""
     return hasattr(source, "threads") and hasattr(source, "runs")
 
 
@@ -131,7 +131,7 @@ def check_compiled(graph: Any) -> None:
     """Raise if an object is not a compiled graph, such as its builder."""
     if not hasattr(graph, "get_state"):
         came = quoted_with_article(type(graph).__name__)
-        raise TypeError(f"`graph` is {came}: pass what `compile(checkpointer=…)` gives.")
+        raise TypeError(f"`graph` is {came}: give the result of `compile(checkpointer=…)`.")
 
 
 async def get_state(graph: Any, config: RunnableConfig, **options: Any) -> StateSnapshot:
@@ -148,8 +148,8 @@ async def get_state(graph: Any, config: RunnableConfig, **options: Any) -> State
         if not is_local(graph) or graph.checkpointer:
             raise
         raise ValueError(
-            "`graph` has no checkpointer, so it has no threads: pass the graph that "
-            "`compile(checkpointer=…)` returned, with the checkpointer of the run that asked."
+            "`graph` has no checkpointer, so it has no threads: give the result of "
+            "`compile(checkpointer=…)`, with the checkpointer of the run that asked."
         ) from error
     except TypeError:
         # `RemoteGraph` raises a `TypeError` for a graph or subgraph without a checkpoint.
@@ -166,9 +166,9 @@ async def _is_empty(graph: Any, config: RunnableConfig) -> bool:
 
 
 def may_make(graph: Any, namespace: str) -> bool:
-    """Return False only if a graph is known not to make the call of a saved namespace.
+    """Return False only if the graph certainly does not make the call of a saved namespace.
 
-    A subgraph that a function invokes, or that is on a server, is not known, so it may make it.
+    Subgraphs that a function invokes, or that are on a server, are unknown, and may make the call.
     """
     for part in parts_of(namespace):
         if not (part.is_node and is_local(graph)):
@@ -180,7 +180,7 @@ def may_make(graph: Any, namespace: str) -> bool:
 
 
 async def asked_by(graph: Any, namespaces: Collection[str]) -> list[str]:
-    """Choose the namespaces of calls whose outermost node a graph, here or on a server, has."""
+    """Return the namespaces of calls whose outermost node is in this graph (local or remote)."""
     nodes = await node_names(graph) if namespaces else []
     return [
         each
@@ -190,7 +190,7 @@ async def asked_by(graph: Any, namespaces: Collection[str]) -> list[str]:
 
 
 async def shows(graph: Any, config: RunnableConfig, interrupt_id: str) -> bool:
-    """Return whether a graph shows an interrupt of a thread, which any graph at all may have asked.
+    """Say whether a graph shows an interrupt of a thread. Any graph may have asked it.
 
     LangGraph shows a graph only the interrupts of the tasks that the graph has.
     """
@@ -208,7 +208,7 @@ async def node_names(graph: Any) -> list[str]:
 
 
 def client_of(graph: Any) -> Any:
-    """Return the SDK client of a `RemoteGraph`, sync or async like the current run."""
+    """Return the SDK client of a `RemoteGraph`: sync or async, like the current run."""
     kind = "sync_client" if is_sync() else "client"
     client = getattr(graph, kind)
     if client is None:
@@ -224,7 +224,7 @@ async def update_state(
 
 
 async def invoke(graph: Any, given: Any, config: RunnableConfig, **options: Any) -> Any:
-    """Run a graph, as `graph.invoke` does, with a clear error if the thread has no checkpoint."""
+    """Run a graph as `graph.invoke` does. Raise a clear error if the thread has no checkpoint."""
     try:
         return await sync_or_async(graph.invoke, graph.ainvoke, given, config, **options)
     except EmptyInputError as error:
@@ -233,5 +233,5 @@ async def invoke(graph: Any, given: Any, config: RunnableConfig, **options: Any)
         thread_id = config.get("configurable", {}).get("thread_id")
         raise EmptyInputError(
             f"thread {as_repr(thread_id)} has no checkpoint to continue from: start it with "
-            "`invoke` and an input, or look whether its id and the storage are the right ones."
+            "`invoke` and an input, or check its id and the storage."
         ) from error

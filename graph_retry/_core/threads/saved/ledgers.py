@@ -17,18 +17,18 @@ from graph_retry._core.threads.saved.reading import read_whole, reader_of
 from graph_retry._core.threads.saved.view import ThreadView
 
 _WAITS = {"review": True, "end": False}
-"""Whether a call waits for a person, by its next step. For other steps, it is not known."""
+"""Whether a call waits for a person, by its next step. For other steps, this is unknown."""
 
 
 async def read_ledgers(source: Any, config: RunnableConfig) -> list[Ledger]:
-    """Read the ledgers of a thread's calls; a ledger is empty if a server hides its call."""
+    """Read the ledgers of a thread's calls. If a server hides a call, its ledger is empty."""
     return list(ledgers_of(await read_whole(source, config)))
 
 
 async def whole_ledgers(
     source: Any, thread_id: str | None, ledgers: Sequence[Ledger]
 ) -> list[Ledger]:
-    """Return a thread's ledgers with whole records, where their checkpoints can be read."""
+    """Return a thread's ledgers. Records are whole if their checkpoints can be read."""
     made: list[Ledger] = []
     for ledger in ledgers:
         read = reader_of(source, thread_id, ledger.namespace)
@@ -39,9 +39,9 @@ async def whole_ledgers(
 def ledgers_of(view: ThreadView) -> Iterator[Ledger]:
     """Yield a ledger for each call, oldest first.
 
-    If a server hides a call's state, the ledger of the call is empty. Ledgers in the outermost
-    graph's state are included, because the checkpoints of their calls may be deleted. A reducer of
-    the user may collect the attempts of several calls in one list. Such a list is left out.
+    If a server hides a call's state, the call's ledger is empty. Ledgers in the outermost graph's
+    state are included, because their calls' checkpoints may have been deleted. A list in which a
+    user's reducer collects attempts of several calls is left out.
     """
     calls = sorted(view.calls(), key=lambda call: view.age(call[0]))
     head, known = view.root and view.root.checkpoint["id"], list[list[str]]()

@@ -27,31 +27,33 @@ _ENDINGS: dict[str | None, Outcome] = {
 class Ledger:
     """The attempts of one call, with its outcome and the changes between attempts.
 
-    Create one from any list of attempts: `Ledger(error.attempts)`, `Ledger(review.history)`.
+    Make a ledger from any list of attempts: `Ledger(error.attempts)`, `Ledger(review.history)`.
     """
 
     attempts: list[Attempt]
     """The records, in order."""
 
     namespace: str = ""
-    """The checkpoint namespace of the call, which identifies it in its thread; empty if unknown."""
+    """The checkpoint namespace that identifies the call in its thread; empty if unknown."""
 
     root: str = ""
     """The id of the outermost graph's checkpoint from which the call started; empty if unknown."""
 
     current: bool = True
-    """False if the thread was forked before this call, so that it is no longer in the thread's
-    line. True as well if the checkpoints that would show it are deleted."""
+    """False if a fork of the thread, from before this call, has replaced it. Also True if the
+    checkpoints that would show the fork were deleted.
+    """
 
     waits: bool | None = None
-    """True if the thread waits for a person to answer this call, False if the call has ended, None
-    if it is open and the thread went on without it, or if this is not known."""
+    """True if the thread waits for a person to answer this call; False if the call has ended; None
+    if the call is open but the thread continued without it, or if unknown.
+    """
 
     ended_by: Literal["", "fork", "input", "update"] = ""
-    """The event that ended the call's open review before anybody answered it; empty if none did.
+    """The event that ended the call's open review before anybody answered; empty if there was none.
 
     The event is a new `input` of the thread, a `fork` (a run from an earlier checkpoint), or an
-    `update` of its state. (Agent Inbox updates the state for *Mark as Resolved*.)
+    `update` of the thread's state (as by *Mark as Resolved* in Agent Inbox).
     """
 
     thread: str = ""
@@ -62,7 +64,7 @@ class Ledger:
 
     @property
     def name(self) -> str:
-        """The call's name, as in its reviews; empty if no attempt has it."""
+        """The call's name, as in its reviews; empty if no attempt has a name."""
         names = [attempt["name"] for attempt in self.attempts if attempt["name"]]
         return names[-1] if names else ""
 
@@ -74,12 +76,12 @@ class Ledger:
 
     @property
     def title(self) -> str:
-        """A title for people: `name in node`; only one of the two if they are equal or unknown."""
+        """A title for people: `name in node`, or only one of them (if equal, or one is unknown)."""
         return " in ".join(dict.fromkeys(filter(None, (self.name, self.node))))
 
     @property
     def outcome(self) -> Outcome:
-        """The outcome of the call; `open` if nothing decided it, or if it is unknown."""
+        """The outcome of the call; `open` if the call has not ended, or if unknown."""
         if not self.attempts:
             return "open"
         last = self.attempts[-1]
@@ -99,11 +101,11 @@ class Ledger:
 
     @property
     def has_output(self) -> bool:
-        """Whether the call ended with an output, of the model or of a person."""
+        """Whether the call ended with an output by the model or by a person."""
         return self.outcome in ("succeeded", "responded", "overruled")
 
     def at(self, number: int) -> Attempt:
-        """Return the attempt with this number; the first attempt is 1.
+        """Return the attempt with this number. The first attempt is 1.
 
         Raises:
             ValueError: If no attempt has that number.
@@ -119,7 +121,7 @@ class Ledger:
         """Return the params of one attempt, as JSON.
 
         Raises:
-            ValueError: If there is no such attempt, or the ledger does not hold its params.
+            ValueError: If there is no such attempt, or if the ledger lacks its params.
 
         Example:
             >>> patch = [{"op": "replace", "path": "", "value": {"n": 1}}]
@@ -131,13 +133,13 @@ class Ledger:
         params = params_at(self.attempts, number)
         if params is None:
             raise ValueError(
-                f"this ledger does not hold the params of attempt {number}: the checkpoint that "
-                "kept it was deleted, or the server does not show it."
+                f"this ledger lacks the params of attempt {number}: its checkpoint was deleted, "
+                "or the server hides it."
             )
         return params.view
 
     def value_at(self, number: int) -> Any:
-        """Return the value that was read from an attempt's output, its text, or None."""
+        """Return the value that was read from an attempt's output, else its text, else None."""
         return output_of(self.at(number))
 
     def params_diff(self, number: int, since: int | None = None) -> list[dict[str, Any]]:
@@ -160,7 +162,7 @@ OneCall = Annotated[
 
 
 def attempts_in(call: OneCall) -> Sequence[Attempt]:
-    """Return the attempts of one call, which is given as a ledger or as a list of attempts.
+    """Return the attempts of one call from a ledger or a list of attempts.
 
     Example:
         >>> attempts_in(Ledger([]))
@@ -170,7 +172,7 @@ def attempts_in(call: OneCall) -> Sequence[Attempt]:
 
 
 def params_in(call: OneCall, number: int | None = None) -> dict[str, Any] | None:
-    """Return an attempt's params as JSON (default: the last one's); None if they are not kept.
+    """Return an attempt's params as JSON (default: the last attempt); None if they are missing.
 
     Example:
         >>> params_in(Ledger([])) is None
@@ -181,7 +183,7 @@ def params_in(call: OneCall, number: int | None = None) -> dict[str, Any] | None
 
 
 def output_of(attempt: Attempt) -> Any:
-    """Return the value that was read from an attempt's output, or its text if it is not JSON.
+    """Return the value that was read from an attempt's output, or the text if it is not JSON.
 
     Example:
         >>> output_of({"raw": {"value": [1]}, "parsed": None})

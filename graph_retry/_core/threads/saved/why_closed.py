@@ -1,4 +1,4 @@
-"""Explain why a review cannot be answered: who answered it first, or which event ended it."""
+"""Explain why a review cannot be answered: who answered first, or which event ended the review."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _UNTIL_NOTED_S = 10.0  # The seconds that a late answer waits until the first an
 
 
 async def _readable(graph: Any, config: RunnableConfig) -> ThreadView:
-    """Read a whole thread; only its newest checkpoint if its saver does not list checkpoints."""
+    """Read a whole thread, or only its newest checkpoint if its saver cannot list checkpoints."""
     views: list[ThreadView] = []
     with informing("reading what closed a review"):
         views.append(await read_whole(graph, config))
@@ -61,9 +61,9 @@ async def _readable(graph: Any, config: RunnableConfig) -> ThreadView:
 async def why_closed(
     graph: Any, config: RunnableConfig, lock: ThreadLock | None, review_id: str | None
 ) -> str:
-    """Return why a review is closed, and how a thread that nobody runs continues.
+    """Say why a review is closed, and how to continue its thread.
 
-    The `review_id` None stands for the thread's last review. This function may wait for some
+    With `review_id=None`, this is about the thread's last review. The function may wait for some
     seconds, because a question disappears before a run saves the answer.
     """
     at_rest, lengths, waited = lock is None, pauses(), 0.0
@@ -93,7 +93,7 @@ async def why_closed(
 
 
 async def standing_of(graph: Any, config: RunnableConfig, how: str) -> str:
-    """Describe what a thread without an open review waits for, and how to continue it.
+    """Say what a thread without an open review waits for, and how to continue it.
 
     A thread that waits in a node of another graph must not be continued with this graph.
     """
@@ -104,7 +104,7 @@ async def standing_of(graph: Any, config: RunnableConfig, how: str) -> str:
 
 
 def _standing(state: StateSnapshot, how: str) -> str:
-    """Describe what a thread waits for, or how to continue it; "" if the thread has ended."""
+    """Say what a thread waits for, or how to continue it; "" if the thread has ended."""
     if other := other_question(state):
         return f"The thread waits for {other}."
     if not state.next:
@@ -118,10 +118,10 @@ def _standing(state: StateSnapshot, how: str) -> str:
 
 
 async def closing_event(graph: Any, config: RunnableConfig, review_id: str | None = None) -> str:
-    """Return the cause that closed a review (an answer and its author, an input, an update) or "".
+    """Say what closed a review: an answer and its author, an input or an update; "" if unknown.
 
-    The `review_id` None stands for the thread's last review. A review that still waits, as in
-    another graph, is not closed.
+    With `review_id=None`, this is about the thread's last review. A review that still waits, as in
+    another graph, gives "".
     """
     thread = await _readable(graph, config)
     waiting = [name for name in thread.waiting().values() if review_id in (None, name)]
@@ -131,9 +131,10 @@ async def closing_event(graph: Any, config: RunnableConfig, review_id: str | Non
 async def _event(
     graph: Any, config: RunnableConfig, review_id: str | None, thread: ThreadView
 ) -> str | None:
-    """Return the answer, input or update that closed a review, with its time.
+    """Describe the answer, input or update that closed a review, with its time.
 
-    The result is None if the thread does not show it. A run may not have saved an answer yet.
+    None if the thread does not show the event yet. For example, a run may not have saved the
+    answer.
     """
     events = [
         (each.at, each.review_id, f"{each.author} answered it at {each.at}{each.what}")
@@ -149,7 +150,7 @@ async def _event(
 
 
 async def answers_to(graph: Any, config: RunnableConfig, review_id: str) -> list[tuple[str, str]]:
-    """List the answers to a review that the thread shows, as (time, author), the first one first.
+    """List the saved answers to a review as (time, author), the earliest first.
 
     The author of a default decision is `system`.
     """
@@ -158,7 +159,7 @@ async def answers_to(graph: Any, config: RunnableConfig, review_id: str) -> list
 
 
 class _Answered(NamedTuple):
-    """An answer in a thread; `what` is its decision, if it is known."""
+    """An answer in a thread. `what` is its decision, if known."""
 
     at: str
     author: str
@@ -202,7 +203,7 @@ def _asked_again(thread: ThreadView, review_id: str | None, event: str | None) -
 
 
 def _not_shown(thread: ThreadView, review_id: str | None) -> str | None:
-    """Explain that the thread does not show a waiting call (`asyncio.gather` shows only one)."""
+    """Explain why the thread hides a waiting call: `asyncio.gather` shows only one question."""
     if review_id not in thread.waiting().values():
         return None
     return (
@@ -223,21 +224,21 @@ async def _renamed(graph: Any, config: RunnableConfig, thread: ThreadView) -> st
             names, path = await node_names(graph), tasks_in(namespace)
             known = ", ".join(f"`{name}`" for name in names)
             has = (
-                f"which the graph has with another content: `{path[0]}` may be a subgraph now"
+                f"which is different in this graph: `{path[0]}` may be a subgraph now"
                 if path[0] in names
-                else f"whose call the graph does not make (its nodes are {known})"
+                else f"which is not in this graph (its nodes are {known})"
             )
             return (
-                f"review {as_repr(review_id)} waits in node `{' > '.join(path)}`, {has}: name the "
-                "graph that asked, or give the node its old graph or its old name back"
+                f"review {as_repr(review_id)} waits in node `{' > '.join(path)}`, {has}: give "
+                "the graph that asked, or restore the node's old graph or name"
             )
     return None
 
 
 def other_question(state: StateSnapshot) -> str:
-    """Describe an interrupt that is not a review, such as an approval of LangChain's middleware.
+    """Describe an interrupt that is not a review, such as an approval by LangChain's middleware.
 
-    The text also names the way to answer the interrupt. It is empty without such an interrupt.
+    The text also names the way to answer. It is "" if there is no such interrupt.
     """
     for question in state.interrupts:
         if value_in(question) is None:
@@ -246,14 +247,13 @@ def other_question(state: StateSnapshot) -> str:
             names = [item.get("name", item) if is_object(item) else item for item in requests]
             asked = ", ".join(literal(name, 80) for name in names[:5])
             return (
-                f"an interrupt of another kind ({asked}), which is answered with LangGraph's "
-                "`Command(resume=…)`"
+                f"another interrupt ({asked}), to be answered with LangGraph's `Command(resume=…)`"
             )
     return ""
 
 
 def _notes(decisions: Iterable[Mapping[str, Any]]) -> list[_Answered]:
-    """List decisions of a ledger, or of a review that they left open."""
+    """List the decisions in a ledger, or those that left a review open."""
     return [
         _Answered(note["at"], note["author"], note.get("review_id", ""), f" ({note['type']})")
         for note in decisions
@@ -262,7 +262,7 @@ def _notes(decisions: Iterable[Mapping[str, Any]]) -> list[_Answered]:
 
 @checked
 def is_rejection(error: Exception, decisions: Iterable[Mapping[str, Any]]) -> bool:
-    """Return whether an error of `resume` only says that a decision has rejected its call.
+    """Say whether an error of `resume` only reports that a decision rejected the call.
 
     The run of a rejected call may end with `CallCancelled`.
 

@@ -1,8 +1,8 @@
-"""Read a thread on a server, which shows checkpoints one namespace at a time.
+"""Read a thread on a server. A server shows checkpoints one namespace at a time.
 
-A server cannot list the namespaces of a thread. A retry node and a subgraph are in the namespace of
-their task. The namespace of a function's call is in the call's question. After a rewind, the node
-has another task. In that task, the call's namespace has another task id and is otherwise the same.
+A server cannot list the namespaces of a thread. Retry nodes and subgraphs use the namespace of
+their task. The question of a function's call names the call's namespace. After a rewind the node
+has a new task, and only the task id in the call's namespace changes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from graph_retry._core.threads.saved.view import ThreadView
 from graph_retry._core.threads.server.runs import RemoteRuns, http_status
 
 _MOST_READ = 1_000
-"""Checkpoints of a graph that are looked at: as many as a server gives at once."""
+"""Number of checkpoints of a graph to read. A server returns no more at once."""
 
 
 async def read_shown_there(graph: Any, config: RunnableConfig) -> ThreadView:
@@ -59,7 +59,7 @@ async def read_shown_there(graph: Any, config: RunnableConfig) -> ThreadView:
 
 
 async def snapshot_at(server: Any, place: RunnableConfig) -> StateSnapshot | None:
-    """Read a checkpoint from a server; None if it is gone or hidden."""
+    """Read a checkpoint from a server; None if it was deleted or is hidden."""
     try:
         is_shown = is_remote(server) and hasattr(server, "get_state")
         return await get_state(server, place) if is_shown else None
@@ -72,8 +72,8 @@ async def snapshot_at(server: Any, place: RunnableConfig) -> StateSnapshot | Non
 async def read_history(graph: Any, config: RunnableConfig) -> ThreadView:
     """Read a thread on a server, with the newest checkpoint of each call that it shows.
 
-    A server shows only those keys of a function call's state that the outermost graph's state has
-    as well. Older servers show no state of such a call.
+    Of a function call's state, a server shows only keys that the outermost graph's state also has.
+    Older servers show no state of such a call.
     """
     history = _History(graph, thread_there(config))
     await history.read_graph("")
@@ -95,7 +95,7 @@ class _History:
         return snapshots
 
     async def _is_shown(self, namespace: str) -> bool:
-        """Read the newest checkpoint of a namespace; return whether the server shows one."""
+        """Read the newest checkpoint of a namespace. Say whether the server shows one."""
         try:
             await self._read(namespace, 1)
         except Exception as error:

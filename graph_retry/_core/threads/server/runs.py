@@ -1,4 +1,4 @@
-"""Read a server's runs on a thread, which show whose answer to a review came first."""
+"""Read a server's runs on a thread, to know whose answer to a review came first."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from graph_retry.lossless._ground import as_repr
 
 UNFINISHED = ("pending", "running")
 _NEWEST = 20
-"""The number of runs to read, which may have come between our reading and our answer."""
+"""The number of runs to read that may have come between our reading and our answer."""
 
 
 class RemoteRuns:
     """The runs on one thread of a server.
 
-    While a thread runs, the server refuses an answer (409). If an answer comes just after that run,
-    the question of the answer is gone. The server then ignores the answer, and its run still
-    reports success. Therefore the list of runs is read before the review is read, and again after
-    the answer. A run in between brought an earlier answer.
+    While a thread runs, the server refuses an answer (409). If an answer comes just after another
+    one was applied, its question is gone: the server ignores the answer, but reports success.
+    Therefore the list of runs is read before the review, and again after the answer. A run in
+    between brought an earlier answer.
     """
 
     def __init__(
@@ -56,10 +56,10 @@ class RemoteRuns:
         return client_of(self._graph)
 
     async def look(self) -> None:
-        """Remember the finished runs, because a finished run cannot answer an open review.
+        """Remember the finished runs. A finished run cannot answer an open review.
 
-        `is_asking` tells whether a run that brings no answer still works. It may have asked, and
-        what it does beside its question would be done twice if an answer could end it.
+        `is_asking` says whether a run without an answer still works. It may have asked the question
+        already. If an answer ended this run, its other work would be repeated.
         """
         runs = await self._read()
         self.is_asking = any(
@@ -93,11 +93,11 @@ class RemoteRuns:
             first = await self._first(by_id)
             raise StaleDecision(
                 f"thread {as_repr(self._thread_id)} is running on the server, so nothing was "
-                f"written: {first or 'look at it again'}."
+                f"saved: {first or 'read the thread again'}."
             ) from error
         if first := await self._first(by_id):
             raise StaleDecision(
-                f"somebody else was first on thread {as_repr(self._thread_id)}: {first}."
+                f"another answer on thread {as_repr(self._thread_id)} came first: {first}."
             )
         return state
 
@@ -105,7 +105,7 @@ class RemoteRuns:
         self._mine = created["run_id"]
 
     async def cancel(self, interrupt_id: str | None) -> bool:
-        """Cancel the unfinished run that answers a question; return whether there is one."""
+        """Cancel the unfinished run that answers a question. Say whether there was one."""
         for run in await self._read():
             resume = _resume_of(run) if run["status"] in UNFINISHED else None
             if is_object(resume) and interrupt_id in resume:
@@ -120,7 +120,7 @@ class RemoteRuns:
         return False
 
     async def _first(self, by_id: Mapping[str, Any]) -> str | None:
-        """Return the author who answered our review between our reading and our answer, or None."""
+        """Say who answered our review between our reading and our answer; None if nobody did."""
         runs = await self._read()
         ids = [run["run_id"] for run in runs]
         before = runs[ids.index(self._mine) + 1 :] if self._mine in ids else runs
@@ -140,7 +140,7 @@ class RemoteRuns:
         return [question.value for question in listed_questions(thread)]
 
     async def asked(self) -> Sequence[Interrupt]:
-        """Return the questions of a thread that waits; a server shows none behind a join of edges.
+        """Return the questions of a waiting thread. A server shows none behind a join of edges.
 
         (Seen with langgraph-api 0.16.7: `next` and `tasks` of such a state are empty.)
         """
@@ -167,8 +167,8 @@ def _as_sent(
 ) -> tuple[RunnableConfig, dict[str, Any]]:
     """Return the config and the context of a run in the form that a server accepts.
 
-    A server refuses a context together with a `configurable`, because it derives each of them from
-    the other. In this case, the context is sent as a part of the `configurable`.
+    A server refuses a context together with a `configurable`, because it derives each from the
+    other. If both are given, the context is sent as a part of the `configurable`.
     """
     if context is None:
         return config, {}
@@ -178,7 +178,7 @@ def _as_sent(
     json_context = to_jsonable_python(context)
     if not is_object(json_context):
         came = quoted_with_article(type(context).__name__)
-        raise TypeError(f"`context` is {came}: a server takes a dict, a dataclass or a model.")
+        raise TypeError(f"`context` is {came}: for a server, give a dict, a dataclass or a model.")
     return {**config, "configurable": {**config.get("configurable", {}), **json_context}}, {}
 
 
@@ -218,7 +218,7 @@ _ANOTHER: Any = object()
 
 
 def _answer_to(interrupt_id: str, run: Any) -> Any:
-    """Return a run's answer to a question; `_ANOTHER` if the run answers only other questions."""
+    """Return a run's answer to a question; `_ANOTHER` if it answers only other questions."""
     resume = _resume_of(run)
     by_id = is_object(resume) and all(re.fullmatch("[0-9a-f]{32}", key) for key in resume)
     return resume.get(interrupt_id, _ANOTHER) if by_id else resume
@@ -230,7 +230,7 @@ def _resume_of(run: Any) -> Any:
 
 
 def _signed(run: Any, answer: Any) -> tuple[str, str]:
-    """Return the time at which a run was created, and its author, if server or answer names one."""
+    """Return the time of a run's creation, and its author if the server or the answer names one."""
     said: dict[str, Any] = answer if is_object(answer) else {}
     if said.get("type") == EXPIRE:
         return run["created_at"], "system"
