@@ -283,9 +283,7 @@ def _checked(
     """Check the arguments of `resume`, and return the thread's id."""
     thread_id = thread_of(config)
     if decision is not None and answers is not None:
-        raise TypeError(
-            "give either `decision` (for one review) or `answers` (for several), not both."
-        )
+        raise TypeError("give either `decision` for one review, or `answers` for several.")
     if start is not None and (decision is not None or answers is not None):
         raise TypeError("`start` cannot be combined with an answer: leave one of them out.")
     if graph is None:
@@ -302,7 +300,7 @@ def _checked(
     if answers is not None and not answers:
         raise TypeError(
             "`answers` is empty: give {review_id: decision}, with ids from `pending_reviews`. "
-            "To continue the thread without an answer, leave `answers` out."
+            "To continue without an answer, leave it out."
         )
     return thread_id
 
@@ -388,9 +386,9 @@ def _told_kept(answered: Asked, open_now: Sequence[dict[str, Any]], *, is_over: 
     """Return the reason why an answer is unused: the run did not make the call that asked."""
     told = [(each["note"], namespace_in(each)) for each in open_now]
     notes = [note for note, place in told if note and are_namesakes(place, answered.namespace)]
-    what = f"This run did not make the call of `{answered.name}` that asked the question again"
+    what = f"This run did not make the call of `{answered.name}`, which had asked the question"
     if is_over and not notes:
-        return f"{what}, and ended: your answer had no effect."
+        return f"{what}. The run has ended, so your answer had no effect."
     asks = ", ".join(f"`{each['function_name']}` ('{each['review_id']}')" for each in open_now)
     now = f" Now the thread waits for an answer to {asks}." if asks else ""
     task, was = outermost(answered.namespace), form_of(answered.namespace)
