@@ -146,6 +146,6 @@ def test_a_call_that_is_reviewed_in_any_case_needs_a_checkpointer_first(mode, fo
     if reviewer:
         assert mode.invoke(graph, {"params": {"n": 0}})["output"] == {"n": 0}
     else:
-        with pytest.raises(InterventionRequired, match=r"`review='always'`.*make the graph"):
+        with pytest.raises(InterventionRequired, match=r"`review='always'`.*give the graph"):
             mode.invoke(graph, {"params": {"n": 0}})
     assert len(model.calls) == reviewer

@@ -362,7 +362,7 @@ def test_a_misspelt_keyword_of_a_schema_is_told(caplog, keyword, near):
 @pytest.mark.parametrize("subject", ["prompt", "about {prompt}"])
 def test_a_subject_that_names_a_field_is_refused(subject):
     """The list of reviews would show the word `prompt` for each of them."""
-    with pytest.raises(ValueError, match=r"`subject` names the field `prompt`"):
+    with pytest.raises(ValueError, match=r"`subject` is the name of the field `prompt`"):
         retry_llm_call(lambda params: "42", {"prompt": "How many?"}, subject=subject)
 
 

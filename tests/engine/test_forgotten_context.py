@@ -50,7 +50,7 @@ def test_a_forgotten_context_is_named_and_nothing_is_called(called, mode):
     builder.add_edge(START, "n")
     graph = builder.compile(checkpointer=InMemorySaver())
     mode.invoke(graph, {"params": "Olso"}, thread(), context=Context("ann"))
-    with pytest.raises(TypeError, match=r"`ask` was called with a `context` before.*context="):
+    with pytest.raises(TypeError, match=r"`ask` had a `context` in an earlier run.*context="):
         answer(mode, graph, thread(), edit(value="Oslo"))
     assert asked == [("ann", "Olso")]
     assert reviews(mode, graph, thread()) == []

@@ -231,12 +231,12 @@ def test_a_thread_without_the_runs_context_is_told_so():
     with pytest.raises(InterventionRequired) as caught:
         graph(list).invoke({"params": {"n": 0}}, thread())
     errors.append(str(caught.value))
-    assert "the thread has lost the context of the run" in errors[0]
+    assert "the thread lacks the run's context" in errors[0]
     assert "`contextvars.copy_context().run`" in errors[0]
     right = graph(lambda: [copy_context().run])
     assert "__interrupt__" in right.invoke({"params": {"n": 0}}, thread())
 
-    with pytest.raises(InterventionRequired, match="not made in a LangGraph run") as caught:
+    with pytest.raises(InterventionRequired, match="only a LangGraph run can pause") as caught:
         retry_llm_call(Model(), {"n": 0}, output=int)
     assert "thread" not in str(caught.value)
 
@@ -331,4 +331,4 @@ def test_a_state_without_the_key_of_the_output_is_told_at_the_first_run(mode, ca
     run(retry_node())
     run(retry_node())
     (told,) = warnings_of(caplog)
-    assert "`extract` gives its output under the state key `output`, which the graph" in told
+    assert "`extract` writes its output to the state key `output`, which is not in" in told

@@ -78,7 +78,7 @@ def test_pattern_closure_without_params(form, has_parameter):
 
 
 class Completions:
-    """A resource of an SDK whose method takes keyword arguments only, as OpenAI's and Anthropic's.
+    """A resource of an SDK whose method has only keyword arguments, as OpenAI's and Anthropic's.
 
     A decorator hides the method, as in these SDKs.
     """
@@ -127,12 +127,12 @@ def test_a_context_is_passed_by_name_as_well():
 @pytest.mark.parametrize(
     ("llm_call", "params", "named"),
     [
-        (lambda: "x", {"a": 1}, "takes no params, so nobody could change"),
-        (lambda *, a: a, "text", "takes keyword arguments only"),
-        (lambda *, a: a, Image(prompt="a cat"), "takes keyword arguments only"),
-        (lambda *, a: a, {"b": 1}, "cannot be called so: missing a required argument: 'a'"),
-        (lambda *, a: a, {"a": 1, "b": 1}, "cannot be called so: got an unexpected keyword"),
-        (lambda *, a: a, None, "cannot be called so: missing a required argument: 'a'"),
+        (lambda: "x", {"a": 1}, "has no parameter, so nobody could change"),
+        (lambda *, a: a, "text", "has only keyword arguments"),
+        (lambda *, a: a, Image(prompt="a cat"), "has only keyword arguments"),
+        (lambda *, a: a, {"b": 1}, "do not fit its arguments: missing a required argument: 'a'"),
+        (lambda *, a: a, {"a": 1, "b": 1}, "do not fit its arguments: got an unexpected keyword"),
+        (lambda *, a: a, None, "do not fit its arguments: missing a required argument: 'a'"),
         (lambda a, b: a, {"a": 1, "b": 1}, r"needs `b`.*`lambda params: llm_call\(\*\*params\)`"),
     ],
 )

@@ -39,7 +39,7 @@ def test_outside_a_graph_only_the_automatic_path_runs():
 def test_a_graph_without_checkpointer_says_so_instead_of_asking(form, mode):
     """A pause nobody can resume is refused before it happens (I9)."""
     graph = one_call(form, mode, Model(goal=1), None)
-    with pytest.raises(InterventionRequired, match="make the graph or agent with one"):
+    with pytest.raises(InterventionRequired, match="give the graph or agent one"):
         mode.invoke(graph, {"params": {"n": 0}})
 
 

@@ -60,7 +60,7 @@ def test_a_repeated_answer_ends_the_loop(form, mode, texts, calls, of):
     graph = one_call(form, mode, answering(*texts), InMemorySaver(), auto_retries=8)
     mode.invoke(graph, {"params": {"prompt": "How many?"}}, thread())
     (review,) = reviews(mode, graph, thread())
-    why = f"the model gave the refused answer of attempt {of} again, in spite of feedback"
+    why = f"despite feedback, the model repeated the refused answer of attempt {of}"
     assert review.attempt == calls
     assert review.value["note"].startswith(why)
 

@@ -20,7 +20,7 @@ def test_where_nothing_is_saved_nobody_is_asked(form, mode, saver):
     """The one call that was made is told about, with the way out; a success needs no storage."""
     model = Model(goal=1)
     graph = one_call(form, mode, model, saver)
-    with pytest.raises(InterventionRequired, match="make the graph or agent with one") as caught:
+    with pytest.raises(InterventionRequired, match="give the graph or agent one") as caught:
         mode.invoke(graph, {"params": {"n": 0}}, thread())
     assert caught.value.attempts[0]["failure"]["message"] == "0 is too small"
     assert mode.invoke(graph, {"params": {"n": 1}}, thread())["output"] == {"n": 1}

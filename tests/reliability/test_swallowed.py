@@ -20,7 +20,7 @@ from tests.agents.scripted import ScriptedChat, asking, weather_of
 from tests.loops import Model, State, answer, reviews, thread
 
 CAUGHT = (
-    r"pause of `count`.* was caught by code around it.* or is passing a `finally:`.*"
+    r"`count` waits for a person: user code caught its pause.*, or a `finally:` made.*"
     r"`except GraphBubbleUp: raise`"
 )
 
@@ -143,7 +143,7 @@ def test_the_next_call_after_a_swallowed_pause_is_refused(mode, around):
     """The error says why; with the code mended the thread asks its question and goes on exactly."""
     model, saver = Model(goal=1), InMemorySaver()
     broken = graph_of(node_of(mode, model, around), saver)
-    with pytest.raises(PauseSwallowed, match=rf"`count` was reached although the {CAUGHT}"):
+    with pytest.raises(PauseSwallowed, match=rf"`count` was called although {CAUGHT}"):
         mode.invoke(broken, {"params": {"n": 0}}, thread())
 
     graph = graph_of(node_of(mode, model, is_careful), saver)
@@ -176,7 +176,7 @@ def test_a_swallowed_pause_of_gathered_calls_is_told(mode):
             return {"output": await aretry_llm_call(fails, {"n": 0}, output=int, name="later")}
 
     graph = graph_of(node, InMemorySaver())
-    with pytest.raises(PauseSwallowed, match=r"`later` was reached.* pause of `gather_calls`"):
+    with pytest.raises(PauseSwallowed, match=r"`later` was called although `gather_calls`"):
         mode.invoke(graph, {"params": {"n": 0}}, thread())
 
 
@@ -185,7 +185,7 @@ def test_an_equal_call_in_a_copied_context_is_refused(mode, around):
     """As a retry in a middleware hook makes it: once, and never paid again."""
     model = Model(goal=1)
     graph = graph_of(node_of(mode, model, in_copies(around)), InMemorySaver())
-    with pytest.raises(PauseSwallowed, match="`count` was reached although"):
+    with pytest.raises(PauseSwallowed, match="`count` was called although"):
         mode.invoke(graph, {"params": {"n": 0}}, thread())
     assert len(model.calls) == 1
 

@@ -59,7 +59,7 @@ def test_a_field_that_holds_a_credential_is_refused_before_the_call(form, mode, 
         mode.invoke(graph, {"params": params}, thread())
     text = str(refused.value)
     assert f"the param '{path}' of `count`" in text
-    assert "Capture it in the function" in text
+    assert "Keep the credential in the function" in text
     assert not any(each in text for each in ("sk-test", "anything", "horse", SENT))
     assert model.calls == []
     for said in (path, path.rpartition("/")[2]):

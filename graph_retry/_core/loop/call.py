@@ -128,7 +128,7 @@ async def call_step(given: StepInput) -> dict[str, Any]:
     outcome["record"].update(tried)
     if plan.codec.changed_in_place(params, copy):
         warnings.warn(
-            f"`{name_of(plan.llm_call, 'llm_call')}` changed its params in place; it worked on a "
+            f"`{name_of(plan.llm_call, 'llm_call')}` changed its params in place, but it got a "
             "copy, so the change is lost: make a new object instead.",
             stacklevel=2,
         )
@@ -222,9 +222,9 @@ def _keep_context(loop: Loop, name: str, config: RunnableConfig) -> None:
     is_given = has_context(config)
     if loop["has_context"] and not is_given:
         raise MistakeInCodeError(
-            f"`{name}` was called with a `context` before, and this run has none: give it to "
-            "`resume(…, context=…)` or `invoke(…, context=…)`. Nothing was called, and an answer "
-            "that was given is kept: continue with `resume(graph, config, context=…)`."
+            f"`{name}` had a `context` in an earlier run, but has none in this run, so nothing "
+            "was called. Continue with `resume(graph, config, context=…)` or `invoke(…, "
+            "context=…)`: an answer that you gave is kept."
         )
     loop["has_context"] = is_given
 

@@ -105,7 +105,7 @@ def hooks_may_help(record: Attempt, settings: Settings) -> bool:
 
 
 def _stop(given: StepInput, attempts: list[Attempt], proposal: Proposal | None) -> _Stop | None:
-    """Return the reason why automation must stop; None if it may make another attempt."""
+    """Say why automation must stop; None if it may make another attempt."""
     settings, last = given.plan.settings, attempts[-1]
     kind = last["failure"] and last["failure"]["kind"]
     if kind and ROUTES[kind] == "review":
@@ -113,7 +113,7 @@ def _stop(given: StepInput, attempts: list[Attempt], proposal: Proposal | None) 
         return _Stop(why, "correct its cause, or give it another kind with `classify`")
     again = repeated_answer(attempts)
     if again is not None and proposal is not None and author_role(proposal.author) == "feedback":
-        why = f"the model gave the refused answer of attempt {again} again, in spite of feedback"
+        why = f"despite feedback, the model repeated the refused answer of attempt {again}"
         return _Stop(why, "add a hook that changes more, such as `escalate`")
     spent = _spent(given, attempts)
     why_not = why_no_call(
@@ -133,7 +133,7 @@ def _stop(given: StepInput, attempts: list[Attempt], proposal: Proposal | None) 
 
 
 def _unchanged(given: StepInput, record: Attempt) -> _Stop:
-    """Return why nothing changed the params after a failure, and the remedy for its kind."""
+    """Say why nothing changed the params after a failure, with the remedy for its kind."""
     hooks, feedback = given.plan.hooks, given.plan.settings.feedback
     kind = record["failure"]["kind"] if record["failure"] else "permanent"
     if not hooks and feedback is None:
@@ -144,16 +144,16 @@ def _unchanged(given: StepInput, record: Attempt) -> _Stop:
         way_out = "add a hook that changes the params"
     has_prompt = getattr(feedback, "has_prompt", None)
     if kind == "transient":
-        way_out = f"to repeat such a request, give `transient=RetryPolicy(…)`; or {way_out}"
+        way_out = f"to repeat such requests, give `transient=RetryPolicy(…)`, or {way_out}"
     elif kind == "rejected_input":
         way_out = (
-            'if the same request may succeed later, return "transient" for this exception from '
-            f"`classify=`, and give `transient=RetryPolicy(…)`; otherwise {way_out}"
+            "if the same request may succeed later, give `transient=RetryPolicy(…)` and a "
+            f'`classify=` that returns "transient" for this exception. Otherwise {way_out}'
         )
     elif has_prompt and not has_prompt(given.plan.codec.decode(*given.params)):
         way_out = (
-            "give the params a `prompt` or `messages`, or name the field to write to by "
-            f"`feedback=feedback(field=…)`; or {way_out}"
+            "give the params a `prompt` or `messages`, name the field for feedback with "
+            f"`feedback=feedback(field=…)`, or {way_out}"
         )
     return _Stop(why, way_out)
 

@@ -1,7 +1,8 @@
-"""The pauses of a node that its code may catch, and how that is known.
+"""Detect that a node's code has caught the pause of a call.
 
-A node whose code lets a pause through ends with LangGraph's interrupt, and writes nothing. So if a
-task writes after one of its calls has paused, its code has caught the pause: nobody is asked.
+If a node's code lets the pause pass, the node ends with LangGraph's interrupt and writes nothing.
+So if a task writes after one of its calls has paused, its code has caught the pause, and nobody is
+asked.
 """
 
 from __future__ import annotations
@@ -22,27 +23,26 @@ _REMEDY = (
 
 
 def reached_after(name: str, earlier: str, where: str) -> PauseSwallowed:
-    """Return the error of a call that is reached after a pause in the same run of its node."""
+    """Return the error for a call that is reached after a pause in the same run of its node."""
     return _logged(
-        f"`{name}` was reached although the pause of `{earlier}`, which waits for a person, was "
-        "caught by code around it, such as `except Exception` or a retry decorator, or is passing "
-        f"a `finally:` that makes this call. {_REMEDY}, make no call in a `finally:`, and "
-        "continue the thread.",
+        f"`{name}` was called although `{earlier}` waits for a person: user code caught its "
+        "pause (as `except Exception` or a retry decorator does), or a `finally:` made this "
+        f"call. {_REMEDY}, make no call in a `finally:`, and continue the thread.",
         where,
     )
 
 
 def _logged(told: str, where: str) -> PauseSwallowed:
-    """Return an error, which is also logged, because the code that catches pauses may catch it."""
+    """Return an error, and log it, because the code that catches pauses may catch it, too."""
     _LOG.error("%s: %s", where, told)
     return PauseSwallowed(told)
 
 
 @dataclass
 class Pauses:
-    """The calls of one execution of a task that have paused.
+    """The paused calls of one execution of a task.
 
-    calls: Their names and functions, by the namespace that calls with equal params share.
+    calls: The calls' names and functions, by the namespace that calls with equal params share.
     has_ended: Tells whether the task has ended with a result after a call has paused.
     """
 
@@ -52,7 +52,7 @@ class Pauses:
     def add(
         self, shared: str, name: str, function: Captured | None, has_ended: Callable[[], bool]
     ) -> None:
-        """Note that a call has paused, and gives the pause to the code around it."""
+        """Note that a call has paused. The code around it now gets the pause."""
         self.calls.setdefault(shared, []).append((name, function))
         self.has_ended = has_ended
 
@@ -60,14 +60,14 @@ class Pauses:
         """Refuse a call that begins after an equal call of the same execution has paused.
 
         Raises:
-            PauseSwallowed: If there is an equal call, as when a retry makes it again.
+            PauseSwallowed: If there is an equal call, for example from a retry.
         """
         for earlier, other in self.calls.get(shared, ()):
             if function is None or other is None or function.like(other) != "other":
                 raise reached_after(name, earlier, where)
 
     def check_ended(self, where: str) -> None:
-        """Raise if the task has ended with a result; once.
+        """Raise, once, if the task has ended with a result.
 
         Raises:
             PauseSwallowed: If the task has caught a pause.
@@ -76,8 +76,8 @@ class Pauses:
             ((earlier, _), *_), self.calls = next(iter(self.calls.values())), {}
             raise _logged(
                 f"the node of `{earlier}` ended with a result although the call waits for a "
-                "person, so that nobody is asked: code around it, such as `except Exception`, a "
-                f"retry or a middleware, has caught its pause. {_REMEDY}, and run the thread "
-                "again from that node.",
+                "person, so nobody is asked: user code, such as `except Exception`, a retry or "
+                f"a middleware, has caught its pause. {_REMEDY}, and run the thread again from "
+                "this node.",
                 where,
             )

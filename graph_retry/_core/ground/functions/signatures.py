@@ -188,20 +188,21 @@ class Passing:
         return partial(llm_call, **own, **(params or {})), ()
 
     def check_kind(self, kind: type[Any]) -> None:
-        """Raise if params of this class cannot be passed; None has the class `NoneType`."""
+        """Raise if params of this class cannot be passed. None has the class `NoneType`."""
         if self.by == "nothing" and kind is not type(None):
             raise TypeError(
-                f"`{self.name}` takes no params, so nobody could change anything about its call: "
+                f"`{self.name}` has no parameter, so nobody could change anything in its call: "
                 "give it one parameter, or pass `None` as `params`."
             )
         if self.by == "name" and not issubclass(kind, dict | None):
             raise TypeError(
-                f"`{self.name}` takes keyword arguments only, and gets the params by name: pass a "
-                f"dict as `params`, or wrap it, e.g. `lambda params: {self.name}(…)`."
+                f"`{self.name}` has only keyword arguments, so it gets the params by name: pass "
+                "a dict as `params`, or wrap the function, e.g. `lambda params: "
+                f"{self.name}(…)`."
             )
 
     def check_names(self, params: Mapping[str, Any]) -> None:
-        """Raise if the params have other names than the function's arguments."""
+        """Raise if the names of the params differ from those of the function's arguments."""
         if self.by != "name" or self.signature is None:
             return
         own = {"context"} if self.has_context else set[str]()
@@ -209,7 +210,7 @@ class Passing:
             self.signature.bind(**dict.fromkeys({*own, *params}))
         except TypeError as error:
             raise TypeError(
-                f"`{self.name}` gets the params by name, but cannot be called so: "
+                f"`{self.name}` gets the params by name, but they do not fit its arguments: "
                 f"{error_text(error)}."
             ) from None
 
@@ -244,9 +245,10 @@ def passing_to(llm_call: Callable[..., Any] | Runnable[Any, Any]) -> Passing:
     needed = [p for p in named if p.default is p.empty and p not in in_turn[: 1 + has_context]]
     if missing := [f"`{p.name}`" for p in needed]:
         raise TypeError(
-            f"`{name}` needs {', '.join(missing)}, but it is called as `llm_call(params)` or "
-            "`llm_call(params, context)`: move what a person might change into params and "
-            f"capture the rest, e.g. with a lambda (for a dict, `lambda params: {name}(**params)`)."
+            f"`{name}` needs {', '.join(missing)}, but is called as `llm_call(params)` or "
+            f"`llm_call(params, context)`. Wrap it, e.g. `lambda params: {name}(**params)` for "
+            "a dict: put values that a person might change into params, and keep the others in "
+            "the lambda."
         )
     return Passing(name, "position", has_context)
 

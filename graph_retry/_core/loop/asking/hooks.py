@@ -106,7 +106,7 @@ def error_of(plan: Plan[Any], attempts: list[Attempt]) -> AttemptFailed:
 
 
 def _check_keys(hook: str, given: object, revised: object) -> None:
-    """Tell that a hook returned a decision in place of params, or only the changed fields."""
+    """Refuse a decision instead of params. Warn of params that lack fields."""
     if not (is_object(given) and is_object(revised)):
         return
     if "type" not in given and revised.get("type") in ROWS:

@@ -65,12 +65,12 @@ from graph_retry.lossless._ground import error_text
 from graph_retry.records import Attempt, author_role
 
 OUTSIDE = (
-    "this call is not made in a LangGraph run, which alone can pause: make it in a node of a graph "
-    "that has a checkpointer, or pass `review=False`"
+    "only a LangGraph run can pause, and this call is outside one: make the call in a node of "
+    "a graph with a checkpointer, or pass `review=False`"
 )
 LOST_CONTEXT = (
-    ". If a node started this thread, the thread has lost the context of the run: submit "
-    "`contextvars.copy_context().run` and the function to the `ThreadPoolExecutor`, or use "
+    ". If a node started this OS thread, the thread lacks the run's context: submit "
+    "`contextvars.copy_context().run` with the function to the `ThreadPoolExecutor`, or use "
     "`aretry_llm_call` with `gather_calls`"
 )
 STARTS_ANEW = (
@@ -78,8 +78,8 @@ STARTS_ANEW = (
     "it anew with each answer: compile it without that argument, or pass `review=False`"
 )
 LEFT_OVER = (
-    "This answer was left over from an earlier question: it was sent before anybody could see this "
-    "one, so it was not taken. Please answer again."
+    "This answer belongs to an earlier question: it was sent before this question was shown, "
+    "so it was not used. Please answer again."
 )
 
 
@@ -207,7 +207,7 @@ def _check_savable(
         told = one_line(f"{type(error).__name__}: {error_text(error)}", 200)
         raise AnswerRefused(
             f"The answer cannot be saved ({told}): give plain JSON, with integers of at most 64 "
-            "bits. Nothing was called, and the question is still open.",
+            "bits. The model was not called, and the question is still open.",
             attempts,
             review_ids=[review_id],
         ) from error

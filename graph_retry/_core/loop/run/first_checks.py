@@ -35,7 +35,7 @@ _LOG = logging.getLogger("graph_retry")
 _PARAMS_LOG = logging.getLogger("graph_retry.params")
 
 NO_CHECKPOINTER = (
-    "this run has no checkpointer to pause on: make the graph or agent with one, e.g. "
+    "this run has no checkpointer to pause on: give the graph or agent one, e.g. "
     "`checkpointer=InMemorySaver()`, or pass `review=False`"
 )
 
@@ -75,8 +75,9 @@ def _check_functions(plan: Plan[Any], params: Encoded) -> None:
     for field in params.view:
         if subject == field or f"{{{field}}}" in subject:
             raise ValueError(
-                f"`subject` names the field `{escaped(field)}`, and would be shown as it is: give "
-                f"a function of the params, such as `lambda params: params[{as_repr(field)}]`."
+                f"`subject` is the name of the field `{escaped(field)}`, and would be shown as "
+                "a text: give a function of the params, such as `lambda params: "
+                f"params[{as_repr(field)}]`."
             )
     plan.passing.check_names(params.view)
     _check_default(plan, params.view)
@@ -105,15 +106,15 @@ def _check_default(plan: Plan[Any], view: Mapping[str, Any]) -> None:
         for name in edited:
             if near := None if plan.codec.form == "bare" else near_miss(name, view, edited):
                 raise ValueError(
-                    f"`default_decision` edits `{name}`, which params do not have. Did you mean "
-                    f"`{near}`? If `{name}` is meant as a new field, edit `{near}`, too."
+                    f"`default_decision` edits `{name}`, which is not in the params. Did you "
+                    f"mean `{near}`? To add `{name}` as a new field, edit `{near}`, too."
                 )
     if default["type"] == "comment":
         place = plan.comment_field(view)
         if place is None or place in settings.locked:
             raise ValueError(
-                "`default_decision` is a comment, but the params have no prompt or messages that "
-                "it may be put into."
+                "`default_decision` is a comment, but the params have no prompt or messages "
+                "for it: give another decision."
             )
 
 
@@ -123,7 +124,7 @@ def _check_checkpointer(settings: Settings, *, in_a_graph: bool) -> None:
     A call outside any graph gets no warning, because nobody expects a review there.
     """
     if settings.review == "always" and not settings.reviewer:
-        why = "is reviewed whatever comes back (`review='always'`)"
+        why = "is always reviewed (`review='always'`)"
         raise InterventionRequired(f"`{settings.name}` {why}, but {NO_CHECKPOINTER}.", [])
     if in_a_graph:
         warn_once(_LOG, "`%s` may need a person, but %s", settings.name, NO_CHECKPOINTER)
@@ -139,9 +140,9 @@ def _warn_of_lost_output(settings: Settings, caller: RunnableConfig) -> None:
     if known is not None and key not in known:
         warn_once(
             _LOG,
-            "the retry node `%s` gives its output under the state key `%s`, which the graph around "
-            "it does not have, so that LangGraph drops it: add the key to the graph's state, or "
-            "name another with `keys={'output': …}`",
+            "the retry node `%s` writes its output to the state key `%s`, which is not in the "
+            "parent graph's state, so LangGraph drops the output. Add this key to the state, "
+            "or choose another key with `keys={'output': …}`",
             name,
             key,
         )
@@ -165,15 +166,15 @@ def _check_credentials(plan: Plan[Any], params: Mapping[str, Any]) -> None:
             continue
         if is_certain and not plan.codec.of_model:
             raise ValueError(
-                f"the param {as_repr(shown)} of `{name}` holds a credential: params are saved "
-                "with the thread and shown to reviewers. Capture it in the function, e.g. in the "
-                "client that the function calls, or pass "
-                f"`not_secret=[{as_repr(shown)}]` if it is none."
+                f"the param {as_repr(shown)} of `{name}` holds a credential, but params are "
+                "saved and shown to reviewers. Keep the credential in the function, e.g. in "
+                f"the client that it calls, or pass `not_secret=[{as_repr(shown)}]` if it is "
+                "not a credential."
             )
         warn_once(
             _PARAMS_LOG,
-            "the param %r of `%s` looks like a credential: params are saved with the thread "
-            "and shown to reviewers, so capture it in the function instead",
+            "the param %r of `%s` looks like a credential, but params are saved and shown to "
+            "reviewers: keep credentials in the function instead",
             shown,
             name,
         )
