@@ -251,6 +251,8 @@ async def noted_reviews(
     store = store_of(saver)
     if not (await is_table_filled(saver, fill) if fill else store.keeps_reviews):
         return None
+    if not limit:  # Only whether there is a table is asked.
+        return [], None
     if before is None:
         await note_others(saver)
     rows = await store.open_reviews(before, limit)
