@@ -63,6 +63,20 @@ def test_a_held_answer_of_an_earlier_server_leads_back_to_its_review(desk, held)
     assert desk.results == []
 
 
+def test_a_review_whose_answer_is_held_is_not_offered_next(desk, held):
+    """Whoever answers two questions of a thread, one after the other, is done with both."""
+    desk.wait("t1", {"prompt": "a"}, {"prompt": "b"})
+    with desk.client() as client:
+        assert "is sent in" in answered(client).text
+        form = Form(opened(client, 1)[1])
+        form.choose("respond")
+        form.fill("number:/count", "6")
+        page = client.post(form.action, files=form.posted())
+        done = pressed(client, page, "now").text
+        assert "Your output is used." in done
+        assert "Nothing else waits." in done
+
+
 def test_only_the_sender_takes_an_answer_back(desk, held):
     """Somebody else sees that it runs; an answer from elsewhere in these seconds counts."""
     desk.wait()

@@ -239,6 +239,7 @@ async def outcome(site: Site, request: Request, access: Access) -> Response:
         site.guard.follow(request, page, access, [card.key for card in cards])
         return page
     following = [] if access.key else access.seen(told.following)
+    following = [each for each in following if each.key not in site.runs.running]
     after = following[0] if following else _next(site, request, access, run)
     return await site.page(
         request, access, "outcome.html",

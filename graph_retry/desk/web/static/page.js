@@ -327,13 +327,15 @@
     for (const select of all(".filter select")) select.addEventListener("change", () => select.form.requestSubmit());
   };
   /* What became of the last answer, on whatever page its sender is now; `u` takes it back there, too. */
+  const toldHere = (url) => {
+    const here = url && new URL(url).pathname === location.pathname;
+    if (here && !one("#main[hx-trigger]")) sessionStorage.removeItem(LAST);  // It no longer renews itself: the end.
+    return here;
+  };
+  document.addEventListener("htmx:afterSettle", () => toldHere(sessionStorage.getItem(LAST)));
   const follow = async () => {
     const url = sessionStorage.getItem(LAST);
-    if (!url) return;
-    if (new URL(url).pathname === location.pathname) {  // This page tells it; if it does not renew itself, it is the end.
-      if (!one("#main[hx-trigger]")) sessionStorage.removeItem(LAST);
-      return;
-    }
+    if (!url || toldHere(url)) return;
     const response = await fetch(url), page = new DOMParser().parseFromString(await response.text(), "text/html");
     const text = (query) => (page.querySelector(query) || { textContent: "" }).textContent.trim();
     let box = one("#last");
