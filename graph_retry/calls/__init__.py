@@ -143,7 +143,7 @@ class Call:
         self.inputs = {"params": encoded.view, LOOP: loop}
 
     def of_node(self, accepts: Validator | None) -> Self:
-        """Make this call stand for a whole node, and return the call.
+        """Mark `llm_call` as a whole reviewed node, and return this call.
 
         `accepts` checks the outputs that people supply.
         """

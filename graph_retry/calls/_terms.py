@@ -87,7 +87,7 @@ class Terms:
 
     @property
     def validator(self) -> Validator | None:
-        """The validator of the outputs; None without `output`."""
+        """The validator of the outputs; None if the call has no `output`."""
         return self._plan.validator
 
     @property

@@ -233,10 +233,11 @@ class _Accounts:
 class SharedBudget(Budget):
     """One budget for all calls that share this object, such as the calls of a batch.
 
-    The limits apply to the sum over all these calls in this process, across names, nodes, threads
-    and event loops. After a limit is reached, no automatic model call is made, not even a first
-    attempt: the call fails with the kind `permanent`, and a reviewer decides. If reviews are off,
-    the call ends. Each attempt counts once, by its idempotency key, even if its thread is resumed.
+    Each limit applies to the total of all calls in this process that have this object, whatever
+    their names, nodes, threads and event loops. After a limit is reached, no automatic model call
+    is made, even for a first attempt. Instead, a call that needs one fails with the kind
+    `permanent`, and a reviewer decides. If reviews are off, the call ends. Each attempt counts
+    once, by its idempotency key, even if its thread is resumed.
 
     After a restart, a resumed call counts its own ledger again; finished calls are no longer
     counted. Make one object for each batch, because the object keeps every attempt in memory. With

@@ -83,12 +83,12 @@ class Lessons(LessonsRule):
         return lessons_of(step, attempts)
 
     def add_to(self, params: Any, window: list[Lesson]) -> Taught | None:
-        """Add the newest lessons to params. Return them with a reason, or None without lessons."""
+        """Add the newest lessons to params. Return both with a reason; None if there are none."""
         taught = self.taught(params, window)
         return taught and Taught(taught[0].params, taught[1], taught[0].added.parts)
 
     def taught(self, params: Any, window: list[Lesson]) -> tuple[Prompt, str] | None:
-        """Add the newest lessons to a prompt. Return it with a reason, or None without lessons."""
+        """Add the newest lessons to a prompt. Return it with a reason; None if there are none."""
         lessons = [lesson for lesson in window if lesson["text"]][-self.told :]  # See `text`.
         if not lessons:
             return None

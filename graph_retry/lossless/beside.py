@@ -3,8 +3,8 @@
 Two questions are asked of every answer, strict JSON and fences included. Is the answer one field of
 a record in another notation? Its siblings show this: other fields in the same notation, with a
 short value (`SHAPES`). And does a sentence speak of the answer itself, and retract it or call it
-partial (`REMARKS`)? Other sentences are prose, and a note in `repairs`. An answer that is neither
-strict nor in a place of its own may also be a piece of other data (`PIECES`).
+partial (`REMARKS`)? Other sentences are prose, and a note in `repairs`. An answer may also be
+a piece of other data (`PIECES`), unless it is strict JSON or has its own fence or paragraph.
 """
 
 import re

@@ -180,8 +180,8 @@ def json_lines(path: str | Path, of: str) -> Iterator[tuple[str, Any]]:
     """Yield (place, value) for each line of a JSON Lines file; a place is `line 2 of data.jsonl`.
 
     Raises:
-        ValueError: If a line is not JSON, or the file is not text. The message names the content of
-            such a file (`of`).
+        ValueError: If a line is not JSON, or the file is not text. The message asks for a
+            file of `of`, such as "rows".
 
     Example:
         >>> import tempfile

@@ -47,7 +47,7 @@ def noted(value: Any) -> Any:
 
 
 def unnoted(value: Any, shown: Any) -> Any:
-    """Replace the notes in `value` by the pictures of `shown`, from which the notes were made.
+    """Put the pictures back into `value`, in which notes replace the pictures of `shown`.
 
     If `shown` itself contains a text that looks like a note, that text stays.
 

@@ -171,9 +171,9 @@ async def _without_part(
 ) -> CheckpointTuple:
     """Leave out a step of a call of which only a part was saved when the process ended.
 
-    LangGraph takes whatever is saved of a step for all of it, and not every saver saves the writes
-    of a step whole or not at all. A copy of the checkpoint has none of them beside it, so that the
-    step is made again. `ended` is the last channel that the last step of a call writes.
+    LangGraph takes the saved writes of a step for all its writes. But if the process ends, some
+    savers have saved only a part of them. A copy of the checkpoint has none of these writes, so
+    LangGraph makes the step again. `ended` is the last channel that the last step of a call writes.
     """
     writes = [write for write in saved.pending_writes or () if write[0] != NO_TASK]
     steps = {task for task, channel, _ in writes if not channel.startswith("__")}

@@ -333,7 +333,7 @@ def began_at(configurable: Mapping[str, Any]) -> str | None:
 def has_context(config: RunnableConfig) -> bool:
     """Return whether the run of a node has a `context` that its caller gave.
 
-    A server gives each run a context of its own, for some runs an empty one.
+    A server gives each run a context. The context of some runs is empty.
     """
     configurable = config.get("configurable", {})
     runtime: Runtime[Any] | None = configurable.get(key_of(configurable, Runtime))

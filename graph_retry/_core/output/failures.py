@@ -97,7 +97,7 @@ def failure_of(error: Exception, kind: FailureKind | None = None) -> Failure:
 
 
 def _type_of(error: type[Exception]) -> str:
-    """Return the name of a class. Another's class with a name of ours has its module before it."""
+    """Return a class's name, after its module if an error of graph-retry has the same name."""
     name, module = error.__name__, f"{error.__module__}"
     is_ours = module.partition(".")[0] == __name__.partition(".")[0]
     return name if is_ours or name not in OWN_TYPES else f"{module}.{name}"

@@ -183,7 +183,7 @@ def _holds(row: Wrapper, value: dict[str, Any], key: str) -> bool:
 
 
 def _document(value: Any) -> Any:
-    """Return an object or a list, also if it is written in a text; `ABSENT` for other values."""
+    """Return an object or a list, even if a text contains it; `ABSENT` for other values."""
     if is_object(value) or is_array(value):
         return value or ABSENT  # Nothing in an empty one shows that it is the answer.
     if isinstance(value, str) and value.lstrip()[:1] in {"{", "[", "`", "~"}:

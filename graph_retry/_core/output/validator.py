@@ -77,7 +77,7 @@ class Validator:
 
     @property
     def judge(self) -> Judge | None:
-        """The validation of values that still arrive; None if only whole values can be judged."""
+        """The check of a value of which only a part has arrived; None if it must be whole."""
         return None
 
     def reads_calls(self, value: Any) -> bool:  # noqa: ARG002

@@ -42,7 +42,7 @@ class TypeDescription(NamedTuple):
 
 
 def describe_type(params_type: Any) -> TypeDescription:
-    """Describe a params type. `None` and `NoneType` stand for a call without params.
+    """Describe a params type. `None` and `NoneType` mean a call without params.
 
     Raises:
         TypeError: Pydantic cannot build the type from JSON.

@@ -48,7 +48,7 @@ class Added:
 
 
 def named_fields(params: Any) -> Mapping[str, Any]:
-    """Return the fields of params by name; a text is the field `value`."""
+    """Return the fields of params by name. If the params are one text, the text is `value`."""
     return {BARE: params} if isinstance(params, str) else fields_of(params)
 
 

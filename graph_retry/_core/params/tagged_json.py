@@ -1,6 +1,6 @@
 """Write Python values as readable JSON plus type tags, and restore them.
 
-The tags name types that JSON lacks, as `{JSON Pointer: tag}`. The token `-` in a pointer stands for
+The tags name types that JSON lacks, as `{JSON Pointer: tag}`. The token `-` in a pointer means
 every element of a list. Example: `(1, 2)` becomes `[1, 2]` with `{"": "tuple"}`.
 """
 

@@ -163,7 +163,7 @@ class Made:
         """Return the input for the first checkpoint, with encoded params and the call's identity.
 
         A later run uses the saved params. `waits` is the position of a call that already waits.
-        Each checkpoint of a call holds its position, also if its params cannot be encoded.
+        Each checkpoint of a call holds its position, even if its params cannot be encoded.
         """
         if self.values is None:
             return self.given

@@ -135,7 +135,7 @@ def namesakes(task: str, name: str) -> str:
 
 
 def namespace_of_other(interrupt_id: str) -> str:
-    """Return the place of a question of another library: no call of ours, so no checkpoint."""
+    """Return the place of another library's question, which has no call and no checkpoint."""
     return f"{_OTHER}{interrupt_id}"
 
 

@@ -117,7 +117,10 @@ class Moves(Search):
         return stack
 
     def cut_off(self) -> None:
-        """End a truncated text, at a higher cost after a bracket, because few texts end there."""
+        """Read the text as truncated at its end.
+
+        This costs more if the last character is a closing bracket, because few texts are cut there.
+        """
         at_bracket = "cut_at_bracket" if self.text.rstrip()[-1:] in "]}" else ""
         self.go(self.end, "$", None, "", "truncated", at_bracket)
 
@@ -126,7 +129,7 @@ class Moves(Search):
         cost, pos, mode, stack, *_ = self.node
         char = self._next(pos)
         if char in {",", ":"} and not self.wide and (to := self.step(mode, stack, char, self.at)):
-            # Nothing else is possible here, so that the same reader goes on behind the mark.
+            # Nothing else is possible here, so this reader goes on after the comma or colon.
             pos, mode, stack = self.at + 1, to[0], to[1]
             self.node = Node(cost, pos, mode, stack, self.sig, "", (), self.at, self.node)
             self.wide = self.is_near and bool(self.suspect[pos])

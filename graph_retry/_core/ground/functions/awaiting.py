@@ -220,7 +220,7 @@ async def off_loop(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T
 
 
 async def to_its_end(steps: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end, also if it is cancelled meanwhile: no write is cut in half.
+    """Run a coroutine to its end, even if it is cancelled, so that no write is cut in half.
 
     A storage whose write is cut off keeps a transaction open, and others wait for it.
     """

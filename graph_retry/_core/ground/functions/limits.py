@@ -53,7 +53,7 @@ class Limits:
 
     @property
     def left(self) -> float | None:
-        """The seconds until the next limit; 0 if one is over; None without a limit."""
+        """The seconds until the next limit; 0 if a limit is over; None if there is no limit."""
         ends = [self.deadline] if self.deadline is not None else []
         if self._idle is not None:
             ends.append(self._last + self._idle)

@@ -45,12 +45,12 @@ class BudgetRule(Protocol):
         ...
 
     def used_up(self, attempts: Sequence[Attempt], before: Any = None) -> str | None:
-        """Return why not even a person may allow another attempt (default None: a person may)."""
+        """Return why nobody may allow another attempt, or None if a person may (the default)."""
         del attempts, before
         return None
 
     def spent_on(self, attempts: Sequence[Attempt], before: Any = None) -> Any:
-        """Add these attempts to the sum `before`; the sum is saved as JSON (default: no sum)."""
+        """Return the sum `before` plus `attempts`, as JSON that is saved (default None: no sum)."""
         del attempts, before
 
     def count(self, *attempts: Attempt) -> None:
@@ -61,7 +61,10 @@ class BudgetRule(Protocol):
         del attempts
 
     def refused(self) -> str | None:
-        """Return why the next automatic call, also a first one, may not be made (default None)."""
+        """Return why no automatic model call may be made now, or None if one may (the default).
+
+        A call asks this before each automatic attempt, even before the first attempt.
+        """
         return None
 
     def unknown(self, attempt: Attempt) -> str | None:

@@ -346,7 +346,7 @@ def is_lock(value: Any) -> bool:
 
 
 def is_means(value: Any) -> bool:
-    """Return whether a value is known to be that by which a call is made, as a chat model is."""
+    """Return whether a value is a known means of making calls, such as a chat model."""
     return isinstance(value, _MEANS)
 
 
@@ -389,7 +389,7 @@ def attributes_of(value: Any) -> Mapping[str, Any]:
 
 
 def shown_of(value: Any) -> Mapping[str, Any]:
-    """Return what an object shows of itself, although it may have more that nobody can read."""
+    """Return the filled attributes in an object's `__dict__`; C code may hold more content."""
     return {
         name: item
         for name, item in _dict_of(value).items()

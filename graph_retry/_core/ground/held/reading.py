@@ -221,7 +221,7 @@ class Reading:
         self._depth -= 1
 
     def _unread(self, name: str, value: Any, state_of: str, *, is_data: bool = False) -> None:
-        """Note a value without content of its own: as it is copied, or by what it shows."""
+        """Note a value with unreadable content, by its copy or by its attributes."""
         place = self._object(name, value, state_of)
         digest = None
         if says_its_copy(class_of(value)):

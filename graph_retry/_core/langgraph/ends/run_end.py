@@ -88,7 +88,7 @@ class _AtEnd(BaseCallbackHandler):
                 each.callback(check)
 
     def on_chain_error(self, *_told: Any, **_more: Any) -> None:
-        """Run the checks, which log their errors: the error of the run is the one to raise."""
+        """Run the checks. They only log their errors, because the run must raise its own error."""
         with suppress(PauseSwallowed):
             self.on_chain_end()
 

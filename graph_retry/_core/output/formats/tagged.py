@@ -146,6 +146,6 @@ def _spans(text: str, name: str | None = None) -> Iterator[tuple[int, int]]:
 
 
 def _trimmed(text: str) -> str:
-    """Remove the line breaks next to the tags, and around a single line also the spaces."""
+    """Remove line breaks next to the tags. If one line is left, remove the spaces around it."""
     trimmed = text.strip(" \t\r\n")  # Other white space, such as U+00A0, belongs to the text.
     return trimmed if "\n" not in trimmed else text.strip("\n")

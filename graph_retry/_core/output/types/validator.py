@@ -85,7 +85,7 @@ class TypedValidator(Validator):
 
     @property
     def judge(self) -> Judge | None:
-        """The validation of values that still arrive; None if only whole values can be judged."""
+        """The check of a value of which only a part has arrived; None if it must be whole."""
         schema = self._adapter.core_schema
         unsure = unsure_keys(schema)
         if None in unsure:

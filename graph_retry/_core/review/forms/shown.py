@@ -1,7 +1,8 @@
 """Show a value in a form, and find the original of each value that an answer repeats.
 
 A form shows a note for a picture, and only the beginning of a long text. JavaScript rounds numbers,
-and `redact` hides texts. One rule fits all: a repeated shown value stands for its original.
+and `redact` hides texts. One rule fits all: if an answer repeats a shown value,
+the original is meant.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _NOT_SHOWN = "characters are not shown: leave the box as it is to keep them, or 
 
 
 class UnreadableError(ValueError):
-    """The value of a field cannot be taken. The message follows the field's name in a sentence."""
+    """A value cannot be read. The message follows a field's name, as in "`age` expects …"."""
 
 
 class LostDigitsError(ValueError):

@@ -113,7 +113,7 @@ _without_review: WeakKeyDictionary[Any, set[tuple[str, ...]]] = WeakKeyDictionar
 
 
 async def note_others(saver: BaseCheckpointSaver[Any]) -> None:
-    """Put the questions of other libraries into the table; no code of ours runs when they ask."""
+    """Add questions of other libraries to the table, because their code adds no rows to it."""
     store, finder = store_of(saver), Finder(saver, None, {}, answered=True)
     known, listed = _without_review.setdefault(saver, set()), await store.pauses()
     known.intersection_update(listed)

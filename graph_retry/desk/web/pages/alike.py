@@ -50,8 +50,8 @@ class Preview:
     `decision` is the adapted answer. If no such answer is possible, `decision` is None, and `why`
     is the reason. If the call is made again, `asked` compares the old params with the new ones.
     Otherwise `output` is the call's new output, and `changed` compares it with the model's output.
-    `doubts` lists the errors that the question's schemas find in the decision. `odd` tells what in
-    its params, or in the output that would be used, is unlike those of the others.
+    `doubts` lists the errors that the question's schemas find in the decision. `odd` tells how
+    the params, or the output that would be used, differ from those of the other reviews.
     """
 
     review: PendingReview
@@ -95,7 +95,7 @@ async def preview(
 
 
 def _mark_odd(previews: list[Preview]) -> None:
-    """Describe for each preview the params and outputs that are unlike those of the others."""
+    """Describe for each preview how its params and outputs differ from those of the others."""
     outputs = [first_value(each.review, "output") for each in previews]
     seen = [
         {"params": each.review.params} | ({} if output is ABSENT else {"output": output})

@@ -172,7 +172,7 @@ class Listings:
         return self._versions[which]
 
     def of(self, view: View, access: Access) -> Listing:
-        """Return the listing of a view, with only the reviews that a user may see."""
+        """Return the page's list for a tab, filter and order, with what the user may see."""
         self._renew()
         which = (view, access.user, access.key, *sorted(access.labels.items()))
         made = self._made.get(which)
