@@ -121,8 +121,9 @@ class Gate:
             known = [*dict.fromkeys(key for one in branches for key in one.get("properties") or ())]
             meant = did_you_mean(name, (*SIGNALS, *known))
             raise ValueError(
-                f"`of` has `{name:.80}`, which is neither a signal ({', '.join(SIGNALS)}), `judge` "
-                f"nor a field of the output ({', '.join(known) or 'it has none'}).{meant}"
+                f"`of` has the unknown name `{name:.80}`: allowed are a signal "
+                f"({', '.join(SIGNALS)}), `judge`, and a field of the output "
+                f"({', '.join(known) or 'the output has no fields'}).{meant}"
             )
 
     def __call__(self, attempt: Attempt) -> GateVerdict | Awaitable[GateVerdict]:

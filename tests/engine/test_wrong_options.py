@@ -231,11 +231,11 @@ MISTAKES = {
         lambda: retry_llm_call(
             asked, {}, output=NAMED, review=Gate(confidence=0.5, of=["edge", "logprobs"])
         ),
-        "`of` has `logprobs`, which is neither a signal",
+        "`of` has the unknown name `logprobs`: allowed are a signal",
     ),
     "a gate by a field of a number": (
         lambda: retry_llm_call(asked, {}, output=int, review=Gate(confidence=0.5)),
-        "`confidence`, which is neither",
+        "the unknown name `confidence`",
     ),
     "a reviewer that may do nothing": (
         lambda: model_reviewer(RunnableLambda(later), allow=["aprove"]),

@@ -73,8 +73,8 @@ def apply_patch(view: dict[str, Any], patch: list[dict[str, Any]]) -> dict[str, 
         patched: Any = jsonpatch.apply_patch(view, copy.deepcopy(patch))
     except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException, TypeError) as error:
         raise ValueError(
-            f"`patch` does not apply to the view ({error_text(error)}): pass the patches of "
-            "one ledger in order"
+            f"`patch` cannot be applied to `view` ({error_text(error)}): begin with the first "
+            "patch of a ledger, and apply each next patch to the result of the patch before it"
         ) from error
     return cast("dict[str, Any]", patched)
 

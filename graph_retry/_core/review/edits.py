@@ -261,9 +261,8 @@ def _with_words(output: Any, words: dict[str, str]) -> Any:
             how = "Give more of the text around it." if found[old] else "Copy it from there."
             raise Refused(f"{literal(old, 80)} {there}, but must occur once. {how}")
         if old not in replaced:
-            raise Refused(
-                f"{literal(old, 80)} overlaps other words to replace: combine them into one text."
-            )
+            how = "Replace the whole passage by one pair of old and new words."
+            raise Refused(f"{literal(old, 80)} overlaps other words to replace. {how}")
     return changed
 
 

@@ -179,8 +179,8 @@ async def expire_reviews(
     saver = saver_of(source)
     if stages and saver is None:
         raise TypeError(
-            "`source` is a client, but sent reminders are recorded in a checkpointer: give the "
-            "graph with its checkpointer."
+            "reminders need a graph with its checkpointer, because each sent reminder is noted in "
+            "the checkpointer. A client of a server has no checkpointer."
         )
     ended: list[PendingReview] = []
     errors: list[Exception] = []

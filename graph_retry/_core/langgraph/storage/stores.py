@@ -273,8 +273,8 @@ class SqlStore(Store):
         with suppress(RuntimeError):  # Outside an event loop, `get_running_loop` raises this.
             if asyncio.get_running_loop() is loop:
                 raise asyncio.InvalidStateError(
-                    f"Synchronous calls to {type(self.saver).__name__} are only allowed from "
-                    "another thread."
+                    f"Synchronous calls to {type(self.saver).__name__} are not allowed in the OS "
+                    "thread of its event loop."
                 )
         return asyncio.run_coroutine_threadsafe(self._aquery(sql, values), loop).result()
 

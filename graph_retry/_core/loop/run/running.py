@@ -265,9 +265,10 @@ def _check_not_in_node(configurable: Mapping[str, Any]) -> None:
         name = around.plan.settings.name
         which = f"`{inner.settings.name}`" if inner is not None else "a retry node"
         raise MistakeInCodeError(
-            f"the reviewed node `{name}` makes a call of its own ({which}), and each attempt of "
-            "the node would repeat that call, also if it has finished: review either the node or "
-            f"its calls. `review_nodes(…, nodes=[…])` without `{name}` leaves the node as it is."
+            f"the reviewed node `{name}` makes a call of its own ({which}). Each further attempt "
+            "of the node would make this call again, even if the call has finished. Review either "
+            f"the node or its calls. To review only its calls, leave `{name}` out of the list "
+            "`nodes` of `review_nodes`."
         )
 
 

@@ -41,14 +41,16 @@ def check_placeless(config: RunnableConfig | None) -> RunnableConfig:
         TypeError: If the object is not a config.
         ValueError: If the config names a thread or a checkpoint.
     """
-    how = 'give only further values for the runs, such as {"configurable": {"user_id": …}}'
+    how = 'give only other keys that the runs need, such as {"configurable": {"user_id": …}}'
     if config is None:
         return {}
     if not isinstance(cast("object", config), Mapping):
         raise TypeError(f"`config` is {as_repr(config, 80)}: {how}.")
     named = ", ".join(f"`{key}`" for key in config.get("configurable", {}) if key in PLACE)
     if named:
-        raise ValueError(f"`config` has {named}, but each review has its own thread: {how}.")
+        raise ValueError(
+            f"`config` has {named}, but the thread of each review is known from the review: {how}."
+        )
     return config
 
 
