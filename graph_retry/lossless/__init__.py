@@ -1,12 +1,11 @@
 """Read JSON from a model's text, losslessly or not at all: `read`.
 
-Nothing here needs a graph: this package imports nothing of `graph_retry` but itself.
+This package works without a graph, and imports nothing else of `graph_retry`.
 
-A text walks through the room like this. `parse` has the entry points, and `strict` reads strict
-JSON. In other text, `candidates` finds the places where a document may begin, and `weighted` reads
-a document at each of them. `answer` keeps the documents whose place says that they are the answer,
-makes one value of them, and refuses it if the text around it casts doubt on it. `results` has what
-comes out.
+The way of a text: `parse` has the entry points, and `strict` reads strict JSON. In any other text,
+`candidates` finds the places where a JSON document may begin, and `weighted` reads the documents
+there. `answer` chooses the documents at the likeliest places, and makes one value of them. It
+refuses the value if the text around it casts doubt on it. `results` has the types of results.
 """
 
 from typing import TYPE_CHECKING

@@ -123,7 +123,7 @@ def on_demand(package: str, *modules: str, home: str = "") -> Callable[[str], An
 
 
 def identical(one: Any, other: Any) -> bool:
-    """Return whether two JSON values are identical; `1`, `1.0` and true differ.
+    """Say whether two JSON values are identical: `1`, `1.0` and true differ.
 
     Example:
         >>> identical({"a": 1}, {"a": 1}), identical(1, 1.0), identical(1, True)
@@ -144,13 +144,13 @@ RepairLevel = Literal["none", "minimal", "standard", "aggressive"]
 
 
 class Repair(TypedDict):
-    """One change that was made to read a text as JSON, or to make a value fit its type.
+    """One change by the reader, or one conversion of a value to its type.
 
     kind: The kind of change, such as `trailing_comma`.
     position: Character offset in the raw text; None if the change has no position there.
-    grade: `format`: only the syntax changed. `assumed`: a missing piece was supplied, on
-        evidence. `guessed`: a piece was guessed, as only the level `aggressive` does.
-        `coerced`: a value was converted to its type.
+    grade: `format`: only the syntax changed. `assumed`: a missing piece was supplied, on evidence.
+        `guessed`: a piece was guessed (only at the level `aggressive`). `coerced`: a value was
+        converted to its type.
     detail: The change in words.
     """
 

@@ -1,10 +1,10 @@
 """Choose the JSON document that is the model's answer, and check the text around it.
 
-The answer comes after the model's reasoning, and before the next turn of a chat transcript. Only
-the documents at the most likely places count. If there are several, they are one value that is
-repeated, or a list, or exactly one of them fits the caller's validator. Any other text with several
-documents is refused. Calls in the notations of open models come first (`protocols`). At last,
-`beside` judges the text around the answer.
+The answer comes after the model's reasoning, and before the next turn of a chat transcript. Tool
+calls in the notations of open models are tried first (`protocols`). Otherwise only the documents at
+the likeliest places count. Several documents are accepted if they are the same value, if they form
+a list, or if exactly one fits the caller's validator. Any other text with several documents is
+refused. Finally, `beside` judges the text around the answer.
 """
 
 import re

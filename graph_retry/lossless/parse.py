@@ -37,24 +37,26 @@ def read(
 ) -> ParsedOutput:
     """Read the JSON value in a model's text, losslessly or not at all.
 
-    Strict JSON is read as the standard library does, with three exceptions. A key with two
-    different values is refused. `NaN` and `Infinity` are read as floats from `standard` on, with a
-    repair. A string that holds a JSON document gives that document.
+    Strict JSON is read as by the standard library, with three exceptions: A key with two different
+    values is refused. `NaN` and `Infinity` are read only at the levels `standard` and `aggressive`,
+    with a repair. If the whole text is a JSON string that contains a JSON document, the document is
+    the value.
 
     Args:
         text: The model's text.
-        level: `none` reads strict JSON only. `minimal` also removes one fence around the whole
-            text, white space and invisible characters. `standard` reads every text with one
-            certain reading. `aggressive` may also guess, with the package `json-repair`, and then
-            sets `lossless` to false.
-        complete: Whether the model finished (`True`), was cut off (`False`), or this is unknown.
-        wants_list: `True` if a list is wanted, `False` if one value is. Several calls in tags make
-            a list, and are refused if one value is wanted.
-        fits: Judges the values if several answers differ. If exactly one fits, it is the answer.
+        level: `none` reads only strict JSON. `minimal` also removes white space, invisible
+            characters, and one code fence around the whole text. `standard` reads every text that
+            has one certain reading. `aggressive` may also guess with the package `json-repair`, and
+            then sets `lossless` to false.
+        complete: True if the model finished its answer, False if it was cut off, None if unknown.
+        wants_list: True if a list is wanted, False if a single value is wanted (None: unknown).
+            Several tool calls in tags make a list; they are refused if a single value is wanted.
+        fits: A function `value -> bool`, used if the text has several different answers. If exactly
+            one of them fits, it is the answer.
 
     Raises:
         TypeError: If `text` is not a string.
-        ValueError: If `level` is none of the four levels.
+        ValueError: If `level` is not one of the four levels.
 
     Example:
         >>> read("Sure: {'total': 3,}").value

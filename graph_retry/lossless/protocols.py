@@ -1,9 +1,9 @@
-"""Read the calls that open models write as text, in notations of their own.
+"""Read tool calls that open models write as text, each in its own notation.
 
-A row of `PROTOCOLS` tells the opening of a call with its name, and the notation of its arguments:
-one JSON document, an element for each parameter, or keywords as in Python. To read another
-protocol, add a row. The name and the arguments of a call are both known. The value is the arguments
-if they fit the caller's type, as with the calls of a provider's API, and else both.
+A row of `PROTOCOLS` has the opening of a call with its name, and the notation of its arguments: one
+JSON document, an element for each parameter, or keywords as in Python. To read another protocol,
+add a row. The value of a call is its arguments, if they fit the caller's type. Otherwise it is the
+name with the arguments.
 """
 
 import json

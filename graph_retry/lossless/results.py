@@ -13,7 +13,7 @@ Grade = Literal["format", "assumed", "coerced", "guessed"]
 
 
 class Refusal(TypedDict):
-    """The reason why a text was not read.
+    """Why a text could not be read.
 
     kind: The kind of reason.
     position: The offset of the place in the text.
@@ -31,9 +31,10 @@ class Refusal(TypedDict):
 class ParsedOutput:
     """The outcome of reading one model output.
 
-    `text` is JSON text for `value`, or the raw output if it could not be read. `repairs` lists
-    every difference from strict JSON. `lossless` is false if the value was guessed, or if there is
-    no value. `failure` is None exactly if `ok` is true.
+    text: The JSON text of `value`; the raw output if it could not be read.
+    repairs: Every difference from strict JSON.
+    lossless: False if the value was guessed, or if there is no value.
+    failure: The refusal; None if `ok` is true.
     """
 
     ok: bool
@@ -45,9 +46,9 @@ class ParsedOutput:
 
 
 class Wanted(NamedTuple):
-    """The caller's knowledge: whether the answer is complete or a list, and which values fit.
+    """The caller's wishes: whether the answer is complete or a list, and which values fit.
 
-    `names` are the names by which a call chooses one of several types that may have equal fields.
+    `names` are tool names that choose between types, even if these have equal fields.
     """
 
     complete: bool | None = None
@@ -56,7 +57,7 @@ class Wanted(NamedTuple):
     names: frozenset[str] = frozenset()
 
     def are_chosen_by(self, called: list[str]) -> bool:
-        """Return whether the names of these calls tell types apart, so that they are data."""
+        """Say whether the names of these calls choose between types, and so are data."""
         is_known = not self.names.isdisjoint(called)
         return is_known and (len(self.names) > 1 or not self.names.issuperset(called))
 
@@ -65,7 +66,7 @@ NOTHING_KNOWN = Wanted()
 
 
 class Unreadable(Exception):
-    """The text cannot be read, for the reason in `refusal`."""
+    """A text cannot be read. `refusal` is the reason."""
 
     def __init__(self, kind: RefusalKind, position: int, message: str) -> None:
         super().__init__(message)
@@ -97,7 +98,7 @@ def refuse_if(condition: object, kind: RefusalKind, position: int, message: str)
 
 
 def repair(kind: str, position: int, detail: str, grade: Grade = "format") -> Repair:
-    """Make the record of one repair; `position` is a character offset."""
+    """Make the record of one repair. `position` is a character offset."""
     return Repair(kind=kind, position=position, grade=grade, detail=detail)
 
 
