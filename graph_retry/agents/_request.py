@@ -76,7 +76,7 @@ class Sending:
     carried: bool = False
 
     def check(self) -> None:
-        """Compare the request with the one that a person saw, just before the model is called.
+        """Just before the model is called, compare the request with the request that a person saw.
 
         Raises:
             RequestChangedError: If the request lacks the change of a person or a hook. After the

@@ -113,7 +113,7 @@ class Gate:
         self._seen.extend(self.known)
 
     def check_schema(self, schema: Any) -> None:
-        """Raise `ValueError` if `of` has a name that is no signal and no output field."""
+        """Raise `ValueError` if `of` has a name other than a signal, `judge` or an output field."""
         branches = alternatives(schema, schema)
         for name in names(self.of):
             if name in SIGNALS or name == "judge" or any(_may_have(one, name) for one in branches):

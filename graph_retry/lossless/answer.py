@@ -168,7 +168,7 @@ def _meant(found: list[Candidate]) -> list[Candidate]:
 
 
 def _one_of(text: str, start: int, meant: list[Candidate], wanted: Wanted) -> Document:
-    """Make one value of all documents: a repeated one, a list, or the only one that fits."""
+    """Return one value for all documents: a repeated value, a list, or the only fitting value."""
     documents = [each.document for each in meant]
     first, last, count = documents[0], documents[-1], len(documents)
     lead = text[max(start, first.start - 40) : first.start]

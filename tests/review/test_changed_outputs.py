@@ -89,9 +89,9 @@ def test_one_word_of_a_mail_is_changed():
         ),
         ({"replace": {"Bob": "Eve"}}, MAIL, '"Bob" is in the output 2 times'),
         ({"replace": {"bob": "Eve"}}, MAIL, '"bob" is not in the output'),
-        ({"replace": {"": "Eve"}}, MAIL, "`replace` takes an object"),
-        ({"replace": {"Monday": 1}}, MAIL, "`replace` takes an object"),
-        ({"changes": {"total": 7}, "output": READ}, READ, "not both"),
+        ({"replace": {"": "Eve"}}, MAIL, "`replace` is an object"),
+        ({"replace": {"Monday": 1}}, MAIL, "`replace` is an object"),
+        ({"changes": {"total": 7}, "output": READ}, READ, "and not both"),
         ({"drop": "/note"}, READ, "`drop` takes JSON Pointers"),
         (
             {"drop": ["vendor"]},

@@ -264,7 +264,7 @@ def answers_by_id() -> Mapping[str, Any]:
 
 
 def brings_answer_to(interrupt_id: str, configurable: Mapping[str, Any]) -> bool:
-    """Return whether a run brings an answer to this interrupt, or one that names none."""
+    """Return whether a run brings an answer to this interrupt, or without an interrupt's id."""
     by_id: Any = [value for key, value in configurable.items() if key.endswith("resume_map")]
     scratchpad = scratchpad_in(configurable)
     is_plain = scratchpad is not None and scratchpad.get_null_resume() is not None

@@ -136,7 +136,7 @@ async def call_step(given: StepInput) -> dict[str, Any]:
 
 
 def _check_budget(settings: Settings, record: Attempt) -> None:
-    """Raise if the budget refuses this request; one that a reviewer decided on is always allowed.
+    """Raise if the budget refuses this request. A reviewer's request is always allowed.
 
     The error is a failure of the attempt, which leads to a review and does not end the user's run.
     """

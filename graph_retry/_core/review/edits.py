@@ -220,7 +220,7 @@ def changed_output(parts: Mapping[str, Any], question: Question) -> Any:
     if "changes" in parts:
         output = _with_fields(parts["changes"], output, question)
     if not is_object(words) or not all(isinstance(new, str) and old for old, new in words.items()):
-        raise Refused('`replace` takes an object of old and new words: {"old": "new"}.')
+        raise Refused('`replace` is an object of old and new words: {"old": "new"}.')
     return _with_words(output, words) if words else output
 
 

@@ -354,7 +354,7 @@ def stated_confidence(attempt: Attempt, field: str) -> Any:
 
 
 def verdict(attempt: Attempt, needed: float, given: Any, sample: float = 0.0) -> GateVerdict:
-    """Compare a confidence with the one that is needed, and draw the sample of those that pass.
+    """Compare a confidence with the needed one, and draw the sample of the passing outputs.
 
     Example:
         >>> verdict({"idempotency_key": "k"}, 0.9, 0.5)["ask"]

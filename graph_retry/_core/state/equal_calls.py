@@ -84,7 +84,7 @@ def chosen(name: str, saved: EqualCalls, begun: Iterable[int], function: Capture
         )
         raise ReplayMismatch(
             f"`{name}` was called {len(saved)} times with equal params and different functions "
-            f"when this thread was saved, and it is not known which of these calls this one "
+            f"when this thread was saved, and it is not known which of the saved calls this call "
             f"continues, because {why}. Nothing was called. Continue the thread with the code that "
             f"saved it; for new threads, {_REMEDY}."
         )
@@ -103,7 +103,7 @@ def _not_known(name: str, held: list[str], function: Captured) -> ReplayMismatch
     told += [] if held else ["the code differs, and no file tells whether it was edited"]
     return ReplayMismatch(
         f"`{name}` was called with equal params when this thread was saved, and it is not known "
-        f"whether this call continues that one: of what its function holds, {'; '.join(told)}. "
+        f"whether this call continues the saved call, because of its function: {'; '.join(told)}. "
         f"Nothing was called. Let the function hold data that can be read, such as a text or a "
         f"path, or {_REMEDY}; with a new key, a saved call starts with its first attempt."
     )
@@ -128,7 +128,7 @@ def why_new(name: str, saved: EqualCalls, begun: Iterable[int], function: Captur
     held = ", ".join(f"`{part}`" for part in min(fields, key=len)) or "its code"
     return (
         f"an earlier run of this node made a call of `{name}` with equal params and a function "
-        f"that holds other values (they differ in {held}), which this run has not made so far; if "
-        "both are meant to be the same call, whose function changes from run to run, give it a "
-        "`key=` that stays the same, such as the id of what it works on"
+        f"that holds other values (they differ in {held}). This run has not made that call so "
+        "far; if both are meant to be the same call, whose function changes from run to run, give "
+        "the call a `key=` that stays the same, such as the id of what the call works on"
     )

@@ -125,7 +125,7 @@ class Execution:
     order: int = field(default_factory=count().__next__)
 
     def first_namespace(self, made: Made) -> str | None:
-        """Return the namespace of the first of all calls that are equal to this one.
+        """Return the namespace of the first of all calls that are equal to this call.
 
         None if the call is known by its task.
         """

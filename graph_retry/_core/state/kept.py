@@ -69,7 +69,7 @@ class _Trail:
 
 
 def _record(stored: Sequence[Attempt], number: int) -> Attempt | None:
-    """Return a record; for one that only `listed` restores, the stub that names its checkpoint."""
+    """Return a record, or its stub with its checkpoint if only `listed` restores the record."""
     for position, known in enumerate(stored):
         # `get`, because somebody may have edited the state and removed a `number`.
         here = known.get("number")

@@ -197,8 +197,8 @@ class PastCalls:
                 )
                 raise RewindRefused(
                     f"the node calls `{name}` with other params now (they differ in {fields}), so "
-                    "it is not known to be the same call. Give the call a `key=` that stays the "
-                    "same, or the node the params that it had."
+                    "it may be another call. Give the call a `key=` that stays the same, or give "
+                    "the node its earlier params."
                 )
             return None
         self.taken[place] = namespace
@@ -215,7 +215,7 @@ class PastCalls:
 
 
 def _of_function(made: Made, functions: Mapping[str, SavedFunction | None]) -> list[str]:
-    """Return those of some equal calls that a call may continue, by what their functions held."""
+    """Return the equal calls that a call may continue, judged by the values in their functions."""
     assert made.function is not None  # noqa: S101
     places, saved = [*functions], [*functions.values()]
     calls = {number: SavedCall(each, is_made=True) for number, each in enumerate(saved)}

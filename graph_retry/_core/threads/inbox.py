@@ -170,7 +170,7 @@ class Inbox:
 
     @in_sync
     async def reviews(self, limit: int | None = None) -> list[PendingReview]:
-        """List all open reviews, including deferred ones, without their complete histories."""
+        """List all open reviews, even deferred ones, without their whole histories."""
         return await find_all(self.source, limit, None, self._config)
 
     areviews = async_twin(reviews)

@@ -237,7 +237,7 @@ class Moves(Search):
         return True
 
     def _comment(self, comment: re.Match[str], stack: Frame | None) -> None:
-        """Leave out a comment; record a loss if the comment stands for omitted data."""
+        """Leave out a comment; record a loss if the comment replaces omitted data."""
         end, mode = comment.end(), self.node.mode
         self.spend(10 * (end - self.at))  # Several expressions search for words in it.
         found = lexis.comment_row(comment[0].strip("/*#<!-> \t\r\n"))

@@ -122,7 +122,7 @@ def _raiser(error: BaseException) -> dict[str, Any]:
 
 @contextmanager
 def naming_twin(twin: str) -> Generator[None, None, None]:
-    """Turn the error of an async-only graph or saver into one that names the async twin.
+    """Turn the error of an async-only graph or saver into an error that names the async twin.
 
     Raises:
         AsyncUnderSyncError: If the graph or its saver is async only.

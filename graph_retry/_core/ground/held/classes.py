@@ -45,7 +45,7 @@ def members_of(kind: type[Any]) -> Iterator[tuple[str, Any]]:
 
 
 def is_local(kind: type[Any]) -> bool:
-    """Return whether a class is not found by its name, as one that a function has made."""
+    """Return whether a class cannot be found by its name, such as a class made in a function."""
     if not kind.__flags__ & _HEAP_TYPE:
         return False
     found: Any = sys.modules.get(kind.__module__)
@@ -70,7 +70,7 @@ _STATELESS: tuple[Any, ...] = (object, ABC, Generic, Protocol, BaseModel)
 
 
 def is_own(kind: type[Any]) -> bool:
-    """Return whether all attributes of a class are those of the user's own code."""
+    """Return whether all attributes of a class are from the user's own code."""
     return not any(base not in _STATELESS and is_of_library(base) for base in kind.__mro__)
 
 

@@ -109,7 +109,7 @@ READ_AS: dict[type[Any], Callable[[Any], Any]] = {
 
 
 def says_its_copy(kind: type[Any]) -> bool:
-    """Return whether a library's class says how its objects are copied: they have content."""
+    """Return whether a library's class defines a copy of its objects, which shows their content."""
     names = ("__reduce__", "__reduce_ex__", "__getstate__")
     return not is_own(kind) and any(
         getattr(kind, each) is not getattr(object, each) for each in names

@@ -285,9 +285,9 @@ def is_answered(saved: CheckpointTuple) -> bool:
         raise ReplayMismatch(
             "the checkpointer returns the writes of earlier checkpoints beside the newest one of "
             f"{as_repr(namespace_of(saved))}, so that nobody can tell whether its review is "
-            "answered, and LangGraph itself would resume with old answers. Use one that keeps "
-            "them apart, such as a saver of the same package that is not shallow; "
-            "`graph_retry.testing.check_store` tells which do. Nothing was called."
+            "answered, and LangGraph itself would resume with old answers. Nothing was called. Use "
+            "a saver that keeps the writes of each checkpoint apart, such as a saver of the same "
+            "package that is not shallow; `graph_retry.testing.check_store` checks a saver."
         )
     return any(channel in (LOOP, ANSWER) for _, channel, _ in writes)
 

@@ -88,7 +88,7 @@ class Store:
         return [known for known in map(namespace_of, first) if known.startswith(start)]
 
     async def threads(self) -> list[str]:
-        """List all threads, the one that ran last first."""
+        """List all threads, beginning with the thread that ran last."""
         saved = await list_checkpoints(self.saver, None)
         return list(dict.fromkeys(map(thread_id_of, saved)))
 
@@ -100,7 +100,7 @@ class Store:
         del review
 
     async def close(self, review: OpenReview) -> None:
-        """Forget a review. If its call has asked a new question, that one stays."""
+        """Forget a review. If its call has asked a new question, the new one stays."""
         del review
 
     async def is_filled(self) -> bool:

@@ -148,7 +148,7 @@ def _known_fields(plan: Plan[Any], view: dict[str, Any]) -> dict[str, Any]:
 
 
 def _used_up(plan: Plan[Any], loop: Loop, attempts: list[Attempt]) -> str | None:
-    """Return why no further attempt is allowed, not even by a person; None if one is."""
+    """Return why nobody may allow a further attempt; None if a person may."""
     budget, last = plan.settings.budget, attempts[-1]
     if budget is not None:
         with passed_as("budget"):

@@ -86,7 +86,7 @@ def _blocks(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _eliding_comment(text: str) -> re.Match[str] | None:
-    """Find a comment that stands for omitted data, such as `# … 20 more`."""
+    """Find a comment in place of omitted data, such as `# … 20 more`."""
     outside = _BLOCK.sub(lambda block: re.sub(r"[^\n]", " ", block[0]), text)
     return next((one for one in _COMMENT.finditer(outside) if LEFT_OUT.search(one[1])), None)
 

@@ -222,7 +222,7 @@ def _types_as_formats() -> Any:
 
 
 def _check_parts(document: dict[str, Any], specification: Any) -> set[str]:
-    """Return the keywords of a schema, and warn of those that misspell one that checks something.
+    """Return the keywords of a schema. Warn of a keyword that looks like a misspelled check.
 
     Raises:
         ValueError: If a reference has no target, or a pattern is not linear.

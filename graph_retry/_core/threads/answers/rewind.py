@@ -189,8 +189,8 @@ def _only(ledgers: list[Ledger], hint: str = "") -> Ledger:
     known = "; ".join(map(_told_apart, current[:_MOST_TOLD]))
     more = f"; and {len(current) - _MOST_TOLD} more" if len(current) > _MOST_TOLD else ""
     raise ValueError(
-        f"the thread made {len(current)} calls: {known}{more}. Choose one with `ledger=`, a "
-        f"ledger of `attempts_of`{hint}."
+        f"the thread made {len(current)} calls: {known}{more}. Pass one as `ledger=`, from the "
+        f"ledgers that `attempts_of` returns{hint}."
     )
 
 
