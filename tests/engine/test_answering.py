@@ -236,7 +236,7 @@ def test_other_interrupts_of_the_graph_are_left_alone():
     graph = builder.compile(checkpointer=InMemorySaver())
     graph.invoke({"x": 1}, thread())
     assert graph_retry.pending_reviews(graph, thread()) == []
-    with pytest.raises(TypeError, match="not both"):
+    with pytest.raises(TypeError, match="give either `decision` for one review, or `answers`"):
         resume(graph, thread(), approve(), answers={})
 
 

@@ -21,8 +21,6 @@ KNOW_THE_INSIDE = {
     "_core/state/attempts.py": 1,
     "nodes/__init__.py": 3,
     "records.py": 1,
-    "_core/threads/saved/ledgers.py": 1,
-    "_core/threads/saved/view.py": 1,
     "_core/threads/saved/why_closed.py": 1,
 }
 """Lines outside the room that name something of LangGraph's inside; only ever fewer."""

@@ -192,7 +192,7 @@ def test_inbox_thread_and_terminal_agree(served, command, case, shown):
             (review,) = pending_reviews(graph, config)
             if pending and case.way.startswith("answered"):
                 # The call went back or cannot be seen, but the answer is there, and comes first.
-                with pytest.raises(AnswerRefused, match="left over"):
+                with pytest.raises(AnswerRefused, match="belongs to an earlier question"):
                     resume(graph, config, edit(n=2, note="keep"))
             state = resume(graph, config, edit(n=2, note="keep"))
             assert state["output"] == {"n": 2}

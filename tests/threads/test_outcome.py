@@ -260,7 +260,7 @@ def test_the_answer_to_a_call_whose_key_was_renamed_is_kept_for_it():
     saver, model = InMemorySaver(), Model()
     graphs = {key: call_of(model, key=key).compile(checkpointer=saver) for key in "ab"}
     graphs["a"].invoke({"params": {"n": 0}}, thread())
-    with pytest.raises(AnswerRefused, match=r"did not make the call of `Model` .* is kept"):
+    with pytest.raises(AnswerRefused, match=r"did not make the call of `Model`, .* is kept"):
         resume(graphs["b"], thread(), edit(n=1))
     assert [each.attempt for each in pending_reviews(graphs["b"], thread())] == [1]
 

@@ -224,7 +224,7 @@ def test_a_server_cannot_keep_what_was_sent():
     class Client:
         threads = runs = None
 
-    with pytest.raises(TypeError, match="is a client, but sent reminders"):
+    with pytest.raises(TypeError, match="reminders need a graph with its checkpointer"):
         expiry.expire_reviews(Client(), notify=print, remind_after=5)
 
 

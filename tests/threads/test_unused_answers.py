@@ -61,7 +61,7 @@ def test_an_answer_that_is_not_used_is_an_error(before, after):
     graph_of(model, saver, before).invoke({"params": ASKED}, thread())
 
     with pytest.raises(
-        AnswerRefused, match="`count` that asked was not made again in this run"
+        AnswerRefused, match="This run did not make the call of `count`, which had asked"
     ) as refused:
         resume(graph_of(model, saver, after), thread(), edit(n=1))
 
@@ -105,7 +105,7 @@ def test_an_answer_to_a_call_in_another_order_is_used_when_it_is_reached():
     graph = builder.compile(checkpointer=InMemorySaver())
     graph.invoke({}, thread())
 
-    with pytest.raises(AnswerRefused, match="is used when the node makes that call") as told:
+    with pytest.raises(AnswerRefused, match="is used when the node makes this call") as told:
         resume(graph, thread(), edit(n=1))
     (open_now,) = pending_reviews(graph, thread())
     assert f"waits for an answer to `count` ({open_now.review_id!r})" in str(told.value)

@@ -282,5 +282,5 @@ def test_an_empty_source_is_calm():
 @pytest.mark.parametrize("source", [{"configurable": {}}, "reviews.sqlite", None])
 def test_a_source_without_reviews_is_refused_at_once(source):
     """The app is not made, and no first visitor meets the mistake."""
-    with pytest.raises(TypeError, match=r"`source` is an? `(dict|str|NoneType)`: pass"):
+    with pytest.raises(TypeError, match=r"`source` is an? `(dict|str|NoneType)`: give"):
         create_app(source, authorize=lambda _: "ada")

@@ -37,6 +37,7 @@ from graph_retry._core.langgraph.storage.checkpoints import (
     put_checkpoint,
     read_checkpoint,
     root_of,
+    source_of,
     thread_id_of,
     values_of,
     waits_for,
@@ -188,7 +189,7 @@ async def tell_ended_reviews(saver: BaseCheckpointSaver[Any], thread_id: str | N
         return ""
     ended = list[str]()
     origin: CheckpointTuple | None = None
-    if newest.metadata.get("source") == "fork":
+    if source_of(newest) == "fork":
         before = await read_checkpoint(saver, place_of(thread_id, "", parent_of(newest)))
         known = {} if before is None else {parent_of(newest): before}
         root = _fork(newest.metadata, parent_of(newest), known)["root"]

@@ -92,9 +92,9 @@ def line_of(roots: Mapping[str, CheckpointTuple]) -> dict[str, bool]:
     here, after, is_step = next(iter(roots), ""), "", True
     while here in roots:
         line[here] = is_step or is_copy(roots[after].metadata, roots[here])
-        is_step = roots[here].metadata.get("source") == "loop"
+        is_step = source_of(roots[here]) == "loop"
         here, after = parent_of(roots[here]), here
-    if here and roots[after].metadata.get("source") != "fork":
+    if here and source_of(roots[after]) != "fork":
         line[here] = is_step
     return line
 
@@ -115,6 +115,11 @@ def values_of(saved: CheckpointTuple) -> dict[str, Any]:
         if task == NO_TASK and channel == ANSWER:
             return {**values, ANSWER: value}
     return values
+
+
+def source_of(saved: CheckpointTuple) -> str:
+    """Return what made a checkpoint: `input`, `loop` (a step), `update` or `fork`."""
+    return str(saved.metadata.get("source"))
 
 
 def writers_of(saved: CheckpointTuple) -> set[str]:

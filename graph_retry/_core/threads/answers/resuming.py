@@ -300,7 +300,7 @@ def _checked(
     if answers is not None and not answers:
         raise TypeError(
             "`answers` is empty: give {review_id: decision}, with ids from `pending_reviews`. "
-            "To continue without an answer, leave it out."
+            "To continue without an answer, leave `answers` out."
         )
     return thread_id
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 
+from graph_retry._core.langgraph.storage.checkpoints import source_of
 from graph_retry._core.state.attempts import ledgers_in, records_in
 from graph_retry._core.state.kept import whole
 from graph_retry._core.state.position import LOOP, loop_of
@@ -61,7 +62,7 @@ def ledgers_of(view: ThreadView) -> Iterator[Ledger]:
             continue  # A rewind was refused in this fork, so the fork made no attempt.
         waits, review = _WAITS.get(position.get("next", "")), loop["review"]
         end = view.ended_unanswered.get(review["review_id"]) if review and waits else None
-        ended_by: Any = end.metadata.get("source") if end else ""
+        ended_by: Any = source_of(end) if end else ""
         # A thread waits only for calls that were made from its newest checkpoint.
         if waits and root not in ("", head):
             waits = False if end else None

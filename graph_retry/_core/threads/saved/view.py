@@ -27,6 +27,7 @@ from graph_retry._core.langgraph.storage.checkpoints import (
     line_of,
     namespace_of,
     root_of,
+    source_of,
     unapplied_answer,
     values_of,
     writers_of,
@@ -165,11 +166,7 @@ class ThreadView:
         """
         for graph, task in tasks_around(namespace):
             saved = self.newest.get(graph)
-            if (
-                saved
-                and saved.metadata.get("source") in _REPLACING
-                and task not in writers_of(saved)
-            ):
+            if saved and source_of(saved) in _REPLACING and task not in writers_of(saved):
                 return saved
         return None
 
@@ -182,7 +179,7 @@ class ThreadView:
         ended: dict[str, CheckpointTuple] = {}
         asked = list[str]()
         for _, root in sorted(self.roots.items()):
-            if root.metadata.get("source") != "loop":
+            if source_of(root) != "loop":
                 ended |= dict.fromkeys(asked, root)
             asked = [question.get("review_id", "") for question in questions_of(root)]
             for review_id in asked:
