@@ -91,7 +91,7 @@ def test_one_word_of_a_mail_is_changed():
         ({"replace": {"bob": "Eve"}}, MAIL, '"bob" is not in the output'),
         ({"replace": {"": "Eve"}}, MAIL, "`replace` is an object"),
         ({"replace": {"Monday": 1}}, MAIL, "`replace` is an object"),
-        ({"changes": {"total": 7}, "output": READ}, READ, "and not both"),
+        ({"changes": {"total": 7}, "output": READ}, READ, "of it, not both"),
         ({"drop": "/note"}, READ, "`drop` takes JSON Pointers"),
         (
             {"drop": ["vendor"]},
