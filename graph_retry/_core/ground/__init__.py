@@ -1,4 +1,7 @@
-"""The ground that all rooms of the core stand on; its loggers have a door, whoever loads it."""
+"""Small functions that all other packages of the core use.
+
+The import runs `guard_logs`, so that the loggers of this library escape the texts of others.
+"""
 
 from graph_retry._core.ground.logs import guard_logs
 

@@ -7,8 +7,8 @@ A credential is recognised in four ways:
 3. By its beginning, which is in the table of `known_tokens`.
 4. By its look: a long text in which letters and digits alternate at almost every character.
 
-Ids of requests and objects are never masked for their look. A text that is masked for its look or
-its beginning keeps its first characters, by which a person can recognise it.
+Ids of requests and objects are never masked because of their look. If a text is masked because of
+its look or its beginning, its first characters stay, so that a person can recognise the text.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _KEYS_OF = (
     | frozenset({"master", "private", "refresh", "secret", "service", "session", "shared"})
     | frozenset({"signing", "subscription"})
 )
-"""Words before `key` or `token` that mark a credential. A `key` alone may be that of a table."""
+"""Words before `key` or `token` that mark a credential. A `key` alone may be the key of a table."""
 
 _WORD = lazy(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _QUOTE = r"\\{0,4}[\"']"
@@ -75,7 +75,7 @@ _PLACES = tuple(
         ("-----begin", r"(-----BEGIN [A-Z ]{0,20}PRIVATE KEY(?: BLOCK)?-----)(?:[^-]|-(?!----))+"),
     )
 )
-"""Places of credentials. A text that matches holds one of the words, which are sought first."""
+"""Words and a pattern for each place. The pattern is tried only in a text with one of the words."""
 
 _RUN = lazy(r"(?<![\w.~+/=-])[\w.~+/=-]{20,}", re.ASCII)
 _PART = lazy(r"[A-Za-z0-9]{16,}")
@@ -122,7 +122,7 @@ def looks_random(text: str) -> bool:
 
 
 def is_known(text: str) -> bool:
-    """Return whether a text has a credential that is known by its beginning."""
+    """Return whether a text contains a credential that has a known beginning."""
     return CREDENTIAL.search(text) is not None
 
 
@@ -147,7 +147,7 @@ def without_named_keys(text: str) -> str:
 
 
 def _may_be_secret(name: str) -> bool:
-    """Return whether a name ends in `key`, and no word before it names a key of data."""
+    """Return whether a name ends in `key`, and no word before it marks data (`primary_key`)."""
     words = [word.lower() for word in _WORD.findall(name)]
     return words[-1:] == ["key"] and not DATA_KEYS.intersection(words)
 
@@ -162,9 +162,10 @@ def _masked_place(found: re.Match[str]) -> str:
 
 
 def _is_credential(named: re.Match[str], found: re.Match[str]) -> bool:
-    """Return whether a named value is a credential. Under a vague name, it must look like one.
+    """Return whether the value `found` after the name `named` is a credential.
 
-    A value looks like a credential if it is quoted, has digits, or looks random.
+    After a vague name, the value must look like a credential: it is quoted, has digits, or looks
+    random.
     """
     quoted, value, link = found["quoted"], found[found.lastgroup or 0].strip(), named["link"]
     last = _WORD.findall(named["name"])[-1].lower()
@@ -196,7 +197,7 @@ def _masked_run(run: re.Match[str]) -> str:
 
 
 def _without_ids(run: str) -> str:
-    """Return a text of the same length without its ids."""
+    """Replace the ids in a text by hyphens, so that its length stays the same."""
     return ID.sub(lambda found: "-" * len(found[0]), run)
 
 

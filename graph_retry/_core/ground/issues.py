@@ -89,7 +89,7 @@ def cut(text: str, limit: int) -> str:
 
 
 def excerpt(text: str, limit: int) -> str:
-    """Cut out the middle of `text`, to at most `limit` characters (`limit` is 60 or more).
+    """Shorten `text` to at most `limit` characters (60 or more), by cutting out its middle.
 
     Example:
         >>> excerpt("a" * 1000, 60)
@@ -111,7 +111,7 @@ direction, line separators, lone surrogates, and characters that nobody sees."""
 
 
 def literal(value: Any, limit: int = VALUE_CHARS) -> str:
-    """Write `value` as JSON, cut to `limit` characters. Only the needed part is encoded.
+    """Write `value` as JSON, cut to `limit` characters. The rest of `value` is not encoded.
 
     Characters that would break the line or reverse its direction are escaped.
 
@@ -174,9 +174,9 @@ def wrap_error(error: Exception, root: Any = ABSENT) -> list[Issue]:
 
 
 def schema_issues(error: Any) -> list[Issue]:
-    """Convert an error of `jsonschema` to issues: one, or one for each key that is forbidden.
+    """Convert an error of `jsonschema` to one issue, or to one issue for each forbidden key.
 
-    Of an `anyOf`, the closest inner error is taken.
+    If the schema has alternatives (`anyOf`), the issue is about the closest alternative.
     """
     closest = sys.modules["jsonschema"].exceptions.best_match([error])
     path = [*closest.absolute_path]
@@ -203,7 +203,7 @@ def schema_issues(error: Any) -> list[Issue]:
 
 
 def limit_in_words(word: str, limit: Any) -> str | None:
-    r"""Tell a keyword of JSON Schema about texts in words; None for others.
+    r"""Describe in words a JSON Schema keyword that limits texts; None for any other keyword.
 
     Example:
         >>> limit_in_words("maxLength", 30), limit_in_words("pattern", r"^S-\d{3}$")
@@ -221,14 +221,14 @@ def limit_in_words(word: str, limit: Any) -> str | None:
 
 
 def _came(instance: Any) -> str | None:
-    """Name the keys of an object in which one is missing, because it may have another name."""
+    """List the keys of an object in which a key is missing, because one may be misnamed."""
     if not is_object(instance):
         return None
     return f"the keys {listed(instance)}" if instance else "no keys"
 
 
 def listed(names: Iterable[str]) -> str:
-    """Quote the first eight names, such as the keys of an object."""
+    """Join the first eight names in backticks, such as the keys of an object."""
     shown = [*islice(names, 9)]
     return ", ".join([*(f"`{cut(name, 40)}`" for name in shown[:8]), *(["…"] * (len(shown) > 8))])
 
@@ -237,7 +237,7 @@ def pydantic_issues(error: ValidationError, root: Any = ABSENT) -> list[Issue]:
     """Convert each error of a `ValidationError` to an issue.
 
     Pydantic's locations also contain union tags and names of validators. If `root` (the checked
-    value) is given, these are removed from the path.
+    value) is given, these tags and names are removed from the path.
     """
     issues: list[Issue] = []
     for problem in islice(error.errors(include_url=False), MAX_ISSUES + 1):
@@ -278,7 +278,7 @@ def child_of(node: Any, part: Any) -> Any:
 
 
 def as_json(value: Any) -> Any:
-    """Return the JSON form that a value's type defines, or the value itself if it has none."""
+    """Return the JSON form that a value's type defines, or the value itself if there is no form."""
     if json_problem(value) is None:
         return value
     written, failed = attempt(lambda: to_jsonable_python(value, by_alias=True, round_trip=True))
@@ -286,7 +286,7 @@ def as_json(value: Any) -> Any:
 
 
 def json_problem(value: Any, path: tuple[Any, ...] = ()) -> Issue | None:
-    """Return the first problem because of which graph state cannot hold `value` as JSON, or None.
+    """Return the first reason why graph state cannot hold `value` as JSON; None if it can.
 
     `path` is the path of `value`. An instance of a subclass (of `str`, for example) is a problem,
     because a checkpointer would return the base class.

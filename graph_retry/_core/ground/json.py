@@ -94,9 +94,9 @@ def read_json(text: str) -> Any:
 
 
 class Digits(float):
-    """A JSON number with more digits than a float keeps. It equals the float and has all digits.
+    """A JSON number with more digits than a float keeps. It equals the float.
 
-    A value in graph state holds plain floats only.
+    `spelled` has all digits of the number. Graph state holds only plain floats.
     """
 
     spelled: str
@@ -108,7 +108,7 @@ class Digits(float):
 
 
 def read_digits(text: str) -> Any:
-    """Parse JSON. A number that loses digits as a float is `Digits`.
+    """Parse JSON. A number with more digits than a float keeps becomes `Digits`.
 
     Example:
         >>> read_digits("[0.1, 0.1000000000000000055]")[1].spelled
@@ -135,7 +135,7 @@ def as_text(value: Any, indent: int | None = None) -> str:
 
 
 def spelled_json(value: Any) -> str:
-    """Write JSON with all digits of `Digits`.
+    """Write a value as JSON. A number of the class `Digits` keeps all of its digits.
 
     Example:
         >>> spelled_json({"a": read_digits("0.1000000000000000055")})
@@ -180,8 +180,8 @@ def json_lines(path: str | Path, of: str) -> Iterator[tuple[str, Any]]:
     """Yield (place, value) for each line of a JSON Lines file; a place is `line 2 of data.jsonl`.
 
     Raises:
-        ValueError: If a line is not JSON, or the file is not text. The message asks for a
-            file of `of`, such as "rows".
+        ValueError: If a line is not JSON, or the file is not text. The message names the wanted
+            content `of` the file, such as "rows".
 
     Example:
         >>> import tempfile
@@ -274,7 +274,7 @@ def pointer_parts(path: str) -> list[str]:
 
 
 def address_key(thread_id: str | None, review_id: str) -> str:
-    """Return a hash of a review's ids. Copied threads share review ids, so it covers both."""
+    """Return a hash of a thread id and a review id, because copied threads share review ids."""
     return hashlib.sha256(f"{thread_id}\0{review_id}".encode()).hexdigest()[:24]
 
 
@@ -290,7 +290,7 @@ def digest(*parts: Any) -> str:
 
 
 def drawn(*values: Any) -> float:
-    """Return a number from 0 to 1 that looks drawn, and is always the same for these JSON values.
+    """Return a number from 0 to 1 that looks random, but is the same for equal JSON values.
 
     Example:
         >>> drawn("thread", 1) == drawn("thread", 1), 0 <= drawn("thread", 1) < 1

@@ -1,8 +1,8 @@
 """The beginnings of credentials and of ids, as data.
 
-The beginnings of credentials are from the public rules of gitleaks (github.com/gitleaks/gitleaks,
+The beginnings of credentials come from the public rules of gitleaks (github.com/gitleaks/gitleaks,
 `config/gitleaks.toml` of 2025-11-20, in the repository of 2026-07-22), and from the documentation
-of providers of models and of tools for them. To add one, add it to a row.
+of providers of models and of tools for them. To add a beginning, add it to a row of the table.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ CREDENTIAL = lazy(
     # These are known by a mark in the middle: of Azure and of HCP Terraform.
     + r"|[\w.~]{3}\dQ~[\w.~-]{31,34}|[a-z0-9]{14}\.atlasv1\.[\w=-]{60,70})"
 )
-"""A credential that is known by its beginning, or by a mark in it."""
+"""Matches a credential that has a known beginning, or a known mark in the middle."""
 
 BEGINNING = lazy(
     "|".join(
@@ -74,7 +74,7 @@ BEGINNING = lazy(
         ]
     )
 )
-"""The beginning of a credential."""
+"""Matches the beginning of a credential."""
 
 _IDS = (
     # OpenAI, Anthropic, OpenRouter, Mistral and others.
@@ -100,14 +100,14 @@ ID = lazy(
     r"|(?:[A-Za-z]*?)Root=1-[0-9a-f]{8}-[0-9a-f]{24}"
     r")(?![A-Za-z0-9])"
 )
-"""An id, by which support finds a request or an object; it is no credential."""
+"""Matches an id, by which support finds a request or an object. An id is no credential."""
 
 ID_NAME = lazy(
     r"(?:\bid|[a-z]_id|-id|Id|ID|uuid|guid|etag|ETag|digest|sha\d*|[Hh]ash|fingerprint|checksum"
     r"|trace(?:parent)?|cf-ray|CF-RAY|[Rr]equest)s?(?:-\d)?"
     r"(?:[\"']\s{0,3}[:=,]|[\"']?\s{0,3}[:=#]?)\s{0,3}b?[\"'(\[]?$"
 )
-"""The end of a text that names an id, just before it."""
+"""Matches the name of an id, such as `request_id: `, at the end of the text before the id."""
 
 DATA_KEYS = frozenset(
     {"cache", "primary", "foreign", "sort", "partition", "row", "idempotency", "dedup", "object"}
@@ -115,4 +115,4 @@ DATA_KEYS = frozenset(
     | {"message", "routing", "hash", "unique", "composite", "natural", "surrogate", "shard", "map"}
     | {"thread", "run", "params", "range", "translation", "etag", "cursor", "page"}
 )
-"""Words before `key` that mark a place in data, and no credential."""
+"""Words before `key` that mark a place in data and no credential, as in `primary_key`."""

@@ -1,7 +1,8 @@
-"""The door through which every text of others goes to a log.
+"""Escape the texts of others in each message that this library logs.
 
-A key of the params, an error of a provider or a name may hold control characters, which would
-control the terminal that shows the text, or a line break, which would forge a line of a log.
+A key of the params, an error of a provider or a name may contain control characters or a line
+break. Control characters would control the terminal that shows the log. A line break would forge a
+line of the log.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ def guard_logs() -> None:
 
 @lru_cache(maxsize=1_000)
 def warn_once(log: logging.Logger, message: str, *told: str) -> None:
-    """Log a warning, once in this process."""
+    """Log a warning, but only once in this process, even if equal warnings follow."""
     log.warning(message, *told)
 
 
 def _escape(record: logging.LogRecord) -> bool:
-    r"""Escape the arguments of a message. A message that shows a trace ends with `\n%s`."""
+    r"""Escape the arguments of a message. Line breaks stay if it ends with `\n%s`."""
     if isinstance(record.args, tuple):
         lines = str(record.msg).endswith("\n%s")
         record.args = tuple(

@@ -47,7 +47,10 @@ def example_of(pattern: str) -> str | None:
 
 
 def _alternatives(pattern: str, start: int) -> tuple[str, int]:
-    """Return an example of the first alternative that begins at `start`, and where all end."""
+    """Return a text for the first alternative at `start`, and the index at which the last one ends.
+
+    Alternatives are the parts of `a|b`. They end before `)`, or at the end of the pattern.
+    """
     parts, first = list[str](), None
     while start < len(pattern):
         token = _TOKEN.match(pattern, start)
@@ -85,7 +88,10 @@ def _alternatives(pattern: str, start: int) -> tuple[str, int]:
 
 
 def _members(members: str, *, is_negated: bool) -> str:
-    """Return characters of a set, the first of each range before its others."""
+    """Return characters that a set such as `[A-F]` allows, in order, and at most ten of each range.
+
+    For a negated set, return one character.
+    """
     known = list[str]()
     for low, high in re.findall(r"(\\.|.)(?:-(\\.|.))?", members, re.DOTALL):
         known += _CHARACTERS.get(low) or low[-1]

@@ -1,7 +1,7 @@
-"""Replace base64 pictures and files in texts by short notes, and restore them.
+"""Replace base64 pictures and files in texts by short notes, and restore the pictures.
 
-A note contains the hash of its picture. Therefore the picture can be restored even after a person
-has moved the note.
+A note is a text such as `[image/png, 262 characters, c2cdad8e]`. The note contains the hash of its
+picture. Therefore the picture can be restored even after a person has moved the note.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _NOTE = lazy(r"\[[\w.+/ -]+, [\d,]+ characters, [0-9a-f]{8}\]")
 
 
 class UnknownPictureError(ValueError):
-    """A text contains a note, but its picture was not shown in this field."""
+    """A text contains a note of a picture that was not shown in this field."""
 
 
 def noted(value: Any) -> Any:
@@ -47,7 +47,7 @@ def noted(value: Any) -> Any:
 
 
 def unnoted(value: Any, shown: Any) -> Any:
-    """Put the pictures back into `value`, in which notes replace the pictures of `shown`.
+    """Replace each note in `value` by its picture, which is taken from `shown`.
 
     If `shown` itself contains a text that looks like a note, that text stays.
 

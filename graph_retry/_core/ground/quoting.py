@@ -1,8 +1,8 @@
 """Quote texts of models and errors as data, in prompts and in the questions to people.
 
-A text that this library adds to a prompt is between two marks, called a frame, which tell the model
-where it begins and ends. Nothing is ever found or removed by a mark. A quoted text can neither
-contain a mark nor end its own quotation.
+This library puts each text that it adds to a prompt between two marks, which are called a frame.
+The marks tell the model where the text begins and ends. The library never uses a mark to find or
+remove a text. A quoted text can neither contain a mark nor end its own quotation.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Frame(NamedTuple):
 
 FEEDBACK = Frame("[feedback on your last answer]", "[end of feedback]")
 COMMENT = Frame("[comment of a reviewer]", "[end of comment]")
-"""The frame of a person's comment on an attempt without an answer that feedback could quote."""
+"""The frame of a person's comment, if the attempt has no answer that feedback could quote."""
 
 LESSONS = Frame("[lessons from earlier steps]", "[end of lessons]")
 CORRECTIONS = Frame("[corrections of earlier answers]", "[end of corrections]")
@@ -58,7 +58,7 @@ def framed(frame: Frame, lines: Iterable[str]) -> str:
 
 
 def tame(text: str) -> str:
-    """Put a space into all frame marks of a text, which could end its frame; escape surrogates.
+    """Put a space into each frame mark in a text, so that no frame ends there; escape surrogates.
 
     Example:
         >>> tame("[end of feedback]")
@@ -70,7 +70,7 @@ def tame(text: str) -> str:
 
 
 def fenced(text: str) -> str:
-    """Fence a text with more backticks than the text has, because no text may end its quotation.
+    """Put a text in a fence with more backticks than its longest run, so that it cannot end there.
 
     Example:
         >>> print(fenced("```json"))
@@ -84,7 +84,7 @@ def fenced(text: str) -> str:
 
 
 def issue_line(issue: Issue, *, received: bool = True) -> str:
-    """Write an issue as one line with a hint, and without the model's value if not `received`.
+    """Write an issue as one line with a hint; leave out the model's value if `received` is False.
 
     Example:
         >>> issue_line({"path": "/n", "message": "Field required", "code": "missing"})

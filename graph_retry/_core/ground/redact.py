@@ -18,8 +18,8 @@ Redact = Callable[[str], str]
 def redacted(value: Any, redact: Redact | None, names: Collection[str] = ()) -> Any:
     """Return a JSON value with all texts and keys redacted. Numbers are not redacted.
 
-    A key in `names`, which a type declares, is not redacted. An object keeps the number and the
-    order of its keys.
+    `names` are the keys that a type declares, and these keys are not redacted. An object keeps the
+    number and the order of its keys.
 
     Example:
         >>> redacted({"to": ["Ada", 1], "Ada": 2}, lambda text: "***", names=("to",))
@@ -40,8 +40,8 @@ def redacted(value: Any, redact: Redact | None, names: Collection[str] = ()) -> 
 def redacted_in_logs(text: str | None, redact: Redact | None) -> str | None:
     """Redact a text for a log or a span; hide the text if `redact` raises.
 
-    Logs and spans are written when a model call is paid and not saved yet. An exception of the
-    user's function would lose the call.
+    A log or a span may be written after a model call is paid, and before the call is saved. An
+    exception of the user's function `redact` would lose this call.
     """
     try:
         shown: str | None = redacted(text, redact)
@@ -51,7 +51,7 @@ def redacted_in_logs(text: str | None, redact: Redact | None) -> str | None:
 
 
 def _redacted_text(text: str, redact: Redact) -> str:
-    """Redact a text. Resolve the escapes that hide private parts, such as `%C3%BC`."""
+    """Redact a text, and also the private parts that escapes such as `%C3%BC` hide."""
     shown = _shown(text, redact)
     for json_too in (False, True):
         plain = _unescaped(text, json_too=json_too)
@@ -115,7 +115,7 @@ def _redacted_keys(keys: Collection[str], redact: Redact, names: Collection[str]
 
 
 def redacted_path(path: str, redact: Redact | None, names: Collection[str] = ()) -> str:
-    """Redact the keys in a JSON Pointer.
+    """Redact the keys in a JSON Pointer. Keys in `names` and indices of lists stay.
 
     Example:
         >>> redacted_path("/people/Ada/age", lambda text: "***", names=("people", "age"))
@@ -146,7 +146,7 @@ def property_names(schema: Any) -> frozenset[str]:
 
 
 def redacted_issue(issue: Issue, redact: Redact | None, names: Collection[str] = ()) -> Issue:
-    """Redact an issue: its texts, and those keys of its path that no type declares."""
+    """Redact an issue: its texts, and the keys in its path that are not in `names`."""
     texts = {key: redacted(issue[key], redact) for key in ("message", "expected", "received")}
     return cast("Issue", {**issue, **texts, "path": redacted_path(issue["path"], redact, names)})
 
@@ -154,9 +154,9 @@ def redacted_issue(issue: Issue, redact: Redact | None, names: Collection[str] =
 def redacted_fields(
     record: Mapping[str, Any], redact: Redact | None, names: Collection[str] = ()
 ) -> dict[str, Any]:
-    """Return an update for a record in which all texts of the record's result are redacted.
+    """Return the result fields of a record with all texts redacted, as an update for the record.
 
-    Without a redactor, the update is empty.
+    If `redact` is None, the update is empty.
 
     Example:
         >>> redacted_fields({"raw": {"text": "Ada"}}, lambda text: "***")["raw"]

@@ -111,9 +111,9 @@ def element(alternative: dict[str, Any], index: int, root: Any) -> Any:
 
 
 def storable(node: Any) -> Any:
-    """Return a schema without the keywords whose values are no plain JSON in graph state.
+    """Return a schema without the keywords whose values graph state cannot hold as JSON.
 
-    An example is a limit beyond 64 bits. The result may allow too much, never too little.
+    An example is a limit beyond 64 bits. The result may allow more than the schema, never less.
 
     Example:
         >>> storable({"properties": {"n": {"type": "integer", "maximum": 2**64}}})
@@ -135,7 +135,7 @@ def storable(node: Any) -> Any:
 
 
 def has_own_base(node: Any) -> bool:
-    """Return whether a schema has an id. References in such a schema do not refer to the root."""
+    """Return whether a schema has an id. Its references do not refer to the root document then."""
     return is_object(node) and any(isinstance(node.get(name), str) for name in ("$id", "id"))
 
 
@@ -184,7 +184,8 @@ def _demands(node: dict[str, Any]) -> Iterable[list[Any]]:
 def _both(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
     """Merge two schemas that a value must both fit.
 
-    `properties` and `required` are combined. Any other keyword of both is taken from `other`.
+    `properties` and `required` are combined. Any other keyword that both schemas have is taken from
+    `other`, but the type `integer` is kept if the other type is `number`.
     """
     joined = {**one, **other}
     if is_object(one.get("properties")) and is_object(other.get("properties")):

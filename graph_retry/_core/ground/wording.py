@@ -94,7 +94,7 @@ def since(moment: str) -> float:
 
 
 def in_words(seconds: float) -> str:
-    """Write a number of seconds, whole and in its largest unit.
+    """Write a number of seconds as a whole number of the largest unit that fits.
 
     Example:
         >>> in_words(7_300), in_words(1.2)
@@ -130,10 +130,11 @@ _PATH = lazy(r"[./\[\]]+")
 
 
 def near_miss(name: str, known: Collection[str], sent: Collection[str]) -> str | None:
-    """Return the known name that a new name probably misspells; None if both names are sent.
+    """Return the known name that a new name probably misspells, or None.
 
-    A known name of one or two letters is misspelt only in its case, because others share half of
-    its letters by chance. A path that ends in a known name is meant as this name.
+    The result is also None if the known name itself is in `sent`. For a known name of one or two
+    letters, only a different case is a misspelling, because many short names share half of their
+    letters by chance. A path such as `params.model` misspells its last part.
 
     Example:
         >>> near_miss("modle", ["model"], sent=["modle"])
@@ -152,7 +153,7 @@ def near_miss(name: str, known: Collection[str], sent: Collection[str]) -> str |
 
 
 def whole_sentences(text: str, limit: int) -> str:
-    """Cut a text after a sentence, line or word, to at most `limit` characters, and add a note.
+    """Cut a text after a sentence, line or word, to at most `limit` characters, and add its length.
 
     Example:
         >>> whole_sentences("Read it. Then write it down.", 12)
@@ -185,7 +186,7 @@ def _article(noun: str) -> str:
 
 @contextmanager
 def passed_as(option: str) -> Generator[None, None, None]:
-    """Add a note to an exception of a user's function: the option as which it was passed.
+    """Add a note to an exception of a user's function that names the option of this function.
 
     Example:
         >>> try:

@@ -1,11 +1,11 @@
-"""Check the arguments of public functions by their declared types; offer one flow in two forms.
+"""Check the arguments of public functions by their types; make sync and async forms of a flow.
 
 The annotations are the only rule. `checked` applies them to each call of a function, and
 `check_options` to the options of a `TypedDict`. Names, kinds and values are checked before the
 function runs. The error tells the allowed values and the given value.
 
-`in_sync` and `async_twin` make the form for sync code, and the form with the prefix `a` for async
-code. Both run the same coroutine function, and share its signature and its docstring.
+`in_sync` makes the form for sync code. `async_twin` makes the form for async code, with the prefix
+`a`. Both forms run the same coroutine function, and share its signature and its docstring.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ Name = Annotated[str, Within(1)]
 
 
 class Random:
-    """A rule for texts of 16 random bytes: metadata for `Annotated`. It finds plain patterns.
+    """A rule for texts of 16 random bytes, as metadata for `Annotated`. It refuses plain patterns.
 
-    A step is the distance from a character to the next one. 16 random bytes in hexadecimal digits
-    or in base64 have 12 different steps or more (20,000 draws).
+    A step is the difference between the codes of two neighbouring characters. In 20,000 draws, 16
+    random bytes in hexadecimal digits or in base64 always had 12 different steps or more.
     """
 
     LENGTH, STEPS = 22, 10
@@ -105,7 +105,7 @@ def checked(target: T) -> T:
 
 
 def _checking(function: Callable[..., Any], annotated: Any) -> Callable[..., Any]:
-    """Return a function that checks its arguments by the annotations of another object."""
+    """Return `function` with a check of its arguments by the annotations of `annotated`."""
 
     def check(args: tuple[Any, ...], given: Mapping[str, Any]) -> Mapping[str, Any]:
         """Check a call, and return its keyword arguments without the options that are None."""
@@ -154,7 +154,7 @@ def check_options(
 ) -> dict[str, Any]:
     """Check options by the `TypedDict` that declares them, and return those that are given.
 
-    An option that is None is not given.
+    An option whose value is None counts as not given.
 
     Args:
         declared: The `TypedDict`.
@@ -264,8 +264,8 @@ def _shown(value: Any) -> str:
 def in_sync(flow: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, R]:
     """Decorate a coroutine function, so that sync code can call it; its arguments are checked.
 
-    The coroutine waits only by the functions of `awaiting`. The error for a graph that is async
-    only names the async form.
+    The coroutine must wait only through the functions of `awaiting`. If the graph or its saver is
+    async only, the error names the async form.
 
     Example:
         >>> @in_sync

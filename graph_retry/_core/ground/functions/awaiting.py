@@ -1,7 +1,7 @@
 """Write logic once as a coroutine, and run it both in sync and in async code.
 
-The coroutine waits only by the functions of this module. Under `run_sync` these functions block.
-The coroutine then never suspends, and needs no event loop. Under `run_async` they await.
+The coroutine waits only through functions of this module. Under `run_sync`, these functions block,
+so the coroutine never suspends and needs no event loop. Under `run_async`, the functions await.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _sync: contextvars.ContextVar[bool] = contextvars.ContextVar("graph_retry_sync",
 
 
 class MistakeInCodeError(EscapedText, TypeError):
-    """A mistake that only the developer can mend, so nobody is asked about it."""
+    """A mistake that only the developer can correct, so no reviewer is asked about it."""
 
 
 class AsyncUnderSyncError(MistakeInCodeError):
@@ -62,9 +62,9 @@ def run_sync(steps: Coroutine[Any, Any, T]) -> T:
 
 
 class SyncRun(Generic[T]):
-    """A sync run of a coroutine, which the caller starts with `steps.send(None)` in the block.
+    """A sync run of a coroutine. The caller starts it with `steps.send(None)` in the `with` block.
 
-    `run_sync` is not used there, because it would add a frame to the tracebacks that a user sees.
+    Use this class instead of `run_sync` if a user sees the tracebacks: `run_sync` adds a frame.
     """
 
     result: T
@@ -97,8 +97,8 @@ class SyncRun(Generic[T]):
 def is_async_only(error: Exception) -> bool:
     """Return whether a graph or its saver raised an error because it is async only.
 
-    Savers of LangGraph raise an `InvalidStateError` for this alone, as `query` does. A node raises
-    a `TypeError` while it has only an async function.
+    Savers of LangGraph, and `query` of this library's storage, raise an `InvalidStateError` only
+    for this reason. A node that has only an async function raises a `TypeError`.
     """
     if isinstance(error, asyncio.InvalidStateError):
         return raised_in(error, "langgraph.", "graph_retry.")
@@ -108,12 +108,12 @@ def is_async_only(error: Exception) -> bool:
 
 
 def raised_in(error: BaseException, *packages: str) -> bool:
-    """Return whether a module of a package raised an error itself; `packages` end with a dot."""
+    """Return whether code of these packages raised an error itself; the names end with a dot."""
     return str(_raiser(error).get("__name__")).startswith(packages)
 
 
 def _raiser(error: BaseException) -> dict[str, Any]:
-    """Return the names of the function that raised an error, and of its module."""
+    """Return the local and global variables of the function that raised an error."""
     at = error.__traceback__
     while at is not None and at.tb_next is not None:
         at = at.tb_next
@@ -177,7 +177,7 @@ async def sync_or_async(
 
 
 def as_run(flow: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Any]:
-    """Return the function that the present run calls for a coroutine function: sync, or itself.
+    """Return a sync form of a coroutine function in a sync run, or `flow` itself in an async run.
 
     Example:
         >>> async def outer():
@@ -203,7 +203,7 @@ async def each_of(
     *args: P.args,
     **kwargs: P.kwargs,
 ) -> AsyncGenerator[T]:
-    """Yield the items that a function yields, or its async twin if the run is async."""
+    """Yield the items of a function in a sync run, or of its async twin in an async run."""
     if is_sync():
         for item in function(*args, **kwargs):
             yield item
@@ -222,7 +222,7 @@ async def off_loop(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T
 async def to_its_end(steps: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine to its end, even if it is cancelled, so that no write is cut in half.
 
-    A storage whose write is cut off keeps a transaction open, and others wait for it.
+    If a write is cut off, the storage keeps a transaction open, and other writers wait for its end.
     """
     if is_sync():
         return await steps
@@ -235,9 +235,10 @@ async def to_its_end(steps: Coroutine[Any, Any, T]) -> T:
 
 
 async def acquired(get: Callable[[], T], free: Callable[[T], object]) -> T:
-    """Get something that has to be freed, in a worker thread if the run is async.
+    """Get a resource that must be freed later, in a worker thread if the run is async.
 
-    If the run is cancelled, its thread goes on. It then frees what it gets, as nobody else can.
+    If the run is cancelled, the thread goes on. The thread then frees the resource, because nobody
+    else can.
     """
     if is_sync():
         return get()
@@ -262,7 +263,7 @@ async def acquired(get: Callable[[], T], free: Callable[[T], object]) -> T:
 
 
 async def sleep(seconds: float) -> None:
-    """Wait for some seconds, by blocking in a sync run."""
+    """Wait for some seconds; in a sync run, block the thread."""
     if is_sync():
         time.sleep(seconds)  # noqa: ASYNC251 - no event loop waits for it
     else:
@@ -272,7 +273,7 @@ async def sleep(seconds: float) -> None:
 async def waited(future: Future[Any], seconds: float) -> bool:
     """Wait for a future of any thread, for some seconds at most; return whether this may wait.
 
-    A sync call may block the event loop on which the future would be done. It does not wait.
+    A sync call in an event loop does not wait. It could block the loop that completes the future.
     """
     if not is_sync():
         await asyncio.wait([asyncio.wrap_future(future)], timeout=seconds)
@@ -292,9 +293,9 @@ def _blocks_event_loop() -> bool:
 
 
 class SharedReads:
-    """Reads whose results several calls share: the first call that needs a result makes the read.
+    """Share the results of reads between calls. The first call that needs a result reads it.
 
-    If a read fails, the next call makes it again.
+    If a read fails, the next call that needs the result reads it again.
     """
 
     def __init__(self) -> None:
@@ -302,7 +303,7 @@ class SharedReads:
         self._locks: defaultdict[Any, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def get(self, name: str, read: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Return the result of the first read of this name, which may be `read`."""
+        """Return the result of the read with this name; run `read` if there is no result yet."""
         # A sync call does not wait for others: it may block the event loop that makes the read.
         if is_sync():
             return await self._result(name, read)

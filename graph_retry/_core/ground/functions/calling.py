@@ -1,7 +1,7 @@
 """Call a user's function, sync or async, and read the stream that it may return, piece by piece.
 
-A stream is always closed, even before its end. A function's code says whether the function returns
-anything, and whether it forgets to.
+A stream is always closed, even before its end. This module also reads a function's code, to tell
+whether the function returns anything, or forgets to return its result.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ async def call(
     Args:
         function: The function or runnable.
         *args: Its arguments.
-        limits: How long it may take. With a limit, a sync function runs in a separate thread. A
-            late function continues there, because a thread cannot be stopped. Its result is
-            dropped.
+        limits: How long the call may take. With a limit, a sync function runs in a separate
+            thread. A late function continues there, because a thread cannot be stopped. Its
+            result is dropped.
         config: The config that LangChain and LangGraph see while the function runs.
         receiver: Takes the pieces of a returned stream, in the function's thread and context.
 
@@ -134,7 +134,7 @@ def _context_with(config: RunnableConfig | None) -> contextvars.Context:
 
 
 def _taken(receiver: Receiver | None, result: Any) -> Any:
-    """Return a function's result. If the result is a sync stream, `receiver` first joins it."""
+    """Return a function's result; of a sync stream, return its pieces as `receiver` joins them."""
     if receiver is None or not isinstance(result, Iterator):
         return result  # pyright: ignore[reportUnknownVariableType]
     return drain(result, receiver)  # pyright: ignore[reportUnknownArgumentType]
@@ -154,7 +154,7 @@ async def awaited(result: Any, function: Callable[..., Any]) -> Any:
 def _not_awaitable(
     result: Any, function: Callable[..., Any], receiver: Receiver | None = None
 ) -> Any:
-    """Return a function's result, or raise if it is an awaitable or a received async stream."""
+    """Return a function's result; raise if it is awaitable, or an async stream for a `receiver`."""
     is_stream = receiver is not None and isinstance(cast("object", result), AsyncIterator)
     if not is_stream and not inspect.isawaitable(result):
         return result
@@ -230,7 +230,11 @@ class Receiver(Protocol):
 
 
 def drain(stream: Iterator[Any], receiver: Receiver) -> Any:
-    """Pass a stream's pieces to `receiver`, until either of the two stops; return its result."""
+    """Pass a stream's pieces to `receiver` until one of the two stops; return the joined pieces.
+
+    Raises:
+        TypeError: If the stream is a generator that also returns a value.
+    """
     try:
         while not receiver.take(next(stream)):
             pass
@@ -317,7 +321,7 @@ def _gives_none(code: CodeType) -> bool:
 
 
 def declared_result(function: Callable[..., Any] | Runnable[Any, Any]) -> Any:
-    """Return the type that a function declares for its result; `Any` if none can be known."""
+    """Return the type that a function declares for its result; `Any` if the type is unknown."""
     target, code = inspect.unwrap(unwrapped(function)), code_of(function)
     if code is None or code.co_flags & (inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR):
         return Any
@@ -328,10 +332,10 @@ def declared_result(function: Callable[..., Any] | Runnable[Any, Any]) -> Any:
 
 
 def forgotten(function: Callable[..., Any] | Runnable[Any, Any]) -> str | None:
-    """Return the line of a function that computes its result, and does not return it.
+    """Return the line on which a function computes its result but forgets to return it, or None.
 
-    The function has no `return`. It drops the result of a comparison, of a function of `_PURE`, or
-    of a function that makes a decision. These have no other effect.
+    Such a function has no `return` with a value. It drops the result of a comparison, or of a call
+    of a function that is in `_PURE` or makes a `Decision`. Such code has no effect but its result.
     """
     code = code_of(function)
     if code is None or not _gives_none(code):
@@ -351,9 +355,10 @@ def _makes_decision(function: Any) -> bool:
 
 @cache
 def _dropped(code: CodeType) -> list[tuple[str, int]]:
-    """List the results that code drops: the name of the function that gave it, "" for a comparison.
+    """List the results that code drops, each as (name of the called function, line).
 
-    If a call and a name begin at the same column, the name is the called function.
+    For a comparison, the name is "". If a call and a name begin at the same line and column, the
+    name is the called function.
     """
     steps, found = [*get_instructions(code)], list[tuple[str, int]]()
     for place, (before, step) in enumerate(itertools.pairwise(steps)):

@@ -1,7 +1,7 @@
-"""Run what only informs, such as a warning, an event, a span, a message or a row of a list.
+"""Run code that only informs, for example by a warning, an event, a span or a message.
 
-If it fails, a pause, a result or an answer must still be what it would have been. Everything of
-this kind is run in `informing`, so that a failure becomes a WARNING in the log.
+A row of a list is also such information. If such code fails, a pause, a result or an answer must
+not change. Therefore all such code runs in `informing`, which logs a failure as a WARNING.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _LOG = logging.getLogger("graph_retry")
 
 
 def informing(what: str, redact: Redact | None = None) -> AbstractContextManager[None, bool]:
-    """Log an error of the block, and go on after the block.
+    """Log an error of the code in the `with` block, and go on after the block.
 
-    LangGraph's control flow passes. So does the error of an async-only saver in a sync run, which
-    the run cannot work with.
+    Two kinds of exceptions are raised again. One is LangGraph's control flow, such as an interrupt.
+    The other is the error of an async-only saver in a sync run, which cannot use such a saver.
 
     Args:
         what: What the block does, for the log.
-        redact: Removes what the log must not show from the text of the error.
+        redact: A function that removes from the error's text what the log must not show.
     """
     # A type checker then knows that the block may end early.
     return cast("AbstractContextManager[None, bool]", _informing(what, redact))

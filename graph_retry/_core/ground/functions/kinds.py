@@ -35,7 +35,7 @@ from graph_retry.lossless._ground import as_repr, error_text
 
 @runtime_checkable
 class Rule(Protocol):
-    """A rule for values of a type: metadata for `Annotated`. It may have a `hint` for errors."""
+    """A rule for values of a type, as metadata for `Annotated`. A `hint` for errors is optional."""
 
     def holds(self, value: Any, /) -> bool:
         """Return whether a value of the type obeys the rule."""
@@ -72,7 +72,7 @@ class Misfit(NamedTuple):
 
     @property
     def wanted(self) -> str:
-        """The words for the type."""
+        """The type in words, as in `a list of texts`."""
         return _words(self.kind)
 
 
@@ -152,7 +152,7 @@ def _misfit_items(
 
 
 def _is_a(value: Any, kind: Any) -> bool:
-    """Return whether a value has a kind. Its items are not checked."""
+    """Return whether a value is of a type. The items of a container are not checked."""
     kind = _parts(kind)[0] or kind
     if kind in (Any, object) or isinstance(kind, TypeVar):
         return True
@@ -174,7 +174,10 @@ def _is_a(value: Any, kind: Any) -> bool:
 
 @cache
 def _arguments_of(kind: Any) -> list[Any] | None:
-    """Return the types of the arguments of a kind of function; None for any other kind."""
+    """Return the arguments of a function type; None if `kind` is not a function type.
+
+    For a `Callable`, these are the types of the arguments. For a protocol, these are their names.
+    """
     if get_origin(kind) is Callable or kind is Callable:
         listed: Any = (get_args(kind) or (...,))[0]
         # A `ParamSpec` stands for arguments of any kind, as `...` does.
@@ -186,7 +189,7 @@ def _arguments_of(kind: Any) -> list[Any] | None:
 
 
 def functions_in(kind: Any) -> list[list[Any]]:
-    """Return the arguments of each kind of function that a type, such as a union, allows."""
+    """Return the arguments of each function type that a type, such as a union, allows."""
     origin, args = _parts(kind)
     if origin is Annotated:
         return functions_in(args[0])
@@ -196,7 +199,10 @@ def functions_in(kind: Any) -> list[list[Any]]:
 
 
 def _unlike(function: Any, arguments: list[Any], kind: Any) -> str | None:
-    """Return the reason why a value is no function of these arguments; None if it is one."""
+    """Return why a value is not a function of these arguments; None if it is such a function.
+
+    The reason is a clause for the error message. It is "" if there is nothing to add.
+    """
     if not callable(function):
         return ""
     if isinstance(function, type) or get_origin(function) is not None:
@@ -250,7 +256,7 @@ _PLAIN: dict[Any, str] = {
 
 
 def _words(kind: Any, size: str = "") -> str:
-    """Describe a type, as in `a list of texts`. `size` says what is wanted of its size."""
+    """Describe a type, as in `a list of texts`. `size` adds words about the wanted size."""
     origin, args = get_origin(kind), get_args(kind)
     if origin is Annotated:
         told = next((each for each in args[1:] if isinstance(each, str)), None)
@@ -277,7 +283,7 @@ def _words(kind: Any, size: str = "") -> str:
 
 
 def _words_of_union(branches: Iterable[Any]) -> str:
-    """Describe a union. A list or a pair of the values before it does not name them again."""
+    """Describe a union, as in `a text or a list of these`, without naming a type twice."""
     words = list[str]()
     for branch in branches:
         (inner, *more) = get_args(branch) if get_origin(branch) is Annotated else (branch,)

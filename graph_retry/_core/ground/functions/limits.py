@@ -1,7 +1,7 @@
-"""How long one request may take: in all, and without progress.
+"""Limit how long one request may take, in total and without progress.
 
-A piece of a stream, a custom event, an event of a LangChain callback and `runtime.heartbeat()` are
-progress, as in LangGraph's own `TimeoutPolicy`.
+As in LangGraph's own `TimeoutPolicy`, progress is a piece of a stream, a custom event, an event of
+a LangChain callback, or a call of `runtime.heartbeat()`.
 """
 
 from __future__ import annotations
@@ -40,34 +40,34 @@ class Limits:
 
     @property
     def heartbeat(self) -> Callable[[], None] | None:
-        """Notes progress that the user's function reports; None if nothing waits for it."""
+        """Records progress that the user's function reports; None if there is no idle limit."""
         return None if self._idle is None else self._beat
 
     def _beat(self) -> None:
         self._last = time.monotonic()
 
     def touch(self) -> None:
-        """Note progress that was seen."""
+        """Record progress that the library sees; do nothing if only heartbeats count."""
         if not self._only_heartbeats:
             self._last = time.monotonic()
 
     @property
     def left(self) -> float | None:
-        """The seconds until the next limit; 0 if a limit is over; None if there is no limit."""
+        """The seconds until the next limit ends; 0 if a limit has passed; None without a limit."""
         ends = [self.deadline] if self.deadline is not None else []
         if self._idle is not None:
             ends.append(self._last + self._idle)
         return max(0.0, min(ends) - time.monotonic()) if ends else None
 
     def over(self) -> TimeoutError:
-        """Return the error that says which limit is over."""
+        """Return the error that says which limit has passed."""
         deadline = self.deadline
         if deadline is not None and time.monotonic() >= deadline:
             return TimeoutError(f"no result within {self._run:g} s")
         return TimeoutError(f"no progress within {self._idle:g} s")
 
     def watched(self, config: RunnableConfig | None) -> RunnableConfig | None:
-        """Return the config of the user's function, in which callbacks are progress."""
+        """Return the config for the user's function, in which callback events count as progress."""
         if config is None or self._idle is None or self._only_heartbeats:
             return config
         # LangChain's `merge_configs` would bring in the config of the running step as well.
@@ -80,7 +80,7 @@ class Limits:
         return {**config, "callbacks": callbacks}
 
     def heard(self, write: StreamWriter | None) -> StreamWriter | None:
-        """Return a writer of custom events whose events are progress."""
+        """Return a writer of custom events that records each event as progress."""
         if write is None or self._idle is None:
             return write
 
@@ -91,10 +91,10 @@ class Limits:
         return written
 
     def result(self, future: Future[Any]) -> Any:
-        """Wait for a function in a thread.
+        """Wait for the result of a function that runs in a thread.
 
         Raises:
-            TimeoutError: If a limit is over.
+            TimeoutError: If a limit has passed.
         """
         while True:
             try:
@@ -108,10 +108,10 @@ class Limits:
 
     @asynccontextmanager
     async def cancelling(self) -> AsyncGenerator[None]:
-        """Cancel the block when a limit is over.
+        """Cancel the code in the `async with` block when a limit has passed.
 
         Raises:
-            TimeoutError: If a limit is over.
+            TimeoutError: If a limit has passed.
         """
         loop, timer = asyncio.get_running_loop(), None
         scope = asyncio.timeout(None)
@@ -139,7 +139,7 @@ class Limits:
 
 
 class _Heard(BaseCallbackHandler):
-    """Takes each event of LangChain as progress."""
+    """Records each callback event of LangChain as progress."""
 
     run_inline = True
 

@@ -84,7 +84,7 @@ class Alternatives(Generic[ParamsT]):
             "a list that is not empty, of the params of each alternative",
         ],
     ) -> None:
-        """Take the params in the order in which they are shown.
+        """Keep the alternatives. A review shows them in this order.
 
         Raises:
             WrongArgumentError: If the sequence is empty.
@@ -115,14 +115,15 @@ class Hook(Protocol[ParamsT]):
 class HookTraits(Protocol):
     """Optional attributes by which a hook influences the loop.
 
-    The ready-made hooks use them. Your own hook may be an object with `__call__` and any of them.
+    The ready-made hooks use these attributes. Your own hook may be an object that has `__call__`
+    and any of these attributes.
     """
 
     new_means: bool
     """Whether the hook switches to different means, such as a larger model (default False).
 
-    The params of such a hook are tried even after two equal failures. Other hooks must then leave
-    the decision to a person."""
+    The params of such a hook are tried even after two equal failures. After two equal failures, any
+    other hook must leave the decision to a person."""
 
     field: str | None
     """The params field to which feedback and a person's comments are added (default: `messages` or
@@ -134,20 +135,21 @@ class HookTraits(Protocol):
     def asking(self, words: str, /) -> Any:
         """Return a copy of this feedback with different closing words.
 
-        The words tell the model how to answer if JSON text is not wanted: in a different format, or
-        by the tools of an agent.
+        If the output is not JSON text, the words tell the model how to answer: in a different
+        format, or by calling the tools of an agent.
         """
 
 
 OnRetry = Hook[ParamsT] | Sequence[Hook[ParamsT]] | None
+"""One hook, or several that are asked in order until one proposes changed params."""
 
 # mypy has no other name for the type of the expressions `Literal["a"]` and `Annotated[int, …]`.
 OutputForm = Mapping[str, Any] | Callable[[Any], Any] | UnionType | _SpecialForm
-"""One hook, or several that are asked in order until one proposes changed params."""
+"""A form of the output that is no class, such as a JSON Schema, a function or a union."""
 
 
 def name_of(function: Callable[..., Any] | Runnable[Any, Any], default: str) -> str:
-    """Return a name for messages, such as `extract` or `ChatModel.invoke`. A lambda has `default`.
+    """Return a name for messages, such as `extract` or `ChatModel.invoke`. A lambda gets `default`.
 
     Example:
         >>> name_of("".join, "llm_call")
@@ -168,7 +170,7 @@ def name_of(function: Callable[..., Any] | Runnable[Any, Any], default: str) -> 
 class Passing:
     """How a function gets the params: as one object, by name, or not at all.
 
-    The function gets them by name if it takes keyword arguments only, as methods of many SDKs do.
+    A function with keyword arguments only, such as a method of an SDK, gets the params by name.
     """
 
     name: str
@@ -179,7 +181,7 @@ class Passing:
     def bound(
         self, llm_call: Any, params: Any, context: AttemptContext
     ) -> tuple[Callable[..., Any] | Runnable[Any, Any], tuple[Any, ...]]:
-        """Return the function to call in one attempt, and its arguments by position."""
+        """Return the function to call in one attempt, and its positional arguments."""
         if self.by == "nothing":
             return llm_call, ()
         if self.by == "position":
@@ -188,7 +190,7 @@ class Passing:
         return partial(llm_call, **own, **(params or {})), ()
 
     def check_kind(self, kind: type[Any]) -> None:
-        """Raise if params of this class cannot be passed. None has the class `NoneType`."""
+        """Raise if params of the class `kind` cannot be passed. None has the class `NoneType`."""
         if self.by == "nothing" and kind is not type(None):
             raise TypeError(
                 f"`{self.name}` has no parameter, so nobody could change anything in its call: "
@@ -202,7 +204,7 @@ class Passing:
             )
 
     def check_names(self, params: Mapping[str, Any]) -> None:
-        """Raise if the names of the params differ from those of the function's arguments."""
+        """Raise if the names of the params differ from the names of the function's arguments."""
         if self.by != "name" or self.signature is None:
             return
         own = {"context"} if self.has_context else set[str]()
@@ -218,9 +220,9 @@ class Passing:
 def passing_to(llm_call: Callable[..., Any] | Runnable[Any, Any]) -> Passing:
     """Return how `llm_call` gets the params.
 
-    A function with positional parameters gets the params as the first one. If the second one is
-    named `context` (or annotated `AttemptContext`), it gets the context. A runnable gets the params
-    alone.
+    A function with positional parameters gets the params as its first argument. If its second
+    parameter is named `context` (or annotated `AttemptContext`), the function also gets the
+    context. A runnable gets only the params.
 
     Raises:
         TypeError: If `llm_call` is not callable, or requires further arguments.

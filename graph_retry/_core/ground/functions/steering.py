@@ -1,7 +1,7 @@
-"""The protocols of what steers a call, besides hooks: budgets and lessons.
+"""The protocols of the objects that steer a call besides hooks: budgets and lessons.
 
-The loop knows these protocols and no implementation. The ready-made objects of `graph_retry.hooks`
-are implementations like any other.
+The loop uses these protocols, and knows no class that implements a protocol. The ready-made objects
+of `graph_retry.hooks` have no privilege over your own objects.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ class BudgetRule(Protocol):
     """The protocol of the option `budget`: a rule that ends automation before it costs too much.
 
     Derive your own budget from this class and write `exceeded`. The other methods have defaults.
-    Large earlier records of a long call are not in its state. If a rule implements `spent_on`, the
-    loop saves the sum of those records and gives it as `before`. Otherwise it reads them again.
+    The state of a long call does not contain large earlier records. If a rule implements
+    `spent_on`, the loop saves the sum of the earlier records, and passes this sum as `before`.
+    Otherwise, the loop reads the earlier records again.
 
     Example:
         >>> from graph_retry import AttemptsExhausted, retry_llm_call
@@ -36,11 +37,13 @@ class BudgetRule(Protocol):
     """
 
     def exceeded(self, attempts: Sequence[Attempt], before: Any = None) -> str | None:
-        """Return why automation must stop after these attempts, or None; then a person is asked.
+        """Return why automation must stop after these attempts, or None if it may go on.
+
+        If automation stops, a person is asked.
 
         Args:
             attempts: The records of the call's attempts, without those that `before` sums up.
-            before: The sum of the records before them, from `spent_on`; None if there are none.
+            before: The sum of the earlier records, from `spent_on`; None if there is no sum.
         """
         ...
 
@@ -50,34 +53,35 @@ class BudgetRule(Protocol):
         return None
 
     def spent_on(self, attempts: Sequence[Attempt], before: Any = None) -> Any:
-        """Return the sum `before` plus `attempts`, as JSON that is saved (default None: no sum)."""
+        """Return the sum of `before` and `attempts`, as JSON to save (default None: no sum)."""
         del attempts, before
 
     def count(self, *attempts: Attempt) -> None:
-        """Take note of attempts that have ended (default: nothing).
+        """Count attempts that have ended (default: do nothing).
 
-        A resumed call reports its attempts again. The `idempotency_key` tells attempts apart.
+        A resumed call reports its attempts again. To count each attempt once, compare the
+        `idempotency_key` of the attempts.
         """
         del attempts
 
     def refused(self) -> str | None:
         """Return why no automatic model call may be made now, or None if one may (the default).
 
-        A call asks this before each automatic attempt, even before the first attempt.
+        A call runs this method before each automatic attempt, even before the first attempt.
         """
         return None
 
     def unknown(self, attempt: Attempt) -> str | None:
-        """Return the limit towards which an attempt cannot be counted, for a warning, or None."""
+        """Return the limit, for a warning, for which an attempt has no figure; else None."""
         del attempt
         return None
 
 
 class Taught(NamedTuple):
-    """Params with lessons, and a reason for the ledger.
+    """Params to which lessons were added, and the reason that the ledger shows.
 
-    added: The parts of the params that the lessons added, so that they are never taken for text
-        of the caller. Only the ready-made lessons know them.
+    added: The parts of the params that the lessons added. The library then never takes such a part
+        for text of the caller. Only the ready-made lessons know these parts.
     """
 
     params: Any
@@ -89,7 +93,8 @@ class Taught(NamedTuple):
 class LessonsRule(Protocol):
     """The protocol of the option `lessons`: what a call learns before its first attempt.
 
-    Lessons are JSON values in a window, which a retry node reads from and writes to its state.
+    Lessons are JSON values. A retry node reads and writes the lessons under a key of its state. The
+    list of lessons under this key is called the window.
     """
 
     known: Sequence[Any]
@@ -97,9 +102,9 @@ class LessonsRule(Protocol):
 
     @property
     def reducer(self) -> Any:
-        """The reducer `(window, new) -> window` of the state key; equal rules have the same one.
+        """The LangGraph reducer `(window, new) -> window` of the state key for lessons.
 
-        A lesson that is merged twice is in the window once.
+        Equal rules have the same reducer. A lesson that is merged twice is in the window once.
         """
         ...
 
@@ -108,7 +113,7 @@ class LessonsRule(Protocol):
         ...
 
     def newest(self, window: Any, step: str, own: Sequence[Attempt]) -> list[Any]:
-        """Return the lessons that the error of a call without an output has (default: all)."""
+        """Return the lessons for the error of a call that has no output (default: all lessons)."""
         merged: list[Any] = self.reducer(window, [*self.known, *self.learned(step, own)])
         return merged
 
@@ -118,7 +123,7 @@ class LessonsRule(Protocol):
 
 
 class OwnFeedback(Protocol):
-    """How errors and a person's comments are told to the model, if no hook does it otherwise."""
+    """Tells the model its errors and a person's comments, unless a hook tells them."""
 
     def __call__(self, error: Any, attempt: int, params: Any, /) -> Any:
         """Return the params with feedback, or None if there is nothing to add."""
@@ -131,5 +136,5 @@ class OwnFeedback(Protocol):
     def with_comment(
         self, params: Any, message: str, *, answer: str, issues: Any, field: str | None, added: Any
     ) -> tuple[Any, Any]:
-        """Return the params with a person's comment, and the parts that are added in them."""
+        """Return the params with a person's comment, and the parts that were added to them."""
         ...

@@ -1,10 +1,12 @@
-"""Compare what two functions hold, to tell equal calls apart.
+"""Compare the values that the functions of two calls hold, to tell calls with equal params apart.
 
-- same: All that can be compared is equal. What a call changes in place, such as a counter, tells
-  nothing about the call, and a lock, a client or a chat model is a means that may be exchanged.
-- changed: What differs is the state of an object that both have, or the code was edited.
-- other: Other data. The calls are about different things.
-- unknown: Data that calls use up, or that cannot be read for certain, such as the rows of a file.
+- same: All values that can be compared are equal. A value that a call changes in place, such as a
+  counter, is not compared. A lock, a client or a chat model is only a means of making the call, and
+  may be exchanged.
+- changed: The only difference is the state of an object that both functions hold, or edited code.
+- other: The functions hold different data. The calls are about different things.
+- unknown: The functions hold data that calls use up, or data that cannot be read for certain, such
+  as the rows of a file.
 """
 
 from __future__ import annotations
@@ -22,16 +24,17 @@ _BY_WEIGHT: tuple[Likeness, ...] = ("same", "changed", "unknown", "other")
 
 
 class Compared(NamedTuple):
-    """How a function compares with that of a saved call, and the values that decide this."""
+    """The likeness of a function to that of a saved call, and the values that decide it."""
 
     likeness: Likeness
     names: list[str]
 
 
 class Captured(Reading):
-    """A function as a call begins with it.
+    """A function and the values that it holds when a call begins.
 
-    unsteady: How the function changes a part in a call: "changed", or "used" if it takes entries.
+    unsteady: How a call changes a part, by the part's name: "changed", or "used" if the call takes
+        entries out of the part.
 
     Example:
         >>> def about(text):
@@ -41,12 +44,12 @@ class Captured(Reading):
     """
 
     def __init__(self, function: Any, salt: str) -> None:
-        """Read a function. `salt` keeps digests of short values from being guessed."""
+        """Read a function. `salt` is a key for the digests, so nobody can guess short values."""
         self.unsteady: dict[str, str] = {}
         super().__init__(function, salt)
 
     def saved(self) -> SavedFunction:
-        """Return the form for graph state. It has the pieces of those values that calls change."""
+        """Return the form for graph state, with pieces only of those values that calls change."""
         unsteady = {name: how for name, how in self.unsteady.items() if name in self.parts}
         for name in unsteady:
             value = self.parts[name].value
@@ -66,9 +69,9 @@ class Captured(Reading):
         }
 
     def note_changes(self) -> None:
-        """Note which captured values the call that has just ended changed in place.
+        """Record in `unsteady` which values the call that has just ended changed in place.
 
-        Such a value, such as a counter of calls, does not tell what the call is about.
+        A value that calls change, such as a counter of calls, does not tell what a call is about.
         """
         after = Reading(self.function, self.salt)
         changed = [name for name, each in self.shown.items() if after.shown.get(name) != each]
@@ -82,7 +85,7 @@ class Captured(Reading):
             self.unsteady.setdefault(name, "changed")
 
     def like(self, other: Captured) -> Likeness:
-        """Compare the functions of two equal calls that one run of a node makes."""
+        """Compare this function with that of an equal call (same name and params) in one run."""
         mine, others = (
             {name: part for name, part in each.parts.items() if not part.piece_of}
             for each in (self, other)
@@ -99,7 +102,7 @@ class Captured(Reading):
         return "unknown" if any(mine[name].digest is None for name in exchanged) else "same"
 
     def like_saved(self, saved: SavedFunction | None) -> Compared:
-        """Compare this function with that of a saved call. Without a record, it may be any."""
+        """Compare this function with that of a saved call; "changed" if no function was saved."""
         if saved is None:
             return Compared("changed", [])
         known, names = saved["parts"], dict[Likeness, list[str]]()
@@ -123,7 +126,7 @@ class Captured(Reading):
         return Compared(likeness, sorted(names.get(likeness, [])))
 
     def _judged(self, name: str, saved: SavedFunction) -> Likeness:
-        """Judge a value that differs from that of a saved call, or that nobody can read."""
+        """Judge a part that differs from the part of the saved call, or that nobody can read."""
         part, unsteady = self.parts[name], saved.get("unsteady", {})
         around = part.piece_of
         in_list = bool(around) and isinstance(self.parts[around].value, list | deque)
@@ -140,18 +143,21 @@ class Captured(Reading):
         return "unknown" if grows or name in self.uncertain else "other"
 
     def _around(self, name: str) -> Iterator[str]:
-        """Yield the values of which a part is a piece, the smallest first."""
+        """Yield the names of the values that contain a part, from the smallest to the largest."""
         while name := self.parts[name].piece_of:
             yield name
 
     def _may_change(self, name: str, saved: SavedFunction) -> bool:
-        """Return whether a part is, or is a state of, an object that the saved call had as well."""
+        """Return whether a part belongs to an object that the saved call also had.
+
+        The part is then the object itself, or a state of the object.
+        """
         places = (name, self.parts[name].state_of) if name in self.parts else ()
         before = saved["objects"]
         return any(each in before and before[each] == self.objects.get(each) for each in places)
 
     def steady(self, saved: SavedFunction | None) -> Any:
-        """Return a saved function without what may have changed since."""
+        """Return the code and digests of a saved function, without the parts that may change."""
         if saved is None:
             return None
         unsteady = tuple(saved.get("unsteady", {}))
@@ -163,9 +169,10 @@ class Captured(Reading):
         }
 
     def go_on(self, saved: SavedFunction | None) -> list[str]:
-        """Continue a saved call. Return what shows that this function holds another client or such.
+        """Take over what is known from a saved call. Return the values that show an exchange.
 
-        What an earlier version of the package did not compare, it had found to change.
+        Such a value is, for example, the model name of another client. A saved part without a
+        digest counts as changed, because earlier versions of the package saved changing parts so.
         """
         if saved is None:
             return []

@@ -1,4 +1,8 @@
-"""Tell what classes are: found by name or made by a function, of Python or of C, whose they are."""
+"""Tell how a class was made, and by whom.
+
+A class is found by its name or made in a function, written in Python or in C, and belongs to the
+user, a library or Python.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,7 @@ class_of: Callable[[object], type[Any]] = type
 
 
 def is_named(value: Any) -> bool:
-    """Return whether a function is found by its module and name, and holds no values."""
+    """Return whether a function can be found by its module and name, and holds no values."""
     owner = getattr(value, "__self__", None)
     is_free = owner is None or inspect.ismodule(owner) or isinstance(owner, type)
     named = "<" not in getattr(value, "__qualname__", "<")
@@ -32,7 +36,7 @@ _FUNCTION_OF: Mapping[type[Any], str] = {
 
 
 def members_of(kind: type[Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the functions of a class, its values, and those of the local classes it is made of."""
+    """Yield (name, member) for the functions and values of a local class and its local bases."""
     for base in filter(is_local, kind.__mro__):
         for name, member in sorted({**vars(base)}.items()):
             place = _FUNCTION_OF.get(class_of(member))
@@ -55,7 +59,7 @@ def is_local(kind: type[Any]) -> bool:
 
 
 def _has_only_attributes(kind: type[Any]) -> bool:
-    """Return whether a class keeps all of its state in attributes. One that C made may not."""
+    """Return whether a class keeps all of its state in attributes. A class made in C may not."""
     has_attributes = kind.__dictoffset__ != 0 or "__slots__" in vars(kind)
     return bool(kind.__flags__ & _HEAP_TYPE) and has_attributes
 
@@ -75,10 +79,10 @@ def is_own(kind: type[Any]) -> bool:
 
 
 def is_of_library(kind: type[Any]) -> bool:
-    """Return whether a class is of an installed library, or of the files of Python."""
+    """Return whether a class is defined in a file of an installed library or of Python."""
     return is_library(getattr(sys.modules.get(kind.__module__), "__file__", None) or "")
 
 
 def is_of_python(kind: type[Any]) -> bool:
-    """Return whether a class is Python's own."""
+    """Return whether a class is from Python's standard library."""
     return kind.__module__.partition(".")[0] in sys.stdlib_module_names

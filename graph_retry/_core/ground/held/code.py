@@ -1,4 +1,4 @@
-"""Digest code and source files: equal code has one digest in each process of a Python version."""
+"""Digest code and source files. Equal code has one digest in all processes of a Python version."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 PYTHON = f"{sys.implementation.cache_tag}"
-"""The bytecode of a function differs between versions of Python."""
+"""The version of Python. It is part of digests, because bytecode differs between versions."""
 
 
 @lru_cache(maxsize=1_000)
@@ -24,7 +24,10 @@ def code_digest(code: types.CodeType) -> str:
 
 
 def _texts_of(code: types.CodeType) -> Iterator[str]:
-    """Yield the parts that identify code, without its file and lines, which other edits change."""
+    """Yield the parts that identify code.
+
+    The file and the line numbers are left out, because edits elsewhere in the file change them.
+    """
     yield code.co_code.hex()
     yield repr((code.co_names, code.co_varnames, code.co_freevars, code.co_argcount))
     for value in code.co_consts:
@@ -37,7 +40,7 @@ def _texts_of(code: types.CodeType) -> Iterator[str]:
 
 
 def file_digest(path: str) -> str:
-    """Return a digest of a source file, with the version of Python; empty if there is no file."""
+    """Return the version of Python and a digest of a source file; empty if there is no file."""
     try:
         seen = Path(path).stat()
         return _read(path, seen.st_mtime_ns, seen.st_size)

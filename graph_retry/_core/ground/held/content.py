@@ -1,4 +1,4 @@
-"""Digest Python values and code by content: what is equal has one digest in each process."""
+"""Digest Python values and code by content. Equal values have the same digest in each process."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ _SPELLED: frozenset[type[Any]] = frozenset({
     timezone, ZoneInfo, Decimal, Fraction, UUID, range, slice, re.Pattern, type(...),
     type(Path()), type(PurePath()),
 })  # fmt: skip
-"""Types whose `repr` says all."""
+"""Types whose `repr` shows the whole value."""
 
 _MEANS = (
     BaseLanguageModel, BaseStore, BaseCheckpointSaver, Runtime, BaseCallbackHandler,
     BaseCallbackManager, SecretStr, SecretBytes, Secret, SSLContext, ContextVar,
 )  # fmt: skip
-"""Classes of objects by which a call is made. They may be exchanged while a call waits."""
+"""Classes whose objects only help to make a call. They may be exchanged while a call waits."""
 
 CONTAINERS = (list, tuple, dict, set, frozenset, deque)
 _FLAT = frozenset({type(None), bool, int, float, str, bytes})
@@ -76,13 +76,13 @@ class TooLargeError(OpaqueError):
 
 
 def _file(value: Any) -> Any:
-    """Return what tells a file from others, and its place; a file that is written has no place."""
+    """Return the name, mode and position of a file; a write-only file has the position None."""
     place = os.lseek(value.fileno(), 0, os.SEEK_CUR) if value.readable() else None
     return value.name, value.mode, place
 
 
 def _databases(value: sqlite3.Connection) -> list[tuple[str, str | bytes]]:
-    """Return the files of a connection's databases, and the content of those in memory."""
+    """Return (name, path) of each database of a connection; (name, content) if it is in memory."""
     cursor = value.cursor()
     cursor.row_factory = None
     found: list[tuple[str, str | bytes]] = []
@@ -105,11 +105,11 @@ READ_AS: dict[type[Any], Callable[[Any], Any]] = {
     struct.Struct: lambda value: value.format,
     sqlite3.Connection: _databases,
 }
-"""What classes of Python that cannot be copied consist of. Nothing is changed or used up."""
+"""How to read objects of Python that cannot be copied. Reading changes and uses up nothing."""
 
 
 def says_its_copy(kind: type[Any]) -> bool:
-    """Return whether a library's class defines a copy of its objects, which shows their content."""
+    """Return whether a library's class defines how to copy its objects; a copy shows content."""
     names = ("__reduce__", "__reduce_ex__", "__getstate__")
     return not is_own(kind) and any(
         getattr(kind, each) is not getattr(object, each) for each in names
@@ -117,10 +117,10 @@ def says_its_copy(kind: type[Any]) -> bool:
 
 
 def copied(value: Any) -> Any:
-    """Return what Python makes a copy of an object from.
+    """Return the data from which Python makes a copy of an object.
 
     Raises:
-        OpaqueError: If it cannot be copied.
+        OpaqueError: If the object cannot be copied.
     """
     kind = class_of(value)
     if kind is object or is_means(value):
@@ -141,8 +141,8 @@ def copied(value: Any) -> Any:
 class Content:
     """A digest of values that are added one after the other.
 
-    `salt` keeps digests of short values from being guessed. More than `most` values are refused; a
-    long text counts as one for each 1,000 characters.
+    `salt` is a key for the digest, so that nobody can guess short values. More than `most` values
+    are refused. A long text counts as one more value for each 1,000 characters.
     """
 
     def __init__(self, salt: str, most: int = _MOST) -> None:
@@ -152,14 +152,14 @@ class Content:
         self._count, self._most = 0, most
 
     def digest(self) -> str:
-        """Return the digest of what was added."""
+        """Return the digest of all values that were added."""
         return self._hash.hexdigest()
 
     def add(self, value: Any) -> None:
         """Add a value.
 
         Raises:
-            OpaqueError: If a part of it has no content that can be read, or it is too large.
+            OpaqueError: If a part of the value has no readable content, or the value is too large.
         """
         self._count += 1
         if id(value) in self._around:
@@ -181,7 +181,7 @@ class Content:
             self._object(kind, value)
 
     def _object(self, kind: Any, value: Any) -> None:
-        """Add a container, or an object by its attributes or as it is copied."""
+        """Add a container, or an object: its attributes, or the data of its copy."""
         foreign = is_of_library(kind) and not is_of_python(kind)
         self._foreign += foreign
         self._around.append(id(value))
@@ -221,7 +221,7 @@ class Content:
         self._text(kind, f"{module}:{getattr(value, '__qualname__', value.__name__)}")
 
     def _members(self, kind: type[Any]) -> None:
-        """Add what a class holds that code has made in a function, perhaps several times."""
+        """Add the members of a local class, because a function may make several such classes."""
         self._around.append(id(kind))
         for name, made in members_of(kind):
             if inspect.isfunction(made):
@@ -275,15 +275,15 @@ class Content:
 
 
 def _is_flat(items: Any) -> bool:
-    """Return whether items are so many that they are read at once, and have a `repr` that tells."""
+    """Return whether items are many and plain, so that one `repr` of all items can be read."""
     return len(items) > _MANY and _FLAT.issuperset(map(type, items))
 
 
 def inside_of(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield what a value consists of, and can exchange in place, by place; nothing if it is hidden.
+    """Yield (place, item) for each item of a value that code can exchange; nothing if it is hidden.
 
-    That are the members of a class that a function made, the entries and attributes of a container,
-    what an iterator of C still has, and the attributes of other objects.
+    The items are the members of a local class, the entries and attributes of a container, the rest
+    of an iterator of C, or the attributes of any other object. A place is `[0]`, `.name` or `:0`.
     """
     if isinstance(value, type):
         yield from ((f".{name}", item) for name, item in members_of(value) if is_local(value))
@@ -315,14 +315,17 @@ _YIELDING = frozenset({"__next__", "__anext__", "__await__"})
 
 
 def is_stream(value: Any) -> bool:
-    """Return whether a value yields data that it thereby uses up."""
+    """Return whether a value yields data and thereby uses the data up, such as an iterator."""
     kind = class_of(value)
     yields = any(not _YIELDING.isdisjoint(vars(base)) for base in kind.__mro__)
     return yields and not (isinstance(value, io.IOBase) and (value.closed or not value.readable()))
 
 
 def is_unknown(value: Any) -> bool:
-    """Return whether a value may have data that nobody can read: Python has objects of C for it."""
+    """Return whether a value may have data that nobody can read.
+
+    Such a value is a stream, or an object that Python implements in C.
+    """
     kind = class_of(value)
     is_known = isinstance(value, (*CONTAINERS, io.IOBase, *_MEANS)) or callable(value)
     if is_known or not any(is_hidden(base) and is_of_python(base) for base in kind.__mro__):
@@ -331,9 +334,9 @@ def is_unknown(value: Any) -> bool:
 
 
 def is_lock(value: Any) -> bool:
-    """Return whether a value of Python or a library is acquired and released, as a semaphore is.
+    """Return whether a value is a lock of Python or a library, with `acquire` and `release`.
 
-    It tells who works at this moment, and nothing about a call.
+    A lock shows who works at this moment, and nothing about the data of a call.
     """
     kind, held = class_of(value), _dict_of(value)
     for name in ("acquire", "release"):
@@ -351,7 +354,7 @@ def is_means(value: Any) -> bool:
 
 
 def _dict_of(value: Any) -> dict[str, Any]:
-    """Return a copy of an object's own attributes, without calling what its class may define."""
+    """Return a copy of an object's own attributes, without running code of its class."""
     try:
         return {**object.__getattribute__(value, "__dict__")}
     except AttributeError:
@@ -359,7 +362,7 @@ def _dict_of(value: Any) -> dict[str, Any]:
 
 
 def attributes_of(value: Any) -> Mapping[str, Any]:
-    """Return the attributes of an object by name, without cached ones.
+    """Return the attributes of an object by name, without those of a `cached_property`.
 
     Raises:
         OpaqueError: If the object may have content that its attributes do not show.
@@ -389,7 +392,7 @@ def attributes_of(value: Any) -> Mapping[str, Any]:
 
 
 def shown_of(value: Any) -> Mapping[str, Any]:
-    """Return the filled attributes in an object's `__dict__`; C code may hold more content."""
+    """Return the non-empty attributes in an object's `__dict__`; C code may hold more content."""
     return {
         name: item
         for name, item in _dict_of(value).items()

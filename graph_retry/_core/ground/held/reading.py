@@ -1,9 +1,9 @@
-"""Read a function into parts: the values that it holds, each with a digest of its content.
+"""Split a function into parts: the values that it holds, each with a digest of its content.
 
-A function holds the cells of its closure, its defaults and attributes, the arguments of a
-`partial`, the attributes of the object whose method it is, and what the functions among these hold.
-A value without content to read, such as a lock or a client, has no digest: it is a means by which
-a call is made, unless it yields data as it is used.
+A function holds the cells of its closure, its defaults and its attributes. A `partial` also holds
+its arguments, and a method the attributes of its object. If one of these values is a function, the
+values in that function are included. A value without readable content, such as a lock or a client,
+has no digest. Such a value is only a means of making a call, unless it yields data as it is used.
 """
 
 from __future__ import annotations
@@ -48,17 +48,20 @@ from graph_retry._core.ground.held.content import (
 
 _MOST_ITEMS, _DEEPEST = 100, 6
 _SHOWN = 500
-"""Maximum number of values in what a client shows: a storage in memory shows all that it has."""
+"""Maximum number of values that are read from one attribute of a client.
+
+The limit matters for a storage in memory, whose attributes show all of its data.
+"""
 _FIXED = (str, bytes, tuple, frozenset, type, Enum, date, time, UUID)
-"""Values that no program changes in place. Another text is never a state of the same object."""
+"""Values that no program changes in place. A different text is other data, not a new state."""
 
 
 class Part(NamedTuple):
     """A captured value with its digest, if it has one.
 
-    `state_of` is the function or object that has the value, if a program may change the value while
-    it stays the same, as with a list, a number or a flag. `piece_of` is the part of which this is a
-    piece.
+    `state_of` is the place of the function or object that owns the value. It is only set if the
+    owner stays the same object when a program changes the value, such as a list, a number or a
+    flag. `piece_of` is the name of the part that contains this part.
     """
 
     digest: str | None
@@ -68,13 +71,13 @@ class Part(NamedTuple):
 
 
 class Reading:
-    """A function as it is at this moment.
+    """The code and the values of a function at this moment.
 
-    code, source: Digests of the code of all its functions, and of their files; `source` is empty if
-        a file is not found.
-    parts: What it holds, and the pieces of what may change in place.
-    objects: The functions and objects that have the parts, by place, as names in this process.
-    shown: Digests of what the values without a digest show, such as the name of a client's model.
+    code: A digest of the code of the function, and of the functions that it holds.
+    source: A digest of the files with this code; empty if a file is not found.
+    parts: The values that the function holds, and the pieces of values that may change in place.
+    objects: A token for each function and object that owns parts, by place (see `token_of`).
+    shown: Digests of the attributes of values that have no digest, such as a client's model name.
     uncertain: The names of parts whose content cannot be read for certain.
     """
 
@@ -151,7 +154,7 @@ class Reading:
             self._value(f"{path}{name}", value, state_of)
 
     def _self(self, name: str, owner: Any) -> None:
-        """Read the object whose method or call a function is by its attributes, if it has any."""
+        """Read the object of a method, or a callable object: each attribute, or whole if none."""
         inside = {} if isinstance(owner, type) else dict(inside_of(owner))
         if inside:
             self._open(name, owner, inside)
@@ -165,7 +168,10 @@ class Reading:
             self._read(name, value, state_of)
 
     def _read(self, name: str, value: Any, state_of: str = "", piece_of: str = "") -> None:
-        """Read a value whole, with the pieces of one that may change in place; or open it."""
+        """Read a value as one part, and also its pieces if it may change in place.
+
+        If the value has no content as a whole, read its attributes or entries one by one.
+        """
         try:
             digest = self._digest(value)
         except OpaqueError as error:
@@ -190,7 +196,7 @@ class Reading:
                 self._read(f"{name}{sign}", item, place, name)
 
     def _openable(self, value: Any) -> dict[str, Any]:
-        """Return what is read of a value that has no content as a whole."""
+        """Return the attributes or entries to read of a value without content as a whole."""
         if id(value) in self._seen or self._depth >= _DEEPEST:
             return {}
         if class_of(value) in READ_AS and not is_stream(value):
@@ -221,7 +227,7 @@ class Reading:
         self._depth -= 1
 
     def _unread(self, name: str, value: Any, state_of: str, *, is_data: bool = False) -> None:
-        """Note a value with unreadable content, by its copy or by its attributes."""
+        """Add a value with unreadable content. Digest the data of its copy, or its attributes."""
         place = self._object(name, value, state_of)
         digest = None
         if says_its_copy(class_of(value)):
@@ -241,14 +247,14 @@ class Reading:
                     self._value(f"{name}.{each}", item, place)
 
     def _object(self, place: str, owner: Any, around: str = "") -> str:
-        """Follow an object, and return its place; that of the object around it if that fails."""
+        """Give an object a token and return its place; return `around` if no token is possible."""
         if token := token_of(owner):
             self.objects[place] = token
         return place if token else around
 
 
 def _is_function(value: Any) -> bool:
-    """Return whether a value is called, and may hold values itself."""
+    """Return whether a value is a function, or a callable object, that may hold values itself."""
     if isinstance(value, type | Runnable) or not callable(value):
         return False
     return not (inspect.isroutine(value) and is_named(value))
@@ -270,14 +276,15 @@ def _itself(owner: Any) -> Any:
 
 
 def is_followed(value: Any) -> bool:
-    """Return whether a value that calls use or extend is known again by itself in its process."""
+    """Return whether a value is recognised as an object, because calls use it up or extend it."""
     return is_stream(value) or class_of(value) is list
 
 
 def token_of(owner: Any, *, kept: bool = False) -> str | None:
-    """Return a name that only this object of this process has; None if it cannot be followed.
+    """Return a token that only this object of this process has; None if no token is possible.
 
-    A list or an iterator can only be followed if it is kept. Only the last few are.
+    A token needs a weak reference. A list or an iterator allows none, so it gets a token only if
+    `kept`. This module then keeps the object in memory, but only the last 50 such objects.
     """
     place = id(owner)
     known = _tokens.get(place)
