@@ -1,8 +1,9 @@
 """Convert params to JSON for graph state, and back.
 
-The JSON has two parts. The view is a JSON object that people read and edit: the fields by name,
-`{"value": v}` for a bare value, or `{}` for `None`. The types map (`{JSON Pointer: type}`) names
-Python types that neither the JSON nor the params type shows. For most params it is empty.
+The JSON has two parts: the view and the types map. The view is a JSON object that people read and
+edit. It has the fields by name, `{"value": v}` for a bare value, or `{}` for `None`. The types map
+(`{JSON Pointer: type}`) names Python types that neither the JSON nor the params type shows. For
+most params, the types map is empty.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class ParamsInvalid(EscapedText, ValueError):
         self.subject = subject
 
     def as_told(self) -> str:
-        """List the first issues after the subject."""
+        """Return the message: the subject, and then the first issues."""
         shown = [f"`{spelled(i['path'])}` {i['message']}" for i in self.issues[:_SHOWN_ISSUES]]
         more = len(self.issues) - _SHOWN_ISSUES
         return f"{self.subject}: {'; '.join([*shown, f'and {more} more'] if more > 0 else shown)}"
@@ -60,7 +61,7 @@ class ParamsInvalid(EscapedText, ValueError):
 class Verified(NamedTuple):
     """Encoded params that were decoded once, to check that nothing is lost.
 
-    `copy` is that decoded value. `decode` may return the copy once, because the copy shares no
+    `copy` is the decoded value. `decode` may return the copy once, because the copy shares no
     object with the original. `copy` is `ABSENT` if the params were not decoded, or if `decode` has
     returned the copy.
     """
@@ -86,10 +87,10 @@ class ParamsCodec(Generic[ParamsT]):
     """
 
     of_model: bool = False
-    """Whether a model chose the params, as the arguments of a tool."""
+    """Whether a model chose the params, as it chooses the arguments of a tool."""
 
     why_no_comment: str | None = None
-    """The reason why these params never hold a comment to the model; None if they may."""
+    """The reason why these params cannot contain a comment to the model; None if they can."""
 
     def __init__(self, params_type: type[ParamsT] | Any) -> None:
         """Create a codec for a model, dataclass, TypedDict, `dict` or other type for pydantic.
@@ -171,11 +172,11 @@ class ParamsCodec(Generic[ParamsT]):
 
     @property
     def form(self) -> Form:
-        """The layout of the view; see `TypeDescription`. A reviewer cannot edit an `empty` one."""
+        """The layout of the view; see `TypeDescription`. A reviewer cannot edit an `empty` view."""
         return self._type.form
 
     def schema(self, view: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Return the JSON Schema of the view. For untyped params, it is inferred from `view`.
+        """Return the JSON Schema of the view. For untyped params, infer the schema from `view`.
 
         Example:
             >>> ParamsCodec(dict).schema({"limit": 5})
@@ -231,8 +232,8 @@ class ParamsCodec(Generic[ParamsT]):
         """Build new params from a view.
 
         After an edit, a tag may no longer fit its value. With a declared params type, such a tag is
-        ignored, and the type reads the JSON instead. Only a text in place of base64 is refused,
-        because the type would take the text itself for the bytes.
+        ignored, and the params type reads the JSON instead. Only a text in place of base64 is
+        refused, because the params type would take the text itself for the bytes.
 
         Raises:
             ParamsInvalid: The view does not fit the params type.
@@ -260,7 +261,7 @@ class ParamsCodec(Generic[ParamsT]):
     def load(self, value: Any, types: dict[str, str]) -> Encoded:
         """Encode the value of a state channel: an instance of the params type, a view or a value.
 
-        A view may come from outside (a client, a form). It is validated, and defaults are added.
+        A view may come from outside (a client, a form). The view is validated, and gets defaults.
 
         Raises:
             ParamsInvalid: The value does not fit the params type, or has an unknown field.

@@ -1,4 +1,4 @@
-"""The fields of params by name, for every kind of object; the names of fields and classes."""
+"""Read the fields of params by name; write names of fields and classes for errors."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def spelled(path: str) -> str:
 
 
 def class_label(cls: type[Any]) -> str:
-    """Return the name of a class for errors; only built-in classes lack their module."""
+    """Return the name of a class for errors, with its module unless the class is built in."""
     if cls.__module__ == "builtins":
         return cls.__qualname__
     return escaped(f"{cls.__module__}.{cls.__name__}")

@@ -1,4 +1,4 @@
-"""Params that are a JSON object with a schema of the caller's, such as the arguments of a tool."""
+"""Params that are a JSON object with the caller's own schema, such as the arguments of a tool."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from graph_retry.records import Issue
 
 
 class JsonParams(ParamsCodec[dict[str, Any]]):
-    """Params as a JSON object, with a JSON Schema for people's edits and a check of them.
+    """Params that are a JSON object, with a JSON Schema and a check for the edits of people.
 
     Args:
         given: The first params, which are not checked.
-        schema: The JSON Schema of an edit; any object without it.
+        schema: The JSON Schema of edited params. Without a schema, any object is allowed.
         check: A function that returns the issues of edited params.
-        why_no_comment: Why these params hold no message to a model; None if they may.
-        of_model: Whether a model chose them, as the arguments of a tool.
+        why_no_comment: The reason why these params cannot contain a comment to the model; None if
+            they can.
+        of_model: Whether a model chose these params, as it chooses the arguments of a tool.
 
     Example:
         >>> schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
@@ -43,17 +44,17 @@ class JsonParams(ParamsCodec[dict[str, Any]]):
 
     @property
     def fields(self) -> tuple[str, ...] | None:
-        """The names of the fields; None if there may be any."""
+        """The names of the fields; None if the params may have any field."""
         if not self._schema.get("properties") or self._schema.get("additionalProperties"):
             return None
         return tuple({**self._schema["properties"], **self._given})
 
     def schema(self, view: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Return the schema."""
+        """Return the JSON Schema; if it names no fields, infer a schema from `view`."""
         return deepcopy(self._schema) if self.fields else super().schema(view)
 
     def load(self, value: Any, types: dict[str, str]) -> Encoded:
-        """Encode params.
+        """Encode params. Params that differ from the first params are an edit.
 
         Raises:
             ParamsInvalid: If an edit does not pass the check.

@@ -30,7 +30,7 @@ class TypeDescription(NamedTuple):
     instance: The class of the params; `object` if they may be of any class.
     adapter: Pydantic's validator of the view.
     schema: The JSON Schema of the view; None for untyped params.
-    aliases: The model's field names by their aliases.
+    aliases: The names of a pydantic model's fields, by alias.
     """
 
     form: Form

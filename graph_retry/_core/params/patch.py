@@ -82,9 +82,10 @@ def apply_patch(view: dict[str, Any], patch: list[dict[str, Any]]) -> dict[str, 
 def readable_diff(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, Any]]:
     """List the changes for a person, but at most 50.
 
-    If two long texts begin in the same way, only the last sentence (or 100 characters) before the
-    difference is shown. A long value is cut after 1,000 characters, or after 200 if there are more
-    than ten changes. A picture is replaced by a note.
+    If two long texts begin in the same way, only the last sentence before the difference is shown
+    with what follows, or the last 100 characters before the difference. A long value is cut after
+    1,000 characters, or after 200 characters if there are more than ten changes. A note replaces a
+    picture.
 
     Example:
         >>> readable_diff({"temperature": 0.7}, {"temperature": 0.0, "seed": 1})
@@ -108,7 +109,7 @@ def readable_diff(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, An
 
 
 def _unlike_from(before: Any, after: Any) -> int:
-    """Return the index of the first sentence in which two long texts differ; 0 for other values."""
+    """Return where the first sentence begins in which two long texts differ; 0 for other values."""
     if not (isinstance(before, str) and isinstance(after, str)) or len(before + after) <= 120:
         return 0
     pairs = enumerate(zip(before, after, strict=False))
@@ -130,7 +131,7 @@ def _shown(value: Any, start: int, most: int) -> Any:
 
 
 def changes(old: Any, new: Any, at: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """Yield each change as (path, old value, new value), in an order for applying a patch.
+    """Yield each change as (path, old value, new value), in the order that a patch needs.
 
     Example:
         >>> list(changes({"a": 1, "b": [1]}, {"a": 2, "b": [1]}))

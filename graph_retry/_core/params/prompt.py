@@ -1,9 +1,10 @@
-"""The prompt in params, and what automation added to it, kept apart from the caller's own text.
+"""Find the prompt in params, and tell the parts that automation added from the caller's own text.
 
-Feedback, comments, lessons and corrections are added to a field of the params. Each such part is
-known by its place in the params, and never by its looks, because any text may contain the same
-words. If somebody edits the field, a part is still known if its exact text occurs once before the
-edit and once after it. Otherwise it counts as the text of the person who edited, and stays.
+Automation adds feedback, comments, lessons and corrections to a field of the params. An added part
+is recognised by its place in the params, and never by its words, because any text may contain the
+same words. If somebody edits the field, a part is still recognised if its exact text occurs once
+before the edit and once after the edit. Otherwise, the part counts as text of the person who made
+the edit, and stays.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ from graph_retry.records import Addition, Sealed
 _MESSAGES = {"assistant": AIMessage, "user": HumanMessage, "system": SystemMessage}
 
 BARE = "value"
-"""The name of the field for params that are one text, as in their JSON."""
+"""The field name for params that are only one text. Their JSON has the same name."""
 
 
 @dataclass
 class Added:
     """The fields of some params, and the parts in them that automation added.
 
-    A hook gets it with its error, and writes the parts that it added itself.
+    A hook gets this object with its error, and records here the parts that the hook itself added.
     """
 
     fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -53,14 +54,14 @@ def named_fields(params: Any) -> Mapping[str, Any]:
 
 
 def seal(view: Mapping[str, Any], parts: Sequence[Addition]) -> Sealed:
-    """Return the parts for state, with a hash of the fields that have parts."""
+    """Return the added parts as state keeps them, with a hash of the fields that contain parts."""
     return {"of": _hash(view, parts), "parts": list(parts)}
 
 
 def unsealed(view: Mapping[str, Any], sealed: Sealed | None) -> list[Addition] | None:
-    """Return the parts in the params in state; None if they are unknown.
+    """Return the added parts of the params in state; None if the parts are unknown.
 
-    They are unknown if no step has sealed any, or if somebody has edited the fields.
+    The parts are unknown if no step has sealed parts, or if somebody has edited their fields.
     """
     if sealed is None or (sealed["parts"] and sealed["of"] != _hash(view, sealed["parts"])):
         return None
@@ -68,7 +69,7 @@ def unsealed(view: Mapping[str, Any], sealed: Sealed | None) -> list[Addition] |
 
 
 def without(value: Any, parts: Sequence[Addition]) -> Any:
-    """Return a text or a list of messages without these parts of it.
+    """Return a text or a list of messages without the given parts.
 
     Example:
         >>> without("Who? No.", [{"by": "comment", "field": "prompt", "start": 4, "end": 8}])
@@ -86,7 +87,7 @@ def without(value: Any, parts: Sequence[Addition]) -> Any:
 
 
 def moved(parts: Sequence[Addition], at: int, by: int) -> list[Addition]:
-    """Return parts whose places move by a number if they begin at a place or behind it."""
+    """Return the parts, and move those that begin at place `at` or later by `by`."""
     return [
         {**part, "start": part["start"] + by, "end": part["end"] + by}
         if part["start"] >= at
@@ -96,7 +97,7 @@ def moved(parts: Sequence[Addition], at: int, by: int) -> list[Addition]:
 
 
 def removed(parts: Sequence[Addition], by: Collection[str]) -> list[Addition]:
-    """Return the places of the other parts when a field loses its parts by these authors."""
+    """Return the remaining parts, moved, after a field loses the parts by these authors."""
     kept = [part for part in parts if part["by"] not in by]
     for gone in sorted(parts, key=lambda part: part["start"], reverse=True):
         if gone["by"] in by and "inside" not in gone:
@@ -114,7 +115,7 @@ def _hash(view: Mapping[str, Any], parts: Sequence[Addition]) -> str:
 
 
 def _kept(before: Any, parts: Sequence[Addition], after: Any) -> list[Addition]:
-    """Return the parts of one field that are still in its new value."""
+    """Return the parts of one field that are still in the new value `after`, with new places."""
     if before is after or (len(before) == len(after) and _is_at(before, after, 0)):
         return list(parts)
     found: list[Addition] = []
@@ -137,7 +138,7 @@ def _kept(before: Any, parts: Sequence[Addition], after: Any) -> list[Addition]:
 
 
 def _kept_inside(message: Any, part: Addition, inside: Sequence[int], after: Any) -> list[Addition]:
-    """Return a part of one message, if its exact content is in one of the messages, once."""
+    """Return a part of one message, if its exact content occurs once in the messages `after`."""
     content = fields_of(message)["content"]
     piece = content[inside[0] : inside[1]]
     places = [
@@ -153,14 +154,14 @@ def _kept_inside(message: Any, part: Addition, inside: Sequence[int], after: Any
 
 
 def _place(before: Any, after: Any, piece: Any) -> int | None:
-    """Return the place of a piece in the new value; None if it is not the only one, or is gone."""
+    """Return the place of a piece in the new value; None if it does not occur exactly once."""
     places = _places(after, piece)
     is_certain = piece and len(places) == 1 and len(_places(before, piece)) == 1
     return places[0] if is_certain else None
 
 
 def _places(value: Any, piece: Any) -> list[int]:
-    """Return the first two places of a piece, which may overlap."""
+    """Return the first two places where a piece occurs. The two may overlap."""
     if isinstance(value, str):
         first = value.find(piece)
         second = -1 if first < 0 else value.find(piece, first + 1)
@@ -232,8 +233,8 @@ def require_fields(params: Any, names: Iterable[str], owner: str) -> None:
 class Prompt:
     """The prompt in some params, or the params themselves if they are one text.
 
-    `value` is a string, or a list of messages (LangChain's messages or dicts). `parts` are the
-    parts of it that this library added.
+    `value` is the prompt: a string, or a list of messages (LangChain's messages or dicts). `parts`
+    are the parts of the prompt that this library added.
 
     Example:
         >>> Prompt({"prompt": "Who?"}).replaced("Who is it?")
@@ -250,11 +251,11 @@ class Prompt:
     ) -> None:
         """Find the prompt: in `field` if it is given, otherwise in `messages` or `prompt`.
 
-        `added` tells which parts of these params, or of the params that they were made from, this
-        library added.
+        `added` names the parts that this library added. Its fields may be those of earlier params,
+        from which a hook or a person made these params.
 
         Raises:
-            ValueError: If there is no prompt, or it is neither a text nor a list.
+            ValueError: If there is no prompt, or the prompt is neither a text nor a list.
         """
         known = {"": params} if isinstance(params, str) else fields_of(params)
         name = self.found_in(known, field)
@@ -274,7 +275,7 @@ class Prompt:
     def found_in(fields: Mapping[str, Any], field: str | None = None) -> str | None:
         """Return the name of the prompt's field: `field` if given, else `messages` or `prompt`.
 
-        None means that there is no such field, or that it holds neither a text nor a list.
+        None means that there is no such field, or that its value is neither a text nor a list.
 
         Example:
             >>> Prompt.found_in({"model": "small", "prompt": "Who?"})
@@ -287,7 +288,7 @@ class Prompt:
 
     @property
     def text(self) -> str:
-        """The prompt as one text, to measure or compare it."""
+        """The prompt as one text, for measuring or comparing the prompt."""
         if isinstance(self.value, str):
             return self.value
         return "\n".join(str(fields_of(message).get("content")) for message in self.value)
@@ -308,20 +309,20 @@ class Prompt:
         return self._name or BARE
 
     def without(self, *by: str) -> Self:
-        """Return the prompt without its parts by these authors, such as `feedback`."""
+        """Return the prompt without the parts that these authors added, such as `feedback`."""
         gone = [part for part in self.parts if part["by"] in by]
         return self._changed(without(self.value, gone), removed(self.parts, by))
 
     def adding(self, by: Any, piece: str | list[Any], at: int) -> Self:
-        """Return the prompt with a part inserted at a place."""
+        """Return the prompt with the part `piece` by an author inserted at a place."""
         part: Addition = {"by": by, "field": self.field, "start": at, "end": at + len(piece)}
         value = self.value[:at] + piece + self.value[at:]
         return self._changed(value, [*moved(self.parts, at, len(piece)), part])
 
     def adding_to_last(self, by: Any, text: str) -> Self | None:
-        """Return the prompt with a text at the end of its last message, which is a user's.
+        """Return the prompt with a text added at the end of its last message.
 
-        None means that the last message is another one, or has no text.
+        None means that the last message has another role than the user's, or has no text.
         """
         message = self.value[-1] if self.value else None
         fields = fields_of(message)
@@ -364,14 +365,14 @@ class Prompt:
         return with_fields(self._params, {self._name: value}) if self._name else value
 
     def turns(self, *said: tuple[str, str]) -> list[Any]:
-        """Make messages from roles and texts, of the same type as those of the prompt."""
+        """Make messages from (role, text) pairs, of the same type as the prompt's messages."""
         if self.value and isinstance(self.value[0], BaseMessage):
             return [_MESSAGES[role](text) for role, text in said]
         return [{"role": role, "content": text} for role, text in said]
 
     @property
     def after_system(self) -> int:
-        """The number of its leading system messages."""
+        """The number of system messages at the beginning of the prompt."""
         kinds = [*map(self.is_system, self.value), False]
         return kinds.index(False)
 
@@ -382,7 +383,7 @@ class Prompt:
         return fields.get("role", fields.get("type")) in ("system", "developer")
 
     def placed(self, by: Any, block: str) -> Self:
-        r"""Return the prompt with a block before it, or with a further system message.
+        r"""Return the prompt with a block of text before it, or as a further system message.
 
         Example:
             >>> Prompt("Who?").placed("lessons", "Mind the names.").value

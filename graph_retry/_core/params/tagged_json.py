@@ -48,7 +48,7 @@ TYPES: dict[str, type] = {
 }
 _TAGS = {kind: tag for tag, kind in TYPES.items()}
 NO_BASE64 = "no_base64"
-"""The code of an issue: a text stands in place of bytes that are shown as base64."""
+"""The code of an issue: there should be base64, but the text is not base64."""
 
 _MAX_DEPTH = 100
 _exact_type: Callable[[object], type[Any]] = type
@@ -60,8 +60,8 @@ class Writer(NamedTuple):
     owner: The phrase by which errors name the value.
     typed: Whether a declared type will rebuild the value. Then the value may contain models,
         dataclasses and enums, which get no tag.
-    complete: Whether to write the default fields of LangChain messages, private attributes, and the
-        names of classes as tags. Otherwise these are left out.
+    complete: Whether to write also the default fields of LangChain messages, private attributes,
+        and the names of classes (as tags).
     given: Whether to write only the fields of models that were set explicitly.
 
     Example:
@@ -75,7 +75,7 @@ class Writer(NamedTuple):
     given: bool = False
 
     def write(self, value: Any, path: tuple[str, ...] = ()) -> Tagged:
-        """Return a value as JSON with its tags; `path` is its place, for errors.
+        """Return a value as JSON, and its tags. `path` is the place of the value, for errors.
 
         Raises:
             TypeError: A part cannot be stored.
@@ -218,7 +218,7 @@ def differences(old: Any, new: Any) -> list[tuple[str, Any, Any]]:
 
 
 def part_of(path: str, owner: str) -> str:
-    """Return a phrase for errors that names one part of the params, and their owner."""
+    """Return a phrase for errors that names a part and its owner, as in `params.n` in `owner`."""
     return f"`{spelled(path)}`{'' if owner == 'params' else f' in {owner}'}"
 
 
@@ -232,9 +232,9 @@ def restore(
     problems: list[Issue],
     type_of: Callable[[str], type[Any] | None] = TYPES.get,
 ) -> Any:
-    """Rebuild the tagged types in a copy of the JSON. A value that does not fit its tag is kept.
+    """Rebuild the tagged types in a copy of the JSON.
 
-    Each such value also adds an issue to `problems`.
+    A value that does not fit its tag stays as it is, and adds an issue to `problems`.
 
     Example:
         >>> restore({"ids": [1, 2]}, {"/ids": "tuple"}, [])
@@ -256,7 +256,7 @@ def restore(
 
 
 def _places(holder: Any, tokens: list[str], at: str = "") -> Iterator[tuple[Any, Any, str]]:
-    """Yield each part that a tag's pointer names, as (its container, its key there, its path)."""
+    """Yield each part that a tag's pointer names, as (container, key in the container, path)."""
     keys: list[Any] = []
     if is_object(holder):
         keys = [tokens[0]] if tokens[0] in holder else []
@@ -302,5 +302,5 @@ def validate(adapter: TypeAdapter[Any], data: Any, *, plain: bool) -> Any:
 
 @lru_cache(maxsize=256)
 def adapter_of(cls: Hashable) -> TypeAdapter[Any]:
-    """Return pydantic's validator of a class; it is cached, because building one is slow."""
+    """Return pydantic's validator of a class. It is cached, because it is slow to build."""
     return TypeAdapter(cast("Any", cls))
