@@ -23,7 +23,7 @@ TYPING_MODULES = ("typing", "typing_extensions", "types")
 
 
 def build_validator(output: Any, *, strict: bool = False, check_formats: bool = False) -> Validator:
-    """Make a validator. The public `graph_retry.output.build_validator` describes it."""
+    """Make a validator. See the public function `graph_retry.output.build_validator`."""
     # Types are checked first, because `list[int]` and `NewType` objects are callable as well.
     if isinstance(output, type):
         return _of_class(output, strict=strict)

@@ -1,8 +1,9 @@
-"""The model's answer in an exception, found by the shape of the exception and not by its class.
+"""Find the model's answer in an exception, by the attributes of the exception, not by its class.
 
 An exception that was raised while an answer was read often carries this answer: `JSONDecodeError`
 has `doc`, LangChain's parsers have `llm_output`, pydantic has the input of its error, and clients
-such as `instructor` keep the last completion. The exception may have another one as its cause.
+such as `instructor` keep the last completion. The exception with the answer may also be the cause
+of another exception.
 """
 
 from __future__ import annotations
@@ -41,9 +42,10 @@ def said_in(error: BaseException) -> Any:
 
 
 def is_reading_error(error: BaseException, name: str) -> bool:
-    """Return whether an exception says that an answer could not be read as a value of this type.
+    """Return whether an exception says that an answer could not be read as the type `name`.
 
-    An error of another schema is a check of the user's own, which reading would bypass.
+    An error of another schema comes from a check in the user's code. The result is then False,
+    because reading the answer would bypass this check.
     """
     listed = [_pydantic_errors(cause) for cause in _chain(error)]
     schemas = [
@@ -63,13 +65,13 @@ def is_reading_error(error: BaseException, name: str) -> bool:
 
 
 def is_returned(error: BaseException, function: Callable[..., Any] | Runnable[Any, Any]) -> bool:
-    """Return whether a call in `function` raised whose value the function would have returned.
+    """Return whether `function` would have returned the value of the call that raised, unchanged.
 
-    Only then may an answer that the exception carries take the place of the result. If the function
-    does something else with the value, the answer would lack that. The source of the user's code
-    tells it: the call that raised is in a `return`, or its value is only assigned to a name that is
-    returned. Nothing follows in a runnable, and in a function that returned a stream or yields one.
-    Without source it is not known.
+    Only then may an answer in the exception take the place of the result. If the function changes
+    the value, the answer would lack this change. The source of the user's code shows whether the
+    value is returned unchanged: the call that raised is in a `return`, or its value is only
+    assigned to a name that is returned. For a runnable, and for a function that yields or returned
+    a stream, the result is True, because no code follows. Without source, the result is False.
     """
     code, at, frames = code_of(function), error.__traceback__, list[TracebackType]()
     while at is not None:
@@ -148,13 +150,13 @@ def _said_by(error: BaseException) -> Any:
 
 
 def _is_json_error(error: BaseException) -> bool:
-    """Return whether an exception has the text and the place in it, as readers of JSON give it."""
+    """Return whether an exception has a text `doc` and a position `pos`, as `JSONDecodeError`."""
     has_text = isinstance(getattr(error, "doc", None), str)
     return has_text and isinstance(getattr(error, "pos", None), int)
 
 
 def _pydantic_errors(error: BaseException) -> list[dict[str, Any]]:
-    """Return the list of errors of an exception like pydantic's; empty for others."""
+    """Return the list of errors of an exception like pydantic's; empty for other exceptions."""
     listing = getattr(error, "errors", None)
     if not callable(listing) or not isinstance(getattr(error, "title", None), str):
         return []
@@ -163,9 +165,9 @@ def _pydantic_errors(error: BaseException) -> list[dict[str, Any]]:
 
 
 def _longest_text(error: BaseException) -> str | None:
-    """Return the longest text that an exception has beside its message.
+    """Return the longest text with a bracket that an exception has beside its message, or None.
 
-    An exception of HTTP has the text of a response that is no answer of the model.
+    For an exception of an HTTP client, return None: its text is a response, and no model's answer.
     """
     if any(hasattr(error, name) for name in ("status_code", "response", "request")):
         return None

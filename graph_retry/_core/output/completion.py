@@ -159,8 +159,8 @@ def _of_tool_calls(
     """Return the answer in a message's tool calls, as a text to parse or as a value.
 
     Arguments that the client could not parse are returned as text. Several calls make a list. If
-    one value is wanted and exactly one call is named after its type, that call is the answer. Names
-    that are data stay beside the arguments.
+    one value is wanted and exactly one call is named after its type, that call is the answer. If
+    the names are part of the answer, the result has each name beside its arguments.
     """
     calls: list[Any] = [*message.tool_calls, *message.invalid_tool_calls]
     if isinstance(message, AIMessageChunk) and message.tool_call_chunks:
@@ -205,7 +205,7 @@ def _of_tool_calls(
 
 
 def _are_names_data(calls: list[Any], validator: Validator | None) -> bool:
-    """Return whether the answer is the calls with their names, and not their arguments alone."""
+    """Return whether the answer consists of names and arguments, and not only of arguments."""
     if validator is None or not all(isinstance(call["name"], str) for call in calls):
         return False
     called = [call["name"] for call in calls]

@@ -23,7 +23,7 @@ from graph_retry.lossless._ground import EscapedText, as_repr, text_of
 from graph_retry.records import OWN_TYPES, Failure, FailureKind, Issue
 
 MAX_MESSAGE = 4_000
-"""Characters of an error message kept in the ledger."""
+"""The maximum number of characters of an error message in the ledger."""
 
 ROUTES: dict[FailureKind, Literal["hooks", "review"]] = {
     "transient": "hooks",
@@ -47,8 +47,9 @@ TOLD: dict[str, tuple[str, str]] = {
     "refusal": ("declined", "The model declined to answer."),
     "rejected_input": ("error", "The call ended with an error. A changed call may succeed."),
 }
+"""Each failure kind in a few words for messages and lists, and in a sentence for a page."""
 OTHERWISE_TOLD = "failed", "The call failed, and would fail again."
-"""Each failure kind in two words for messages and lists, and in a sentence for a page."""
+"""The same two texts for a failure kind that is not in `TOLD`."""
 
 
 class BudgetExceededError(EscapedText):
@@ -77,7 +78,7 @@ def classified(
 def failure_of(error: Exception, kind: FailureKind | None = None) -> Failure:
     """Describe an exception of `llm_call` as a failure, from the data that its client attached.
 
-    A `kind` that the user's `classify` returned is taken as it is. An unknown exception is
+    A `kind` that the user's `classify` returned is used unchanged. An unknown exception is
     `rejected_input`, because other params may still help. API keys in the message are masked.
 
     Example:
@@ -97,7 +98,7 @@ def failure_of(error: Exception, kind: FailureKind | None = None) -> Failure:
 
 
 def _type_of(error: type[Exception]) -> str:
-    """Return a class's name, after its module if an error of graph-retry has the same name."""
+    """Return a class's name, with its module if an error of graph-retry has the same name."""
     name, module = error.__name__, f"{error.__module__}"
     is_ours = module.partition(".")[0] == __name__.partition(".")[0]
     return name if is_ours or name not in OWN_TYPES else f"{module}.{name}"

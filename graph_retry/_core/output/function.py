@@ -24,37 +24,37 @@ from graph_retry.lossless._ground import EscapedText, error_text, lazy
 from graph_retry.records import Issue
 
 STATES = ("ok", "success", "valid")
-"""Words of a verdict that are True or False. A verdict has exactly one of them."""
+"""Keys of a verdict with the value True or False. A verdict has exactly one of these keys."""
 VALUE = "data"
-"""Word of the accepted value, beside a state that is True."""
+"""Key of the accepted value, in a verdict that is True."""
 REASONS = ("errors", "error", "issues")
-"""Words of the reasons, beside a state that is False."""
+"""Keys of the reasons, in a verdict that is False."""
 HOPELESS = "hopeless"
-"""Word that says whether another attempt is useless."""
+"""Key that says whether another attempt is useless."""
 
 _KNOWN = {*STATES, VALUE, *REASONS, HOPELESS}
 _STEP = lazy(r"[^.\[\]]+")
 
 
 class Verdict(NamedTuple):
-    """A verdict that was read: an accepted value, or the issues of a refused one."""
+    """A verdict that was read: an accepted value, or the issues of a refused value."""
 
     value: Any
     issues: list[Issue]
 
 
 class UnclearError(EscapedText, TypeError):
-    """What a validator returned may mean several things."""
+    """The result of a validator function may mean several things."""
 
 
 def verdict_of(answer: dict[str, Any], value: Any) -> Verdict | None:
-    """Read the verdict in a returned dict; None if the dict is the value, changed.
+    """Read the verdict in a returned dict; None if the dict is the changed value.
 
-    A dict is never taken for the value in silence: it must share its fields with the value, and may
-    have no word of a verdict, except for a field of the value.
+    A dict counts as the changed value only if it shares fields with the value, and if each of its
+    keys that is also a key of a verdict is a field of the value.
 
     Raises:
-        UnclearError: If the dict is neither.
+        UnclearError: If the dict is neither clearly a verdict nor clearly the changed value.
     """
     own = value if is_object(value) else {}
     states = [word for word in STATES if word in answer]
@@ -87,7 +87,7 @@ def verdict_of(answer: dict[str, Any], value: Any) -> Verdict | None:
 
 
 def _check_words(answer: dict[str, Any], states: list[str], own: dict[str, Any]) -> None:
-    """Raise if the words of a verdict are not exactly those of the table."""
+    """Raise if a verdict has other keys than the documented ones, or not one True or False."""
     extra = next((str(key) for key in answer if key not in _KNOWN), None)
     if len(states) == 1 and extra is None and isinstance(answer[states[0]], bool):
         return
@@ -105,7 +105,7 @@ def _check_words(answer: dict[str, Any], states: list[str], own: dict[str, Any])
 
 
 def _is_changed(answer: dict[str, Any], value: Any) -> bool:
-    """Return whether a dict has all keys of the value, or one of its items unchanged."""
+    """Return whether a dict has all keys of the value, or one unchanged item of the value."""
     if not is_object(value) or not value:
         return False
     kept = any(key in answer and answer[key] == item for key, item in value.items())
@@ -113,7 +113,7 @@ def _is_changed(answer: dict[str, Any], value: Any) -> bool:
 
 
 def _as_value(own: dict[str, Any]) -> str:
-    """Tell how a dict is returned as the value."""
+    """Return advice on how to return a dict as the value."""
     word = next((word for word in STATES if word not in own), None)
     verdict = f'give `{{"{word}": True, "{VALUE}": …}}`'
     how = "change the argument and return it" if word is None else verdict
@@ -187,9 +187,9 @@ _FORMS = (
 class FunctionValidator(Validator):
     """Validate a value by the result of a function, which gets a copy of the value.
 
-    `docs/automation.md` has the table of what the function may return; the first row that fits
-    applies. The function may be async if the graph runs async. It gets the model's whole text if
-    its parameter is annotated with `str`.
+    `docs/automation.md` has a table of the results that the function may return. The first row that
+    fits applies. The function may be async if the graph runs async. If the function's parameter is
+    annotated with `str`, the function gets the model's whole text.
     """
 
     def __init__(self, function: Callable[[Any], Any]) -> None:

@@ -16,9 +16,9 @@ from graph_retry.records import Issue, Repair
 
 
 class MessageValidator(Validator):
-    """Accept the message of a model with the id under which its tokens were streamed.
+    """Accept the message of a model, and keep the id under which its tokens were streamed.
 
-    A message is valid if it has a text or calls a tool. A person may give the text alone.
+    A message is valid if it has a text or calls a tool. A person may also give only a text.
     """
 
     name = "AIMessage"

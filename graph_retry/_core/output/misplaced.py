@@ -1,7 +1,7 @@
-"""Name what is wrong with a refused answer as a whole: it is the schema, or keys are misplaced.
+"""Find a mistake that concerns a refused answer as a whole, and describe it in one issue.
 
-Such an answer has one mistake, of which validation makes an issue for every field. The facts come
-from the answer and the schema of the output.
+The answer may be the JSON Schema itself, or keys may be in the wrong object. Validation alone makes
+an issue of such a mistake for every field. This module compares the answer with the schema.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Move(NamedTuple):
 
 
 def retold(value: Any, schema: dict[str, Any] | None, issues: Sequence[Issue]) -> list[Issue]:
-    """Return the issues of a refused value, with one for each mistake that concerns many fields.
+    """Return the issues of a refused value, with one issue for each mistake of many fields.
 
     Example:
         >>> schema = {"type": "object", "required": ["a"], "properties": {"a": {"type": "integer"}}}
@@ -102,7 +102,7 @@ def _is_schema(value: Any) -> bool:
 
 
 def _fields(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of the only object that a schema allows; empty if there are several."""
+    """Return the fields of the only object that a schema allows; empty for several objects."""
     known = _object(schema, schema)
     return {} if known is None else cast("dict[str, Any]", known["properties"])
 
@@ -116,10 +116,11 @@ def _object(node: Any, root: Any) -> dict[str, Any] | None:
 
 
 def moves(value: Any, schema: dict[str, Any]) -> list[Move]:
-    """Return which keys of a value belong in another of its objects, each in exactly one.
+    """Return the keys of a value that belong in another object of the value.
 
-    A key is moved only where the schema has no place for it, to an object that requires a value of
-    this kind, lacks it, and is inside of the key's own object or around it.
+    A key is moved only if its own object has no place for the key, and if exactly one other object
+    fits. That object requires the key, lacks the key, and wants a value of this type. It also
+    contains the key's own object, or is inside it.
     """
     unknown, wanted = list[tuple[str, Path, Any]](), defaultdict[str, list[tuple[Path, Any]]](list)
     for found in _walk(value, schema, schema, (), 0):
@@ -145,7 +146,7 @@ def _begins(path: Path, start: Path) -> bool:
 
 
 def moved(value: Any, schema: dict[str, Any]) -> Any:
-    """Return a copy of a value with its misplaced keys where they belong.
+    """Return a copy of a value, with each misplaced key in the right object.
 
     Example:
         >>> inner = {"type": "object", "required": ["n"], "properties": {"n": {}}}
@@ -174,7 +175,7 @@ class _Found(NamedTuple):
 
 
 def _walk(value: Any, node: Any, root: Any, path: Path, depth: int) -> Iterator[_Found]:
-    """Yield the keys that are missing in the objects of a value, and those without a place."""
+    """Yield the required keys that the objects of a value lack, and the unknown keys."""
     if depth > _DEPTH:
         return
     if is_array(value):
@@ -200,7 +201,7 @@ def _walk(value: Any, node: Any, root: Any, path: Path, depth: int) -> Iterator[
 
 
 def under(path: Sequence[str], issues: Sequence[Issue]) -> list[Issue]:
-    """Return issues of an inner value, with their paths from the outermost object."""
+    """Return the issues of the inner value at `path`, with paths from the outermost object."""
     return [
         cast("Issue", {**each, "path": pointer([*path, *pointer_parts(each["path"])])})
         for each in issues

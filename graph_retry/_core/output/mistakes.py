@@ -22,7 +22,7 @@ from graph_retry.lossless._ground import text_of
 _LOG = logging.getLogger("graph_retry")
 
 BUGS = (NameError, AttributeError, TypeError, LookupError, ImportError, SyntaxError)
-"""Python's own exceptions for wrong code. They change only messages, not how a call continues."""
+"""Python's exceptions for wrong code. They only affect messages, not how a call continues."""
 
 
 class Place(NamedTuple):
@@ -40,7 +40,7 @@ def place_of_bug(
     function: Callable[..., Any] | Runnable[Any, Any],
     bugs: tuple[type[Exception], ...] = BUGS,
 ) -> Place | None:
-    """Return the user's line in which one of the errors `bugs` arose, or None.
+    """Return the line of the user's code in which one of the errors `bugs` arose, or None.
 
     This line is the deepest line of the traceback in the file of `function` or outside any library.
     An exception that a `raise` statement on this line raised on purpose is not a mistake.

@@ -21,9 +21,9 @@ class Pieces:
     """The pieces of one stream, or of one key of the dicts that a LangChain chain streams.
 
     A piece is text, a `Completion`, a LangChain message chunk, or a piece of OpenAI's, Anthropic's
-    or Google's own client. None adds nothing. A LangChain runnable that makes a dict streams the
-    dict key by key, as `AddableDict`. Any other dict or pydantic model is the whole value so far,
-    and replaces the piece before.
+    or Google's own client. A piece that is None adds nothing. A LangChain runnable that makes a
+    dict streams the dict key by key, as `AddableDict`. Any other dict or pydantic model is the
+    whole value so far, and replaces the piece before.
     """
 
     def __init__(self) -> None:
@@ -151,7 +151,7 @@ def _unknown(piece: Any) -> TypeError:
 
 
 class ListPieces:
-    """The lists that a stream has given, which are read in one of two ways.
+    """Join the lists that a stream gives. There are two ways to read such lists.
 
     LangChain's JSON parser streams the whole list so far in each piece, so that the list grows.
     LangChain's list parsers stream one element in each piece, so that the pieces are joined.

@@ -1,7 +1,8 @@
 """Find the value inside a wrapper: models put a key, a tool call or the schema around an answer.
 
-A value is unwrapped only if nothing else is lost with the wrapper. So a wrapper has exactly the
-keys of its row in `WRAPPERS`, and exactly one value inside of it is valid.
+An example of a wrapper is `{"arguments": {…}}`. A value is unwrapped only if no other data is lost
+with the wrapper. Therefore a wrapper has one key, or only keys of one row in `WRAPPERS`. Exactly
+one value inside the wrapper must be valid.
 """
 
 from __future__ import annotations
@@ -29,18 +30,18 @@ from graph_retry.records import Issue, Repair
 
 Check = Callable[[Any], Awaitable[Checked]]
 _DEPTH = 3
+"""The maximum number of wrappers around one value."""
 _PLAIN = {"code_fence", "white_space", "raw_control"}
-"""Repairs of JSON in a text: the escapes of its line breaks were those of the text."""
+"""Kinds of repairs that JSON inside a text may need. Its line breaks are no longer escaped."""
 _LEAK = lazy(  # a closing mark at the beginning or the end, or an opening one at the end
     r"\A\s*(?P<first></(?:antml[: ])?(?:parameter|invoke|arg_key|arg_value|tool_call)>)"
     r"|(?P<last></?(?:antml[: ])?(?P<name>parameter|invoke|arg_key|arg_value|tool_call)\b[^<>]*>)"
     r"\s*\Z"
 )
-"""The most wrappers around one value."""
 
 
 class Wrapper(NamedTuple):
-    """A shape of wrappers: one of the keys `inside` holds the value, and others are `beside` it."""
+    """One shape of wrappers: a key of `inside` has the value, all other keys are in `beside`."""
 
     inside: frozenset[str]
     beside: frozenset[str]
@@ -68,10 +69,11 @@ WRAPPERS = (
 async def acheck_unwrapped(
     validator: Validator, value: Any, whole: Checked, check: Check
 ) -> Checked:
-    """Check the only valid value inside the wrappers of a value; a repair tells the wrapper.
+    """Check the values inside the wrappers of a value; return the check of the only valid one.
 
-    The result is `whole`, the check of the value itself, if there is no such value. A function that
-    judges values is asked once, because it may be a model.
+    A repair in the result names the wrapper. If there is no such value, the result is `whole`, the
+    check of the value itself, perhaps with clearer issues. A user's function judges only the whole
+    value, because the function may call a model.
     """
     if validator.schema is None:
         return whole
@@ -96,7 +98,7 @@ def check_inside(validator: Validator, value: Any) -> Checked:
     """Check a value, or the only valid value in its wrappers, with a validator that is not async.
 
     Raises:
-        TypeError: As `Validator.check` does.
+        TypeError: If `Validator.check` raises this error.
 
     Example:
         >>> from graph_retry.output import build_validator
@@ -114,7 +116,7 @@ def check_inside(validator: Validator, value: Any) -> Checked:
 
 
 class _Inner(NamedTuple):
-    """A value inside of wrappers, and its check."""
+    """A value inside wrappers, with its path and its check."""
 
     path: list[str]
     value: Any
@@ -124,7 +126,7 @@ class _Inner(NamedTuple):
 def _explained(
     value: Any, schema: dict[str, Any], whole: Checked, refused: list[_Inner]
 ) -> Checked:
-    """Name the mistake that a refused answer has as a whole, such as the frame around its value."""
+    """Add an issue for a mistake of the whole answer, such as a frame around the wanted value."""
     if not is_schema_of(value, schema) and not has_fields(value, schema):
         framed = [inner for inner in refused if has_fields(inner.value, schema)]
         if len(framed) == 1:
@@ -136,7 +138,7 @@ def _explained(
 
 
 async def _with_texts_read(refused: _Inner, check: Check) -> Checked | None:
-    """Check again with JSON in place of the texts where an object or a list is wanted."""
+    """Parse each refused text that is JSON, and check again; None if the result is invalid."""
     changed, told = refused.value, list[str]()
     for path in dict.fromkeys(one["path"] for one in refused.checked.issues):
         text = resolve_pointer(changed, path, None)
@@ -163,7 +165,7 @@ def _insides(
 ) -> Iterator[tuple[list[str], Any]]:
     """Yield each value inside the wrappers of an object, with its path.
 
-    A wrapper that names one of several classes is a call of this class.
+    If a wrapper names one of several output classes, the value has the form of a call.
     """
     if depth and is_object(value):
         for key, inner in value.items():
@@ -194,10 +196,10 @@ def _document(value: Any) -> Any:
 
 
 def leaked_mark(value: Any, path: str = "") -> Issue | None:
-    """Find a text that begins or ends with a mark of a call protocol, which belongs to the call.
+    """Find a text that begins or ends with a mark of a call protocol, such as `</parameter>`.
 
-    Such a text is a piece of the model's answer that its provider cut at the wrong place. Markup
-    that opens and closes its elements is text.
+    The provider has then cut the model's answer at the wrong place. Markup that opens and closes
+    its elements is ordinary text, and no such mark.
     """
     if isinstance(value, str):
         found = _LEAK.search(value[:200]) or _LEAK.search(value, max(0, len(value) - 200))

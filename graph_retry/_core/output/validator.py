@@ -24,7 +24,8 @@ class Checked:
 
     `value` is the validated Python value. `jsonable` is its plain JSON form for graph state. Both
     are `None` if there are `issues`. `repairs` lists the conversions that validation made. `judged`
-    is the JSON value that was validated, if `acheck_digits` made the check, or if it was unwrapped.
+    is the JSON value that was validated. It is only set if `acheck_digits` made the check, or if
+    the value was unwrapped.
     """
 
     value: Any = None
@@ -45,7 +46,7 @@ class Checked:
 
     @property
     def is_unwrapped(self) -> bool:
-        """Whether `judged` was inside the value that was given."""
+        """Whether `judged` was inside a wrapper, and the wrapper was given."""
         return any(one["kind"] == "unwrapped" for one in self.repairs)
 
 
@@ -77,15 +78,15 @@ class Validator:
 
     @property
     def judge(self) -> Judge | None:
-        """The check of a value of which only a part has arrived; None if it must be whole."""
+        """The check for values that have arrived in part; None if only whole values are checked."""
         return None
 
     def reads_calls(self, value: Any) -> bool:  # noqa: ARG002
-        """Return whether a value is valid calls, each of which names a class of the output."""
+        """Return whether a value consists of valid calls that name classes of the output."""
         return False
 
     def written(self, value: Any) -> Any:
-        """Return a value as JSON if its fields alone may give other classes; else return itself.
+        """Return an object as JSON if its fields may fit other classes, else the object itself.
 
         Raises:
             TypeError: If the value has no JSON form that keeps its classes.
@@ -93,7 +94,7 @@ class Validator:
         return value
 
     def has_place(self, value: Any) -> bool:  # noqa: ARG002
-        """Return whether a value is valid as it is; false if only a user's function could tell."""
+        """Return whether a value is valid as it is; False if only a user's function could tell."""
         return False
 
     def check(self, value: Any) -> Checked:
@@ -113,7 +114,7 @@ class Validator:
         return self._checked(value, *await self._ajudge(value))
 
     async def acheck_digits(self, exact: Any) -> Checked:
-        """Judge a value with `Digits` as `acheck` does. A type that keeps all digits gets them."""
+        """Judge a value that contains `Digits`. A type such as `Decimal` gets all of the digits."""
         plain = as_floats(exact)
         checked = replace(await self.acheck(plain), judged=plain)
         return self._with_digits(checked, exact) if checked.ok else checked
@@ -160,7 +161,7 @@ class Validator:
         return accepted
 
     def part_to_change(self, value: Any) -> Any:
-        """Return the part of an output that was read to which a person's changes belong."""
+        """Return the part of an output that was read in which a person's changes are made."""
         return value
 
     def _judge(self, value: Any) -> tuple[Any, list[Issue]]:
@@ -174,7 +175,7 @@ class Validator:
         accepted: Any,
         given: Any,  # noqa: ARG002
     ) -> tuple[Any, list[Repair], list[Issue]]:
-        """Return the JSON form for graph state, the conversions of `given`, and the guesses."""
+        """Return the JSON form for graph state, the conversions, and issues for guesses."""
         return accepted, [], []
 
 

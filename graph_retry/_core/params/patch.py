@@ -82,10 +82,10 @@ def apply_patch(view: dict[str, Any], patch: list[dict[str, Any]]) -> dict[str, 
 def readable_diff(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, Any]]:
     """List the changes for a person, but at most 50.
 
-    If two long texts begin in the same way, only the last sentence before the difference is shown
-    with what follows, or the last 100 characters before the difference. A long value is cut after
-    1,000 characters, or after 200 characters if there are more than ten changes. A note replaces a
-    picture.
+    If two long texts begin in the same way, each text is shown from the beginning of the sentence
+    with the difference, or from at most 100 characters before the difference. A long value is cut
+    after 1,000 characters, or after 200 characters if there are more than ten changes. A note
+    replaces a picture.
 
     Example:
         >>> readable_diff({"temperature": 0.7}, {"temperature": 0.0, "seed": 1})

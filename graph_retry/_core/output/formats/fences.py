@@ -19,7 +19,7 @@ _OPEN_FENCE = lazy(r"(?m)^ *+(?:`{3,}|~{3,})[ \w+#.-]*$")
 _WHOLE_FENCE = lazy(r"(?s)\s*(`{3,}|~{3,})[ \t]*[\w+#.-]*[ \t]*\n(.*)\n[ \t]*\1[`~]*\s*\Z")
 
 Spans = Callable[[str], Iterable[tuple[int, int]]]
-"""A function that lists the spans of the fields in a text. A fence in a field belongs to it."""
+"""A function that lists the spans of the fields in a text. A fence in a field is content."""
 
 
 def whole_fence(text: str) -> str:

@@ -24,7 +24,7 @@ class Place:
 
     @classmethod
     def of(cls, schema: dict[str, Any] | None) -> Place:
-        """Return the place that the whole value takes, with the schema's root as its schema."""
+        """Return the place of the whole value, to which the whole schema applies."""
         return cls([schema], schema)
 
     @property

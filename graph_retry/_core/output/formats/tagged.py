@@ -77,7 +77,7 @@ def _next_tag(text: str, position: int, known: set[str]) -> re.Match[str] | None
 
 
 def _value(texts: list[str], place: Place, depth: int) -> Any:
-    """Read the contents of all tags of one name, as the schema of their place requires."""
+    """Read the contents of all tags of one name, by the schema at their place."""
     wants_list = "array" in place.kinds
     if len(texts) > 1:
         refuse_if(not wants_list, "ambiguous", 0, "A field is there twice.")
@@ -129,7 +129,7 @@ def _fields_of(text: str, name: str) -> list[str]:
 
 
 def _spans(text: str, name: str | None = None) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of each top-level field, of any name or of one, in linear time."""
+    """Yield (start, end) of each top-level field, or only of the fields `name`, in linear time."""
     closing: dict[str, list[re.Match[str]]] = {}
     for tag in reversed([*_CLOSING_TAG.finditer(text)]):
         closing.setdefault(tag[1], []).append(tag)

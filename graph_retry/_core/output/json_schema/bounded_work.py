@@ -54,9 +54,9 @@ class _Work:
 class _Judged:
     """The errors of one keyword of a schema for one value, which are found only once.
 
-    An error belongs to the place that asked for it first, because validators write its path. Every
-    other place gets a copy, without the errors of the branches that led to it. `about` keeps the
-    schema and the value alive, because their ids are the key.
+    The first caller gets the error itself, because validators write a path into the error. Each
+    later caller gets a copy, without the inner errors of union branches. `about` keeps the schema
+    and the value alive, because the ids of both are the key of these errors.
     """
 
     def __init__(self, found: Iterator[Any], about: tuple[Any, Any]) -> None:
@@ -65,7 +65,7 @@ class _Judged:
         self._is_running = False
 
     def errors(self) -> Iterator[Any]:
-        """Yield the errors; those that are not known yet are found now."""
+        """Yield the errors. Errors that are not known yet are found now."""
         place = 0
         while True:
             while place < len(self._copies):
@@ -99,8 +99,8 @@ _work: ContextVar[_Work | None] = ContextVar("graph_retry_schema_work", default=
 def with_bounded_work(draft: Any, *, remembers: bool = True) -> Any:
     """Return a draft's validator class that counts its steps while `errors_of` runs.
 
-    It remembers results only if they depend on nothing but the schema and the value. The same
-    dict must not stand at two places of the schema.
+    With `remembers`, the class remembers results. The results must then depend only on the schema
+    and the value. The same dict must not be at two places of the schema.
     """
     rules = {**draft.VALIDATORS, "uniqueItems": _unique_items}
     leading = _LEADING if remembers else frozenset[str]()

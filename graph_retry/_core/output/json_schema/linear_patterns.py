@@ -56,7 +56,7 @@ def matcher(pattern: str) -> Callable[[str], bool]:
 
 
 def _as_rust(part: re.Match[str]) -> str:
-    """Escape a part of a pattern that is an operator in Rust, but only characters in `re`."""
+    """Rewrite a part of a pattern that is an operator in Rust, but plain characters in `re`."""
     if part[1] is None:
         return part[0][1:] if part[0] in (r"\<", r"\>") else part[0]
     inner = _RANGE.sub(

@@ -77,8 +77,8 @@ class SchemaValidator(Validator):
     """Validate plain JSON by a JSON Schema of draft 4 or later, without conversions.
 
     `$schema` names the draft; the default is 2020-12. References work inside the schema and to the
-    drafts, and nothing is fetched from the network. `format` is checked only with `check_formats`;
-    with "types", as the types of Python judge that pydantic writes with such a format.
+    drafts, and nothing is fetched from the network. `format` is checked only with `check_formats`.
+    If `check_formats` is "types", the Python types decide for which pydantic writes such a format.
     Patterns are matched in linear time. A pattern is refused if it needs look-around,
     back-references, or more than some thousand repeats.
     """
@@ -162,7 +162,8 @@ def _local(errors: Iterable[Any]) -> Iterator[Any]:
     """Yield the errors that depend only on the value at their own path in the whole value.
 
     The keywords that lead to an error show this. An error under `then`, for example, depends on
-    other members. If only one branch of a union allows the value's type, its errors are yielded.
+    other members. If only one branch of a union allows the value's type, the errors of this branch
+    are yielded.
     """
     for error in errors:
         if not _leads_only_down(error):
@@ -210,7 +211,7 @@ def _format_checker(document: dict[str, Any], draft: Any) -> Any:
 
 @cache
 def _types_as_formats() -> Any:
-    """Return the checker for the formats that pydantic writes, by the types behind them."""
+    """Return a checker of formats, which uses the Python type that pydantic has for each format."""
     checker = _lib.FormatChecker(formats=())
 
     def judge(kind: TypeAdapter[Any], value: object) -> bool:

@@ -79,7 +79,7 @@ class GrowingText:
 
 
 class GrowingDocument(GrowingText):
-    """A text with a JSON document that arrives piece by piece; `value` is its value so far.
+    """A text with a JSON document that arrives piece by piece; `value` is the document so far.
 
     Only strict JSON is read. `value` stops growing at the first character that is not strict JSON,
     because the reader of the whole text may repair the text in an unknown way.

@@ -1,8 +1,9 @@
 """Find the errors in an incomplete value that no later text can correct.
 
-A member or element is settled when the next one has begun. Before that, its apparent end may be a
-quote inside a text. The settled parts are validated by the whole type or schema. An error counts if
-its place is settled. The errors of an open object or list are ignored, such as a missing field.
+A member or element is settled when the next member or element has begun. Before that, its apparent
+end may be a quote inside a text. The settled parts are validated by the whole type or schema. An
+error counts if its place is settled. An error of an open object or list itself, such as a missing
+field, is ignored.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from graph_retry._core.ground.json import ABSENT, is_array, is_object, pointer
 from graph_retry.records import Issue
 
 _CERTAIN = frozenset({"too_long", "extra_forbidden", "maxItems", "additionalProperties"})
-"""Codes of errors of an open object or list that count, because it cannot become smaller."""
+"""Codes of errors that count even for an open object or list, because it can only grow."""
 
 
 class PlacedError(NamedTuple):
     """An error of a value that is still arriving."""
 
     path: Path
-    """Its place, which may contain names of union branches."""
+    """The path of the error, which may contain names of union branches."""
     code: str
     issue: Issue
 
@@ -44,7 +45,7 @@ class _Level(NamedTuple):
 
     parts: Any
     open_key: Any
-    """The key or index of its last part, which is still arriving."""
+    """The key or index of the last part, which is still arriving."""
     left_out: int
     """Number of elements at the beginning of the list that were validated before."""
 

@@ -1,4 +1,4 @@
-"""Find out, while an answer arrives, that it can no longer become valid."""
+"""Validate an answer while it arrives, to find out early that it can no longer become valid."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Watch:
     """Validates an answer piece by piece.
 
     `value` is the answer so far. `failure` is set when the answer can no longer become valid. If
-    the text begins with a document, perhaps in a fence or after closed thoughts, this document is
-    the answer. A document after prose, and a plain text, are shown but not validated.
+    the text begins with a JSON document, perhaps in a fence or after closed thoughts, this document
+    is the answer. A document after prose, and a plain text, are shown but not validated.
     """
 
     def __init__(

@@ -1,9 +1,9 @@
-"""The model providers: one file for each, with all facts that this library knows about it.
+"""The model providers: one file for each, with all facts that this library knows of the provider.
 
 Each file defines one `PROVIDER`. A new file in this folder is found without registration. An answer
 is data, so that a file only lists the places of its text, its tool calls, its usage and so on.
-`provider` declares the facts that a file may give, and reads a place. `objects` makes LangChain's
-messages of the answers, and `errors` reads the exceptions that the clients raise.
+`provider` declares the facts that a file may give, and reads a place. `objects` converts answers to
+LangChain messages. `errors` reads the exceptions that the clients raise.
 """
 
 from importlib import import_module

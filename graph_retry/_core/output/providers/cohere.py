@@ -1,6 +1,6 @@
 """Cohere's finish reasons and error texts.
 
-LangChain's messages from Cohere are read. The objects of Cohere's own client are not.
+LangChain's messages from Cohere are read. The objects of Cohere's own client are not read.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 The clients' exceptions share no base class. So an exception is read by its HTTP status, then by the
 provider's error code, and last by the names of its classes. The code is in the exception, or in the
-body of a response. botocore's `ClientError` has all of this in a dict. The codes and error texts of
-each provider are in its own file.
+body of a response. botocore's `ClientError` has the status and the code in a dict. The codes and
+error texts of each provider are in the file of this provider.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _REFUSED_REQUEST = (400, 403, 413, 422)
 """Statuses of refused requests. The error text tells more precisely what was wrong."""
 
 _BY_CODE = (400, 413, 424)
-"""Statuses for which the provider's code decides. botocore uses them even for throttling."""
+"""Statuses for which the provider's code decides: botocore uses these even for throttling."""
 
 _NO_NETWORK = {errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN}
 
@@ -52,7 +52,7 @@ _LASTING: tuple[FailureKind, ...] = (
     "refusal",
     "transient",
 )
-"""Failure kinds in order: the first is the one that another attempt helps least."""
+"""Failure kinds in order. Another attempt helps least for the first kind."""
 
 
 _CAUSES: dict[str, Cause] = {

@@ -88,7 +88,8 @@ def message_of(result: Any) -> BaseMessage | None:
 def chunk_of(piece: Any) -> tuple[AIMessageChunk | None, dict[str, Any]]:
     """Return a piece of a stream as a message chunk, or None if its type is unknown.
 
-    The second value holds usage and finish reason, if they replace those of earlier pieces.
+    The second value has the usage and the finish reason, if both replace the values of earlier
+    pieces.
     """
     if (chunk := chunk_in(piece)) is not None:
         return chunk, {}

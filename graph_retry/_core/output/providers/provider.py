@@ -1,7 +1,7 @@
 """The type `Provider`, which each provider's file fills, and the places of an answer's parts.
 
-An answer is data: a client's objects and the same answer as JSON have their parts at the same
-places. A client is recognized by these places, so that the client need not be installed.
+An answer is an object of a provider's client, or the same answer as JSON. Both have their parts at
+the same places. An answer is recognized by these places, so that the client need not be installed.
 """
 
 from __future__ import annotations
@@ -27,20 +27,24 @@ Said = Literal["overflow", "too_large", "filtered", "no_credit"]
 
 MeaningT = TypeVar("MeaningT", bound=str)
 Paths = tuple[str, ...]
-"""Places in an answer, as `found` reads them. The first that holds something counts."""
+"""Paths to one part of an answer (see `found`). The first path that has a value counts."""
 
 
 class Reply(NamedTuple):
     """One kind of answer, whole or streamed: how it is recognized, and the places of its parts.
 
-    An answer is recognized by the values at some places. Each of these is given as a value, as a
-    type, or as `...` for any value. The places in a call, such as `name`, begin at one of `calls`.
+    An answer is recognized by the values at some places. `as_object` and `as_json` give each wanted
+    value as a value, as a type, or as `...` for any value. The places in a tool call, such as
+    `name`, begin at one of `calls`.
     """
 
     as_object: Mapping[str, Any] | None = None
     """The values that show a client's object to be such an answer."""
     as_json: Mapping[str, Any] | None = None
-    """The same for an answer as JSON. A role is among them, because a user's dict has none."""
+    """The values that show a dict to be such an answer.
+
+    A role is among the values, because a user's own dict has no role.
+    """
     text: Paths = ()
     calls: Paths = ()
     name: Paths = ("name",)
@@ -53,13 +57,13 @@ class Reply(NamedTuple):
     """The reason why the provider did not accept the prompt."""
     parsed: Paths = ()
     tokens: tuple[Paths, Paths, Paths] = ((), (), ())
-    """The numbers of tokens that were given, made, and both."""
+    """The numbers of input tokens, of output tokens, and of both."""
     thoughts: Paths = ()
-    """The number of tokens of reasoning, if the made tokens do not include them."""
+    """The number of reasoning tokens, if the output tokens do not include these tokens."""
     leaves_out_zero: bool = False
     """Whether the provider leaves out a number of tokens that is 0."""
     is_streamed: bool = False
-    """Whether a piece of a stream has this form, too, and repeats usage and finish reason."""
+    """Whether a piece of a stream also has this form, and repeats usage and finish reason."""
 
 
 class Provider(NamedTuple):
@@ -74,7 +78,7 @@ class Provider(NamedTuple):
     error_codes: Mapping[str, Cause] = MappingProxyType({})
     """The provider's error codes, in lower case and with only letters and digits."""
     error_texts: Mapping[str, Said] = MappingProxyType({})
-    """Regular expressions for texts of errors that have no telling code.
+    """Regular expressions for the texts of errors whose code does not tell the cause.
 
     A text counts only if the status or the code says that the request was refused.
     """
@@ -97,9 +101,10 @@ def _parts(path: str) -> list[tuple[str, str, str]]:
 def found(value: Any, path: str) -> list[Any]:
     """List the values at a path in JSON or in a client's objects.
 
-    A path consists of names and indices. `*` is each element of a list; `*:text` those whose `type`
-    is `text`; `*?thought` those that have a true `thought`, and `*!thought` all others. A JSON key
-    may be spelled `finishReason` for the name `finish_reason`.
+    A path consists of names and indices. `*` stands for each element of a list. `*:text` stands for
+    each element whose `type` is `text`, `*?thought` for each element with a true `thought`, and
+    `*!thought` for each other element. The name `finish_reason` also finds the JSON key
+    `finishReason`.
 
     Example:
         >>> found({"parts": [{"type": "text", "text": "Hi"}]}, "parts.*:text.text")
@@ -139,7 +144,7 @@ def first(value: Any, paths: Paths) -> Any:
 
 
 def fits(value: Any, wanted: Mapping[str, Any] | None) -> bool:
-    """Return whether a value fits at each wanted place; False if no place is wanted."""
+    """Return whether an answer has each wanted value at its place; False if none is wanted."""
     return bool(wanted) and all(
         any(
             like is ... or (isinstance(one, like) if isinstance(like, type) else one == like)

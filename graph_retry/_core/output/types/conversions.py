@@ -35,15 +35,15 @@ _NANOSECONDS = lazy(r"[.,]\d{6}\d*[1-9]")
 def conversions(
     given: Any, accepted: Any, dumped: Any, *, refused_if_strict: bool
 ) -> tuple[list[Repair], list[Issue]]:
-    """List the conversions and the ignored fields of a validated value, and what was guessed.
+    """List the conversions and the ignored fields of a validated value, and issues for guesses.
 
     Args:
         given: The JSON value that was validated.
         accepted: The Python value that validation returned.
         dumped: `accepted` as plain Python data.
         refused_if_strict: Whether a strict validation refuses the value. Strict validation reads
-            dates, enums and sets from their JSON forms, and an `int` for a `float`. These are not
-            listed as conversions.
+            dates, enums and sets from their JSON forms, and an `int` for a `float`. If strict
+            validation accepts the value, these changes are not listed as conversions.
     """
     found = [*islice(_changes(given, dumped, "", every=refused_if_strict), MAX_ISSUES)]
     guessed = [_guess(*one) for one in found if refused_if_strict and _is_guess(*one[1:])]
@@ -102,7 +102,7 @@ def _repair(kind: str, detail: str) -> Repair:
 
 
 def _is_guess(given: Any, now: Any) -> bool:
-    """Return whether the new value has a meaning that the given one did not state.
+    """Return whether the new value has a meaning that the given value does not state.
 
     A boolean is no amount, and a number of seconds or milliseconds does not tell its unit.
     """
@@ -164,7 +164,7 @@ def _ignored(given: Any, accepted: Any, path: str) -> Iterator[str]:
 
 
 def unknown_object(given: Any, accepted: Any, path: str = "") -> Issue | None:
-    """Describe the first object of which validation read no key, so that only defaults are left."""
+    """Describe the first object without a known key, of which only default values would be left."""
     if is_object(given) and given and _is_unread(given, accepted):
         fields = listed(_fields_of(accepted))
         message = f"none of the keys {listed(given)} is a field: {fields}"

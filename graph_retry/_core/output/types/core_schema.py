@@ -1,6 +1,6 @@
 """Walk through the core schema that pydantic makes of a type.
 
-It also tells at which keys an error in an incomplete value may still disappear.
+This module also tells at which keys an error in an incomplete value may still disappear.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _CHANGING = frozenset(
     {"strip_whitespace", "to_lower", "to_upper"}
     | {"str_strip_whitespace", "str_to_lower", "str_to_upper", "coerce_numbers_to_str"}
 )
-"""The settings of text by which two keys may become one."""
+"""The settings for texts that may turn two keys into one."""
 _BY_INDEX = frozenset({"tuple", "named-tuple", "call", "arguments"})
 
 
@@ -32,9 +32,9 @@ class Node(NamedTuple):
 
     schema: Schema
     key: str | None
-    """The key of the field that it belongs to; None outside of any field."""
+    """The key of the field that the schema belongs to; None outside of any field."""
     config: Schema
-    """The config of the model that it belongs to."""
+    """The config of the model that the schema belongs to."""
 
     @property
     def kind(self) -> Any:
@@ -50,7 +50,7 @@ class CoreSchema:
         self._root = schema
 
     def nodes(self) -> Iterator[Node]:
-        """Yield each schema, once for each field that it belongs to."""
+        """Yield each schema inside the schema, once for each field with this inner schema."""
         return self._nodes(self._root, None, {}, set())
 
     def has_container(self, schema: Any) -> bool:
@@ -103,7 +103,7 @@ def fields_of(schema: Schema) -> list[tuple[str, Schema]]:
 
 
 def may_be_defaults(schema: Schema) -> bool:
-    """Return whether a model, typed dict or dataclass of a type needs no key at all."""
+    """Return whether a type contains a model, typed dict or dataclass without required keys."""
     return any(
         node.kind in _OF_FIELDS and not any(_is_required(one) for _, one in fields_of(node.schema))
         for node in CoreSchema(schema).nodes()
@@ -134,7 +134,7 @@ def may_merge_keys(schema: Schema) -> bool:
 
 
 def _may_merge(node: Node) -> bool:
-    """Return whether a schema is somebody's code, or has keys that validation may change."""
+    """Return whether a schema is a user's function, or validation may change its keys."""
     if node.kind != "dict":
         return str(node.kind).startswith("function-")
     keys = node.schema.get("keys_schema", {"type": "str"})
@@ -184,7 +184,7 @@ def unsure_keys(schema: Schema) -> set[Any]:
 
 
 def counts_elements(schema: Schema) -> bool:
-    """Return whether a type limits the length of a list, or types an element by its index."""
+    """Return whether a type limits the length of a list, or an element's type by its index."""
     return any(
         node.kind in _BY_INDEX
         or (node.kind not in ("str", "bytes", "url") and "max_length" in node.schema)

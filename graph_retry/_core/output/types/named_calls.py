@@ -1,7 +1,8 @@
 """Read calls that name a class of the output: `{"name": "Reject", "arguments": {…}}`.
 
-If the output is one of several classes, or a list of them, a tool call says by its name which one
-it is. Its arguments alone may fit several classes, and pydantic would take the first.
+If the output is one of several classes, or a list of such objects, the name of a tool call tells
+which class is meant. The arguments alone may fit several classes, and pydantic would take the first
+of these classes.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ class NamedClasses(NamedTuple):
 def named_classes(output: Any) -> NamedClasses | None:
     """Return the classes of a type that need a name; None for other types.
 
-    A type needs names if it is a union or a list, and if no class has the fields of a call itself.
+    A type needs names if it is a union or a list, and if no class itself has the fields `name` and
+    `arguments`.
     """
     whole = _plain(output)
     is_list = get_origin(whole) is list
@@ -53,7 +55,7 @@ def named_classes(output: Any) -> NamedClasses | None:
 
 
 class CallsValidator(TypedValidator):
-    """Validate values of a type, and calls in place of them, for the classes in `named`."""
+    """Validate values of a type. A call of a class in `named` may take the place of an object."""
 
     def __init__(self, output: Any, named: NamedClasses, *, strict: bool) -> None:
         super().__init__(output, strict=strict)
@@ -61,7 +63,7 @@ class CallsValidator(TypedValidator):
         self.call_names = frozenset(self._classes)
 
     def reads_calls(self, value: Any) -> bool:
-        """Return whether a value is valid calls, each of which names a class of the type."""
+        """Return whether a value consists of valid calls that name classes of the type."""
         return self._are_calls(value) and self.has_place(value)
 
     @cached_property
@@ -80,7 +82,7 @@ class CallsValidator(TypedValidator):
 
     @cached_property
     def _other_way(self) -> TypeAdapter[Any]:
-        """The type with its classes in the other order, because pydantic takes the first of two."""
+        """The type with its classes in reverse order: of two that fit, pydantic takes the first."""
         union: Any = Union
         one: Any = union[tuple(reversed(self._kinds))]
         whole: Any = GenericAlias(list, one) if self._is_list else one
@@ -107,7 +109,7 @@ class CallsValidator(TypedValidator):
         ]
 
     def _are_calls(self, value: Any) -> bool:
-        """Return whether a JSON value has the shape of calls, of which one names a class."""
+        """Return whether a JSON value has the shape of calls, and one call names a class."""
         if is_array(value) is not self._is_list:
             return False
         calls: list[Any] = value if self._is_list else [value]

@@ -1,8 +1,9 @@
-"""Count the work of a validation before it is done, because recursive unions double it.
+"""Count the steps of a validation in advance, because recursive unions multiply the steps.
 
-Pydantic validates each branch of a union without a tag, and each branch validates its parts anew.
-If a union is recursive, the work doubles with each level of the value. It is counted here without
-validating, and each part is counted once for each schema, so that counting is linear.
+If a union has no tag, pydantic tries each branch, and each branch validates its parts again. If
+such a union is recursive, the number of steps doubles with each level of the value. This module
+counts the steps without validating. It counts each part once for each schema, so that counting
+takes linear time.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class UnionWork:
         return known[first], len({place for _, place in known})
 
     def _parts(self, schema: Schema, value: Any) -> Iterator[tuple[Schema, Any]]:
-        """Yield the schemas that judge a value next, each with the part that it judges."""
+        """Yield (schema, part) for each schema that judges the value, or a part of it, next."""
         kind = schema.get("type")
         if kind == "definition-ref":
             yield self._definitions[schema["schema_ref"]], value

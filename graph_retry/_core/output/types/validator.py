@@ -85,7 +85,7 @@ class TypedValidator(Validator):
 
     @property
     def judge(self) -> Judge | None:
-        """The check of a value of which only a part has arrived; None if it must be whole."""
+        """The check for values that have arrived in part; None if only whole values are checked."""
         schema = self._adapter.core_schema
         unsure = unsure_keys(schema)
         if None in unsure:
@@ -97,7 +97,7 @@ class TypedValidator(Validator):
         return has_class_unions(self._adapter.core_schema)
 
     def written(self, value: Any) -> Any:
-        """Return a value as JSON if its fields alone may give other classes; else return itself."""
+        """Return an object as JSON if its fields may fit other classes, else the object itself."""
         if not json_problem(value) or not self._has_unions:
             return value
         checked = self.check(value)
@@ -146,19 +146,19 @@ class TypedValidator(Validator):
         return read_with(self._adapter, value, strict)
 
     def _judged(self, value: Any) -> Any:
-        """Return the part of a value that the type describes: all of it."""
+        """Return the part of a value that the type describes: here, the whole value."""
         return value
 
     def _placed(self, accepted: Any, value: Any) -> Any:  # noqa: ARG002
-        """Return a validated value in the shape of the given value, which is its own."""
+        """Return a validated value in the shape of the given value: here, unchanged."""
         return accepted
 
     def _forms(self, accepted: Any, given: Any, dumped: Any) -> list[Any]:  # noqa: ARG002
-        """List what may be the JSON form of a value, the best first."""
+        """List the candidates for the JSON form of a value, the best candidate first."""
         return [dumped, given]
 
     def _kept(self, accepted: Any, given: Any) -> tuple[Any, list[Repair], list[Issue]]:
-        """Return the JSON form for graph state, the conversions, and those that are guesses.
+        """Return the JSON form for graph state, the conversions, and issues for guesses.
 
         The form is pydantic's dump, or the input if only the input validates back to an equal
         value.
@@ -218,7 +218,7 @@ def _spelled(kind: Any) -> str:
 
 
 class MappingKeys:
-    """The validation of keys in all mappings of one type, such as to lower case or to numbers.
+    """Reads keys as the mappings of one type read them, such as in lower case or as numbers.
 
     Args:
         schema: The core schema that pydantic made of the type.
