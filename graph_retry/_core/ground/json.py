@@ -180,8 +180,8 @@ def json_lines(path: str | Path, of: str) -> Iterator[tuple[str, Any]]:
     """Yield (place, value) for each line of a JSON Lines file; a place is `line 2 of data.jsonl`.
 
     Raises:
-        ValueError: If a line is not JSON, or the file is not text. The message names the wanted
-            content `of` the file, such as "rows".
+        ValueError: If a line is not JSON, or the file is not text. The message names `of`,
+            the wanted content of the file, such as "rows".
 
     Example:
         >>> import tempfile

@@ -29,7 +29,7 @@ def warn_once(log: logging.Logger, message: str, *told: str) -> None:
 
 
 def _escape(record: logging.LogRecord) -> bool:
-    r"""Escape the arguments of a message. Line breaks stay if it ends with `\n%s`."""
+    r"""Escape the arguments of a message. Line breaks stay if the message ends with `\n%s`."""
     if isinstance(record.args, tuple):
         lines = str(record.msg).endswith("\n%s")
         record.args = tuple(

@@ -135,7 +135,10 @@ def storable(node: Any) -> Any:
 
 
 def has_own_base(node: Any) -> bool:
-    """Return whether a schema has an id. Its references do not refer to the root document then."""
+    """Return whether a schema has an id.
+
+    References in a schema with an id do not refer to the root document.
+    """
     return is_object(node) and any(isinstance(node.get(name), str) for name in ("$id", "id"))
 
 

@@ -134,7 +134,8 @@ def near_miss(name: str, known: Collection[str], sent: Collection[str]) -> str |
 
     The result is also None if the known name itself is in `sent`. For a known name of one or two
     letters, only a different case is a misspelling, because many short names share half of their
-    letters by chance. A path such as `params.model` misspells its last part.
+    letters by chance. If the last part of a path is a known name, as in `params.model`, the result
+    is this name.
 
     Example:
         >>> near_miss("modle", ["model"], sent=["modle"])

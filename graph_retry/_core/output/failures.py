@@ -59,7 +59,7 @@ class BudgetExceededError(EscapedText):
 def classified(
     error: Exception, classify: Callable[[Exception], FailureKind | None]
 ) -> FailureKind | None:
-    """Return the failure kind that the user's `classify` gives an exception; None for the default.
+    """Return the failure kind that the user's `classify` returns; None means the default kind.
 
     Raises:
         ValueError: If the kind does not exist.

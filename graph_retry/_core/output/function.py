@@ -87,7 +87,7 @@ def verdict_of(answer: dict[str, Any], value: Any) -> Verdict | None:
 
 
 def _check_words(answer: dict[str, Any], states: list[str], own: dict[str, Any]) -> None:
-    """Raise if a verdict has other keys than the documented ones, or not one True or False."""
+    """Raise if a verdict has unknown keys, or not exactly one state that is True or False."""
     extra = next((str(key) for key in answer if key not in _KNOWN), None)
     if len(states) == 1 and extra is None and isinstance(answer[states[0]], bool):
         return
@@ -135,7 +135,7 @@ def _listed(reasons: Any) -> list[Any]:
 
 
 def issues_of(reasons: list[Any], value: Any) -> list[Issue]:
-    """Convert reasons to issues. Each is a text, an exception, or a dict like `Issue`."""
+    """Convert reasons to issues. Each reason is a text, an exception, or a dict like `Issue`."""
     listed: list[Issue] = []
     for reason in reasons:
         raised = wrap_error(reason) if isinstance(reason, Exception) else []

@@ -170,7 +170,7 @@ class _Found(NamedTuple):
     key: str
     path: Path
     node: Any
-    """The schema of a wanted key, or the value of an unknown one."""
+    """The schema of a wanted key, or the value of an unknown key."""
     is_wanted: bool
 
 

@@ -46,7 +46,7 @@ class Checked:
 
     @property
     def is_unwrapped(self) -> bool:
-        """Whether `judged` was inside a wrapper, and the wrapper was given."""
+        """Whether the given value was a wrapper, and `judged` was inside the wrapper."""
         return any(one["kind"] == "unwrapped" for one in self.repairs)
 
 
@@ -98,7 +98,7 @@ class Validator:
         return False
 
     def check(self, value: Any) -> Checked:
-        """Judge `value`. A wrong value never raises; at most 100 of its issues are returned.
+        """Judge `value`. A wrong value raises no error; at most 100 of its issues are returned.
 
         Raises:
             TypeError: If an accepted value has no plain JSON form that validates back to it.
@@ -161,7 +161,7 @@ class Validator:
         return accepted
 
     def part_to_change(self, value: Any) -> Any:
-        """Return the part of an output that was read in which a person's changes are made."""
+        """Return the part of an output to which a person's changes apply."""
         return value
 
     def _judge(self, value: Any) -> tuple[Any, list[Issue]]:

@@ -105,7 +105,7 @@ class ParamsCodec(Generic[ParamsT]):
         self._known: Verified | None = None
 
     def for_one_run(self) -> Self:
-        """Return a copy of the codec for one run, which remembers the params that it encoded last.
+        """Return a copy of the codec for one run. The copy remembers the last params it encoded.
 
         The copy recognises these params if it gets the same view object again. State from a
         checkpoint, and edited state, hold other objects. Such state is always read and checked.

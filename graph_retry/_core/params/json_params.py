@@ -50,7 +50,7 @@ class JsonParams(ParamsCodec[dict[str, Any]]):
         return tuple({**self._schema["properties"], **self._given})
 
     def schema(self, view: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Return the JSON Schema; if it names no fields, infer a schema from `view`."""
+        """Return the JSON Schema; if the params may have any field, infer a schema from `view`."""
         return deepcopy(self._schema) if self.fields else super().schema(view)
 
     def load(self, value: Any, types: dict[str, str]) -> Encoded:

@@ -87,7 +87,7 @@ def without(value: Any, parts: Sequence[Addition]) -> Any:
 
 
 def moved(parts: Sequence[Addition], at: int, by: int) -> list[Addition]:
-    """Return the parts, and move those that begin at place `at` or later by `by`."""
+    """Return the parts. Each part that begins at `at` or later is moved by `by` places."""
     return [
         {**part, "start": part["start"] + by, "end": part["end"] + by}
         if part["start"] >= at
@@ -97,7 +97,7 @@ def moved(parts: Sequence[Addition], at: int, by: int) -> list[Addition]:
 
 
 def removed(parts: Sequence[Addition], by: Collection[str]) -> list[Addition]:
-    """Return the remaining parts, moved, after a field loses the parts by these authors."""
+    """Return the other parts, with new places, after the parts by these authors are removed."""
     kept = [part for part in parts if part["by"] not in by]
     for gone in sorted(parts, key=lambda part: part["start"], reverse=True):
         if gone["by"] in by and "inside" not in gone:
@@ -251,8 +251,8 @@ class Prompt:
     ) -> None:
         """Find the prompt: in `field` if it is given, otherwise in `messages` or `prompt`.
 
-        `added` names the parts that this library added. Its fields may be those of earlier params,
-        from which a hook or a person made these params.
+        `added` names the parts that this library added. `added.fields` may be the fields of earlier
+        params, from which these params were made.
 
         Raises:
             ValueError: If there is no prompt, or the prompt is neither a text nor a list.
@@ -314,7 +314,7 @@ class Prompt:
         return self._changed(without(self.value, gone), removed(self.parts, by))
 
     def adding(self, by: Any, piece: str | list[Any], at: int) -> Self:
-        """Return the prompt with the part `piece` by an author inserted at a place."""
+        """Return the prompt with `piece` inserted at a place, as a part by the author `by`."""
         part: Addition = {"by": by, "field": self.field, "start": at, "end": at + len(piece)}
         value = self.value[:at] + piece + self.value[at:]
         return self._changed(value, [*moved(self.parts, at, len(piece)), part])
@@ -383,7 +383,7 @@ class Prompt:
         return fields.get("role", fields.get("type")) in ("system", "developer")
 
     def placed(self, by: Any, block: str) -> Self:
-        r"""Return the prompt with a block of text before it, or as a further system message.
+        r"""Return the prompt with a block added: before the text, or as a further system message.
 
         Example:
             >>> Prompt("Who?").placed("lessons", "Mind the names.").value

@@ -48,7 +48,7 @@ TYPES: dict[str, type] = {
 }
 _TAGS = {kind: tag for tag, kind in TYPES.items()}
 NO_BASE64 = "no_base64"
-"""The code of an issue: there should be base64, but the text is not base64."""
+"""The code of an issue: the tag says base64, but the text is not base64."""
 
 _MAX_DEPTH = 100
 _exact_type: Callable[[object], type[Any]] = type
@@ -218,7 +218,7 @@ def differences(old: Any, new: Any) -> list[tuple[str, Any, Any]]:
 
 
 def part_of(path: str, owner: str) -> str:
-    """Return a phrase for errors that names a part and its owner, as in `params.n` in `owner`."""
+    """Return a phrase for errors that names a part of the params, and the params' owner."""
     return f"`{spelled(path)}`{'' if owner == 'params' else f' in {owner}'}"
 
 

@@ -38,8 +38,9 @@ class AttemptContext:
     """Facts about the attempt for an `llm_call` with a second argument named `context`.
 
     `attempt` is 1-based. `idempotency_key` stays the same if a crash makes this model call run
-    again, and no other model call has it. Pass the key to a provider that deduplicates requests.
-    `deadline` is the `time.monotonic()` at which the call's `timeout` ends, if it has one.
+    again, and no other model call has this key. Pass the key to a provider that deduplicates
+    requests. `deadline` is the `time.monotonic()` at which the call's `timeout` ends; None if there
+    is no `timeout`.
     """
 
     attempt: int
@@ -59,8 +60,8 @@ LLMCall = (
 A model call gets a copy of the params. A function also gets an `AttemptContext` if its second
 parameter has that annotation or the name `context`. A function with keyword arguments only, such as
 the method of an SDK, gets dict params by name. If the params are None, the function may have no
-parameter. The result is a text, a LangChain message, a
-`Completion` or any other value. If the model call raises an error, the attempt has failed.
+parameter. The result is a text, a LangChain message, a `Completion` or any other value. If the
+model call raises an error, the attempt has failed.
 """
 
 
@@ -107,7 +108,7 @@ class Hook(Protocol[ParamsT]):
 
         Returns:
             New params, or `Alternatives([…])` for a person to choose from. None means that this
-            hook proposes nothing; then the next hook, the feedback or a person is asked.
+            hook proposes nothing. Then the next hook, the feedback or a person is asked.
         """
         ...
 

@@ -72,7 +72,10 @@ class BudgetRule(Protocol):
         return None
 
     def unknown(self, attempt: Attempt) -> str | None:
-        """Return the limit, for a warning, for which an attempt has no figure; else None."""
+        """Return the name of a limit for which the attempt has no figure, or None.
+
+        The loop warns that the attempt does not count towards this limit.
+        """
         del attempt
         return None
 
@@ -123,7 +126,7 @@ class LessonsRule(Protocol):
 
 
 class OwnFeedback(Protocol):
-    """Tells the model its errors and a person's comments, unless a hook tells them."""
+    """Tells the model about errors and a person's comments, unless a hook does this."""
 
     def __call__(self, error: Any, attempt: int, params: Any, /) -> Any:
         """Return the params with feedback, or None if there is nothing to add."""

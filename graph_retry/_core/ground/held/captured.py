@@ -169,10 +169,10 @@ class Captured(Reading):
         }
 
     def go_on(self, saved: SavedFunction | None) -> list[str]:
-        """Take over what is known from a saved call. Return the values that show an exchange.
+        """Take over what is known from a saved call. Return what shows an exchanged client.
 
-        Such a value is, for example, the model name of another client. A saved part without a
-        digest counts as changed, because earlier versions of the package saved changing parts so.
+        An example is the name of another model. A saved part without a digest counts as changed,
+        because earlier versions of the package saved changing parts in this way.
         """
         if saved is None:
             return []

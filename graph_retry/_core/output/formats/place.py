@@ -14,7 +14,7 @@ from graph_retry._core.ground.schemas import ANY_KIND, alternatives, element, ki
 
 
 class Place:
-    """The schemas that may apply at one place of a value; without a schema, any value may."""
+    """The schemas that may apply at one place of a value. Without schemas, any value is allowed."""
 
     def __init__(self, nodes: Iterable[Any], root: Any) -> None:
         self._root = root

@@ -78,7 +78,8 @@ class SchemaValidator(Validator):
 
     `$schema` names the draft; the default is 2020-12. References work inside the schema and to the
     drafts, and nothing is fetched from the network. `format` is checked only with `check_formats`.
-    If `check_formats` is "types", the Python types decide for which pydantic writes such a format.
+    If `check_formats` is "types", only the formats are checked that pydantic writes for a Python
+    type, and this type decides.
     Patterns are matched in linear time. A pattern is refused if it needs look-around,
     back-references, or more than some thousand repeats.
     """

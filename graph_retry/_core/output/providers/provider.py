@@ -43,7 +43,7 @@ class Reply(NamedTuple):
     as_json: Mapping[str, Any] | None = None
     """The values that show a dict to be such an answer.
 
-    A role is among the values, because a user's own dict has no role.
+    Most kinds of answers have a role among these values, because a user's own dict has no role.
     """
     text: Paths = ()
     calls: Paths = ()

@@ -42,8 +42,8 @@ def conversions(
         accepted: The Python value that validation returned.
         dumped: `accepted` as plain Python data.
         refused_if_strict: Whether a strict validation refuses the value. Strict validation reads
-            dates, enums and sets from their JSON forms, and an `int` for a `float`. If strict
-            validation accepts the value, these changes are not listed as conversions.
+            dates, enums and sets from their JSON forms, and an `int` for a `float`. Such changes
+            are not listed as conversions.
     """
     found = [*islice(_changes(given, dumped, "", every=refused_if_strict), MAX_ISSUES)]
     guessed = [_guess(*one) for one in found if refused_if_strict and _is_guess(*one[1:])]

@@ -50,7 +50,7 @@ class CoreSchema:
         self._root = schema
 
     def nodes(self) -> Iterator[Node]:
-        """Yield each schema inside the schema, once for each field with this inner schema."""
+        """Yield each inner schema, once for each field in which the inner schema occurs."""
         return self._nodes(self._root, None, {}, set())
 
     def has_container(self, schema: Any) -> bool:
@@ -184,7 +184,7 @@ def unsure_keys(schema: Schema) -> set[Any]:
 
 
 def counts_elements(schema: Schema) -> bool:
-    """Return whether a type limits the length of a list, or an element's type by its index."""
+    """Return whether a type limits the length of a list, or has a type for each index."""
     return any(
         node.kind in _BY_INDEX
         or (node.kind not in ("str", "bytes", "url") and "max_length" in node.schema)
