@@ -62,7 +62,7 @@ def _meant(output: Any) -> str:
 
 @lru_cache(maxsize=128)
 def _of_class(output: type[Any], *, strict: bool) -> Validator:
-    """Make the validator of a class once, because pydantic is slow to build one."""
+    """Make the validator of a class only once, because pydantic is slow to build a validator."""
     if issubclass(output, AIMessage):
         # Most calls have another type, and need no code for messages.
         from graph_retry._core.output.message import MessageValidator  # noqa: PLC0415
@@ -73,7 +73,7 @@ def _of_class(output: type[Any], *, strict: bool) -> Validator:
 
 @cache
 def _of_schema() -> Callable[..., Validator]:
-    """Import the slow `jsonschema` on first use, in a thread: event loops must not read folders."""
+    """Import the slow `jsonschema` at first use, in a thread, as an event loop must not do it."""
     loading = Thread(target=import_module, args=("graph_retry._core.output.json_schema.validator",))
     loading.start()
     loading.join()

@@ -68,7 +68,7 @@ def read_result(result: Any, validator: Validator | None = None) -> Reading:
 
     Objects of providers' clients are first converted to LangChain messages. The answer is the first
     of these parts that the message has: its `parsed` value (native structured output), its tool
-    calls, its text. If plain text is wanted, text comes before tool calls.
+    calls, its text. If plain text is wanted, the text comes before the tool calls.
 
     Long texts in the metadata are cut. Usage that is long or not JSON is dropped, because graph
     state could not hold it. A value that has no JSON form is returned unchanged, and the caller

@@ -23,7 +23,7 @@ class Pieces:
     A piece is text, a `Completion`, a LangChain message chunk, or a piece of OpenAI's, Anthropic's
     or Google's own client. A piece that is None adds nothing. A LangChain runnable that makes a
     dict streams the dict key by key, as `AddableDict`. Any other dict or pydantic model is the
-    whole value so far, and replaces the piece before.
+    whole value so far, and replaces the earlier piece.
     """
 
     def __init__(self) -> None:
