@@ -174,10 +174,7 @@ def _is_a(value: Any, kind: Any) -> bool:
 
 @cache
 def _arguments_of(kind: Any) -> list[Any] | None:
-    """Return the arguments of a function type; None if `kind` is not a function type.
-
-    For a `Callable`, these are the types of the arguments. For a protocol, these are their names.
-    """
+    """Return the argument types of a `Callable`, or the names for a protocol; None otherwise."""
     if get_origin(kind) is Callable or kind is Callable:
         listed: Any = (get_args(kind) or (...,))[0]
         # A `ParamSpec` stands for arguments of any kind, as `...` does.
@@ -199,10 +196,7 @@ def functions_in(kind: Any) -> list[list[Any]]:
 
 
 def _unlike(function: Any, arguments: list[Any], kind: Any) -> str | None:
-    """Return why a value is not a function of these arguments; None if it is such a function.
-
-    The reason is a clause for the error message. It is "" if there is nothing to add.
-    """
+    """Return why a value is not a function of these arguments, perhaps ""; None if it is one."""
     if not callable(function):
         return ""
     if isinstance(function, type) or get_origin(function) is not None:

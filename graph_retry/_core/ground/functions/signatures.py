@@ -39,8 +39,7 @@ class AttemptContext:
 
     `attempt` is 1-based. `idempotency_key` stays the same if a crash makes this model call run
     again, and no other model call has this key. Pass the key to a provider that deduplicates
-    requests. `deadline` is the `time.monotonic()` at which the call's `timeout` ends; None if there
-    is no `timeout`.
+    requests. `deadline` is the `time.monotonic()` at which the call's `timeout` ends, or None.
     """
 
     attempt: int

@@ -72,10 +72,7 @@ class BudgetRule(Protocol):
         return None
 
     def unknown(self, attempt: Attempt) -> str | None:
-        """Return the name of a limit for which the attempt has no figure, or None.
-
-        The loop warns that the attempt does not count towards this limit.
-        """
+        """Return the name of a limit for which the attempt has no figure to count, or None."""
         del attempt
         return None
 
