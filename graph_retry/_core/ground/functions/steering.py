@@ -72,7 +72,7 @@ class BudgetRule(Protocol):
         return None
 
     def unknown(self, attempt: Attempt) -> str | None:
-        """Return the name of a limit for which the attempt has no figure to count, or None."""
+        """Return the limit for which the attempt has no figure (a warning names it), or None."""
         del attempt
         return None
 
