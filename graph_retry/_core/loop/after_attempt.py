@@ -65,9 +65,9 @@ async def succeeded(given: StepInput, record: Attempt, output: Any) -> dict[str,
 
 
 async def reviewed_later(given: StepInput) -> dict[str, Any]:
-    """Open a review of an attempt that was made elsewhere, in a call that could not ask anybody.
+    """Open a review of an attempt that an earlier call made, which could not ask anybody.
 
-    `review_later` puts such an attempt into a node's input, with the mark `to_review`.
+    `review_later` puts the attempt into a node's input, with `to_review: True` in its record.
     """
     settings, keys, last = given.plan.settings, given.plan.settings.keys, given.attempts[-1]
     record: Any = {name: known for name, known in last.items() if name != "to_review"}
@@ -95,8 +95,9 @@ async def reviewed_later(given: StepInput) -> dict[str, Any]:
 async def _is_reviewed(given: StepInput, record: Attempt, output: Any) -> bool:
     """Return whether the option `review` asks a person about this valid output.
 
-    If the option is a function, a task calls it once. It sees the whole output, such as a tool's
-    message, of which the record has only the text. The verdict of a `Gate` is saved in the record.
+    If the option is a function, a LangGraph task calls the function once. The function sees the
+    whole output, such as a tool's message. (The record has only the message's text.) If the
+    function is a `Gate`, its verdict is saved in the record.
     """
     settings, validator = given.plan.settings, given.plan.validator
     rule = settings.review
@@ -124,8 +125,8 @@ async def _is_reviewed(given: StepInput, record: Attempt, output: Any) -> bool:
 async def finished(given: StepInput, record: Attempt) -> dict[str, Any]:
     """Report the attempt to `on_attempt` and the budget; return its lessons as a state update.
 
-    `on_attempt` is called in a task, so a step that runs again does not repeat the report. It only
-    informs, so an error of it is logged.
+    `on_attempt` is called in a LangGraph task, so a step that runs again does not repeat the
+    report. An error that `on_attempt` raises is only logged.
     """
     settings, name = given.plan.settings, given.plan.settings.name
     given.run.emit("attempt_finished", record["number"], record, status=record["status"])
@@ -159,7 +160,7 @@ async def finished(given: StepInput, record: Attempt) -> dict[str, Any]:
 
 
 def without_output(plan: Plan[Any], status: str) -> dict[str, Any]:
-    """Return the update of a call that ends without an output.
+    """Return the state update of a call that ends without an output.
 
     The update also clears the key `output`, because an earlier call may have left its output there.
     """
@@ -169,9 +170,10 @@ def without_output(plan: Plan[Any], status: str) -> dict[str, Any]:
 def ended_error(
     settings: Settings, state: Mapping[str, Any], stopped: str | None
 ) -> GraphRetryError:
-    """Return the error of a call that ended `cancelled` or `exhausted`.
+    """Return the error of a call that ended with the status `cancelled` or `exhausted`.
 
-    `stopped` is why an exhausted call ended and what helps; None if an older version ended it.
+    `stopped` says why automation ended, and what helps the developer. It is None if an older
+    version of this library ended the call.
     """
     name, keys, attempts = settings.name, settings.keys, state[settings.keys["attempts"]]
     last, failure = attempts[-1], attempts[-1]["failure"]
@@ -199,7 +201,11 @@ async def give_up_step(given: StepInput) -> dict[str, Any]:
 
 
 async def verdict_of(rule: Any, attempt: Attempt) -> bool | GateVerdict:
-    """Call the function; a number that it returns is the confidence that the output must state."""
+    """Call the function `rule`, and return its verdict: whether to ask a person.
+
+    A number is the least confidence that the output's field `confidence` must state. With less
+    confidence or without this field, a person is asked.
+    """
     said = await call(rule, attempt)
     if is_number(said):
         return verdict(attempt, said, stated_confidence(attempt, "confidence"))

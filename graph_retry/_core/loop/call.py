@@ -138,7 +138,8 @@ async def call_step(given: StepInput) -> dict[str, Any]:
 def _check_budget(settings: Settings, record: Attempt) -> None:
     """Raise if the budget refuses this request. A reviewer's request is always allowed.
 
-    The error is a failure of the attempt, which leads to a review and does not end the user's run.
+    The error becomes the failure of the attempt. The failure leads to a review, and does not end
+    the user's run.
     """
     if settings.budget is not None and author_role(record["author"]) not in PEOPLE | {"agent"}:
         with passed_as("budget"):
@@ -148,7 +149,7 @@ def _check_budget(settings: Settings, record: Attempt) -> None:
 
 
 def _written(given: StepInput, seen: Seen, outcome: Outcome) -> dict[str, Any]:
-    """Save what the function wrote into the caller's state, unless it failed."""
+    """Save the writes of the user's function into its caller's state, unless the attempt failed."""
     writes = [] if outcome["record"].get("failure") else list(seen.writes)
     # What cannot be saved, such as the value of an untracked channel, is lost with the process.
     given.run.writes[:] = writes
@@ -163,9 +164,9 @@ class _Opened:
     loop: The position during the attempt.
     record: The new record.
     params: The params to call with.
-    stubs: The updates that make earlier records stubs.
-    replaced: The ledger that replaces the one in state, without the new record; None if the record
-        is added to the ledger in state.
+    stubs: The updates that replace large earlier records by stubs.
+    replaced: The earlier records that replace the ledger in state. The new record is not one of
+        them. None if the new record is appended to the ledger in state.
     """
 
     loop: Loop
@@ -182,9 +183,9 @@ async def _open(
 
     Args:
         given: The input of the step.
-        execution: LangGraph's facts about the run of the step.
+        execution: LangGraph's facts about the run of the step, such as its number of tries.
         this_try: The number of the request within the attempt.
-        copied: Whether the state was copied from the call before a fork.
+        copied: Whether the state is a copy of the state that the call had before a fork.
     """
     run, plan, settings = given.run, given.plan, given.plan.settings
     loop, attempts, ledger_is_old = _position(given)
@@ -214,10 +215,10 @@ async def _open(
 
 
 def _keep_context(loop: Loop, name: str, config: RunnableConfig) -> None:
-    """Refuse a run that lacks the `context` of the earlier run, before an attempt is used.
+    """Refuse a run without `context` if an earlier run had one, before an attempt is used up.
 
     Raises:
-        MistakeInCodeError: If an earlier attempt of the call had a context.
+        MistakeInCodeError: If an earlier attempt had a `context`, and this run has none.
     """
     is_given = has_context(config)
     if loop["has_context"] and not is_given:
@@ -264,7 +265,7 @@ class _TryAgainError(Exception):
 
 
 def transport_policy(policy: RetryPolicy | None) -> RetryPolicy | None:
-    """Return the retry policy of the `call` step: the pauses and tries of `transient`."""
+    """Return the retry policy of the `call` step: `transient`, applied to `_TryAgainError` only."""
     return policy and policy._replace(retry_on=_TryAgainError)
 
 
@@ -341,7 +342,7 @@ def _subject(plan: Plan[Any], params: Encoded) -> str | None:
 def _position(given: StepInput) -> tuple[Loop, list[Attempt], bool]:
     """Return the position, this call's earlier attempts, and whether to replace the saved ledger.
 
-    The ledger in state is replaced if it belongs to an earlier call.
+    The saved ledger is replaced if its attempts belong to an earlier call.
     """
     loop, attempts = given.loop, given.attempts
     waits, ended = loop["next"] == "review", loop["next"] == "end"

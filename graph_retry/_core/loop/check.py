@@ -56,7 +56,7 @@ async def repair_step(given: StepInput) -> dict[str, Any]:
 async def _read_off_loop(
     record: Attempt, validator: Validator | None, settings: Settings
 ) -> dict[str, Any]:
-    """Read the raw text, and do not hold an event loop for as long as a long text takes."""
+    """Read the raw text. In an async run, read a long text in a thread, off the event loop."""
     if len((record["raw"] or {}).get("text", "")) <= _LONG:
         return read_raw(record, validator, settings)
     return await off_loop(read_raw, record, validator, settings)
@@ -156,8 +156,8 @@ async def validate_attempt(
 ) -> tuple[dict[str, Any], Checked | None]:
     """Validate the last attempt's value.
 
-    Returns the update of the record, and the result of the check. The result is None if there was
-    no value to check.
+    Returns the new fields of the attempt's record, and the validator's result. The validator's
+    result is None if there was no value to validate.
     """
     record = attempts[-1]
     if validator is None or record["failure"] is not None:

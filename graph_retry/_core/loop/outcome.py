@@ -45,11 +45,11 @@ from graph_retry.records import Attempt, Failure, FailureKind, Issue
 _LOG = logging.getLogger("graph_retry")
 
 _MAX_EARLIER, _MAX_EARLIER_TEXT = 20, 4_000
-"""The number of earlier answers of one request that the ledger keeps, and their characters."""
+"""How many earlier answers of one request the ledger keeps, and how many characters of each."""
 
 
 class Outcome(TypedDict):
-    """Fields for the record, and, without `output=`, the call's output with its Python types."""
+    """Fields for the attempt's record. Without `output=`, also the output with its Python types."""
 
     record: dict[str, Any]
     output: Any
@@ -59,14 +59,14 @@ class Outcome(TypedDict):
 def outcome_of_error(
     plan: Plan[Any], record: Attempt, error: Exception, heard: Heard, received: Any = None
 ) -> Outcome:
-    """Return the outcome of a request that raised.
+    """Return the outcome of a request that raised an error.
 
     Args:
         plan: The plan of the call.
         record: The record of the attempt.
-        error: What was raised.
-        heard: What models of LangChain answered in the request.
-        received: The part of the request's stream that arrived.
+        error: The error.
+        heard: The answers of LangChain's models during the request.
+        received: The part of the streamed answer that arrived; None if nothing arrived.
     """
     settings, answer = plan.settings, heard.last
     failure, said = _failure_of(error, settings), said_in(error)
@@ -103,7 +103,10 @@ def outcome_of_error(
 
 
 def _may_be_read(plan: Plan[Any], error: Exception, kind: FailureKind, said: Any) -> bool:
-    """Return whether an answer that an exception kept away is the result that was wanted."""
+    """Return whether to read an answer as the result, although an exception was raised instead.
+
+    `said` is the model's answer, such as the text that a parser of a chain could not parse.
+    """
     if plan.validator is None or not kind.startswith("invalid_"):
         # A client of a provider raises if an answer was cut off, and gives the completion.
         return plan.validator is not None and not isinstance(said, str | AIMessage)
@@ -122,7 +125,7 @@ def _failure_of(error: Exception, settings: Settings) -> Failure:
 
 
 def outcome_of_result(plan: Plan[Any], result: Any, heard: Heard) -> Outcome:
-    """Return the outcome of a request that returned."""
+    """Return the outcome of a request whose function returned `result` without an error."""
     answer, validator = heard.answer_of(result), plan.validator
     if result is None and answer is not None and validator is not None:
         # A chain gives None if the model answered in words in place of calling the wanted tool.
@@ -157,7 +160,10 @@ def outcome_of_result(plan: Plan[Any], result: Any, heard: Heard) -> Outcome:
 
 
 def _tell_unlike(plan: Plan[Any], result: Any) -> None:
-    """Log that a result is not what its function declares, because nothing else validates it."""
+    """Log a result that differs from the function's return annotation.
+
+    Without `output=`, nothing else validates the result.
+    """
     declared = declared_result(plan.llm_call)
     if (wrong := misfit(result, declared, "result")) is not None:
         name = name_of(plan.llm_call, "llm_call")
@@ -195,7 +201,10 @@ def _words_of(reading: Reading) -> str:
 
 
 def _with_answer(reading: Reading, said: Reading, heard: Heard) -> tuple[Reading, bool]:
-    """Add what is known of the answer from which a result was made, and whether it was a text."""
+    """Add the usage and the stop reason of the model's answer `said` to the function's result.
+
+    Also return whether the result, or else the answer, is a text that can be read as JSON.
+    """
     is_other = reading.text is not None and reading.text.strip() != (said.text or "").strip()
     # Other texts are the function's own. A cut-off of the answer says nothing about them.
     ends = None if is_other else said.finish_reason
@@ -256,9 +265,9 @@ def _failure(kind: FailureKind, type_: str, message: str) -> Failure:
 
 
 def store(value: Any) -> Encoded | None:
-    """Encode a value as `{"value": JSON}`, together with its Python types; None if JSON cannot.
+    """Encode a value as `{"value": JSON}`, with its Python types; None if JSON cannot hold it.
 
-    A LangChain message is not converted, because LangGraph's serializer can store it.
+    A LangChain message is not converted, because LangGraph's serializer can store messages.
     """
     if isinstance(value, BaseMessage):
         return Encoded({"value": value}, {})
@@ -274,7 +283,7 @@ def store(value: Any) -> Encoded | None:
 
 
 def unsavable(value: Any) -> str | None:
-    """Return why a checkpointer cannot save a value unchanged; None if it can."""
+    """Return why a checkpointer cannot save a value unchanged; None if it can save the value."""
     problem = json_problem(value)
     # LangGraph's serializer would save `?` in place of such a character, and raise nothing.
     if problem and problem["code"] == "string_unicode":

@@ -47,7 +47,7 @@ _LOG = logging.getLogger("graph_retry.reviews")
 
 
 REMARK, MOST_OF_REMARK = "remark", 190
-"""The label with the message of a decision that left the review open, and its length."""
+"""The label that shows the message of a `defer` or `assign`, and its maximum of characters."""
 
 
 async def review_step(given: StepInput) -> dict[str, Any]:
@@ -104,7 +104,7 @@ def _left_open(given: StepInput, taken: Taken, decision: Decision, effect: Wait)
 def _refused(given: StepInput, taken: Taken, verdict: Refused) -> dict[str, Any]:
     """Refuse an answer. After an agent's answer, ask a person; after a person's answer, ask again.
 
-    If some fields of a person's answer could be read, the new question suggests these fields.
+    If some fields of a person's answer could be read, the new question suggests their values.
     """
     plan, loop, record = given.plan, given.loop, given.attempts[-1]
     problem = verdict.problem
@@ -151,7 +151,7 @@ def _accepted(given: StepInput, taken: Taken, verdict: Accepted) -> dict[str, An
 
 
 async def _default(given: StepInput, question: Question) -> Accepted:
-    """Decide an expired review by `default_decision`. If it cannot be applied, reject the call."""
+    """Apply `default_decision` to an expired review; reject the call if it cannot be applied."""
     plan, attempts = given.plan, given.attempts
     verdict = await judge(plan.settings.default_decision, replace(question, allowed=None))
     problem: str | None
@@ -176,7 +176,10 @@ def _redacted(plan: Plan[Any], decision: Decision) -> Decision:
 
 
 def _note(decision: Decision, taken: Taken) -> dict[str, Any]:
-    """Return a decision as the ledger stores it: with its author, time and channel."""
+    """Return a decision as the ledger stores it: with author, time, channel and `review_id`.
+
+    The params and the output of the decision are left out.
+    """
     said = {key: value for key, value in decision.items() if key not in ("params", "output")}
     user = _user() if taken.author == "human" else None
     by = user or decision.get("by")
@@ -206,7 +209,10 @@ def _user() -> str | None:
 
 
 def _escalate(given: StepInput, taken: Taken, problem: str | None = None) -> dict[str, Any]:
-    """Save that no automatic reviewer decided. A person is asked next, if `review` allows it."""
+    """Save that no automatic reviewer decided. Ask a person next, or end the call as `exhausted`.
+
+    The call ends if the option `review` is False.
+    """
     plan, loop, settings = given.plan, given.loop, given.plan.settings
     passed = list(taken.passed)
     if problem is not None:

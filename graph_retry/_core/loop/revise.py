@@ -33,7 +33,7 @@ class _Stop(NamedTuple):
 
 
 _NO_RETRIES = _Stop("`auto_retries` is 0", "raise it")
-"""Why a call that nothing stopped ends, if nobody may be asked."""
+"""The reason for an end without retries: a hook proposed params, and nobody may be asked."""
 
 
 async def revise_step(given: StepInput) -> dict[str, Any]:
@@ -133,7 +133,7 @@ def _stop(given: StepInput, attempts: list[Attempt], proposal: Proposal | None) 
 
 
 def _unchanged(given: StepInput, record: Attempt) -> _Stop:
-    """Say why nothing changed the params after a failure, with the remedy for its kind."""
+    """Say why nothing changed the params after a failure, and what helps with this failure kind."""
     hooks, feedback = given.plan.hooks, given.plan.settings.feedback
     kind = record["failure"]["kind"] if record["failure"] else "permanent"
     if not hooks and feedback is None:

@@ -1,7 +1,8 @@
 """After a failed attempt, call the hooks of `on_retry`, which may return new params.
 
-Feedback, if it is on, then adds the errors to the prompt. Each hook is called once per attempt, and
-gets a copy of the params. The message of an error names the hook that raised it.
+Then the option `feedback`, if it is set, adds the errors of the output to the prompt. Each hook is
+called once per attempt, and gets a copy of the params. If a hook returns something wrong, the
+message of the error names the hook.
 """
 
 from __future__ import annotations
@@ -36,9 +37,10 @@ class Proposed(NamedTuple):
 class Proposal(NamedTuple):
     """The params that a hook proposes.
 
-    added: The parts of these params that feedback has added, or had added before.
-    author: The hook's name as the ledger writes it, such as `hook:shorten`.
-    new_means: See `HookTraits`.
+    added: The parts of the prompt that feedback has added now or after an earlier attempt.
+    author: The author of the params as the ledger names it, such as `hook:shorten`.
+    new_means: Whether the hook switches to different means, such as a larger model (see
+        `HookTraits`).
     alternatives: Several params for a person to choose from, beginning with `params`. Empty if the
         hook proposes only one.
     """
@@ -67,7 +69,10 @@ class Proposal(NamedTuple):
 async def propose(
     plan: Plan[Any], params: Encoded, attempts: list[Attempt], once: Once = as_task
 ) -> Proposal | None:
-    """Call the hooks in order until one changes the params; then feedback adds to these params."""
+    """Call the hooks in order until a hook changes the params; then add feedback to the params.
+
+    The result is None if neither a hook nor feedback changed the params.
+    """
     proposal: Proposal | None = None
     sent = Proposed(params, added_in(attempts, params.view))
     for hook in plan.hooks:
@@ -90,7 +95,7 @@ async def propose(
 
 
 def error_of(plan: Plan[Any], attempts: list[Attempt]) -> AttemptFailed:
-    """Rebuild the error of the last attempt from its record. Hooks get this error."""
+    """Build, from the record of the last attempt, the `AttemptFailed` error that hooks get."""
     record = attempts[-1]
     unknown: Failure = {"kind": "rejected_input", "type": "Exception", "message": "it failed"}
     failure = record["failure"] or unknown
@@ -106,7 +111,7 @@ def error_of(plan: Plan[Any], attempts: list[Attempt]) -> AttemptFailed:
 
 
 def _check_keys(hook: str, given: object, revised: object) -> None:
-    """Refuse a decision instead of params. Warn of params that lack fields."""
+    """Raise if a hook returned a decision instead of params; warn if its params lack fields."""
     if not (is_object(given) and is_object(revised)):
         return
     if "type" not in given and revised.get("type") in ROWS:

@@ -92,7 +92,7 @@ class Taken:
     rewound: The earlier attempt that the answer is about; None if it is about the last attempt.
     problem: Why the answer must be refused, if this is known before the answer is read.
     came_at: When the answer was given (ISO 8601, UTC); None if unknown.
-    passed: The automatic reviewers that raised an error instead of deciding.
+    passed: The automatic reviewers that raised an error, or returned no valid decision.
     """
 
     question: Question
@@ -117,7 +117,10 @@ class Taken:
 
 
 async def take_answer(given: StepInput) -> Taken:
-    """Take the answer that `resume` wrote, or ask the automatic reviewers, then a person."""
+    """Take the answer that `resume` wrote; without it, ask the automatic reviewers or a person.
+
+    The automatic reviewers are asked first. A person is asked if the reviewers did not decide.
+    """
     plan, loop, attempts = given.plan, given.loop, given.attempts
     # `resume` may have written an answer into state before this run. This answer is taken without
     # asking anybody.
@@ -156,10 +159,10 @@ def _back(plan: Plan[Any], loop: Loop, rewound: Rewound, problem: str | None = N
 
 
 async def _ask_person(given: StepInput, question: Question) -> tuple[Any, bool]:
-    """Ask a person by an `interrupt`.
+    """Ask a person by LangGraph's `interrupt`.
 
-    Returns the answer, and whether its author can have seen this question. If the author cannot
-    have seen the question, the answer was left over from an earlier question.
+    Returns the answer, and whether the person can have seen this question. If not, the answer was
+    left over from an earlier question.
     """
     plan, attempts = given.plan, given.attempts
     saver = _require_checkpointer(given, attempts)
@@ -196,10 +199,14 @@ async def _ask_person(given: StepInput, question: Question) -> tuple[Any, bool]:
 def _check_savable(
     answer: Any, saver: BaseCheckpointSaver[Any], review_id: str, attempts: list[Attempt]
 ) -> None:
-    """Refuse a plain answer that the thread cannot keep.
+    """Refuse an answer that the checkpointer cannot save.
 
-    LangGraph saves the answer beside this step, and the run ends with an error when that fails.
-    Therefore nothing may be called and nothing saved before, or the review would be gone.
+    LangGraph saves the answer together with this step. If the answer cannot be saved, the run ends
+    with an error. Therefore this check comes before the model is called and before anything is
+    saved. Otherwise the review would be lost.
+
+    Raises:
+        AnswerRefused: If the checkpointer's serializer cannot store the answer.
     """
     try:
         saver.serde.dumps_typed(answer)
@@ -214,10 +221,11 @@ def _check_savable(
 
 
 async def _open_before(given: StepInput, store: Store) -> Collection[OpenReview]:
-    """Return the entries of the thread's questions that this run asks again.
+    """Return the rows of the open-reviews table for the thread, if this run may ask again.
 
-    LangGraph runs each branch again that waits, if one of them is answered: their entries are
-    read at once, and not written again.
+    If one of several waiting branches is answered, LangGraph runs all waiting branches again. The
+    branches share one read of these rows, and do not write the rows again. The result is empty if
+    the call is new, or if the storage has no such table.
     """
     run = given.run
     if run.caller is None or not run.slot.is_saved or run.answered or not store.keeps_reviews:
@@ -227,7 +235,10 @@ async def _open_before(given: StepInput, store: Store) -> Collection[OpenReview]
 
 
 async def _hold_thread(given: StepInput, saver: BaseCheckpointSaver[Any]) -> None:
-    """Let answers wait until the run that asks has ended, because others of its nodes may work."""
+    """Lock the thread until the run that asks has ended, because its other nodes may still work.
+
+    An answer that arrives before the end waits for the lock.
+    """
     caller, thread_id = given.run.caller, current_thread()
     if caller is None or thread_id is None:
         return
@@ -238,16 +249,21 @@ async def _hold_thread(given: StepInput, saver: BaseCheckpointSaver[Any]) -> Non
 
 
 def _was_left_open(loop: Loop) -> bool:
-    """Return whether the question is only asked again because a person deferred or assigned it.
+    """Return whether the question is asked again only because a person deferred or assigned it.
 
-    `notify` is not called for such a question.
+    `notify` is not called again after a `defer` or `assign`.
     """
     review = loop["review"]
     return review is not None and bool(review["before"]) and review["problem"] is None
 
 
 def _require_checkpointer(given: StepInput, attempts: list[Attempt]) -> BaseCheckpointSaver[Any]:
-    """Return the checkpointer that will save the pause; raise if an answer could not reach it."""
+    """Return the checkpointer that will save the pause of the call.
+
+    Raises:
+        InterventionRequired: If there is no checkpointer, or if an answer could not continue the
+            call.
+    """
     saver = current_saver()
     if saver is None:
         missing = NO_CHECKPOINTER
@@ -291,11 +307,11 @@ class _Shown(NamedTuple):
 
 
 async def _look_at_shown(review_id: str, reads: SharedReads, settled: set[str]) -> _Shown:
-    """Find the question for which an answer waits, before `interrupt` takes that answer.
+    """Find the question to which the run's answer belongs, before `interrupt` takes the answer.
 
-    An answer was sent before this run. Therefore the questions that the thread showed when the
-    first call of the execution looked (`reads`) tell more than those of a later moment. `settled`
-    has the reviews whose answers this run has applied or refused.
+    A person sent the answer before this run began. Therefore the thread is read once (`reads`), by
+    the first call of the execution, and all calls of the execution use what it showed then.
+    `settled` has the ids of the reviews whose answers this run has applied or refused.
     """
     saver, thread_id, here = current_saver(), current_thread() or "", call_namespace()
     if saver is None or not has_answer():

@@ -35,7 +35,7 @@ from graph_retry.lossless._ground import as_repr, identical
 from graph_retry.records import Attempt, Issue
 
 TYPED = "what was typed"
-"""The author of suggested params that come from the readable fields of a refused answer."""
+"""The author of suggested params that keep the readable fields of a person's refused answer."""
 
 
 def question_of(
@@ -115,10 +115,10 @@ def question_of(
 def _as_read(
     plan: Plan[Any], record: Attempt, output: dict[str, Any] | None
 ) -> dict[str, Any] | None:
-    """Return the output that a person may edit in part; None if there is no such output.
+    """Return the output whose parts a person may edit; None if no output can be edited in part.
 
-    With `redact`, the texts in the record are redacted. Then only the output under review is whole.
-    Numbers that lose digits as floats are `Digits`.
+    With `redact`, the record has only redacted texts. Therefore only the output under review
+    (`output`) can then be edited. A number that would lose digits as a float is a `Digits`.
     """
     if output is None and plan.settings.redact is not None:
         return None
@@ -140,7 +140,10 @@ def _shown_schema(plan: Plan[Any]) -> dict[str, Any] | None:
 
 
 def _known_fields(plan: Plan[Any], view: dict[str, Any]) -> dict[str, Any]:
-    """Drop fields that the params type no longer has, because a reviewer could not remove them."""
+    """Return params without the fields that the params type no longer has.
+
+    A reviewer could not remove these fields.
+    """
     fields = plan.codec.fields
     if fields is None:
         return view
@@ -148,7 +151,7 @@ def _known_fields(plan: Plan[Any], view: dict[str, Any]) -> dict[str, Any]:
 
 
 def _used_up(plan: Plan[Any], loop: Loop, attempts: list[Attempt]) -> str | None:
-    """Return why nobody may allow a further attempt; None if a person may."""
+    """Return why no further attempt is possible; None if a person may allow one."""
     budget, last = plan.settings.budget, attempts[-1]
     if budget is not None:
         with passed_as("budget"):
@@ -160,7 +163,7 @@ def _used_up(plan: Plan[Any], loop: Loop, attempts: list[Attempt]) -> str | None
 
 
 def _doubts(record: Attempt) -> str | None:
-    """Return the fields that a gate doubts, a line for each, in the order of the output."""
+    """Return one line for each output field that the gate doubts, as `path: reasons`, or None."""
     lines = dict[str, list[str]]()
     for doubt in record.get("gate", {}).get("doubts", []):
         lines.setdefault(doubt["path"] or "the whole output", []).append(doubt["why"])
@@ -168,7 +171,11 @@ def _doubts(record: Attempt) -> str | None:
 
 
 def _note(loop: Loop, review: OpenReview, used_up: str | None) -> str | None:
-    """Join a reviewer's notes: the reasons for the stop, proposals, a similar waiting call."""
+    """Join the notes that a reviewer reads; None if there are none.
+
+    The notes are the reasons why automation stopped, who made the suggested params, the proposals
+    of automatic reviewers, and a warning about a similar waiting call.
+    """
     notes = [review["note"], used_up, loop["note"]]
     if review["suggested_by"]:
         role, _, name = review["suggested_by"].partition(":")
@@ -202,7 +209,7 @@ def proposal_in_words(agent: Mapping[str, Any]) -> str:
 def _commenting(
     plan: Plan[Any], shown: Told, issues: list[Issue], answer: str
 ) -> Callable[[str], Told] | None:
-    """Return a function that adds a comment to the params; None if no field can hold it."""
+    """Return a function that adds a comment to the params; None if no field can hold a comment."""
     field = getattr(plan.settings.feedback, "field", None)
     name = plan.comment_field(shown.view)
     if name is None or name in plan.settings.locked:

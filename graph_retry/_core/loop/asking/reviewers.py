@@ -49,11 +49,12 @@ class Passed(TypedDict):
 async def ask_reviewers(
     plan: Plan[Any], question: Question, attempts: list[Attempt]
 ) -> tuple[str, Any, list[Passed]]:
-    """Ask the automatic reviewers in order until one decides.
+    """Ask the automatic reviewers in order until a reviewer decides.
 
-    Returns the reviewer's name, its decision (None if no reviewer decided), and the reviewers that
-    raised an error or returned no decision. Reviewers are not offered decisions that `not_again`
-    would refuse.
+    Returns three values: the name of the reviewer that decided, its decision (None if no reviewer
+    decided), and the reviewers that raised an error or returned something other than a decision.
+    If a further attempt would be refused, the reviewers are not offered the decisions that call
+    the model again.
     """
     attempts = await whole_here(attempts)
     if (why := _why_no_call(plan, attempts, "agent", sent=0)) is not None:
@@ -89,7 +90,7 @@ async def not_again(
 ) -> str | None:
     """Return the reason why an automatic decision may not call the model again.
 
-    The reason is None if the decision may call the model, or if it makes no call.
+    The reason is None if the decision may call the model, or if the decision needs no model call.
     """
     if verdict.params is None:
         return None
@@ -104,7 +105,7 @@ def _why_no_call(plan: Plan[Any], attempts: list[Attempt], author: str, sent: in
 
 
 async def notify(plan: Plan[Any], payload: dict[str, Any], attempts: list[Attempt]) -> None:
-    """Call the user's `notify`. It only informs: the question is asked, whatever becomes of it."""
+    """Call the user's `notify`. The question is asked even if `notify` fails or takes too long."""
     hook = plan.settings.notify
     if hook is None:
         return

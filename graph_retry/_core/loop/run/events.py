@@ -1,7 +1,7 @@
-"""What happens to a call, as one record for everything that watches it.
+"""The `Event`: something that happened to a call, in one form for all who watch the call.
 
-The stream, the log, OpenTelemetry and the observers of the user are told the same events. None of
-them can stop or change a call: what an observer raises is logged.
+The stream, the log, OpenTelemetry and the user's observers get the same events. No observer can
+stop or change a call: an error that an observer raises is only logged.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ EventKind = Literal[
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """Something that happened to a call. The option `observers` takes functions of it.
+    """Something that happened to a call. The option `observers` takes functions of an `Event`.
 
-    An event is told when it happens, in the run of the call, so an observer should be quick. After
-    a crash, the repeated step tells its events again.
+    The run of the call waits for each observer, so an observer should be quick. After a crash, the
+    step that runs again sends its events again.
 
     kind: `attempt_started`, `partial_output`, `attempt_finished`, `review_asked`,
         `answer_refused`, `review_left_open` (by `defer` or `assign`), `review_answered` or
@@ -45,8 +45,9 @@ class Event:
     thread_id: The id of the thread; None outside any thread.
     labels: The labels of the call.
     details: Further facts: `status` of an attempt or a call, `value` of a partial output,
-        `review_id`, `decision`, `author`, and `again` if a question is asked again.
-    record: The attempt's record, redacted: of a finished attempt, and of one with a decision.
+        `review_id`, `decision`, `author`, and `again` (whether a question is asked again).
+    record: The redacted record of the attempt, for `attempt_finished` and `review_answered`; None
+        for all other kinds.
 
     Example:
         >>> from graph_retry import retry_llm_call
@@ -68,7 +69,7 @@ class Event:
 
 
 Observer = Callable[[Event], Any]
-"""A function that is told each event. Its result is ignored."""
+"""A function that is called with each event. Its result is ignored."""
 
 _STREAMED: dict[str, tuple[str, ...]] = {
     "attempt_started": (),
@@ -77,7 +78,10 @@ _STREAMED: dict[str, tuple[str, ...]] = {
     "review_asked": ("review_id",),
     "review_answered": ("decision", "author"),
 }
-"""The details of each event that the custom stream shows. LangGraph tells the end of a run."""
+"""The kinds of events that the custom stream shows, each with the details that are shown.
+
+`call_ended` is not shown, because LangGraph's stream shows the end of a run.
+"""
 
 
 def streaming(write: StreamWriter) -> Observer:
@@ -93,7 +97,7 @@ def streaming(write: StreamWriter) -> Observer:
 
 
 def log_review(event: Event) -> None:
-    """Log what happens to a review, with names only: no text of a model or a person."""
+    """Log what happens to a review. The log line has names, and no text of a model or a person."""
     told, decision = event.details, event.details.get("decision")
     by = author_role(told.get("author", ""))
     words = {

@@ -1,4 +1,4 @@
-"""Check a call before its first attempt, because a mistake must not cost a model call.
+"""Check a call before its first attempt, because a mistake in the code must not cost a model call.
 
 A certain mistake raises an error. A possible mistake logs a warning, once per process.
 """
@@ -55,8 +55,9 @@ def check_first(given: StepInput, params: Encoded) -> None:
     Raises:
         AsyncUnderSyncError: If the run is sync, and a function that it may call is async.
         InterventionRequired: If the call cannot end without a person, and nobody can be asked.
-        ValueError: If a hook needs a field that the params lack, `locked` names one, `subject` is
-            the name of a field, or a field holds a credential.
+        ValueError: If a hook needs a field that the params lack, if `locked` names a field that
+            the params lack, if `subject` is the name of a field, if `default_decision` does not fit
+            the params, or if a field holds a credential.
     """
     plan, run = given.plan, given.run
     _check_credentials(plan, params.view)
@@ -151,10 +152,11 @@ def _warn_of_lost_output(settings: Settings, caller: RunnableConfig) -> None:
 def _check_credentials(plan: Plan[Any], params: Mapping[str, Any]) -> None:
     """Refuse fields that hold a credential, because params are saved and shown.
 
-    A credential is known by the name of its field, or by its beginning. A text that only looks like
-    a credential, or that is inside a list (such as messages), makes a warning. So do the arguments
-    of a tool, because the model chose them. Messages name a field by its path. A key in the path is
-    redacted, unless the params type declares the key.
+    A credential is recognized by the name of its field (such as `api_key`), or by its beginning
+    (such as `sk-`). Three cases only log a warning: a text that only looks like a credential, a
+    text inside a list (such as messages), and the arguments of a tool, which the model chose. Both
+    the error and the warning name the field by its path. A key in the path is redacted, unless the
+    params type declares the key.
 
     Raises:
         ValueError: If a field holds a credential, and `not_secret` does not name it.
@@ -181,7 +183,7 @@ def _check_credentials(plan: Plan[Any], params: Mapping[str, Any]) -> None:
 
 
 def _suspects(params: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
-    """Yield the path of each text that may be a credential, and whether it certainly is one."""
+    """Yield the path of each text that may be a credential, and whether it surely is."""
     left = _LOOKED_AT_IN_ALL
     for path, text in _texts(params, ()):
         named = next((part for part in reversed(path) if isinstance(part, str)), "")

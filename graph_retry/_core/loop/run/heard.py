@@ -1,9 +1,10 @@
-"""What models of LangChain answered inside a call, whatever the user's function makes of it.
+"""The answers of LangChain's models inside a call, whatever the user's function makes of them.
 
-A chain such as `model.with_structured_output(Trip)` returns an object, None or an exception. The
-text of the answer, its usage and its stop reason are lost on the way. A callback in the context of
-the call hears every answer, also in threads that LangChain starts. (`register_configure_hook` is
-the public way: LangChain adds the handler to every model that runs in this context.)
+A chain such as `model.with_structured_output(Trip)` returns an object or None, or raises. The text
+of the model's answer, its usage and its stop reason are lost on the way. A callback in the context
+of the call receives every answer, also in threads that LangChain starts.
+(`register_configure_hook` is the public way: LangChain adds the handler to every model that runs in
+this context.)
 """
 
 from __future__ import annotations
@@ -25,11 +26,12 @@ register_configure_hook(_heard, inheritable=True)
 
 
 class Heard(BaseCallbackHandler):
-    """Hears the answers of models in one request of a call.
+    """A LangChain callback that collects the models' answers in one request of a call.
 
     answers: The answers, in the order in which they ended.
-    sent: The field `sent` of the record, if middleware changed what a person saw.
-    before_model: Called just before each model is called.
+    sent: The field `sent` of the record: what was sent to the model, if middleware changed what a
+        person had seen.
+    before_model: Functions that are called just before each model call.
     """
 
     run_inline = True  # In the context of the model's caller, by which nested calls are told apart.
@@ -43,13 +45,13 @@ class Heard(BaseCallbackHandler):
         self._failed = False
 
     def on_chat_model_start(self, *_: Any, **__: Any) -> None:
-        """Let the maker of the request check what is sent."""
+        """Call the functions in `before_model`, which may check what is sent."""
         if _heard.get() is self:
             for check in self.before_model:
                 check()
 
     def on_llm_end(self, response: Any, **_: Any) -> None:
-        """Keep an answer. One that belongs to a call inside this call is that call's."""
+        """Keep an answer, unless it belongs to a nested call, which has its own `Heard`."""
         message, failed = attempt(message_of, response)
         if _heard.get() is self and not failed and isinstance(message, AIMessage):
             self.answers.append(message)
@@ -63,12 +65,12 @@ class Heard(BaseCallbackHandler):
 
     @property
     def last(self) -> AIMessage | None:
-        """The last answer; None if there is none, or if the last request failed."""
+        """The last answer; None if there is no answer, or if the last request failed."""
         return None if self._failed or not self.answers else self.answers[-1]
 
     @property
     def usage(self) -> dict[str, Any] | None:
-        """The token counts of all answers; None if none has any."""
+        """The sum of the token counts of all answers; None if no answer has token counts."""
         told = [answer.usage_metadata for answer in self.answers]
         counts: list[dict[str, Any]] = [{**usage} for usage in told if usage]
         names = ("input_tokens", "output_tokens", "total_tokens")
@@ -76,7 +78,10 @@ class Heard(BaseCallbackHandler):
         return counts[0] if len(counts) == 1 else total if counts else None
 
     def answer_of(self, result: Any) -> BaseMessage | None:
-        """Return the answer that a result was made of: the one with its text, else the last."""
+        """Return the answer from which a result was made: the last answer with the result's text.
+
+        Without an answer with this text, return the last answer.
+        """
         if isinstance(result, str):
             same = [each for each in self.answers if str(each.text).strip() == result.strip()]
             return same[-1] if same else self.last
@@ -84,7 +89,7 @@ class Heard(BaseCallbackHandler):
 
     @contextmanager
     def listening(self) -> Generator[None]:
-        """Hear the models that run in this context."""
+        """Collect the answers of the models that run inside the `with` block."""
         token = _heard.set(self)
         try:
             yield
@@ -93,7 +98,7 @@ class Heard(BaseCallbackHandler):
 
 
 def heard_now() -> Heard | None:
-    """Return the answers that the running call has heard; None outside of a call.
+    """Return the `Heard` of the running call, with its models' answers; None outside of a call.
 
     Example:
         >>> heard_now() is None

@@ -40,9 +40,10 @@ Smaller records stay in state, because to store them again costs less than to re
 async def with_whole_ledger(
     key: str, before: list[Attempt], update: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return the update that ends a call, with whole records in place of its stubs.
+    """Return the update that ends a call, with whole records in place of the ledger's stubs.
 
-    The final state and the errors then hold the whole ledger, under the state key `key`.
+    `key` is the state key of the ledger. The final state and the call's errors then hold the whole
+    ledger.
     """
     written = update.get(key)
     anew = isinstance(written, Overwrite)
@@ -67,9 +68,9 @@ async def whole_here(attempts: list[Attempt], last: int = 0) -> list[Attempt]:
 
 
 def noted(settings: Settings, loop: Loop, stubs: list[Attempt], before: list[Attempt]) -> Loop:
-    """Save in the position the decision ids and the spent budget of records that become stubs.
+    """Return the position with the decision ids and the spent budget of records that become stubs.
 
-    Later steps need these values, and state has no other place for them.
+    Later steps need these values, and a stub does not hold them.
     """
     numbers = [attempt["number"] for attempt in stubs]
     left = [old for old in before if old["number"] in numbers and not old["kept_in"]]
@@ -81,14 +82,16 @@ def noted(settings: Settings, loop: Loop, stubs: list[Attempt], before: list[Att
 
 
 def in_state(attempts: list[Attempt]) -> list[Attempt]:
-    """Return the records that are whole; a budget has the sum of the others."""
+    """Return the records that are whole. A budget knows only the sum of the stubs' records."""
     return [each for each in attempts if not each["kept_in"]]
 
 
 async def slimmed_here(earlier: list[Attempt]) -> list[Attempt]:
-    """Return the updates by which, before an attempt, stubs replace large earlier records in state.
+    """Return the stubs that replace large earlier records in state before the next attempt.
 
-    The stubs name the checkpoint from which the running step started.
+    Each stub names the checkpoint from which the running step started. That checkpoint holds the
+    whole records. The result is empty if the records are small, or if storage may lose the
+    checkpoint.
     """
     place = await _place() if are_bulky(earlier) else None
     return slimmed(earlier, place) if place else []
@@ -133,14 +136,15 @@ def stub(record: Attempt) -> Attempt:
 
 
 def stubs_again(attempts: Sequence[Attempt]) -> list[Attempt]:
-    """Return a ledger in which whole records of other checkpoints are stubs again, as in state."""
+    """Return a ledger as state keeps it: records that a checkpoint holds are stubs again."""
     return without_implied(list(map(stub, attempts)))
 
 
 def slimmed(earlier: Sequence[Attempt], place: KeptIn) -> list[Attempt]:
-    """Return the updates that replace records by stubs which name the checkpoint `place`.
+    """Return the stubs that replace whole records in state; each names the checkpoint `place`.
 
-    Existing stubs stay unchanged. State keeps the first params, and their patch to the last ones.
+    Existing stubs stay unchanged. State keeps the params of the first attempt, and one patch from
+    the first params to the last params.
     """
     first, last = params_at(earlier[:1]), params_at(earlier)
     updates: list[Attempt] = []

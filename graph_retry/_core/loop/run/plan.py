@@ -1,4 +1,4 @@
-"""The plan of a call: the user's functions, types and options, checked once."""
+"""The plan of a call: the user's functions, types and options after all checks."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from graph_retry.lossless._ground import escaped
 
 @dataclass(frozen=True, kw_only=True)
 class Plan(Generic[ParamsT]):
-    """The user's functions, types and options for a call, checked.
+    """The user's functions, types and options for a call, after all checks.
 
     passing: How `llm_call` gets the params and the context.
     codec: Converts the params to JSON for graph state, and back.
     hooks: The functions of `on_retry`, in the order in which they are asked.
     validator: Checks outputs against `output=`; None if no output type was given.
-    accepts: Checks the outputs that people give, if not as `validator` does.
+    accepts: Checks the outputs that people give; None if `validator` checks them, too.
     is_node: Whether `llm_call` is a whole node, which may make no calls of its own.
     settings: All other options.
     """
@@ -54,7 +54,7 @@ class Plan(Generic[ParamsT]):
 
     @property
     def of_people(self) -> Validator | None:
-        """Checks the outputs that people give."""
+        """The validator that checks the outputs that people give."""
         return self.accepts or self.validator
 
     @property
@@ -66,7 +66,7 @@ class Plan(Generic[ParamsT]):
         return property_names(self.validator and self.validator.schema)
 
     def comment_field(self, view: Mapping[str, Any]) -> str | None:
-        """Return the field of the params to which a person's comment can be added, or None."""
+        """Return the params' field to which a person's comment can be added, or None."""
         if self.codec.why_no_comment is not None:
             return None
         if self.codec.form == "bare":
@@ -134,7 +134,7 @@ _known: WeakKeyDictionary[Any, tuple[Passing, type[Any] | None]] = WeakKeyDictio
 
 
 def _signature(llm_call: LLMCall[Any, Any]) -> tuple[Passing, type[Any] | None]:
-    """Return how a function gets the params, and the class that it declares for them."""
+    """Return how a function gets the params, and the class in the annotation of its params."""
     try:
         return _known[llm_call]
     except (KeyError, TypeError):
@@ -148,9 +148,9 @@ def _signature(llm_call: LLMCall[Any, Any]) -> tuple[Passing, type[Any] | None]:
 def _check_declared(
     llm_call: LLMCall[Any, Any], declared: type[Any], codec: ParamsCodec[Any]
 ) -> None:
-    """Raise if the params cannot fit the class that the user's function declares for its params.
+    """Raise if the params cannot be of the class that the user's function declares for them.
 
-    Every attempt would fail, and no edit of a reviewer could correct the mismatch.
+    Otherwise every attempt would fail, and no edit of a reviewer could correct the mismatch.
     """
     if codec.fits(declared):
         return
@@ -164,7 +164,7 @@ def _check_declared(
 def _check_default(
     settings: Settings, validator: Validator | None, fields: Collection[str] | None
 ) -> None:
-    """Raise if `default_decision` could not be applied when a review expires."""
+    """Raise now if `default_decision` cannot be applied later, when a review expires."""
     default = settings.default_decision
     if default["type"] == "edit":
         edited = default.get("params")

@@ -60,7 +60,7 @@ class Reception:
         return self._lost is not None
 
     def _show(self, watch: Watch | None, text: str) -> None:
-        """Give a watch more text. Stream the value so far, or note that it can never be valid."""
+        """Give a watch more text. Stream the value so far, or note that it cannot become valid."""
         if watch is None or self._lost is not None:
             return
         has_news = watch.add(text)
@@ -84,13 +84,13 @@ class Reception:
 
     @property
     def received(self) -> Any:
-        """The joined pieces of a stream that broke off; None if no piece came, or none fit."""
+        """The joined pieces of a stream that broke off; None if no piece came or joining failed."""
         result, failed = attempt(self.result)
         return None if self._pieces.is_empty or failed else result
 
     @property
     def stopped(self) -> dict[str, Any]:
-        """The fields of the record for a stream that was stopped early; otherwise empty."""
+        """The record's fields for a stream that was stopped early; {} for any other stream."""
         stopped = _stopped(self._lost)
         return {**stopped, "raw": {"text": self._lost.text}} if self._lost else stopped
 

@@ -56,13 +56,13 @@ CALL = "__graph_retry_call"
 class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
     """The compiled loop. Inside another graph, it finds its saved state by the call's identity.
 
-    It runs with `durability="sync"` unless its direct caller asks for a different durability.
-    Without this rule, the subgraph would inherit the durability of the outer run:
+    The loop runs with `durability="sync"`, unless its direct caller asks for another durability.
+    Without this rule, the loop would inherit the durability of the outer run:
 
     - With `async` (LangGraph's default), a checkpoint is saved a moment after its step, so a crash
       could repeat a finished call.
-    - With `exit`, LangGraph saves nothing of a subgraph that has finished. A node runs again when
-      one of its later calls is answered, and would then repeat its finished calls.
+    - With `exit`, LangGraph saves nothing of a finished subgraph. When a review is answered,
+      LangGraph runs the node again, and the node would repeat its earlier finished calls.
     """
 
     def __init__(self, *, plan: Plan[Any] | None = None, **attributes: Any) -> None:
@@ -132,7 +132,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
     def bulk_update_state(
         self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
     ) -> RunnableConfig:
-        """Update state like `CompiledStateGraph`; the edited state determines the next step."""
+        """Update state as `CompiledStateGraph` does; the edited state determines the next step."""
         return super().bulk_update_state(config, run_sync(self._continued(config, supersteps)))
 
     async def abulk_update_state(
@@ -145,7 +145,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
     async def _continued(
         self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
     ) -> list[list[StateUpdate]]:
-        """Add a `Command` to the next step (`goto`) to each update whose `as_node` is a step."""
+        """Make each update whose `as_node` is a step of the loop a `Command` to the next step."""
         saved = await sync_or_async(self.get_state, self.aget_state, config)
         state = dict(saved.values)
 
@@ -245,7 +245,10 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         return None if isinstance(own, bool) else own
 
     async def _waiting(self, configurable: Mapping[str, Any]) -> Loop | None:
-        """Return the loop's position if the loop is the outermost graph and waits for a person."""
+        """Return the position of a loop that is the outermost graph and waits for a person.
+
+        Return None for any other loop.
+        """
         saver = self._own_saver
         if saver is None or "thread_id" not in configurable:
             return None
@@ -273,13 +276,13 @@ def _check_not_in_node(configurable: Mapping[str, Any]) -> None:
 
 
 def _written(run: LoopRun) -> None:
-    """Write what the function of a finished call wrote, in the name of the caller's node."""
+    """Pass the writes of a finished call's function on to the state of the caller's graph."""
     if run.caller is not None and run.writes:
         write_to(run.caller, run.writes)
 
 
 async def _paused(run: LoopRun) -> None:
-    """End a run that pauses, after the other calls of its node have paused or ended."""
+    """End a run that pauses. First wait until the node's other calls have paused or ended."""
     run.trace.close()
     await run.slot.pause()
     if run.caller is not None and run.slot.namespace:
@@ -293,7 +296,8 @@ async def _closed(run: LoopRun) -> None:
     """End a run, and remove its answered reviews from the inbox.
 
     The first new call of a node also warns of open reviews that a new input or a fork of the thread
-    ended. It does so at its end, because LangGraph may save the input while the call runs.
+    ended. The warning comes at the end of the call, because LangGraph may save the input while the
+    call runs.
     """
     run.trace.close()
     run.slot.end()
@@ -305,9 +309,10 @@ async def _closed(run: LoopRun) -> None:
 
 
 def _task_path(caller: RunnableConfig) -> str | None:
-    """Return the nodes and the paths of a task and of all tasks around it, without their ids.
+    """Return the nodes and the paths of a task and of all tasks around it, without task ids.
 
-    None if the path of a task around it is not found. A fork could then confuse two branches.
+    Return None if the path of any of these tasks is not found, because a fork could then confuse
+    two branches.
     """
     configurable = caller.get("configurable", {})
     parts = parts_of(task_namespace_in(configurable))
@@ -319,6 +324,6 @@ def _task_path(caller: RunnableConfig) -> str | None:
 
 
 def _tasks_in(path: Any) -> int:
-    """Return the number of tasks on a path; the path of a `@task` holds that of its caller."""
+    """Return the number of tasks on a path. The path of a `@task` contains its caller's path."""
     inner: list[Any] = [each for each in path if isinstance(each, tuple)]
     return 1 + sum(map(_tasks_in, inner))

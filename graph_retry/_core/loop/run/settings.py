@@ -1,4 +1,4 @@
-"""The options of a call, checked, each in one form. `graph_retry.options` makes them."""
+"""The checked options of a call, each in one form. `graph_retry.options` makes the `Settings`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _UNANSWERED = reject("nobody answered in time")
 
 
 class StateKeys(TypedDict, total=False):
-    """Other names for the state keys of a retry node.
+    """New names for the state keys of a retry node, for example `{"output": "answer"}`.
 
     params: The params of the call, which the node reads.
     output: The output, or None.
@@ -43,7 +43,7 @@ DEFAULT_KEYS = tuple(sorted((key, key) for key in StateKeys.__annotations__))
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """The options of a call, checked, each in one form and with its default."""
+    """The checked options of a call. Each option has one form and a default."""
 
     name: str
     own_feedback: OwnFeedback

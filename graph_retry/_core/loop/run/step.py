@@ -49,16 +49,17 @@ class LoopRun:
     """One run of the loop, from its start or its resumption to its end or its next interrupt.
 
     caller: The config of the node that made the call; None outside any graph.
-    write: Writes custom events in the name of that node; None if each step has its own writer.
+    write: Writes custom events in the name of the caller's node; None if each step has its own
+        writer.
     thread: The id of the thread; None outside any thread.
     identity: The identity of the call in its task; None if it is the task's only call.
     task_path: The path of nodes that leads to the task, without the task's id.
-    is_task: Whether LangGraph itself runs the loop, as a node of a graph.
+    is_task: Whether LangGraph runs the loop directly, as a node of a graph.
     saver: The checkpointer of the run.
-    slot: The run of the call among the calls of its node, and what was saved of the call.
+    slot: The place of the call's saved state, and the other calls of the same node.
     answered: The reviews that were answered in this run, as rows of the open-reviews table.
-    writes: What the function of a call that has succeeded wrote into the caller's state.
-    ended: A note of the review that the input of this run ended; empty if none is known.
+    writes: What the user's function wrote into the caller's state, if its attempt succeeded.
+    ended: A sentence about the review that the input of this run ended; empty if none is known.
     """
 
     plan: Plan[Any]
@@ -76,10 +77,10 @@ class LoopRun:
     ended: str = ""
 
     async def ended_reviews(self, when: str = "at the end") -> str:
-        """Warn of open reviews that a new input or a fork of the thread ended; return a note.
+        """Warn of open reviews that a new input or a fork of the thread ended; return the warning.
 
-        The first new call of a step looks for them, when it asks and at its end: LangGraph may save
-        the input while the call runs.
+        Only the first new call of a graph step looks for ended reviews. It looks when it asks a
+        person, and again at its end, because LangGraph may save the input while the call runs.
         """
         if self.ended or self.saver is None or not self.slot.namespace or self.slot.is_saved:
             return self.ended
@@ -92,10 +93,10 @@ class LoopRun:
     def emit(
         self, kind: EventKind, attempt: int, record: Attempt | None = None, **details: Any
     ) -> None:
-        """Tell an event to everything that watches the call.
+        """Send an event to the stream, the log, the trace and the user's `observers`.
 
-        In the stream, the event belongs to the node that made the call, so a stream shows it
-        without `subgraphs=True`.
+        In the stream, the event belongs to the node that made the call. Therefore a stream shows
+        the event without `subgraphs=True`.
         """
         settings = self.plan.settings
         event = Event(
@@ -155,7 +156,8 @@ StepFunction = Callable[[StepInput], Coroutine[Any, Any, dict[str, Any]]]
 class Step(Runnable[Any, Any]):
     """A graph node that runs one step, both under `invoke` and under `ainvoke`.
 
-    The step returns the next step with its update, unless an edge of the graph names it.
+    The node returns a `Command` with the state update and the next step. If an edge of the graph
+    names the next step (`chooses_next=False`), the node returns only the update.
     """
 
     def __init__(self, step: StepFunction, *, chooses_next: bool = True) -> None:
@@ -214,7 +216,10 @@ def _begun(state: Mapping[str, Any], config: RunnableConfig | None) -> StepInput
 
 
 def _note_review(given: StepInput, update: Mapping[str, Any]) -> None:
-    """Note in the run, and tell, that a step asked, took a decision, or ended the call."""
+    """Emit events if a step asked a person, took a decision, or ended the call.
+
+    A closed review is also added to the run's `answered`.
+    """
     run, settings = given.run, given.plan.settings
     before, after = given.loop["review"], update[LOOP]["review"]
     written: Any = update.get(settings.keys["attempts"])
@@ -245,7 +250,7 @@ def _note_review(given: StepInput, update: Mapping[str, Any]) -> None:
 
 
 def read_input(run: LoopRun, state: Mapping[str, Any], config: RunnableConfig) -> StepInput:
-    """Read a step's input from state; a ledger of an older version gets today's keys.
+    """Read a step's input from state. Records of an older version get the keys that they lack.
 
     Raises:
         ReplayMismatch: If the state is of a different call, or was saved under other state keys.

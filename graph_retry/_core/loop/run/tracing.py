@@ -3,11 +3,12 @@
 Each run of a call is one span, named after OpenTelemetry's conventions for generative AI. It has
 child spans for each request to the model, each validation and each review. The span of a request
 contains the spans of the provider's client. The span of a review lasts from its question to its
-decision. Spans hold figures, never text of a model or a person; a hash names who decided.
+decision. Spans hold names and numbers, and never the text of a model or a person. A reviewer's name
+is only in a span as a hash.
 
 A call may need several runs, because a pause or a crash ends a run. Each record in the ledger keeps
-the `traceparent` of its run, and the span of a later run links to those runs. If the application
-has no active span, the later run also continues their trace.
+the `traceparent` of its run, and the span of a later run links to the spans of the earlier runs. If
+the application has no active span, the later run also continues the trace of the first run.
 """
 
 from __future__ import annotations
@@ -32,8 +33,10 @@ from graph_retry.records import PEOPLE, Attempt, author_role
 P = ParamSpec("P")
 
 Ended = Callable[..., None]
-"""Records the outcome of an attempt in its span: failure, usage and finish reason. For a request,
-it also takes the value that the call returned."""
+"""A function that writes the outcome of an attempt into its span: failure, usage, finish reason.
+
+For the span of a request, it also takes the value that the user's function returned.
+"""
 
 _PROVIDERS = {
     "azure": "azure.ai.openai",
@@ -47,7 +50,7 @@ _PROVIDERS = {
     "mistralai": "mistral_ai",
     "xai": "x_ai",
 }
-"""OpenTelemetry's provider names, by LangChain's names where the two differ."""
+"""OpenTelemetry's name of a provider, by LangChain's name, if the two names differ."""
 
 _ORIGIN = ("gen_ai.provider.name", "gen_ai.response.model")
 
@@ -63,11 +66,11 @@ _INSTRUMENTS = {
 """Each metric's factory method and its unit."""
 
 _made: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
-"""The metrics that were made, by OpenTelemetry's meter provider."""
+"""The metrics of this library that already exist, by OpenTelemetry's meter provider."""
 
 
 def _informs(method: Callable[P, None]) -> Callable[P, None]:
-    """Decorate a method that writes to a span, whose failure must not change the call."""
+    """Decorate a method that writes to a span, so that its errors are only logged."""
 
     @functools.wraps(method)
     def told(*args: P.args, **kwargs: P.kwargs) -> None:
@@ -78,7 +81,7 @@ def _informs(method: Callable[P, None]) -> Callable[P, None]:
 
 
 class CallTrace:
-    """The span of one run of a call. Without OpenTelemetry in the process, nothing happens."""
+    """The span of one run of a call. Without OpenTelemetry in the process, it does nothing."""
 
     def __init__(self) -> None:
         self._span: Any = None
@@ -88,7 +91,7 @@ class CallTrace:
 
     @property
     def kept(self) -> dict[str, Any]:
-        """The run's `traceparent`, as a field for a record; empty without a span."""
+        """The run's `traceparent` as a field of a record: `{"traceparent": …}`, or {} if no span."""
         kept: dict[str, Any] = {}
         with informing("tracing"):
             if self._span is not None:
@@ -194,7 +197,7 @@ class CallTrace:
     def model_call(
         self, settings: Settings, record: Attempt, params: Mapping[str, Any], request: int
     ) -> Generator[Ended, None, None]:
-        """Open the span of one request to the model; `request` counts them within the attempt."""
+        """Open the span of one request; `request` is the request's number within the attempt."""
         model = params.get("model")
         shown = redacted_in_logs(model, settings.redact) if isinstance(model, str) else None
         operation = {"gen_ai.operation.name": "generate_content"}
