@@ -1,7 +1,8 @@
 """The ledger's records: create a record, merge updates into the ledger, and read records back.
 
-An older version may have written a record in state without some keys. A record holds only the
-changes of the params. This module returns records with every key, and rebuilds the params.
+A record in state may lack some keys, because an older version of this library wrote it. A record
+has only the changes of the params since the previous attempt. This module returns records with
+every key, and rebuilds the params.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ _NOT_KEPT = {
         "message": "the record is in a checkpoint that was deleted or is not shown",
     },
 }
-"""Default fields of a record whose checkpoint cannot be read. The record counts as failed, because
-another attempt followed."""
+"""The fields that a record gets if its checkpoint cannot be read. The attempt counts as failed,
+because another attempt followed."""
 
 ROUNDED = "rounded"
 """The kind of repair for a number or a time that lost digits."""
@@ -51,8 +52,9 @@ def merge_attempts(
 ) -> list[Attempt]:
     """Merge updates into the ledger, as LangGraph's reducer of the key `attempts`.
 
-    An update with a known `number` completes the record of this number. Any other update is
-    appended. Only the first and the last stubs stay in state, and `listed` restores the others.
+    An update with the `number` of a record in the ledger completes this record. Any other update is
+    appended as a new record. Stubs between the first and the last eight are removed, and `listed`
+    restores them.
 
     Example:
         >>> merge_attempts([{"number": 1, "raw": None}], [{"number": 1, "status": "failed"}])
@@ -123,7 +125,7 @@ knows 1: upgrade graph-retry to continue this thread.
 
 
 def ledgers_in(values: Any) -> Iterator[tuple[str, list[Attempt]]]:
-    """Yield each state key whose value is a ledger, with the ledger. Users may rename the key."""
+    """Yield each state key whose value is a ledger, with the ledger. Users may rename this key."""
     return ((key, listed(records)) for key, records in _stored_in(values))
 
 
@@ -133,7 +135,7 @@ def records_in(values: Any) -> list[Attempt]:
 
 
 def stored_records(values: Any) -> list[Attempt]:
-    """Return the first ledger in state values with the records that `listed` did not restore."""
+    """Return the first ledger in state values as it is stored, without the stubs from `listed`."""
     records = next(_stored_in(values), ("", list[Attempt]()))[1]
     _check_readable(records)
     return list(map(filled, records))
@@ -175,14 +177,14 @@ def filled(attempt: Attempt) -> Attempt:
 
 
 def params_at(attempts: Sequence[Attempt], number: int | None = None) -> Encoded | None:
-    """Rebuild an attempt's params (default: the last one's); None if they are not kept."""
+    """Rebuild an attempt's params (default: the last attempt); None if a patch is missing."""
     wanted = attempts[-1]["number"] if attempts and number is None else number
     made = zip(attempts, _params_of(attempts), strict=True)
     return next((params for attempt, params in made if attempt["number"] == wanted), None)
 
 
 def added_in(attempts: Sequence[Attempt], view: Mapping[str, Any]) -> list[Addition]:
-    """Return the parts that were added to the last attempt's params and are still in these."""
+    """Return the parts that were added to the last attempt's params and are still in `view`."""
     parts = attempts[-1].get("added") if attempts else None
     made = params_at(attempts) if parts else None
     return [] if made is None else Added(made.view, parts or ()).still_in(view)
@@ -220,7 +222,10 @@ def decision_ids(attempts: Sequence[Attempt]) -> list[str]:
 
 
 def is_returned(attempt: Attempt) -> bool:
-    """Return whether the call returned. If it raised, `raw` has at most a part of its stream."""
+    """Return whether the user's function returned. Without a return, `raw` has a broken-off stream.
+
+    `raw` is None if nothing arrived.
+    """
     return attempt["raw"] is not None and "received" not in attempt["raw"]
 
 
@@ -238,7 +243,7 @@ def parsed_value(attempt: Attempt, *, as_text: bool = False) -> Any:
 
 
 def exact_value(attempt: Attempt, *, as_text: bool = False) -> Any:
-    """Return the value of `parsed_value`. Its numbers that lose digits as floats are `Digits`."""
+    """Return what `parsed_value` returns, with `Digits` for numbers that lose digits as floats."""
     text: str | None = (attempt["repaired"] or attempt["raw"] or {}).get("text")
     if text is not None and is_rounded(attempt["repairs"]):
         with suppress(ValueError):  # A text without quotes, such as a time, is no JSON.
@@ -330,8 +335,8 @@ def _blank() -> dict[str, Any]:
 def located(values: Mapping[str, Any], namespace: str) -> dict[str, Any]:
     """Return a call's state for use in a different namespace.
 
-    A stub in its own namespace names its checkpoint without a namespace. The returned stubs also
-    have `namespace`, because their checkpoints must be found from the other namespace.
+    A stub in the call's own namespace names its checkpoint only by id. The returned stubs also name
+    the call's namespace, so that their checkpoints can be found from the other namespace.
     """
     moved = {
         key: without_implied(
@@ -348,13 +353,16 @@ def located(values: Mapping[str, Any], namespace: str) -> dict[str, Any]:
 
 
 def stated_confidence(attempt: Attempt, field: str) -> Any:
-    """Return the value of a field of the output, None if it has no such field."""
+    """Return the value of an output's field; None if the output has no field of this name."""
     value = parsed_value(attempt, as_text=attempt.get("lossless") is None)
     return value.get(field) if is_object(value) else None
 
 
 def verdict(attempt: Attempt, needed: float, given: Any, sample: float = 0.0) -> GateVerdict:
-    """Compare a confidence with the needed one, and draw the sample of the passing outputs.
+    """Return a gate's verdict: ask a person if the confidence `given` is missing or below `needed`.
+
+    Of the outputs that pass, the share `sample` (0 to 1) is asked about as well. The draw depends
+    only on the attempt's idempotency key.
 
     Example:
         >>> verdict({"idempotency_key": "k"}, 0.9, 0.5)["ask"]

@@ -1,9 +1,10 @@
-"""Choose the saved state of a call among the saved calls that are equal to it.
+"""Choose the saved state of a call among the saved calls with an equal name and equal params.
 
-Calls of one task are equal if they have the same name and the same first params. A loop over
-documents makes such calls if only its function holds the document. They are told apart by what
-their functions hold (see `ground/held`), and calls that are equal in this as
-well by a number. What cannot be known is refused.
+Calls of one task are equal if they have the same name and the same first params. For example, a
+loop over documents makes equal calls if only a closure holds the document:
+`retry_llm_call(lambda prompt: ask(prompt, document), "Summarize")`. Equal calls are distinguished
+by the values that their functions hold (see `ground/held`). If these values are equal as well, the
+calls are numbered. If it cannot be known which saved call a call continues, an error is raised.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ _REMEDY = "give each call a `key=` of its own, such as the id of what it works o
 
 
 class SavedCall(NamedTuple):
-    """A saved call that is equal to one that begins.
+    """A saved call that is equal to a call that begins.
 
-    function: Its function; None if an earlier version of graph-retry saved the call.
-    is_made: Whether it has an attempt that ended.
+    function: The saved call's function; None if an earlier version of graph-retry saved the call.
+    is_made: Whether the saved call has a finished attempt.
     """
 
     function: SavedFunction | None
@@ -30,14 +31,16 @@ class SavedCall(NamedTuple):
 
 
 EqualCalls = Mapping[int, SavedCall]
-"""The saved calls that are equal to one that begins, by their number."""
+"""The saved calls that are equal to a call that begins, by the saved calls' numbers."""
 
 
 def check_equal(name: str, begun: Iterable[Captured], function: Captured) -> None:
-    """Refuse a call whose function may be another than that of an equal call of this run.
+    """Refuse a call if its function cannot be distinguished from that of an equal call in `begun`.
+
+    `begun` has the functions of the equal calls that this run of the node has begun.
 
     Raises:
-        ValueError: If nothing that can be saved tells the two functions apart.
+        ValueError: If nothing that can be saved distinguishes the two functions.
     """
     for other in begun:
         if function.like(other) == "unknown":
@@ -52,16 +55,17 @@ def check_equal(name: str, begun: Iterable[Captured], function: Captured) -> Non
 
 
 def chosen(name: str, saved: EqualCalls, begun: Iterable[int], function: Captured) -> int | None:
-    """Return the number of the saved call that a call continues; None if it is a new call.
+    """Return the number of the saved call that a call continues; None if the call is new.
 
     Args:
         name: The name of the call.
-        saved: The saved calls that are equal to it, by number.
-        begun: The numbers of those that this run of the node has begun already.
+        saved: The saved calls that are equal to the call, by number.
+        begun: The numbers of the equal calls that this run of the node has begun already.
         function: The function of the call.
 
     Raises:
-        ReplayMismatch: If the call may continue either of two saved calls that differ.
+        ReplayMismatch: If it is not known which saved call the call continues, or whether it
+            continues a saved call.
     """
     free = sorted(set(saved).difference(begun))
     compared = {number: function.like_saved(saved[number].function) for number in free}
@@ -110,13 +114,17 @@ def _not_known(name: str, held: list[str], function: Captured) -> ReplayMismatch
 
 
 def new_number(saved: EqualCalls, begun: Iterable[int]) -> int:
-    """Return the number of a new call among equal calls."""
+    """Return the smallest number that no equal call has, for a new call."""
     taken = {*saved, *begun}
     return next(number for number in range(len(taken) + 1) if number not in taken)
 
 
 def why_new(name: str, saved: EqualCalls, begun: Iterable[int], function: Captured) -> str | None:
-    """Return a note that a new call may be meant as a saved call; None if all were made already."""
+    """Return a warning that a new call may be meant to continue a saved call.
+
+    Return None if this run has begun all equal saved calls, or if those that are left have no
+    finished attempt or no saved function.
+    """
     missing = [saved[number] for number in sorted(set(saved).difference(begun))]
     fields = [
         function.like_saved(each.function).names

@@ -1,9 +1,10 @@
-"""The calls that one execution of a task makes, and their runs that have not ended.
+"""The calls that one execution of a task makes, and which of these calls still run.
 
-A node ends at its first pause or error. Other calls of the node may go on, in asyncio tasks or
-threads. A pausing call waits for them. If the node is run again while one of them still runs, the
-new run of that call waits for it. (Observed with `asyncio.gather`, a semaphore, the threads of
-`ToolNode` and LangGraph's `RetryPolicy`.)
+A node ends at its first pause or error. Other calls of the node may still run in asyncio tasks or
+threads. Therefore a pausing call waits until the other calls have paused or ended. If LangGraph
+runs the node again while an earlier run of a call still runs, the new run of the call waits for the
+earlier run. (Observed with `asyncio.gather`, a semaphore, the threads of `ToolNode` and LangGraph's
+`RetryPolicy`.)
 """
 
 from __future__ import annotations
@@ -34,9 +35,10 @@ from graph_retry.lossless._ground import as_repr
 _LOG = logging.getLogger("graph_retry")
 
 _PATIENCE = 60.0
-"""Seconds that a pausing call waits for the other calls of its task, and a call for its earlier
-run. The wait is limited because one of them may wait for this call. A model call still in flight
-then is made again on resume."""
+"""Seconds that a pausing call waits for the other calls of its task, or a call for its earlier run.
+
+The wait is limited, because one of the other calls may wait for this call. A model call that has
+not returned after this time is made again on resume."""
 
 _EXCHANGED = (
     "`%s` continues a saved call, although its function holds another object than that call's did "
@@ -45,10 +47,10 @@ _EXCHANGED = (
 )
 
 _LOOK_AGAIN = 1.0
-"""Seconds after which a wait looks again, because a run that is garbage never ends."""
+"""Seconds after which a wait looks again, because a garbage-collected run never reports its end."""
 
 _lock = threading.RLock()
-"""Keeps sync calls in order, which one node may begin in several threads at once."""
+"""A lock, because one node may begin sync calls in several threads at once."""
 
 _newest: WeakValueDictionary[tuple[str, str], Slot] = WeakValueDictionary()
 """The newest run of each call in this process, by thread and namespace."""
@@ -59,7 +61,7 @@ _paused: WeakKeyDictionary[Execution, None] = WeakKeyDictionary()
 
 
 class Running:
-    """Runs of calls that have not ended, and the wait until there is none."""
+    """The runs of calls that have not ended. `wait` waits until all runs have ended."""
 
     def __init__(self) -> None:
         self._runs: WeakSet[Slot] = WeakSet()
@@ -84,10 +86,11 @@ class Running:
                 self._none.set_result(None)
 
     async def wait(self) -> None:
-        """Wait until no call runs.
+        """Wait until no call runs, at most `_PATIENCE` seconds.
 
-        The future is also waited for if it is done, so that the calls of a node ask in the order in
-        which they paused. A call that ends may let another begin, as with a semaphore.
+        A finished future is awaited as well, so that the calls of a node ask in the order in which
+        they paused. Afterwards the loop looks again, because the end of one call may let another
+        call begin, as with a semaphore.
         """
         ends = time.monotonic() + _PATIENCE
         while await waited(self._none, _LOOK_AGAIN) and self and time.monotonic() < ends:
@@ -99,16 +102,17 @@ class Execution:
     """The calls that one execution of a task makes.
 
     task, thread: The namespace of the task, and its thread; empty outside any thread.
-    reads: What the calls read of the thread that stays the same while the task runs.
+    reads: Values that the calls read from the thread once and share, because the values stay the
+        same while the task runs.
     begun: The number of calls that have begun, by namespace.
-    functions: The functions of equal calls by their number, by the namespace of the first.
+    functions: The functions of equal calls, as `{namespace of the first call: {number: function}}`.
     params_of_key: The first params of each call that has a key, by call name and key.
     requests: The first request at each place of an agent's conversation.
     settled: The ids of reviews whose answers this run of the node has applied or refused.
     running: The runs of calls that have not paused or ended.
     pauses: The calls that have paused.
     is_sent: Whether a `Send` made the task.
-    order: The place of this execution among all of this process.
+    order: The number of this execution among all executions of this process; it grows with time.
     """
 
     task: str = ""
@@ -125,9 +129,9 @@ class Execution:
     order: int = field(default_factory=count().__next__)
 
     def first_namespace(self, made: Made) -> str | None:
-        """Return the namespace of the first of all calls that are equal to this call.
+        """Return the namespace of the first call of the task that is equal to the call `made`.
 
-        None if the call is known by its task.
+        Return None if the task identifies the call, because the task makes no other call.
         """
         identity: str | None = None
         # A lone call gets the task's namespace.
@@ -140,20 +144,20 @@ class Execution:
         return call_namespace_of(self.task, made.name, identity)
 
     def earlier_run(self, made: Made) -> Slot | None:
-        """Return the newest run of a call in this process; of equal calls, that of the first."""
+        """Return the newest run of a call in this process; for equal calls, of the first call."""
         return _newest.get((self.thread, self.first_namespace(made) or ""))
 
     def begin(self, slot: Slot, made: Made, saved: EqualCalls) -> None:
-        """Count a call that begins, and give it its namespace.
+        """Count a call that begins, and set the call's namespace in `slot`.
 
-        `saved` has the functions of the saved calls that are equal to it, by number.
+        `saved` has the saved calls that are equal to this call, by number.
 
         Raises:
             PauseSwallowed: If code of the user has caught an earlier pause of the run.
-            ReplayMismatch: If a newer execution of the task makes the call, or it is not known
-                which saved call it continues.
-            ValueError: If the key of the call also names a call with other params, or an equal call
-                has a function that cannot be told from this one.
+            ReplayMismatch: If a newer execution of the task makes the call, or if it is not known
+                which saved call this call continues.
+            ValueError: If the key of the call also names a call with other params, or if the
+                function of an equal call cannot be distinguished from this call's function.
         """
         # `keyrefs` is a list at once: other threads add to it while it is read.
         for other in [each() for each in _paused.keyrefs()]:
@@ -163,7 +167,7 @@ class Execution:
             self._place(slot, made, saved)
 
     def paused(self, slot: Slot, has_ended: Callable[[], bool]) -> None:
-        """Note that a call has paused; `has_ended` tells whether the task ends with a result."""
+        """Record that a call has paused; `has_ended` tells whether the task returned a result."""
         self.pauses.add(slot.shared, slot.name, slot.function, has_ended)
         _paused[self] = None
 
@@ -171,12 +175,12 @@ class Execution:
         """Raise if the task has ended with a result although one of its calls has paused.
 
         Raises:
-            PauseSwallowed: If code of the node has caught the pause; once.
+            PauseSwallowed: If code of the node has caught the pause. A second check raises nothing.
         """
         self.pauses.check_ended(f"thread {as_repr(self.thread)}")
 
     def begin_beside(self, slot: Slot, made: Made, saved: EqualCalls) -> None:
-        """Count a call again that had got the task's namespace, where a different call is saved."""
+        """Give a call another namespace, because the task's namespace holds a different call."""
         with _lock:
             self.begun[self.task] -= 1
             self._place(slot, made, saved)
@@ -225,7 +229,7 @@ class Execution:
 
 @dataclass(eq=False)
 class Slot:
-    """A run of a call, and the place of the call's state.
+    """A run of a call, and the place of the call's saved state.
 
     execution: The execution of the task that makes the call.
     namespace: The namespace of the call; empty if LangGraph itself has to choose it.
@@ -234,11 +238,11 @@ class Slot:
     is_saved: Whether the namespace has a checkpoint.
     past: The state of the call before a fork. None if this run need not copy that state.
     writes: What the saved call wrote into its caller's state (see `_core/langgraph/seen.py`).
-    function: The function of the call; None if the call is known without it.
+    function: The function of the call; None if the call's task or key identifies the call.
     note: A warning for reviewers that this new call may be meant to continue a waiting call.
-    running: This run, while it has not ended.
-    before: The earlier run of the call, if it may not have ended.
-    is_replaced: Whether a newer run of the call has begun, so that this run must save nothing.
+    running: Holds this run until the run has ended.
+    before: The earlier run of the call, if that run may not have ended yet.
+    is_replaced: Whether a newer run of the call has begun. Then this run must save nothing.
     """
 
     execution: Execution = field(default_factory=Execution)
@@ -264,7 +268,7 @@ class Slot:
             before.is_replaced = True
 
     def check(self) -> None:
-        """Refuse to go on if a newer run has taken over. It would lose what this run saves.
+        """Stop this run if a newer run has replaced it: the newer run would lose this run's saves.
 
         Raises:
             ReplayMismatch: If a newer run of the call has begun.
@@ -283,10 +287,10 @@ class Slot:
         self.execution.running.remove(self)
 
     async def pause(self) -> None:
-        """Note that the run has paused, and wait until all calls of the task paused or ended.
+        """Record that the run has paused, and wait until all calls of the task paused or ended.
 
-        Under `asyncio.gather`, the first call that pauses ends the task. The result of a model call
-        that still runs would be lost if the process ended then.
+        Under `asyncio.gather`, the first call that pauses ends the task. Without this wait, the
+        process might end then, and the results of model calls in flight would be lost.
         """
         self.end()
         try:
@@ -302,7 +306,7 @@ class Slot:
 
     @contextmanager
     def ended_by_errors(self) -> Generator[None, None, None]:
-        """Note that the run has ended if an error keeps it from going on."""
+        """Record that the run has ended if the `with` block raises an error."""
         with ExitStack() as on_error:
             on_error.callback(self.end)
             yield
@@ -310,7 +314,7 @@ class Slot:
 
     @contextmanager
     def parked(self) -> Generator[None, None, None]:
-        """Note that the run waits while the reader of its stream holds a part."""
+        """Count the run as not running while the reader of its stream handles a part."""
         self.end()
         yield
         self.start()

@@ -1,9 +1,9 @@
 """The identity of a call, which tells it from all other calls of its task.
 
-A call is identified by its task, its name and its identity. The identity is a digest of its `key`
-or, without a key, of its encoded first params. Equal calls of one task are numbered. One exact
-lookup finds a saved call in any order of calls, because the call's namespace holds all of these.
-A call with different params is a different call.
+A saved call is found by four facts: its task, its name, its identity and, among equal calls, its
+number. The identity is a digest of the call's `key` or, without a key, of its encoded first params.
+So a call with different params is a different call. The call's namespace contains all four facts.
+Therefore one exact lookup finds a saved call, in whatever order the node makes its calls.
 
 If a crash ends a graph before its first step, LangGraph has saved only the input of the graph,
 under the channel `START`. This was observed by killing processes at that point.
@@ -34,7 +34,7 @@ def identity_of(params: Encoded, key: str | None = None) -> str:
 
 
 def changed_fields(before: Encoded, params: Encoded | None) -> str:
-    """Name the top-level fields in which params differ from earlier ones; "" if none differs.
+    """Name the top-level fields in which params differ from earlier params; "" if none differs.
 
     Example:
         >>> before = Encoded({"city": "Rome", "at": 1}, {})
@@ -73,8 +73,8 @@ class Made:
     keys: The names of the state keys.
     llm_call: The user's function.
     thread: The id of the thread; empty outside any thread.
-    given: The input of the loop. The input from a function already holds encoded params.
-    task_path: The path of nodes that leads to the task, without ids; None if it is not known.
+    given: The input of the loop. If a function makes the call, this input has encoded params.
+    task_path: The path of nodes that leads to the task, without ids; None if unknown.
     is_task: Whether the task is a retry node that LangGraph runs. Such a task has only one call.
         The call can continue even if its input does not contain the params.
     """
@@ -93,8 +93,9 @@ class Made:
     def values(self) -> Mapping[str, Any] | None:
         """The input by state key; None if the input is `None` or a `Command`.
 
-        The state of the outer graph may still hold the `attempts` of an earlier call. If that call
-        was `exhausted`, its attempts are left out, because the new call must begin at attempt 1.
+        The state of the outer graph may still hold the `attempts` of an earlier call. If the
+        earlier call ended as `exhausted`, its attempts are left out, because the new call must
+        begin at attempt 1.
         """
         if self.given is None or isinstance(self.given, Command):
             return None
@@ -125,8 +126,8 @@ class Made:
         """The encoded params that the call starts with; None if the input does not contain them.
 
         Raises:
-            TypeError: If they cannot be encoded, and the call is not the only one of its task.
-            ValueError: In the same case.
+            TypeError, ValueError: If the params cannot be encoded, and the call is not the only
+                call of its task.
         """
         if self.values is None:
             return None
@@ -142,9 +143,10 @@ class Made:
 
     @cached_property
     def function(self) -> Captured | None:
-        """The user's function with what it holds; None if the call is known without it.
+        """The user's function with the values that it holds; None if they are not needed.
 
-        A call with a key is known by the key, and a retry node that LangGraph runs by its task.
+        They are not needed for a call with a key, which the key identifies. They are not needed for
+        a retry node that LangGraph runs, which its task identifies.
         """
         if self.key is not None or self.is_task:
             return None
@@ -162,8 +164,8 @@ class Made:
     def first_state(self, waits: Loop | None = None) -> Any:
         """Return the input for the first checkpoint, with encoded params and the call's identity.
 
-        A later run uses the saved params. `waits` is the position of a call that already waits.
-        Each checkpoint of a call holds its position, even if its params cannot be encoded.
+        A later run uses the saved params. `waits` is the position of a call that already waits for
+        a person. The input contains the position even if the params cannot be encoded.
         """
         if self.values is None:
             return self.given

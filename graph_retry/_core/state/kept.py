@@ -2,7 +2,8 @@
 
 A record in state may be a stub that names an earlier checkpoint (`kept_in`; see
 `_core/loop/run/keeping.py`).
-LangGraph keeps all checkpoints of a thread until somebody deletes them, and a server hides some.
+LangGraph keeps all checkpoints of a thread until somebody deletes them. A server hides some
+checkpoints.
 (`tests/history/test_keeping.py` deletes checkpoints.)
 """
 
@@ -42,12 +43,12 @@ async def whole(attempts: Sequence[Attempt], read: Reader) -> list[Attempt]:
 
 
 class _Trail:
-    """Follows stubs from checkpoint to checkpoint, from the last record to the first.
+    """Reads whole records by following stubs from checkpoint to checkpoint, last record first.
 
-    State names the checkpoints of only the last stubs. Each of these checkpoints names the
-    checkpoints of the records before it. `attempts` holds the records of the last one that was
-    read, as they are stored: without the stubs that `listed` restores, which would be of all
-    records at each checkpoint.
+    The stubs in state name only the checkpoints of the last records. Each of these checkpoints has
+    stubs that name the checkpoints of earlier records. `attempts` has the records of the checkpoint
+    that was read last, as they are stored. The stubs that `listed` restores are not in `attempts`,
+    because each checkpoint would then have stubs for all records.
     """
 
     def __init__(self, read: Reader, attempts: Sequence[Attempt]) -> None:
@@ -69,7 +70,7 @@ class _Trail:
 
 
 def _record(stored: Sequence[Attempt], number: int) -> Attempt | None:
-    """Return a record, or its stub with its checkpoint if only `listed` restores the record."""
+    """Return a record. If only `listed` would restore it, return the next stub; None if none."""
     for position, known in enumerate(stored):
         # `get`, because somebody may have edited the state and removed a `number`.
         here = known.get("number")

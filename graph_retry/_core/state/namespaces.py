@@ -35,7 +35,7 @@ class Part(NamedTuple):
 
     @property
     def is_node(self) -> bool:
-        """Whether the part names a node: with its task, or alone (see `checkpointer=True`)."""
+        """Whether the part names a node: `node:task_id`, or `node` with `checkpointer=True`."""
         return self.is_task or not self.id
 
 
@@ -65,7 +65,7 @@ def without_task_ids(namespace: str) -> str:
 
 
 def tasks_in(namespace: str) -> list[str]:
-    """Return the names of the nodes in a namespace, without what is not a task of LangGraph."""
+    """Return the names of the nodes whose tasks are in a namespace, outermost first."""
     return [part.name for part in parts_of(namespace) if part.is_task]
 
 
@@ -75,7 +75,7 @@ def outermost(namespace: str) -> Part:
 
 
 def form_of(namespace: str) -> str:
-    """Return what the outermost node around a call is.
+    """Return what the outermost node around a call is: a retry node, a subgraph or a function.
 
     Example:
         >>> task = "01a202b9-959f-769c-8f43-4d60c3bb9df1"
@@ -89,12 +89,12 @@ def form_of(namespace: str) -> str:
 
 
 def around(namespace: str) -> str:
-    """Return the enclosing namespace, which is the given one without its last part."""
+    """Return the enclosing namespace: the given namespace without its last part."""
     return namespace.rpartition(_BETWEEN)[0]
 
 
 def tasks_around(namespace: str) -> Iterator[tuple[str, str]]:
-    """Yield the subgraphs around a call, and the id of the task by which each leads to the call.
+    """Yield each subgraph around a call, with the id of the subgraph's task that makes the call.
 
     Example:
         >>> task = "01a202b9-959f-769c-8f43-4d60c3bb9df1"
@@ -114,7 +114,7 @@ def moved(namespace: str, task: str) -> str:
 
 
 def task_namespace(namespace: str, name: str, task_id: str) -> str:
-    """Return the namespace of a subgraph, for a task of the graph whose namespace is given."""
+    """Return the namespace of a subgraph in a task of the graph with the given `namespace`."""
     return f"{namespace}{_BETWEEN}{name}{_BEFORE_ID}{task_id}".removeprefix(_BETWEEN)
 
 
@@ -129,18 +129,18 @@ def call_namespace_of(task: str, name: str, identity: str) -> str:
 
 
 def namesakes(task: str, name: str) -> str:
-    """Return the prefix that all calls of this name in a task have in their namespaces."""
+    """Return the prefix of the namespaces of all calls with this name in a task."""
     spelled = name.replace("%", "%25").replace(_BETWEEN, "%7C").replace(_BEFORE_ID, "%3A")
     return f"{task}{_BETWEEN}{spelled}{_BEFORE_ID}"
 
 
 def namespace_of_other(interrupt_id: str) -> str:
-    """Return the place of another library's question, which has no call and no checkpoint."""
+    """Return a made-up namespace for another library's question, which has no call of its own."""
     return f"{_OTHER}{interrupt_id}"
 
 
 def is_of_other(namespace: str) -> bool:
-    """Return whether a question is of another library.
+    """Return whether a namespace is one that `namespace_of_other` made for another library.
 
     Example:
         >>> is_of_other(namespace_of_other("8c99")), is_of_other("ask:1f0|guide:9ae2")

@@ -26,15 +26,16 @@ because nobody must mistake the result for the call's output.
 """
 
 WRITES = "retry_writes"
-"""The state key of what the function wrote into the state of its caller's graph, as pairs of a
-channel and a value. It is written there when the call has succeeded."""
+"""The state key of the function's writes into its caller's graph, as pairs `[channel, value]`.
+
+The writes reach the caller's graph when the call has succeeded."""
 
 
 class OpenReview(TypedDict):
     """The open question about an attempt. Times are ISO 8601 in UTC.
 
-    round: The number of this question about the attempt. The first is 1. The number grows whenever
-        the question is asked again.
+    round: The number of this question about the attempt. The first question is 1. The number grows
+        by 1 whenever the question is asked again.
     suggested: The suggested params, as a JSON view.
     suggested_types: The Python types of the suggested params.
     suggested_by: The author of the suggested params, such as `hook:NAME`.
@@ -79,14 +80,14 @@ class Loop(TypedDict):
     review: The open question; None if nobody is asked.
     fork: The id of the review at which somebody last rewound the call.
     identity: The identity of the call; see `identity.py`.
-    function: What the function of the call held at its beginning; None if the call is known without
-        it, or an earlier version saved the call.
+    function: The values that the call's function held when the call began; None if the call's task
+        or key identifies the call, or if an earlier version saved the call.
     given: The call's original params, if lessons changed them before attempt 1.
     origin: A part of idempotency keys, for calls that share a namespace.
     task_path: The path of nodes that leads to the task of the call, without task ids.
     note: A warning for reviewers that this call may be meant to continue a waiting call.
     seen: The ids of decisions about attempts whose whole records are not in state.
-    spent: The budget that these attempts have used.
+    spent: The budget that the attempts without whole records in state have used.
     continues: The namespace of the call before a fork, if this call continues it.
     has_context: Whether the run of an attempt had a `context`.
     stopped: The reason why the call ended as `exhausted`, and the remedy.
@@ -128,7 +129,7 @@ def fresh_loop() -> Loop:
 
 
 def review_id_of(attempt_key: str, round_: int) -> str:
-    """Return the id of a question about an attempt; `attempt_key` is its idempotency key.
+    """Return the id of a question; `attempt_key` is the idempotency key of the attempt.
 
     `round_` grows, and the id changes, whenever the question is asked again.
     """

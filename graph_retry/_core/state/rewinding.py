@@ -1,7 +1,8 @@
 """Rewind: read an answer about an earlier attempt, and continue the calls of a forked thread.
 
-A fork of a thread makes its calls again. Each of them continues the call that was made before the
-fork, if there is one, and one of them may get an answer about an earlier attempt.
+A fork of a thread makes its calls again. Each call of the fork continues the call that was made
+before the fork, if there is an earlier call. One call of the fork may get an answer about an
+earlier attempt.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class RewindRefused(EscapedText, ValueError):
     """A rewind cannot be applied. `rewind` then restores the thread, and raises a `ValueError`."""
 
     def as_told(self) -> str:
-        """Say first what is refused."""
+        """Return the message, which begins with "this rewind is refused"."""
         return f"this rewind is refused: {self.args[0]}"
 
 
@@ -46,9 +47,9 @@ class Rewound(NamedTuple):
     """An answer about an earlier attempt.
 
     answer: The answer without its key `rewind`.
-    attempts: The ledger up to and including that attempt.
-    params: The params of that attempt.
-    again: Whether to make that attempt again, instead of deciding its review.
+    attempts: The ledger up to and including the earlier attempt.
+    params: The params of the earlier attempt.
+    again: Whether to make the earlier attempt again, instead of deciding its review.
     reason: The reason for the next attempt, for the ledger.
     problem: The reason why the answer must be refused; None if the answer can be applied.
     """
@@ -72,15 +73,15 @@ class Rewound(NamedTuple):
 
 
 def is_rewind(answer: Any) -> bool:
-    """Return whether an answer has the key `rewind`, and may be about an earlier attempt."""
+    """Return whether an answer has the key `rewind`, which names an earlier attempt."""
     return is_object(answer) and REWIND in answer
 
 
 def rewound_by(answer: Any, attempts: list[Attempt]) -> Rewound | None:
-    """Read `{…, "rewind": {"attempt": 2, "again": true}}`. Any other answer gives None.
+    """Read an answer such as `{…, "rewind": {"attempt": 2, "again": true}}`.
 
-    An attempt that is not in the ledger also gives None. The answer is then judged as an answer to
-    the open review, which ignores the key `rewind`.
+    Return None for an answer without a valid `rewind`, or if the attempt is not in the ledger. Such
+    an answer then counts as an answer to the open review, which ignores the key `rewind`.
     """
     asked: Any = answer.get(REWIND) if is_object(answer) else None
     number: Any = asked.get("attempt") if is_object(asked) else None
@@ -109,10 +110,10 @@ def rewound_by(answer: Any, attempts: list[Attempt]) -> Rewound | None:
 
 
 def position_of(loop: Loop, params: Encoded) -> Loop:
-    """Return the position from which a rewind continues, with the attempt's types.
+    """Return the position from which a rewind continues, with the types of the attempt's `params`.
 
-    The position has no suggestion. Its summary of records outside state is empty, because state
-    then has the whole ledger.
+    The position has no suggested params. Its fields `seen` and `spent` are empty, because state
+    has the whole ledger after a rewind.
     """
     review = loop["review"]
     assert review is not None  # noqa: S101
@@ -150,10 +151,10 @@ class ForkNote(TypedDict):
 
 @dataclass(frozen=True)
 class PastCalls:
-    """The calls that were made from the checkpoint of a fork, for the calls of one run.
+    """The calls that were made before a fork, which the calls of the fork's run may continue.
 
-    states: The newest state of each of these calls, by namespace, oldest call first.
-    taken: The calls of the fork that continue one of them already, by that one. All are namespaces.
+    states: The newest state of each call before the fork, by namespace, oldest call first.
+    taken: The calls that are continued already, as `{namespace before the fork: namespace in it}`.
     """
 
     fork: ForkNote
@@ -163,8 +164,9 @@ class PastCalls:
     def continued_by(self, made: Made, task: str, namespace: str) -> dict[str, Any] | None:
         """Return the state that a call had before the fork; None if there is no earlier state.
 
-        The earlier call has the same name, task path and identity. Equal calls differ in the
-        numbers in their namespaces; those of a loop are matched in order, each only once.
+        The earlier call has the same name, task path and identity. Equal calls differ only in the
+        number at the end of their namespaces. The equal calls of a loop are matched in order, each
+        only once.
 
         Raises:
             ValueError: If a call should be rewound, but the node now calls with different params.
@@ -215,7 +217,7 @@ class PastCalls:
 
 
 def _of_function(made: Made, functions: Mapping[str, SavedFunction | None]) -> list[str]:
-    """Return the equal calls that a call may continue, judged by the values in their functions."""
+    """Return the namespaces of the equal calls that a call may continue, by their functions."""
     assert made.function is not None  # noqa: S101
     places, saved = [*functions], [*functions.values()]
     calls = {number: SavedCall(each, is_made=True) for number, each in enumerate(saved)}

@@ -1,8 +1,8 @@
 """Detect that a node's code has caught the pause of a call.
 
-If a node's code lets the pause pass, the node ends with LangGraph's interrupt and writes nothing.
-So if a task writes after one of its calls has paused, its code has caught the pause, and nobody is
-asked.
+A call pauses by LangGraph's interrupt, which is an exception. If the node's code lets the exception
+pass, the node ends with the interrupt and writes nothing. If the node writes a result after one of
+its calls has paused, its code has caught the exception, and nobody is asked.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def reached_after(name: str, earlier: str, where: str) -> PauseSwallowed:
 
 
 def _logged(told: str, where: str) -> PauseSwallowed:
-    """Return an error, and log it, because the code that catches pauses may catch it, too."""
+    """Log an error and return it. The log is needed if the user's code catches this error, too."""
     _LOG.error("%s: %s", where, told)
     return PauseSwallowed(told)
 
@@ -43,7 +43,7 @@ class Pauses:
     """The paused calls of one execution of a task.
 
     calls: The calls' names and functions, by the namespace that calls with equal params share.
-    has_ended: Tells whether the task has ended with a result after a call has paused.
+    has_ended: Returns whether the task has ended with a result after a call has paused.
     """
 
     calls: dict[str, list[tuple[str, Captured | None]]] = field(default_factory=dict[str, Any])
@@ -52,7 +52,7 @@ class Pauses:
     def add(
         self, shared: str, name: str, function: Captured | None, has_ended: Callable[[], bool]
     ) -> None:
-        """Note that a call has paused. The code around it now gets the pause."""
+        """Record that a call has paused, just before the user's code gets the interrupt."""
         self.calls.setdefault(shared, []).append((name, function))
         self.has_ended = has_ended
 
@@ -60,17 +60,17 @@ class Pauses:
         """Refuse a call that begins after an equal call of the same execution has paused.
 
         Raises:
-            PauseSwallowed: If there is an equal call, for example from a retry.
+            PauseSwallowed: If an equal call has paused. A retry decorator makes such a second call.
         """
         for earlier, other in self.calls.get(shared, ()):
             if function is None or other is None or function.like(other) != "other":
                 raise reached_after(name, earlier, where)
 
     def check_ended(self, where: str) -> None:
-        """Raise, once, if the task has ended with a result.
+        """Raise if the task has ended with a result although a call has paused.
 
         Raises:
-            PauseSwallowed: If the task has caught a pause.
+            PauseSwallowed: If the task's code has caught a pause. A second check raises nothing.
         """
         if self.calls and self.has_ended():
             ((earlier, _), *_), self.calls = next(iter(self.calls.values())), {}

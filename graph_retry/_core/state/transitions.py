@@ -1,4 +1,4 @@
-"""The rules of the loop, as pure functions of data: which step follows, and who may call again."""
+"""The rules of the loop as pure functions: which step follows, and who may call the model again."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ def after_failure(
 ) -> Automatic:
     """Choose the step after a failed attempt.
 
-    An automatic retry needs changed params and a remaining automatic attempt. Automation that has
-    stopped makes no retry. Without a retry, a reviewer is asked, or the call gives up.
+    An automatic retry needs changed params and a remaining automatic attempt, and automation must
+    not have stopped. Without a retry, a reviewer is asked if `review` is true. Otherwise the call
+    gives up.
 
     Example:
         >>> rules = dict(stopped=False, auto_retries=1, review=True)
@@ -53,9 +54,9 @@ def why_no_call(
     Args:
         attempts: The ledger so far.
         author: The author of the next params, as the ledger names authors.
-        sent: The number of these attempts that were made with the same params. A hook may never
-            repeat params. An automatic reviewer may repeat them once, because the failure may have
-            been an accident.
+        sent: The number of attempts that were made with the next params. A hook may never repeat
+            params. An automatic reviewer may repeat params once, because the failure may have been
+            an accident.
         max_attempts: Maximum number of attempts. The last attempt is reserved for a person.
         person: Whether a person may be asked. Without a person, automation may use all attempts,
             and may try changed params even after two equal failures.
@@ -115,7 +116,9 @@ def no_progress(attempts: Sequence[Attempt]) -> bool:
 
 
 def repeated_answer(attempts: Sequence[Attempt]) -> int | None:
-    """Return the number of the newest earlier attempt with the last attempt's answer, if any.
+    """Return the number of the newest earlier attempt with the same answer as the last attempt.
+
+    Return None if there is no such attempt.
 
     Example:
         >>> said = lambda number, text: {"number": number, "raw": {"text": text}}
@@ -134,16 +137,17 @@ FOLLOWERS: dict[str, tuple[str, ...]] = {
     "revise": ("call", "review", "end", "give_up"),
     "review": ("call", "review", "end", "give_up"),
 }
-"""The steps that may follow each step. The edges of the LangGraph subgraph are made from it."""
+"""The steps that may follow each step. The subgraph's edges are made from this table."""
 
 WITH_OUTPUT = ("succeeded", "overruled")
 """The statuses of calls that ended with an output."""
 
 
 def next_step(state: Mapping[str, Any], keys: Mapping[str, str], *, raises: bool) -> str:
-    """Return the node of the step that follows in a state.
+    """Return the name of the node that follows in a state.
 
-    If the call `raises` and ended without an output, `give_up` follows, and raises the error.
+    With `raises`, the node `give_up` follows a call that ended without an output. `give_up` raises
+    the error of the call.
     """
     following, status = loop_of(state)["next"], state.get(keys["status"])
     if following != "end":
@@ -154,7 +158,7 @@ def next_step(state: Mapping[str, Any], keys: Mapping[str, str], *, raises: bool
 def next_after_edit(state: Mapping[str, Any], keys: Mapping[str, str], *, raises: bool) -> str:
     """Return the step that follows a state that somebody has edited, for example in Studio.
 
-    An edit of the params of an open question requests the next attempt.
+    If somebody edited the params while a question is open, the next attempt follows.
     """
     following = next_step(state, keys, raises=raises)
     if following == "review" and state.get(ANSWER) is None:

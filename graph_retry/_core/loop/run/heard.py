@@ -29,8 +29,8 @@ class Heard(BaseCallbackHandler):
     """A LangChain callback that collects the models' answers in one request of a call.
 
     answers: The answers, in the order in which they ended.
-    sent: The field `sent` of the record: what was sent to the model, if middleware changed what a
-        person had seen.
+    sent: The field `sent` of the record: values that an agent's middleware sent instead of those
+        in the params.
     before_model: Functions that are called just before each model call.
     """
 

@@ -91,7 +91,7 @@ class CallTrace:
 
     @property
     def kept(self) -> dict[str, Any]:
-        """The run's `traceparent` as a field of a record: `{"traceparent": …}`, or {} if no span."""
+        """The run's `traceparent` as a field for a record, `{"traceparent": …}`; {} if no span."""
         kept: dict[str, Any] = {}
         with informing("tracing"):
             if self._span is not None:
