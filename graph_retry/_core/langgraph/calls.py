@@ -1,10 +1,11 @@
 """Find the saved state of a call among the calls of one task.
 
 LangGraph numbers the subgraphs that a task invokes, in the order in which they start. If the order
-changes, a call would find the state of a different call. Therefore each call gets a namespace made
-of its identity (see `_core/state/identity.py`) and, if one execution of the task makes equal calls,
-a number. An execution is one scratchpad and one attempt of the node, because a retry policy runs a
-node again with the same scratchpad. (Observed by printing both in a node that fails.)
+changed, a call would find the state of a different call. Therefore the namespace of each call
+contains the call's identity (see `_core/state/identity.py`). Equal calls in one execution of the
+task also get a number. An execution is known by LangGraph's scratchpad and by the number of the
+node's attempt, because a retry policy runs a node again with the same scratchpad. (Observed by
+printing both in a node that fails.)
 """
 
 from __future__ import annotations
@@ -62,18 +63,21 @@ from graph_retry.errors import ReplayMismatch
 _LOG = logging.getLogger("graph_retry")
 
 _ANCHORED = 5.0
-"""Seconds that a call waits until the checkpoint that its task began from is saved. The wait is
-limited because LangGraph may fail to save, and raises that error only after its tasks ended."""
+"""Seconds that a call waits until the checkpoint is saved from which the call's task began.
+
+The wait is limited, because saving may fail, and LangGraph raises that error only after its tasks
+have ended.
+"""
 
 _NEXT = "branch:to:"
-"""With this begins the channel by which a step of LangGraph starts the next one."""
+"""The prefix of the channels by which a node of LangGraph starts the next node."""
 
 _executions: WeakKeyDictionary[Any, dict[int, Execution]] = WeakKeyDictionary()
 _making = threading.Lock()
 
 
 def execution_in(configurable: Mapping[str, Any]) -> Execution | None:
-    """Return the calls that the running task makes; None outside any thread."""
+    """Return the `Execution` of the running task, with its calls; None outside any thread."""
     scratchpad = scratchpad_in(configurable)
     if scratchpad is None or "thread_id" not in configurable:
         return None
@@ -92,10 +96,11 @@ def execution_in(configurable: Mapping[str, Any]) -> Execution | None:
 async def find_slot(
     made: Made, configurable: Mapping[str, Any], saver: BaseCheckpointSaver[Any] | None
 ) -> Slot:
-    """Return the slot of a call that begins. Without a checkpointer, it has no namespace.
+    """Return the slot of a call that begins. Without a checkpointer, the slot has no namespace.
 
     Raises:
-        ReplayMismatch: If a newer run of the node makes the call, or another graph waits there.
+        ReplayMismatch: If a newer run of the node makes the call, or if another graph waits in the
+            task's namespace.
         ValueError: If the key of the call also names a call with other params.
     """
     execution = None if saver is None else execution_in(configurable)
@@ -129,7 +134,7 @@ async def _find_saved(
     saver: BaseCheckpointSaver[Any],
     read: _Read,
 ) -> None:
-    """Look for the saved state of a call, and for its state before a fork."""
+    """Fill the slot with the saved state of a call, or with the call's state before a fork."""
     execution, thread_id = slot.execution, slot.execution.thread
     if slot.namespace not in read:
         read[slot.namespace] = await newest_checkpoint(saver, thread_id, slot.namespace)
@@ -169,11 +174,12 @@ async def _find_saved(
 async def _without_part(
     saver: BaseCheckpointSaver[Any], saved: CheckpointTuple, ended: str
 ) -> CheckpointTuple:
-    """Leave out a step of a call of which only a part was saved when the process ended.
+    """Make LangGraph repeat a step of which only some writes were saved when the process ended.
 
-    LangGraph takes the saved writes of a step for all its writes. But if the process ends, some
-    savers have saved only a part of them. A copy of the checkpoint has none of these writes, so
-    LangGraph makes the step again. `ended` is the last channel that the last step of a call writes.
+    LangGraph takes the saved writes of a step for all writes of the step. If the process ends while
+    writes are saved, some savers keep only a part of them. Therefore the checkpoint is copied
+    without any writes of the step, and LangGraph makes the step again. `ended` is the last channel
+    that the last step of a call writes.
     """
     writes = [write for write in saved.pending_writes or () if write[0] != NO_TASK]
     steps = {task for task, channel, _ in writes if not channel.startswith("__")}
@@ -192,13 +198,13 @@ async def _without_part(
 
 
 _Read = dict[str, CheckpointTuple | None]
-"""The newest checkpoint of the first of equal calls, by its namespace, as it was just read."""
+"""A newest checkpoint that was just read (of the first of equal calls), by its namespace."""
 
 
 async def _equal_calls(
     made: Made, execution: Execution, saver: BaseCheckpointSaver[Any], read: _Read
 ) -> EqualCalls:
-    """Read the functions of the saved calls that are equal to a call, by their numbers."""
+    """Read the saved calls that are equal to a call, with their functions, by number."""
     first = execution.first_namespace(made)
     if first is None or made.key is not None:
         return {}
@@ -235,9 +241,10 @@ async def _equal_calls(
 async def _saved_namesakes(
     name: str, execution: Execution, saver: BaseCheckpointSaver[Any], first: str = ""
 ) -> list[str]:
-    """List the namespaces of the saved calls of a name, as the first of them that begins reads it.
+    """List the namespaces of the task's saved calls with a name.
 
-    With `first`, list those that begin with it, as they are now.
+    The list is read once, when the first of these calls begins. With `first`, list the namespaces
+    that begin with `first`, and read them again if the list was read earlier.
     """
     store, start, is_new = store_of(saver), namesakes(execution.task, name), False
 
@@ -253,7 +260,7 @@ async def _saved_namesakes(
 
 
 def _number(namespace: str) -> int:
-    """Return the number of an equal call in its namespace."""
+    """Return the number at the end of an equal call's namespace; 0 if there is no number."""
     number = namespace.rpartition(".")[2]
     return int(number) if number.isdigit() else 0
 
@@ -263,8 +270,8 @@ async def _wait_for_anchor(
 ) -> None:
     """Wait until every graph around a task has saved the checkpoint from which the task began.
 
-    The task's id depends on these checkpoints. If the process died before they were saved, the next
-    run's task would have a different id. It would not find its calls, and would repeat them.
+    The task's id depends on these checkpoints. If the process died before they were saved, the task
+    would have a different id in the next run. It would not find its calls, and would repeat them.
     """
     store, thread_id = store_of(saver), str(configurable["thread_id"])
     # For a `@task`, the map names one checkpoint under two namespaces. One of them holds it.
@@ -281,12 +288,13 @@ async def _wait_for_anchor(
 
 
 def _is_of(name: str, saved: CheckpointTuple) -> bool:
-    """Return whether the state in a task's namespace is that of a call with this name.
+    """Return whether the state in a task's namespace belongs to a call with this name.
 
-    It may be that of another call or graph in the same node, such as the first graph of a chain.
+    The state may belong to another call or graph in the same node, such as the first graph of a
+    chain.
 
     Raises:
-        ReplayMismatch: If another graph waits there, since the node was a subgraph before.
+        ReplayMismatch: If another graph waits there, because the node was a subgraph before.
     """
     values = saved.checkpoint["channel_values"]
     first = values.get(START, values)
@@ -306,9 +314,10 @@ def _is_of(name: str, saved: CheckpointTuple) -> bool:
 async def _note_changed(
     made: Made, execution: Execution, saver: BaseCheckpointSaver[Any]
 ) -> str | None:
-    """Warn if a new call may be meant to be a saved call of its name; return the warning.
+    """Warn if a new call may be meant to continue a saved call with its name; return the warning.
 
-    This changes no result, because a loop, a new version of the node and parallel calls look alike.
+    The call stays a new call, because a loop, a new version of the node and parallel calls cannot
+    be distinguished.
     """
     name = made.name
     how, remedy = await (_unkeyed if made.key else _changed)(made, execution, saver)
@@ -323,7 +332,10 @@ async def _note_changed(
 async def _unkeyed(
     made: Made, execution: Execution, saver: BaseCheckpointSaver[Any]
 ) -> tuple[str, str]:
-    """Tell that a saved call is this one but for its `key=`; other keys name other calls."""
+    """Return how a new call with a `key` differs from a saved call, and the advice; or two "".
+
+    Only a saved call with equal params and no key may be meant. Another key names another call.
+    """
     start = namesakes(execution.task, made.name)
     namespace = f"{start}{identity_of(made.params)}" if made.params else start
     if execution.begun[namespace] or not await newest_checkpoint(
@@ -339,7 +351,10 @@ async def _unkeyed(
 async def _changed(
     made: Made, execution: Execution, saver: BaseCheckpointSaver[Any]
 ) -> tuple[str, str]:
-    """Tell how the saved calls of a name that this run has not made differ from a new one."""
+    """Return how a new call differs from saved calls with its name, and the advice; or two "".
+
+    Only saved calls that this run has not made are compared.
+    """
     start, thread_id = namesakes(execution.task, made.name), execution.thread
 
     async def read() -> dict[str, Encoded]:

@@ -1,10 +1,11 @@
 """Fork a thread so that each call in the fork continues from its earlier state.
 
-The tasks of a fork get new ids, so their calls do not find their saved state. They search the calls
-made from the checkpoint that the fork continues: LangGraph saves that checkpoint's id in their
-metadata, under `parents`. LangGraph itself forks a thread that is run from an earlier checkpoint,
-with a checkpoint whose parent is the earlier one. `rewind` copies the earlier checkpoint with a
-note that names it. (Observed by comparing the checkpoints of a thread before and after a fork.)
+The tasks of a fork get new ids, so their calls do not find their saved state by namespace. Instead,
+a call of the fork searches the calls that were made from the checkpoint which the fork continues.
+LangGraph saves this checkpoint's id in the metadata of those calls, under `parents`. There are two
+kinds of fork. If a thread is run from an earlier checkpoint, LangGraph adds a checkpoint whose
+parent is the earlier checkpoint. `rewind` copies the earlier checkpoint, with a note that names the
+original. (Observed by comparing the checkpoints of a thread before and after a fork.)
 """
 
 from __future__ import annotations
@@ -54,8 +55,8 @@ COPY = "__copy__"
 FORK = "graph_retry_fork"
 """The key of the fork note (JSON) in the metadata of the copied checkpoint.
 
-A server accepts no metadata, so there the key is in the run's `configurable`. Its value is a list
-with the JSON, because LangGraph would copy a plain string into each checkpoint.
+A server accepts no metadata. On a server, the key is therefore in the run's `configurable`, and its
+value is a list with the JSON, because LangGraph would copy a plain string into each checkpoint.
 """
 
 _WHY_ENDED = {
@@ -67,7 +68,7 @@ _WHY_ENDED = {
 _LOG = logging.getLogger("graph_retry")
 
 _reads: WeakKeyDictionary[Any, SharedReads] = WeakKeyDictionary()
-"""What the calls of one step of the outermost graph read of its thread, by the graph's run."""
+"""Values that the calls in one step of the outermost graph read once and share, by its run."""
 
 
 def fork_note(root: str, call: str = "", answer: dict[str, Any] | None = None) -> str:
@@ -97,10 +98,10 @@ async def put_fork(saver: BaseCheckpointSaver[Any], old: RunnableConfig, note: s
 async def past_calls(
     configurable: Mapping[str, Any], saver: BaseCheckpointSaver[Any]
 ) -> PastCalls | None:
-    """Return the calls made before a fork, for all calls of the run; None in any other run.
+    """Return the calls that were made before a fork; None if the run is not in a fork.
 
-    If a thread is run again from a checkpoint that began a fork, LangGraph makes no new fork, but
-    runs the subgraphs again in new tasks.
+    All calls of the run share the result. If a thread is run again from a checkpoint that began a
+    fork, LangGraph makes no new fork, but runs the subgraphs again in new tasks.
     """
     loop = outermost_loop(configurable)
     if loop is None or not (loop.is_replaying or loop.checkpoint_metadata.get("source") == "fork"):
@@ -113,7 +114,10 @@ async def past_calls(
 async def read_once_a_step(
     configurable: Mapping[str, Any], name: str, read: Callable[[], Coroutine[Any, Any, T]]
 ) -> T:
-    """Read something that is the same for all tasks of a step, such as the branches of a `Send`."""
+    """Read once what is the same for all tasks of a step, such as the branches of a `Send`.
+
+    `name` names what is read.
+    """
     loop = outermost_loop(configurable)
     if loop is None:
         return await read()
@@ -143,9 +147,10 @@ async def _read_past_calls(
 def _fork(
     metadata: Mapping[str, Any], before: str, roots: Mapping[str, CheckpointTuple]
 ) -> ForkNote:
-    """Return the fork of a checkpoint; the root is empty if the checkpoint begins no fork.
+    """Return the fork that a checkpoint begins; the `root` is "" if it begins no fork.
 
-    LangGraph forks with a checkpoint whose parent is the one that it continues.
+    `before` is the id of the checkpoint's parent. In LangGraph's own forks, the parent is the
+    checkpoint that the fork continues.
     """
     if FORK in metadata:
         return cast("ForkNote", json.loads(metadata[FORK]))
@@ -155,7 +160,10 @@ def _fork(
 
 
 def continued_in(saved: list[CheckpointTuple], roots: Collection[str]) -> dict[str | None, str]:
-    """Return which calls made from these checkpoints continue earlier calls, by those calls."""
+    """Return the calls that continue earlier calls, as `{earlier namespace: namespace}`.
+
+    Only calls that were made from the checkpoints `roots` are returned.
+    """
     made = _made_from(roots, saved)
     return {loop_of(values)["continues"]: namespace for namespace, values in made.items()}
 
@@ -174,9 +182,10 @@ def _made_from(roots: Collection[str], saved: list[CheckpointTuple]) -> dict[str
 
 
 async def tell_ended_reviews(saver: BaseCheckpointSaver[Any], thread_id: str | None) -> str:
-    """Warn of open reviews that the thread's newest input or fork ended; return it as a note.
+    """Warn of open reviews that the thread's newest input or fork ended; return the warning.
 
-    A fork of the checkpoint that shows a review, or of a copy, asks it again.
+    A fork of the checkpoint that shows a review does not end the review, but asks it again. This is
+    also true of a fork of a copy of that checkpoint.
     """
     store = store_of(saver)
     if store.keeps_reviews and not await store.open_in(thread_id or ""):
@@ -213,9 +222,9 @@ async def tell_unused(
     values: Mapping[str, Any],
     name: str,
 ) -> None:
-    """Warn of an answer to an earlier checkpoint, where the call that asked is over by now.
+    """Warn of an answer that was sent to an earlier checkpoint, although its call has ended.
 
-    `values` is the state of the call at `place`, its namespace.
+    `place` is the namespace of the call, and `values` is the call's state.
     """
     loop = outermost_loop(configurable)
     if loop is None or not loop.is_replaying or loop_of(values)["next"] != "end":
@@ -237,7 +246,7 @@ async def tell_unused(
 
 @lru_cache(maxsize=1_000)
 def tell_ended(review_id: str, name: str, thread_id: str | None, source: str = "input") -> str:
-    """Warn once that an input or a fork has ended an open review; return a note of it."""
+    """Warn once that an input or a fork has ended an open review; return the warning."""
     told = "review %s of `%s` (thread %r) was ended unanswered: %s"
     _LOG.warning(told, review_id, name, thread_id, _WHY_ENDED[source])
     return f"review {review_id} of `{name}` was ended unanswered: {_WHY_ENDED[source]}"

@@ -1,7 +1,8 @@
 """The subgraph of a reviewed node, as `get_state` of the outer graph shows it.
 
 LangGraph looks for the state of a node's subgraph in the namespace of the node's task. The subgraph
-of a reviewed node runs anew in each attempt, in the namespace of that attempt.
+of a reviewed node starts anew in each attempt, in the namespace of the attempt. This module leads
+`get_state` to the newest attempt.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ _STEP = "call"  # The step of a call's loop that runs the node.
 
 
 def subgraph_of(node: Runnable[Any, Any], name: str) -> Runnable[Any, Any] | None:
-    """Return a copy of the subgraph that a node runs, whose state is that of the newest attempt.
+    """Return a copy of a node's subgraph. Its `get_state` shows the node's newest attempt.
 
-    None if LangGraph finds no subgraph in the node.
+    Return None if LangGraph finds no subgraph in the node.
     """
     probe = StateGraph(cast("Any", dict)).add_node("node", cast("Any", node))
     graphs = cast("Any", probe.add_edge(START, "node").compile()).get_subgraphs()
@@ -87,10 +88,11 @@ class _Reading:
         return _back(await getattr(self._graph, way)(inside, *args, **options), inside, config)
 
     async def _inside(self, config: RunnableConfig, *, is_write: bool = False) -> RunnableConfig:
-        """Return the config of the newest attempt, or of the one that has the checkpoint.
+        """Return the config of the newest attempt, or of the attempt with the config's checkpoint.
 
         Raises:
-            ValueError: If an attempt would be written that has failed. The next one starts anew.
+            ValueError: If `is_write`, and the node waits for an answer to its review. The next
+                attempt starts anew, so the update would be lost.
         """
         known: dict[str, Any] = {**config.get("configurable", {})}
         # LangGraph lends a subgraph the checkpointer in this way, under a private key.
@@ -118,7 +120,7 @@ class _Reading:
 
 
 def _moved(shown: StateSnapshot, inside: RunnableConfig, outside: RunnableConfig) -> StateSnapshot:
-    """Return a snapshot whose places are under the task of the node, where `get_state` looks."""
+    """Return a snapshot with each namespace under the node's task, where `get_state` looks."""
     tasks = tuple(
         each._replace(state=_moved(each.state, inside, outside))
         if isinstance(each.state, StateSnapshot)
@@ -130,7 +132,7 @@ def _moved(shown: StateSnapshot, inside: RunnableConfig, outside: RunnableConfig
 
 
 def _back(config: Any, inside: RunnableConfig, outside: RunnableConfig) -> Any:
-    """Return a place inside an attempt as a place under the task of the node."""
+    """Return a config inside an attempt as a config under the task of the node."""
     if config is None:
         return None
     long, short = (each.get("configurable", {})["checkpoint_ns"] for each in (inside, outside))

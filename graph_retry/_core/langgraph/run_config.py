@@ -83,7 +83,7 @@ _found: dict[tuple[str | type[Any], ...], str] = {}
 
 
 def key_of(configurable: Mapping[str, Any], *known: str | type[Any]) -> str:
-    """Return the key of the value with all `known` attributes or classes, or an empty string."""
+    """Return the key of the first value with all `known` attributes or classes; "" if none."""
     before = _found.get(known, "")
     for key in (before, *configurable) if before in configurable else configurable:
         value = configurable[key]
@@ -105,10 +105,10 @@ def state_keys_around(configurable: Mapping[str, Any]) -> Collection[str] | None
 class Reader(NamedTuple):
     """The function with which a task reads the channels of its graph.
 
-    key: Its key in `configurable`.
+    key: The key of the function in `configurable`.
     read: The function.
     channels: The names of the channels.
-    task: The writes of the task so far, with its path.
+    task: LangGraph's object with the path of the task and the task's writes so far.
     """
 
     key: str
@@ -135,7 +135,7 @@ def reader_in(configurable: Mapping[str, Any]) -> Reader | None:
 
 
 def is_sent(configurable: Mapping[str, Any]) -> bool:
-    """Return whether a `Send` made the running task, or a call of a `@task`."""
+    """Return whether a `Send` or the call of a `@task` made the running task."""
     found = reader_in(configurable)
     return found is not None and "push" in str(found.task.path[0])
 
@@ -153,8 +153,9 @@ def _is_task(given: object) -> bool:
 def task_paths(configurable: Mapping[str, Any]) -> list[Any]:
     """Return the path of the running task in each graph around it, outermost graph first.
 
-    A path, such as the index of a `Send`, stays the same in a fork. The path of a `@task` holds the
-    path of its caller. If a graph is not found, it and the graphs around it are left out.
+    A path, such as the index of a `Send`, stays the same in a fork. The path of a `@task` contains
+    the path of its caller. If a graph is not found, the paths in this graph and in its outer graphs
+    are left out.
     """
     paths: list[Any] = []
     around: Mapping[str, Any] | None = configurable
@@ -172,9 +173,9 @@ def task_paths(configurable: Mapping[str, Any]) -> list[Any]:
 def outermost_loop(configurable: Mapping[str, Any]) -> Any:
     """Return LangGraph's running loop of the outermost graph around a task, or None.
 
-    It has the metadata of the checkpoint from which the step began (`checkpoint_metadata`), the
-    place of the checkpoint before it (`prev_checkpoint_config`), and whether the run began from an
-    earlier checkpoint of the thread (`is_replaying`).
+    The loop has the metadata of the checkpoint from which the step began (`checkpoint_metadata`),
+    the config of the checkpoint before that one (`prev_checkpoint_config`), and whether the run
+    began from an earlier checkpoint of the thread (`is_replaying`).
     """
     loop = loop_around(configurable)
     if loop is None or not loop.is_nested:
@@ -193,7 +194,10 @@ def starters(configurable: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def loop_around(configurable: Mapping[str, Any]) -> Any:
-    """Return LangGraph's running loop of a task's graph, from the starter of its `@task`s."""
+    """Return LangGraph's running loop of a task's graph, or None.
+
+    The loop is found through the function with which the task starts a `@task`.
+    """
     for starter in starters(configurable):
         loop: Any = getattr(starter.keywords["schedule_task"], "__self__", None)
         if loop is not None:
@@ -204,8 +208,8 @@ def loop_around(configurable: Mapping[str, Any]) -> Any:
 def is_run_by_task(configurable: Mapping[str, Any], graph: object) -> bool:
     """Return whether LangGraph itself runs a graph, as a node; True if LangGraph does not tell.
 
-    A function that invokes the graph with the config of its node passes the same config. But then
-    the task runs this function, and not the graph.
+    If a function invokes the graph with the config of its node, the graph gets the same config. But
+    then the task runs the function, and not the graph.
     """
     if scratchpad_in(configurable) is None:
         return False
@@ -216,7 +220,7 @@ def is_run_by_task(configurable: Mapping[str, Any], graph: object) -> bool:
 
 
 def _runnables_in(runnable: Any) -> Iterator[Any]:
-    """Yield a runnable, and the ones of which a chain (`a | b`) or a binding consists."""
+    """Yield a runnable, and all runnables inside it if it is a chain (`a | b`) or a binding."""
     yield runnable
     bound = getattr(runnable, "bound", None)
     for each in (*getattr(runnable, "steps", ()), *([] if bound is None else [bound])):
@@ -230,8 +234,8 @@ def inside(configurable: Mapping[str, Any], namespace: str) -> dict[str, Any]:
     events. Chat clients would mistake the subgraph's `values`, without `messages`, for the state.
 
     With a namespace, the counter of subgraphs stays at 0, because LangGraph would append any other
-    count to the namespace. The replay position is removed, because the namespace belongs to one
-    task of one checkpoint. Its newest checkpoint is right even in a run from an old checkpoint.
+    count to the namespace. The replay position is removed: the namespace belongs to one task of one
+    checkpoint. So the namespace's newest checkpoint is right, even in a run from an old checkpoint.
     """
     inner = dict(configurable)
     if key := key_of(inner, *STREAM):
@@ -257,14 +261,14 @@ def has_answer() -> bool:
 
 
 def answers_by_id() -> Mapping[str, Any]:
-    """Return the answers of the run's command by interrupt id; empty if it has none."""
+    """Return the answers in the run's `Command` by interrupt id; empty if there are none."""
     configurable = get_config().get("configurable", {})
     found = (value for key, value in configurable.items() if key.endswith("resume_map"))
     return next(found, None) or {}
 
 
 def brings_answer_to(interrupt_id: str, configurable: Mapping[str, Any]) -> bool:
-    """Return whether a run brings an answer to this interrupt, or without an interrupt's id."""
+    """Return whether a run brings an answer to this interrupt, or an answer without an id."""
     by_id: Any = [value for key, value in configurable.items() if key.endswith("resume_map")]
     scratchpad = scratchpad_in(configurable)
     is_plain = scratchpad is not None and scratchpad.get_null_resume() is not None
@@ -287,11 +291,12 @@ def plain_answer_hidden() -> Generator[None, None, None]:
 
 
 def keep_newest_answer() -> None:
-    """Remove answers of earlier runs from the run, if it brings a newer one to this question.
+    """Remove earlier answers to this question from the run, if the run brings a newer answer.
 
-    A step that takes an answer may be undone, as by a server's rollback. LangGraph keeps the answer
-    and gives it again, before the newer one. A command holds a plain answer or answers by id, never
-    both. In a run with answers by id, a plain answer comes from an earlier run.
+    A step that took an answer may be undone, for example by a server's rollback. LangGraph keeps
+    the old answer, and would give it to the question before the newer answer. A command has either
+    one plain answer or answers by id. So in a run with answers by id, a plain answer comes from an
+    earlier run.
     """
     scratchpad = scratchpad_in(get_config().get("configurable", {}))
     if scratchpad is None or not scratchpad.resume:
@@ -331,9 +336,9 @@ def began_at(configurable: Mapping[str, Any]) -> str | None:
 
 
 def has_context(config: RunnableConfig) -> bool:
-    """Return whether the run of a node has a `context` that its caller gave.
+    """Return whether the caller of a graph gave the run a `context`; False on a server.
 
-    A server gives each run a context. The context of some runs is empty.
+    A server gives each run a context, even if the caller gave none.
     """
     configurable = config.get("configurable", {})
     runtime: Runtime[Any] | None = configurable.get(key_of(configurable, Runtime))

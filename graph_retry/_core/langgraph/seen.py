@@ -1,12 +1,13 @@
-"""What the user's function sees of LangGraph in a call: what it would see without this library.
+"""Show the user's function the LangGraph config that it would see without this library.
 
-Its config is that of the node that made the call. Only what pauses and continues the function comes
-from the step that runs it: the namespace, the task's id, the scratchpad, the starter of `@task`s,
-the durability and the replay position. The parent of its traces is the step as well.
+The function gets the config of the node that made the call. Only the parts that pause and continue
+the function come from the step that runs the function: the namespace, the task's id, the
+scratchpad, the starter of `@task`s, the durability and the replay position. The parent of the
+function's traces is the step as well.
 
 A function may also write into the state of the node's graph, as `push_message` and the file tools
-of deepagents do. What it wrote is saved with the call, and reaches the node's graph when the call
-has succeeded. So a failed attempt writes nothing, and a killed process loses no finished writes.
+of deepagents do. The writes are saved with the call, and reach the node's graph when the call has
+succeeded. So a failed attempt writes nothing, and a killed process loses no finished writes.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ Write = tuple[str, Any]
 """A channel, and a value that is written into it."""
 
 _OF_STEP = {"callbacks", "configurable", "run_id", "run_name"}
-"""Parts of a config that stay those of the step."""
+"""The keys of a config whose values come from the step, and not from the caller's node."""
 
 
 class Seen:
-    """What the function of one attempt sees, and what it writes into the caller's state.
+    """The config that the function of one attempt sees, and its writes into the caller's state.
 
-    config: The config in which it runs.
-    writes: What it has written into channels of the caller's graph.
+    config: The config with which the function runs.
+    writes: The function's writes into channels of the caller's graph, in order.
     """
 
     def __init__(
@@ -43,9 +44,10 @@ class Seen:
         inner: RunnableConfig,
         heartbeat: Callable[[], None] | None = None,
     ) -> None:
-        """Prepare the config in a step with the config `inner`, for a call by the node `caller`.
+        """Build the config from `inner`, the step's config, and `caller`, the config of the node.
 
-        `writer` writes custom events in the node's name. `heartbeat` is called beside its own.
+        `writer` writes custom events in the node's name. `heartbeat` is called whenever the
+        function calls the node's own heartbeat.
         """
         self.writes: list[Write] = []
         outer = {} if caller is None else caller.get("configurable", {})
@@ -68,7 +70,7 @@ class Seen:
         writer: StreamWriter | None,
         heartbeat: Callable[[], None] | None,
     ) -> None:
-        """Show the caller's `Runtime`, whose context, store and heartbeat are those of its node."""
+        """Show the function the `Runtime` of the caller's node, with its context and its store."""
         if not (key := key_of(here, Runtime)):
             return
         shown: Runtime[Any] = outer.get(key, here[key])
@@ -97,7 +99,7 @@ class Seen:
     def _write(
         self, channels: frozenset[str], rest: Callable[[list[Write]], None], writes: Iterable[Write]
     ) -> None:
-        """Keep what is for the caller's state; the step's own are the answers of `interrupt`."""
+        """Keep the writes into the caller's channels; pass on others, such as interrupt answers."""
         for write in writes:
             if write[0] in channels:
                 self.writes.append(write)
@@ -114,7 +116,7 @@ def _both(one: Callable[[], None], other: Callable[[], None]) -> Callable[[], No
 
 
 class _Task:
-    """The writes that a reader of channels sees: those of the caller's task, and the function's."""
+    """A task with two sources of writes, the caller's task and the function, for reading state."""
 
     def __init__(self, path: Any, triggers: Sequence[str], sources: Iterable[Any]) -> None:
         self.path, self.triggers, self._sources = path, triggers, sources

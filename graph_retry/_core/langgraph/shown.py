@@ -1,8 +1,8 @@
 """The questions that a thread shows to people. Only these questions can be answered.
 
-LangGraph saves questions as writes to the channel INTERRUPT, and answers as writes to RESUME. Both
-are beside the newest checkpoint of the outermost graph until the step ends. (Observed by reading
-the writes of a thread after each kind of answer.)
+LangGraph saves questions as writes to the channel INTERRUPT, and answers as writes to the channel
+RESUME. Both stay among the pending writes of the outermost graph's newest checkpoint until the step
+ends. (Observed by reading the writes of a thread after each kind of answer.)
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def intervention(value: Any) -> dict[str, Any] | None:
 
 
 def value_in(asked: Interrupt, at: str | None = None) -> dict[str, Any] | None:
-    """Return the value of the review that an interrupt opens; None if it opens none.
+    """Return the value of the review that an interrupt opens; None if it opens no review.
 
-    `at` is the time when the step of another library's question began.
+    `at` is the time when the asking step began. It is used for questions of other libraries.
     """
     if (own := intervention(asked.value)) is not None:
         return own
@@ -46,7 +46,7 @@ def value_in(asked: Interrupt, at: str | None = None) -> dict[str, Any] | None:
 
 
 async def answer_to_other(value: dict[str, Any], given: Any) -> Any:
-    """Return the answer to a question of another library in its form; raise if it does not fit."""
+    """Return an answer in the form that another library wants; raise if the answer does not fit."""
     return await _reader().answer_to(value, given)
 
 
@@ -79,15 +79,15 @@ def was_sent_before(asked_at: str | None) -> bool:
 def sent_at(caller: RunnableConfig | None) -> str | None:
     """Return the best known time of the answer that resumed this run.
 
-    On a server, this time is the creation of the run. Without a server, it is the start of the
-    node, because the code of the node may run for long before it makes the call again.
+    On a server, this is the creation time of the run. Without a server, it is the time at which the
+    node began, because the node's code may run for long before it makes the call again.
     """
     created = created_at(get_config().get("metadata", {}).get("run_id"))
     return created or began_at((caller or {}).get("configurable", {}))
 
 
 def created_at(run_id: Any) -> str | None:
-    """Return the creation time in a run's id (a server's is a UUID of version 7), or None.
+    """Return the creation time in a run's id (a UUID of version 7 on a server), or None.
 
     Example:
         >>> created_at("01a202b9-959f-769c-8f43-4d60c3bb9df1")
@@ -104,7 +104,7 @@ def created_at(run_id: Any) -> str | None:
 
 
 def questions_of(thread: CheckpointTuple | None) -> Iterator[dict[str, Any]]:
-    """Yield each question's payload; an open interrupt of the user's own code gives `{}`."""
+    """Yield each question's payload; yield `{}` for an open interrupt of other code."""
     writes: Any = (thread and thread.pending_writes) or ()
     answered = {task for task, channel, _ in writes if channel == RESUME}
     for task, channel, questions in writes:
@@ -116,19 +116,19 @@ def questions_of(thread: CheckpointTuple | None) -> Iterator[dict[str, Any]]:
 
 
 def asked_in(state: Any) -> list[Any]:
-    """Return the interrupt values in a run's result. A server's result has interrupts as dicts."""
+    """Return the values of the interrupts in a run's result, local or from a server."""
     found: list[Any] = state.get("__interrupt__") or [] if is_object(state) else []
     return [getattr(interrupt, "value", None) or interrupt["value"] for interrupt in found]
 
 
 def result_at(state: StateSnapshot) -> Any:
-    """Return the result of a run that stopped at a state: its values, and what it asks."""
+    """Return the result of a run that stopped at a state: its values and `__interrupt__`."""
     values, told = cast("Any", state.values), {"__interrupt__": list(state.interrupts)}
     return {**values, **told} if is_object(values) else told
 
 
 ReadInterrupt = Callable[[Interrupt], dict[str, Any] | None]
-"""A function that returns the value of a review that an interrupt opens; None if it opens none."""
+"""A function that returns the value of the review that an interrupt opens, or None."""
 
 
 def _own(interrupt: Interrupt) -> dict[str, Any] | None:
@@ -147,9 +147,10 @@ def interventions(
 class ShownQuestion(NamedTuple):
     """A question of graph-retry that a thread shows, even if it was answered.
 
-    `is_apart` means that the call is not below the task that shows its question. Either the call is
-    in another thread, as that of a `RemoteGraph`. Or it is in a `@task` of an entrypoint, which
-    shows the question before the entrypoint does. It can only be answered in the entrypoint.
+    `is_apart` means that the call is not inside the task that shows the question. Either the call
+    is in another thread, such as the thread of a `RemoteGraph`. Or the call is in a `@task` of an
+    entrypoint. The `@task` then shows the question before the entrypoint shows it, and the question
+    can only be answered in the entrypoint.
     """
 
     interrupt: Interrupt
@@ -170,5 +171,5 @@ def questions_at(
 
 
 def shown_at(thread: CheckpointTuple | None) -> Iterator[ShownQuestion]:
-    """Yield graph-retry's questions that a thread shows below the tasks that ask them."""
+    """Yield the questions of a thread whose calls are inside the tasks that show them."""
     return (question for question in questions_at(thread) if not question.is_apart)

@@ -9,7 +9,8 @@ from typing import Any
 def with_defaults(spec: Any, builder: Any) -> Any:
     """Return the retry policy and the timeout that a node will have: its own, or the graph's.
 
-    LangGraph keeps the defaults in a private attribute. Without it, a node has its own values.
+    LangGraph keeps the graph's defaults in a private attribute. If this attribute is missing, only
+    the node's own values are returned.
     """
     defaults = getattr(builder, "_node_defaults", None)
     kept: dict[str, Any] = {}

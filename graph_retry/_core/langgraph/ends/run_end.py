@@ -1,4 +1,4 @@
-"""The end of a task, and the end of a run: what LangGraph writes and calls then.
+"""Detect the end of a task and the end of a run, by what LangGraph writes and calls then.
 
 (Observed by printing a task's writes after its node has returned, raised and paused.)
 """
@@ -24,7 +24,7 @@ from graph_retry.errors import PauseSwallowed
 
 
 def end_of_task(configurable: Mapping[str, Any]) -> Callable[[], bool]:
-    """Return a function that tells whether a running task has ended with a result since now.
+    """Return a function that returns whether the running task has ended with a result since now.
 
     LangGraph fills the task's list of writes when the node has returned, and appends an `ERROR` if
     the node has raised. An interrupt is not in this list.
@@ -42,9 +42,9 @@ def end_of_task(configurable: Mapping[str, Any]) -> Callable[[], bool]:
 
 
 def idleness(configurable: Mapping[str, Any]) -> Callable[[], bool]:
-    """Return a function that tells whether no task of the outermost graph's run works any more.
+    """Return a function that returns whether all tasks of the outermost graph's run have stopped.
 
-    In a step, each task that has returned, raised or paused has saved writes.
+    Each task of a step has writes as soon as it has returned, raised or paused.
     """
     running = ref(outermost_loop(configurable))
 
@@ -60,10 +60,10 @@ def idleness(configurable: Mapping[str, Any]) -> Callable[[], bool]:
 
 
 def node_without_saver(configurable: Mapping[str, Any]) -> str | None:
-    """Return the node around a task whose graph is compiled with `checkpointer=False`, or None.
+    """Return the name of the node whose subgraph is compiled with `checkpointer=False`, or None.
 
-    LangGraph runs such a graph from its start when the thread is resumed. The tasks inside find the
-    checkpointer of the graph around it, but nobody finds what they save.
+    When the thread is resumed, LangGraph runs such a subgraph from its start. The tasks inside find
+    the checkpointer of the outer graph, but nobody finds what they save.
     """
     here: Mapping[str, Any] = configurable
     while (loop := loop_around(here)) is not None:
@@ -74,7 +74,7 @@ def node_without_saver(configurable: Mapping[str, Any]) -> str | None:
 
 
 class _AtEnd(BaseCallbackHandler):
-    """Runs checks at the end of a graph's run; their errors are raised from `invoke`."""
+    """A callback that runs checks at the end of a graph's run. `invoke` raises their errors."""
 
     raise_error = run_inline = True
 
@@ -88,7 +88,7 @@ class _AtEnd(BaseCallbackHandler):
                 each.callback(check)
 
     def on_chain_error(self, *_told: Any, **_more: Any) -> None:
-        """Run the checks. They only log their errors, because the run must raise its own error."""
+        """Run the checks without raising their errors, because the run must raise its own error."""
         with suppress(PauseSwallowed):
             self.on_chain_end()
 

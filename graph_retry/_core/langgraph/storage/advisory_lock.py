@@ -4,10 +4,10 @@ from typing import Any
 
 
 class AdvisoryLock:
-    """A lock by PostgreSQL's advisory lock on a number: `hashtextextended(name, 0)`.
+    """A lock by PostgreSQL's advisory lock on the number `hashtextextended(name, 0)`.
 
-    The lock holds a separate connection, because a pool may have no free one. The name includes
-    any schema except `public`, because advisory locks belong to the whole database.
+    The lock holds a separate connection, because a pool may have no free connection. The name
+    includes any schema except `public`, because advisory locks belong to the whole database.
     """
 
     def __init__(self, connection: Any, thread_id: str) -> None:
@@ -21,5 +21,5 @@ class AdvisoryLock:
         return bool(self._connection.execute(query, named).fetchone()[0])
 
     def release(self) -> None:
-        """Close the connection, and so release the lock."""
+        """Close the connection, which releases the lock."""
         self._connection.close()

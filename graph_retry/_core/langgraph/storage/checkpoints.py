@@ -2,8 +2,8 @@
 
 Beside a checkpoint, LangGraph saves the writes of the tasks that start from it (`pending_writes`),
 each with the task's id and a channel. `put_writes` saves the writes before the next checkpoint
-exists. After a crash in between, only the writes show that a task finished. Writes under the id
-`NO_TASK` belong to no task. The next run adds these writes to the state that it starts from.
+exists. If the process crashes before that checkpoint, only the writes show that a task finished.
+Writes under the id `NO_TASK` belong to no task. The next run adds them to the state at its start.
 (Observed by killing processes at each write, and read in `PregelLoop._first`.)
 """
 
@@ -40,10 +40,10 @@ from graph_retry.lossless._ground import as_repr, error_text, text_of
 from graph_retry.records import KeptIn
 
 _WAITED = 1.0
-"""The most seconds by which a clock may be behind. `check_clock` waits out such a difference."""
+"""The most seconds by which a clock may be behind. `check_clock` waits for that time."""
 
 _MOST = 1_000_000
-"""How many checkpoints are listed at most. Savers exist that list 100 if no limit is given."""
+"""The most checkpoints that are listed. Without a limit, some savers list only 100."""
 
 NO_TASK = str(UUID(int=0))
 """The task id under which LangGraph saves writes that belong to no task."""
@@ -83,7 +83,7 @@ def root_of(saved: CheckpointTuple) -> str:
 
 
 def line_of(roots: Mapping[str, CheckpointTuple]) -> dict[str, bool]:
-    """Return whether each of a thread's roots led to the newest root, and was not forked away.
+    """Return, by id, whether each root of a thread led to the newest root; False if forked away.
 
     The roots are the checkpoints of the outermost graph by id, newest first. Of the deleted roots,
     only the parent of the oldest root in the line is known.
@@ -102,7 +102,7 @@ def line_of(roots: Mapping[str, CheckpointTuple]) -> dict[str, bool]:
 def is_copy(metadata: Mapping[str, Any], parent: CheckpointTuple) -> bool:
     """Return whether the checkpoint with this metadata and parent copies another checkpoint.
 
-    LangGraph's copy of a checkpoint has the same parent as the original, and a later step.
+    LangGraph's copy of a checkpoint has the parent of the original, and a later step number.
     """
     step: int = metadata.get("step", -1)
     return step > parent.metadata.get("step", -1) + 1
@@ -123,14 +123,15 @@ def source_of(saved: CheckpointTuple) -> str:
 
 
 def writers_of(saved: CheckpointTuple) -> set[str]:
-    """Return the ids of the tasks that have writes beside a checkpoint."""
+    """Return the ids of the tasks in a checkpoint's pending writes."""
     return {str(write[0]) for write in saved.pending_writes or ()}
 
 
 def as_saved(snapshot: StateSnapshot) -> CheckpointTuple:
     """Convert a server's state snapshot to a checkpoint.
 
-    A snapshot has no writes. They are derived: a task that is not in `next` has written its result.
+    A snapshot has no pending writes. They are derived: a task that is not in the snapshot's `next`
+    has written its result.
     """
     config, metadata = cast("Any", snapshot.config), cast("Any", snapshot.metadata or {})
     values = snapshot.values if is_object(snapshot.values) else {}
@@ -163,8 +164,8 @@ async def list_checkpoints(
 ) -> list[CheckpointTuple]:
     """List the checkpoints of a thread or of all threads, newest first.
 
-    The options are `filter`, `before` and `limit`. Savers exist that do not know them, or ignore
-    them in silence: what such a saver lists too much is left out here.
+    The options are `filter`, `before` and `limit`. Some savers do not know these options, or ignore
+    them silently. Therefore this function drops the checkpoints that a saver lists too much.
     """
     listed = await _listed(saver, thread, options)
     found = [saved for saved in listed if _is_wanted(saved, thread, options)]
@@ -239,13 +240,13 @@ async def read_checkpoint(
 
 
 async def check_clock(saved: CheckpointTuple | None) -> None:
-    """Refuse to run if the newest checkpoint is from the future; if it is only a little, wait.
+    """Refuse to run if the newest checkpoint is from the future; wait if it is at most a second.
 
     LangGraph orders the checkpoints of a thread by the time in their ids. If a machine's clock is
     behind, its checkpoints do not become the newest. Then a resume misses them and repeats calls.
 
     Raises:
-        ReplayMismatch: If this machine's clock is behind the clock of the checkpoint's machine.
+        ReplayMismatch: If this clock is more than a second behind that of the checkpoint's machine.
     """
     if saved is None:
         return
@@ -268,16 +269,16 @@ def waits_for(saved: CheckpointTuple, review_id: str | None) -> bool:
 
 
 def has_answer(saved: CheckpointTuple, task_id: str) -> bool:
-    """Return whether an answer to a plain interrupt of a task is saved beside a checkpoint."""
+    """Return whether a checkpoint's pending writes have an answer to an interrupt of a task."""
     writes = saved.pending_writes or ()
     return any(task == task_id and channel == RESUME for task, channel, _ in writes)
 
 
 def is_answered(saved: CheckpointTuple) -> bool:
-    """Return whether an answer is written beside the newest checkpoint of a call that asked.
+    """Return whether the newest checkpoint of a call that asked has an answer as a pending write.
 
-    The answer was written by `resume` or by the `review` step. If the process crashed before the
-    next checkpoint, the next run applies these writes.
+    `resume` or the `review` step wrote the answer. If the process crashed before the next
+    checkpoint, the next run applies the answer.
 
     Raises:
         ReplayMismatch: If the saver mixes the writes of several checkpoints.
@@ -311,9 +312,9 @@ async def write_answer(
     """Write an answer into the state of the call that asked, beside its newest checkpoint.
 
     The next run of the thread continues the call with this answer. The answer is a single write, so
-    it is saved completely or not at all. A saver numbers the writes of a task by their places in a
-    list, and keeps the first write of each number. LangGraph saves the writes of all commands under
-    the same task, and only their answers take no number, so the count of these writes is free.
+    it is saved completely or not at all. A saver numbers a task's writes by their places in the
+    list, and keeps the first write with each number. LangGraph saves the writes of all commands
+    under `NO_TASK`. Only their answers take no number. So the count of these writes is a free one.
 
     Raises:
         ReplayMismatch: If the clock of this machine is behind.
@@ -357,12 +358,12 @@ def saved_at(
 
 
 def record_place(thread_id: str | None, namespace: str, place: KeptIn) -> RunnableConfig:
-    """Return the config of a checkpoint; `place` may name a namespace other than the call's."""
+    """Return a checkpoint's config; `place` may name another namespace than the call's."""
     return {"configurable": {"thread_id": thread_id, "checkpoint_ns": namespace, **place}}
 
 
 class OpenReview(NamedTuple):
-    """A call that waits for a person, as its storage lists it: by `place`, so by time."""
+    """A call that waits for a person: a row of the open-reviews table, sorted by `place` (time)."""
 
     thread_id: str
     namespace: str
@@ -371,14 +372,14 @@ class OpenReview(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The `key` of its review."""
+        """The `key` of the review."""
         return address_key(self.thread_id, self.review_id)
 
 
 def open_review(
     thread_id: str | None, namespace: str, review_id: str, asked_at: str | None
 ) -> OpenReview:
-    """Return the entry of a call that waits."""
+    """Return the row for a call that waits."""
     # The digest keeps places unique: a copied thread has the same review id and time.
     place = f"{asked_at or ''}/{review_id}/{digest(str(thread_id), namespace)}"
     return OpenReview(thread_id or "", namespace, review_id, place)
@@ -388,7 +389,7 @@ def is_over(entry: OpenReview, root: CheckpointTuple | None, call: CheckpointTup
     """Return whether a review is closed for good, although its thread does not show the review.
 
     A review is closed if its call has continued, or if the thread has left the step that made the
-    call (a new run of that step has a new namespace). Neither holds for a call about to ask.
+    call (a new run of that step has a new namespace). A call that is about to ask is not closed.
     """
     if call is None or not waits_for(call, entry.review_id):
         return True

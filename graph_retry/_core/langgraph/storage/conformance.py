@@ -1,4 +1,4 @@
-"""Check a storage of checkpoints, also one of your own: see `graph_retry.threads.Store`."""
+"""Check a storage of checkpoints, such as your own subclass of `graph_retry.threads.Store`."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ async def check_store(
 
     Args:
         saver: An empty saver, set up.
-        other: Another saver of the same storage, opened anew, as another process would open it.
+        other: A second saver for the same storage, opened as another process would open it.
 
     Raises:
-        AssertionError: If something is not as promised; it says what.
+        AssertionError: If the storage breaks a promise. The message says which promise.
 
     Example:
         >>> from langgraph.checkpoint.memory import InMemorySaver

@@ -1,4 +1,4 @@
-"""A lock between processes by an empty file, for a thread in a database that is a file."""
+"""A lock on a thread between processes, by an empty file, for a database that is a file."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _LOCK_TROUBLE = {
     errno.ENOENT: "open the database again where it is now: what was opened was moved or deleted",
     **dict.fromkeys((errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ELOOP), _IN_THE_WAY),
 }
-"""The advice to a user if a lock file cannot be made, by error number."""
+"""The advice if a lock file cannot be made, by the `errno` of the error."""
 
 
 class ThreadFileLock:
-    """A lock by an empty file per thread, in a folder beside the database. The files stay there.
+    """A lock by one empty file per thread, in a folder beside the database. The files stay there.
 
     The folder and the files get the database's group and permissions, because every user of the
     database must be able to lock.

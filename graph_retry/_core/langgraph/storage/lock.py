@@ -1,7 +1,7 @@
 """The lock on a thread, which `resume` holds until the graph stops again.
 
-A run that asks a person, and that nobody else has locked, locks its thread as well, until it ends.
-An answer that comes meanwhile waits: it would run the nodes again that still run.
+A run that asks a person also locks its thread until the run ends, unless the thread is locked
+already. An answer that arrives meanwhile waits: it would run the nodes again that still run.
 
 Within a process, the lock is a mutex. The lock of the storage (`Store.lock`) keeps other processes
 out. If the holder dies, the operating system or the database releases it.
@@ -20,7 +20,7 @@ from graph_retry._core.ground.functions.informing import informing
 from graph_retry._core.langgraph.storage.stores import store_of
 
 _mutexes: WeakValueDictionary[tuple[int, str], Any] = WeakValueDictionary()
-"""The mutexes of this process, by storage and thread. One disappears with its last `ThreadLock`."""
+"""The mutexes of this process, by storage and thread, as long as a `ThreadLock` uses them."""
 
 _asking: WeakValueDictionary[tuple[int, str], AskingRun] = WeakValueDictionary()
 """The runs of this process that hold the lock of their thread because they ask a person."""
@@ -41,10 +41,11 @@ class AskingRun:
 async def hold_while_asking(
     saver: Any, thread_id: str, is_idle: Callable[[], bool]
 ) -> AskingRun | None:
-    """Lock a thread for the run that asks; None if it is locked, as by the `resume` that runs it.
+    """Lock a thread for the run that asks a person; return None if the thread is locked already.
 
-    `is_idle` tells whether all tasks of the run have stopped. From then on, the reader of a stream
-    may leave the run, and answer although the run has not ended.
+    The thread is locked already if `resume` started the run, for example. `is_idle` returns whether
+    all tasks of the run have stopped. Once they have stopped, an answer is possible although the
+    run has not ended: the reader of a stream may have left the run.
     """
     with ExitStack() as unless_held:
         lock = unless_held.enter_context(ThreadLock(saver, thread_id))
@@ -68,7 +69,7 @@ class ThreadLock:
         self._held = ExitStack()
 
     def __enter__(self) -> Self:
-        """Return the lock. The end of the block releases an acquired lock."""
+        """Return the lock. The end of the `with` block releases the lock if it was acquired."""
         return self
 
     def __exit__(self, *raised: object) -> None:

@@ -1,7 +1,7 @@
-"""What differs between storages, one class each: memory, SQLite, PostgreSQL, and any other saver.
+"""One class for each kind of storage: memory, SQLite, PostgreSQL, and any other saver.
 
-No other file knows the kinds of savers. A storage of your own is a subclass of `Store`, made known
-by `add_store`; without one, a saver needs `get_tuple`, `put`, `put_writes`, and `list` for inboxes.
+No other file knows the kinds of savers. For your own storage, register a subclass of `Store` with
+`add_store`. Other savers need `get_tuple`, `put` and `put_writes`, and for inboxes `list`.
 
 LangGraph's savers for SQLite and PostgreSQL have undocumented attributes. `conn` is the connection,
 or a pool for PostgreSQL. `lock` guards its use. The async savers also have `loop`, the event loop
@@ -45,34 +45,34 @@ class ProcessLock(Protocol):
 
 
 class Store:
-    """A storage of checkpoints; this class fits each saver that has no better one.
+    """A storage of checkpoints. This base class fits each saver that has no class of its own.
 
-    The base keeps no open reviews, so that an inbox reads all threads. It has no lock but that
-    within this process. A subclass overrides what its storage does better. An async method also
-    serves synchronous programs: it awaits nothing there (`graph_retry.plugins.is_sync` tells).
+    The base class has no table of open reviews, so an inbox reads all threads. It locks threads
+    only within this process. A subclass overrides what its storage does better. The async methods
+    also serve sync programs, where they must await nothing (see `graph_retry.plugins.is_sync`).
     """
 
     savers: ClassVar[str] = ""
     """The module of the savers that this class is for, or the package of their modules."""
     keeps_reviews: bool = False
-    """Whether `open` and the methods after it are there: a listing reads only open threads."""
+    """Whether `open` and the methods below it work. Then a listing reads only open threads."""
     knows_namespaces: bool = False
     """Whether `namespaces` costs little, so that each call may ask for them."""
 
     ends_with_process: bool = False
-    """Whether all of it ends with this process, so that a single write cannot be lost."""
+    """Whether the storage ends with this process, so that a single write cannot be lost."""
 
     def __init__(self, saver: Any) -> None:
         self.saver = saver
 
     @property
     def identity(self) -> Any:
-        """The object that identifies the storage: strict msgpack clones only the saver."""
+        """The object that identifies the storage; strict msgpack makes LangGraph clone the saver."""
         shared = (getattr(self.saver, name, None) for name in ("conn", "storage"))
         return next((owned for owned in shared if owned is not None), self.saver)
 
     async def lock(self, thread_id: str) -> ProcessLock | None:
-        """Return the lock of a thread between processes; None if no other can use the storage."""
+        """Return a thread's lock between processes; None if no other process uses the storage."""
         del thread_id
         return None
 
@@ -93,26 +93,26 @@ class Store:
         return list(dict.fromkeys(map(thread_id_of, saved)))
 
     async def prepare(self) -> None:
-        """Make what open reviews need, before any model call, so that an error costs nothing."""
+        """Create what open reviews need, before any model call, so that an error costs nothing."""
 
     async def open(self, review: OpenReview) -> None:
-        """Keep a waiting call, instead of the call's earlier question."""
+        """Store the entry of a waiting call, in place of the entry of its earlier question."""
         del review
 
     async def close(self, review: OpenReview) -> None:
-        """Forget a review. If its call has asked a new question, the new one stays."""
+        """Delete a review's entry. If its call has asked a new question, the new entry stays."""
         del review
 
     async def is_filled(self) -> bool:
-        """Return whether `set_filled` was ever called: all threads have been read once."""
+        """Return whether `set_filled` was ever called, after all threads had been read once."""
         return False
 
     async def fill(self, reviews: Iterable[OpenReview]) -> None:
-        """Keep the reviews found by reading threads. What is kept already is newer, and stays."""
+        """Store the reviews found by reading threads. Entries that exist are newer, and stay."""
         del reviews
 
     async def set_filled(self) -> None:
-        """Note that the reviews of all threads are kept, also of threads older than this."""
+        """Record that the reviews of all threads are stored, also of the oldest threads."""
 
     async def open_reviews(self, before: str | None, limit: int) -> list[OpenReview]:
         """List the calls that may wait, greatest `place` first."""
@@ -129,7 +129,7 @@ class Store:
         return []  # Then other libraries' questions are listed only beside a review.
 
     async def close_answered(self, review: OpenReview) -> None:
-        """Forget a review, unless the saved call still waits for its answer."""
+        """Delete a review's entry, unless the saved call still waits for the answer."""
         if self.keeps_reviews:
             call = await newest_checkpoint(self.saver, review.thread_id, review.namespace)
             if call is None or not waits_for(call, review.review_id):
@@ -156,7 +156,7 @@ ON CONFLICT (thread_id, namespace) DO
 """  # noqa: S608 - a constant
 _SELECT = f"SELECT thread_id, namespace, review_id, place FROM {_TABLE} "  # noqa: S608
 _FILLED = OpenReview("", "", "", "")
-"""A marker row: all threads have been read once, including threads older than the table."""
+"""A marker row. It means that all threads, also those older than the table, were read once."""
 _prepared: WeakSet[Any] = WeakSet()
 """The savers whose table is known to exist."""
 
@@ -176,7 +176,7 @@ class SqlStore(Store):
         self.keeps_reviews = not is_shallow
 
     async def is_saved(self, thread_id: str, namespace: str, checkpoint_id: str) -> bool:
-        """Look for the checkpoint without its state, which may hold types that need building."""
+        """Look for the checkpoint's row without reading its state, whose types may need imports."""
         sql = "SELECT 1 FROM checkpoints WHERE thread_id = %s AND checkpoint_ns = %s"
         sql += " AND checkpoint_id = %s"
         return bool(await self.query(sql, thread_id, namespace, checkpoint_id))
@@ -255,7 +255,7 @@ class SqlStore(Store):
         return {OpenReview(*row) for row in rows}
 
     async def pauses(self) -> list[tuple[str, ...]]:
-        """List them by the index of checkpoints."""
+        """List the pauses of threads without an open review, by the index of checkpoints."""
         newest = "SELECT thread_id, max(checkpoint_id) AS checkpoint_id FROM checkpoints "
         newest += "WHERE checkpoint_ns = '' GROUP BY thread_id"
         sql = f"SELECT thread_id, checkpoint_id, count(*) FROM ({newest}) heads JOIN {self.writes} "  # noqa: S608
@@ -294,7 +294,7 @@ class SqliteStore(SqlStore):
     collation = "BINARY"
 
     async def lock(self, thread_id: str) -> ProcessLock | None:
-        """Return the lock by a file; None for a database in memory."""
+        """Return the lock by a file; None for a database in memory, which has no file."""
         files = await self.query("PRAGMA database_list")
         database = next((path for _, name, path in files if name == "main"), "")
         from graph_retry._core.langgraph.storage import file_lock  # noqa: PLC0415 (as psycopg)
@@ -378,7 +378,7 @@ _STORES: list[type[Store]] = [MemoryStore, SqliteStore, PostgresStore]
 
 @checked
 def add_store(kind: type[Store]) -> None:
-    """Use a class of your own for the savers that it names in `savers`; the last one added wins.
+    """Use your own `Store` class for the savers that its `savers` names; the last one added wins.
 
     Example:
         >>> from graph_retry.threads import Store, add_store
@@ -391,7 +391,7 @@ def add_store(kind: type[Store]) -> None:
 
 
 def store_of(saver: Any) -> Store:
-    """Return the storage of a saver, or of what it inherits from."""
+    """Return the `Store` for a saver, found by the saver's class or its base classes."""
     for kind in type(saver).__mro__:
         for store in _STORES:
             if f"{kind.__module__}.".startswith(f"{store.savers}."):
