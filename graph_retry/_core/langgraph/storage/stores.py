@@ -67,7 +67,7 @@ class Store:
 
     @property
     def identity(self) -> Any:
-        """The object that identifies the storage; strict msgpack makes LangGraph clone the saver."""
+        """The object that identifies the storage; with strict msgpack, the saver is a clone."""
         shared = (getattr(self.saver, name, None) for name in ("conn", "storage"))
         return next((owned for owned in shared if owned is not None), self.saver)
 

@@ -13,9 +13,11 @@ from graph_retry._core.threads.saved.reading import open_questions
 
 
 class Begun(NamedTuple):
-    """The state of a thread. `given` is the input of its next run.
+    """How to run a thread that may have run before.
 
-    If the thread `waits` for people, it is not run, and `state` is returned as the result.
+    given: The input of the thread's next run; None if the run continues where the thread stopped.
+    waits: Whether the thread waits for people. Then the thread is not run.
+    state: The result to return if the thread waits.
     """
 
     given: Any = None
@@ -34,9 +36,10 @@ async def begun(graph: Any, config: RunnableConfig, start: Any) -> Begun:
 
 
 async def _waits(graph: Any, config: RunnableConfig, state: StateSnapshot) -> bool:
-    """Say whether nothing is left to run before people answer.
+    """Return whether nothing is left to run before people answer.
 
-    A saved answer that no run has applied, and an interrupted branch, are still left to run.
+    Two things may be left: an answer that is saved and that no run has applied yet, or a branch
+    that was stopped before its end.
     """
     if not all(task.interrupts or task.result is not None for task in state.tasks):
         return False

@@ -78,7 +78,7 @@ def thread_of(config: RunnableConfig) -> str:
 
 
 def is_addressable(text: str) -> bool:
-    """Say whether a URL with this value has the same path everywhere.
+    """Return whether every server and proxy reads the same path in a URL with this value.
 
     The SDK quotes values, but a proxy in between may read a quoted `/` or `..` as another path.
     """
@@ -119,7 +119,7 @@ def is_remote(graph: object) -> bool:
 
 
 def saver_of(source: object) -> BaseCheckpointSaver[Any] | None:
-    """Return the checkpointer: `source` itself, or that of a local graph; None if there is none."""
+    """Return the checkpointer: `source` itself, or a local graph's checkpointer; None if none."""
     saver: Any = cast("Any", source).checkpointer if is_local(source) else source
     return cast("Any", saver) if isinstance(saver, BaseCheckpointSaver) else None
 
@@ -130,7 +130,7 @@ def is_client(source: object) -> bool:
 
 
 def check_compiled(graph: Any) -> None:
-    """Raise if an object is not a compiled graph, such as its builder."""
+    """Raise if an object is not a compiled graph, for example if it is a `StateGraph`."""
     if not hasattr(graph, "get_state"):
         came = quoted_with_article(type(graph).__name__)
         raise TypeError(f"`graph` is {came}: give the result of `compile(checkpointer=…)`.")
@@ -139,7 +139,8 @@ def check_compiled(graph: Any) -> None:
 async def get_state(graph: Any, config: RunnableConfig, **options: Any) -> StateSnapshot:
     """Return the state of a thread, as `graph.get_state` does.
 
-    The state is empty if a thread on a server has no checkpoint (its first run was rolled back).
+    The state is empty if a thread on a server has no checkpoint, because its first run was rolled
+    back.
     """
     if is_remote(graph):
         thread_there(config)
@@ -168,9 +169,10 @@ async def _is_empty(graph: Any, config: RunnableConfig) -> bool:
 
 
 def may_make(graph: Any, namespace: str) -> bool:
-    """Return False only if the graph certainly does not make the call of a saved namespace.
+    """Return whether the graph may make the call that was saved under `namespace`.
 
-    Subgraphs that a function invokes, or that are on a server, are unknown, and may make the call.
+    The result is False only if this is certain. A subgraph that a function invokes, or that is on a
+    server, cannot be looked into, and may make the call.
     """
     for part in parts_of(namespace):
         if not (part.is_node and is_local(graph)):
@@ -192,9 +194,10 @@ async def asked_by(graph: Any, namespaces: Collection[str]) -> list[str]:
 
 
 async def shows(graph: Any, config: RunnableConfig, interrupt_id: str) -> bool:
-    """Say whether a graph shows an interrupt of a thread. Any graph may have asked it.
+    """Return whether an interrupt of a thread is in the state that this graph shows.
 
-    LangGraph shows a graph only the interrupts of the tasks that the graph has.
+    Another graph may have raised the interrupt on the same thread. LangGraph shows only the
+    interrupts of nodes that the graph has.
     """
     if graph is None:
         return True

@@ -18,7 +18,7 @@ from graph_retry._core.threads.saved.reading import read_whole, reader_of
 from graph_retry._core.threads.saved.view import ThreadView
 
 _WAITS = {"review": True, "end": False}
-"""Whether a call waits for a person, by its next step. For other steps, this is unknown."""
+"""Whether a call waits for a person, by the call's next step. For other steps, it is unknown."""
 
 
 async def read_ledgers(source: Any, config: RunnableConfig) -> list[Ledger]:
@@ -29,7 +29,7 @@ async def read_ledgers(source: Any, config: RunnableConfig) -> list[Ledger]:
 async def whole_ledgers(
     source: Any, thread_id: str | None, ledgers: Sequence[Ledger]
 ) -> list[Ledger]:
-    """Return a thread's ledgers. Records are whole if their checkpoints can be read."""
+    """Return a thread's ledgers, with whole records where their checkpoints can be read."""
     made: list[Ledger] = []
     for ledger in ledgers:
         read = reader_of(source, thread_id, ledger.namespace)
@@ -40,9 +40,9 @@ async def whole_ledgers(
 def ledgers_of(view: ThreadView) -> Iterator[Ledger]:
     """Yield a ledger for each call, oldest first.
 
-    If a server hides a call's state, the call's ledger is empty. Ledgers in the outermost graph's
-    state are included, because their calls' checkpoints may have been deleted. A list in which a
-    user's reducer collects attempts of several calls is left out.
+    If a server hides a call's state, the call's ledger is empty. A ledger in the outermost graph's
+    state is included as well, because the checkpoints of its call may have been deleted. A list in
+    which a user's reducer collects the attempts of several calls is left out.
     """
     calls = sorted(view.calls(), key=lambda call: view.age(call[0]))
     head, known = view.root and view.root.checkpoint["id"], list[list[str]]()

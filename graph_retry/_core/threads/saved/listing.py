@@ -47,7 +47,7 @@ from graph_retry._core.threads.saved.view import ThreadView
 from graph_retry.lossless._ground import as_repr
 
 _PAGE = 100
-"""The most rows of the table that are read at a time."""
+"""The most rows of the open-reviews table that are read at a time."""
 
 
 async def list_saved_reviews(
@@ -59,7 +59,7 @@ async def list_saved_reviews(
     limit: int | None,
     answered: bool,
 ) -> list[PendingReview]:
-    """List the open reviews in a checkpointer (only those of `graph`, if given), newest first.
+    """List the open reviews in a checkpointer, newest first (only those of `graph`, if given).
 
     If `before` is given, only reviews that were asked before the review with that key are listed.
     With `answered`, the list includes reviews whose answers are saved and not applied yet.
@@ -82,7 +82,7 @@ async def list_saved_reviews(
 
 
 def to_nobody(_read: int, _threads: int) -> None:
-    """Take in how far the first reading of a database is, and tell it nobody."""
+    """Ignore the progress of the first reading of a database."""
 
 
 async def is_table_filled(
@@ -90,8 +90,9 @@ async def is_table_filled(
 ) -> bool:
     """Return whether a saver has its table of open reviews; the first listing fills the table.
 
-    Each thread is read once, the one that ran last first, and its rows are there at once. `tell`
-    is told how many of how many threads are read.
+    Each thread is read once. The thread that ran last is read first. The rows of a thread are
+    stored as soon as the thread is read. `tell` is called with the number of threads read so far
+    and the number of all threads.
     """
     store = store_of(saver)
     if store.keeps_reviews:
@@ -109,7 +110,10 @@ async def is_table_filled(
 
 
 _without_review: WeakKeyDictionary[Any, set[tuple[str, ...]]] = WeakKeyDictionary()
-"""By saver: pauses that are no reviews, such as a plain `interrupt()`, and need no second look."""
+"""The pauses that are no reviews, such as a plain `interrupt()`, by saver.
+
+They need not be read again.
+"""
 
 
 async def note_others(saver: BaseCheckpointSaver[Any]) -> None:
@@ -140,7 +144,7 @@ def _keep(thread: ThreadView, saved: CheckpointTuple) -> None:
 class Finder:
     """Finds the open reviews of one graph in a checkpointer, or of every graph if `graph` is None.
 
-    With `answered`, it also finds reviews whose answers are saved and not applied yet.
+    With `answered`, it also finds reviews whose answer is saved, but not applied by a run yet.
     """
 
     saver: BaseCheckpointSaver[Any]
@@ -149,7 +153,7 @@ class Finder:
     answered: bool = False
 
     async def read_all(self) -> list[PendingReview]:
-        """Read all threads of a saver that cannot list them: all of its checkpoints at once."""
+        """Read all checkpoints of a saver at once, for a saver that cannot list its threads."""
         threads: defaultdict[str, ThreadView] = defaultdict(ThreadView)
         for saved in await list_checkpoints(self.saver, None):
             _keep(threads[thread_id_of(saved)], saved)
@@ -162,7 +166,7 @@ class Finder:
         return list(chain.from_iterable(found))
 
     async def read_thread(self, thread_id: str) -> list[PendingReview]:
-        """Read the newest checkpoint of each namespace of a thread."""
+        """Read the newest checkpoint of each namespace of a thread; return the open reviews."""
         thread = ThreadView()
         for namespace in await store_of(self.saver).namespaces(thread_id, ""):
             if (saved := await newest_checkpoint(self.saver, thread_id, namespace)) is not None:
@@ -209,7 +213,7 @@ class Finder:
         return reviews
 
     def is_ours(self, namespace: str) -> bool:
-        """Return whether a call belongs to the graph; every call does if there is no graph."""
+        """Return whether a call may belong to the graph. Without a graph, every call belongs."""
         return self.graph is None or is_of_other(namespace) or may_make(self.graph, namespace)
 
     async def _shown(self, thread_id: str, thread: ThreadView) -> list[PendingReview]:
@@ -237,13 +241,13 @@ async def noted_reviews(
 ) -> tuple[list[OpenReview], str | None] | None:
     """List one page of the open calls in the saver's table; None if the saver has no table.
 
-    With `fill`, a table that has never been filled is filled first, from all threads. `fill` is
-    called with the numbers of threads read and of all threads. Until then, others list what the
-    table has.
+    With `fill`, a table that has never been filled is first filled from all threads. `fill` is
+    called with the number of threads read so far and the number of all threads. Without `fill`,
+    only the rows that the table has now are listed.
 
     Returns:
-        The rows that belong to the source, newest first, and `before` for the next page, which is
-        None after the last one.
+        The rows that belong to the source, newest first, and the value of `before` for the next
+        page. This value is None after the last page.
     """
     saver = saver_of(source)
     if saver is None:

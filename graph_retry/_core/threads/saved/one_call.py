@@ -40,7 +40,7 @@ class Ledger:
     """The id of the outermost graph's checkpoint from which the call started; empty if unknown."""
 
     current: bool = True
-    """False if a fork of the thread, from before this call, has replaced it. Also True if the
+    """False if a fork from a checkpoint before this call has replaced the call. Also True if the
     checkpoints that would show the fork were deleted.
     """
 
@@ -50,7 +50,7 @@ class Ledger:
     """
 
     ended_by: Literal["", "fork", "input", "update"] = ""
-    """The event that ended the call's open review before anybody answered; empty if there was none.
+    """The event that ended the call's review before anybody answered; empty if there was no event.
 
     The event is a new `input` of the thread, a `fork` (a run from an earlier checkpoint), or an
     `update` of the thread's state (as by *Mark as Resolved* in Agent Inbox).
@@ -76,7 +76,7 @@ class Ledger:
 
     @property
     def title(self) -> str:
-        """A title for people: `name in node`, or only one of them (if equal, or one is unknown)."""
+        """A title for people: `name in node`; only one of the two if they are equal or unknown."""
         return " in ".join(dict.fromkeys(filter(None, (self.name, self.node))))
 
     @property

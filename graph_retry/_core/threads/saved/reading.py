@@ -48,9 +48,10 @@ async def open_questions(graph: Any, config: RunnableConfig) -> list[Asked]:
 async def open_named(
     graph: Any, config: RunnableConfig, named: Collection[str] | None
 ) -> tuple[ThreadView, list[Asked]]:
-    """Read the open questions with these ids; all of a thread's if one of the ids is not open.
+    """Read the open questions of a thread with the ids `named`; all if `named` is None.
 
-    A thread may have a thousand open questions: one for each branch of a `Send`.
+    If one of the ids is not open, all open questions are read as well. Only the named questions are
+    read, because a thread may have a thousand: one for each branch of a `Send`.
     """
     view = await read_shown(graph, config, named=named)
     questions = [asked for asked in view.asked() if asked.is_open]
@@ -67,9 +68,9 @@ async def read_shown(
     *,
     named: Collection[str] | None = None,
 ) -> ThreadView:
-    """Read a thread's shown questions, and the newest checkpoint of each call that asks one.
+    """Read the questions that a thread shows, and the newest checkpoint of each asking call.
 
-    With `named`, only the calls are read whose interrupts or reviews have these ids.
+    `named` has ids of interrupts or reviews. With `named`, only their calls are read.
     """
     saver, thread_id = saver_of(graph), thread_of(config)
     if saver is None:
@@ -159,9 +160,11 @@ async def add_others(
 
     `others` has the namespaces of the questions by interrupt id.
 
-    LangGraph shows an interrupt until its node ends. If the process dies in between, its answer is
-    saved beside the checkpoint from which the node began, and no later answer counts. (Only of the
-    first interrupt of a task is this known: `Interrupt.from_ns` gives the id of that one.)
+    LangGraph shows an interrupt until its node ends, even if the interrupt is answered. If the
+    process dies before the node ends, the answer stays among the writes of the checkpoint from
+    which the node began, and no later answer counts. Such a question is not added. (This is only
+    known for the first interrupt of a task, because only its id can be computed, by
+    `Interrupt.from_ns`.)
     """
     saver, thread_id, state = saver_of(graph), thread_of(config), None
     if others and saver is not None:

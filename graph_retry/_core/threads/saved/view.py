@@ -1,4 +1,4 @@
-"""A view of a saved thread: its calls, its open questions, and its line of checkpoints.
+"""The `ThreadView`: a saved thread's calls, open questions and checkpoints, as far as it was read.
 
 The caller adds checkpoints to the view, newest first within each namespace. For ledgers, add all
 checkpoints. For open questions, the newest checkpoint of each call that asked is enough.
@@ -36,13 +36,14 @@ from graph_retry._core.state.namespaces import outermost, tasks_around
 from graph_retry._core.state.position import LOOP, is_open, loop_of
 
 _REPLACING = ("update", "fork")
-"""Sources of checkpoints that begin their tasks anew, although tasks of the one before may wait."""
+"""The sources of checkpoints that start new tasks, even if tasks of the checkpoint before wait."""
 
 
 class Asked(NamedTuple):
     """A question that a thread shows, with the newest checkpoint of the call that asks it.
 
-    `value` is the value of the interrupt. `name` and `namespace` are those of the call.
+    `value` is the value of the interrupt. `name` and `namespace` belong to the call. `call` is the
+    checkpoint.
     """
 
     interrupt_id: str
@@ -77,9 +78,10 @@ class Asked(NamedTuple):
 class ThreadView:
     """The checkpoints of a thread that were read.
 
-    `newest` and `first` hold one checkpoint per namespace. `roots` holds the outermost graph's
-    checkpoints by id. `shown` holds the interrupts that the graph shows in its state of the time
-    `shown_at`; without a graph they are read from the outermost graph's newest checkpoint.
+    `newest` and `first` have the newest and the oldest checkpoint of each namespace. `roots` has
+    the outermost graph's checkpoints by id. The argument `shown` has the interrupts in the state
+    that the graph showed at the time `shown_at`. If `shown` is None, the interrupts are read from
+    the outermost graph's newest checkpoint.
     """
 
     def __init__(
@@ -91,7 +93,7 @@ class ThreadView:
         self._shown, self._shown_at = shown, shown_at
 
     def add(self, saved: CheckpointTuple) -> None:
-        """Add a checkpoint, which must be older than those already added for its namespace."""
+        """Add a checkpoint. It must be older than all checkpoints of its namespace in this view."""
         namespace = namespace_of(saved)
         self.newest.setdefault(namespace, saved)
         self.first[namespace] = saved
@@ -105,7 +107,7 @@ class ThreadView:
 
     @cached_property
     def questions(self) -> list[ShownQuestion]:
-        """The questions that the thread shows, one for each review, also of other libraries."""
+        """The questions that the thread shows, one for each review, also from other libraries."""
         root = self.root
         at = root.checkpoint["ts"] if self._shown is None and root else self._shown_at
         read = partial(value_in, at=at)
@@ -120,7 +122,7 @@ class ThreadView:
         return list(by_review.values())
 
     def asked(self) -> list[Asked]:
-        """List the questions that their calls asked at the calls' newest checkpoints."""
+        """List the shown questions that are still the newest question of their calls."""
         found: list[Asked] = []
         for interrupt, value, is_apart in self.questions:
             namespace, asked_at = namespace_in(value), value.get("checkpoint_id")
@@ -134,7 +136,7 @@ class ThreadView:
         return found
 
     def values(self, namespace: str) -> dict[str, Any]:
-        """Return the newest state of a namespace; empty if no checkpoint of it was added."""
+        """Return the newest state of a namespace; empty if it has no checkpoint in this view."""
         saved = self.newest.get(namespace)
         return {} if saved is None else values_of(saved)
 
@@ -146,9 +148,9 @@ class ThreadView:
                 yield namespace, values
 
     def waiting(self) -> dict[str, str]:
-        """Return the ids of the reviews for which calls wait, by the namespace of the call.
+        """Return the review ids of the waiting calls, as `{namespace of the call: review id}`.
 
-        No call waits whose step the thread has left.
+        A call does not wait if the thread has left the step that made the call.
         """
         head = "" if self.root is None else self.root.checkpoint["id"]
         return {
@@ -160,9 +162,10 @@ class ThreadView:
         }
 
     def left_at(self, namespace: str) -> CheckpointTuple | None:
-        """Return the checkpoint of a subgraph around a call that has replaced the call's task.
+        """Return the checkpoint by which a subgraph around a call left the call's task, or None.
 
-        The graph around it may still show the question, as after an `update_state` of the subgraph.
+        For example, an `update_state` of the subgraph makes such a checkpoint. The outer graph may
+        still show the call's question.
         """
         for graph, task in tasks_around(namespace):
             saved = self.newest.get(graph)
@@ -174,7 +177,7 @@ class ThreadView:
     def ended_unanswered(self) -> dict[str, CheckpointTuple]:
         """The checkpoint of the input, update or fork that ended a review unanswered, by review id.
 
-        A fork that asks a review again has not ended it.
+        A fork that asks a review again does not end the review.
         """
         ended: dict[str, CheckpointTuple] = {}
         asked = list[str]()
@@ -191,13 +194,13 @@ class ThreadView:
         return ended
 
     def root_of(self, namespace: str) -> str:
-        """Return the id of the outermost graph's checkpoint from which a namespace began."""
+        """Return the id of the outermost graph's checkpoint whose step began a namespace."""
         begun = self._begun_from.get(outermost(namespace).id)
         return begun or root_of(self.newest[namespace])
 
     @cached_property
     def _begun_from(self) -> dict[str, str]:
-        """The id of the outermost graph's checkpoint beside which a task wrote, by task id."""
+        """The id of the outermost graph's checkpoint that has a task's writes, by task id."""
         return {task: root for root, saved in self.roots.items() for task in writers_of(saved)}
 
     def age(self, namespace: str) -> tuple[str, str]:
@@ -206,5 +209,5 @@ class ThreadView:
 
     @cached_property
     def line(self) -> dict[str, bool]:
-        """Whether each root, by its id, is in the thread's line; see `line_of`."""
+        """Whether each root led to the newest root, by the root's id; see `line_of`."""
         return line_of(self.roots)

@@ -63,8 +63,8 @@ async def why_closed(
 ) -> str:
     """Say why a review is closed, and how to continue its thread.
 
-    With `review_id=None`, this is about the thread's last review. The function may wait for some
-    seconds, because a question disappears before a run saves the answer.
+    With `review_id=None`, the text is about the thread's last review. The function may wait for
+    some seconds, because a question disappears before the run has saved its answer.
     """
     at_rest, lengths, waited = lock is None, pauses(), 0.0
     while True:
@@ -120,8 +120,8 @@ def _standing(state: StateSnapshot, how: str) -> str:
 async def closing_event(graph: Any, config: RunnableConfig, review_id: str | None = None) -> str:
     """Say what closed a review: an answer and its author, an input or an update; "" if unknown.
 
-    With `review_id=None`, this is about the thread's last review. A review that still waits, as in
-    another graph, gives "".
+    With `review_id=None`, the text is about the thread's last review. The text is "" if the review
+    still waits, for example in another graph.
     """
     thread = await _readable(graph, config)
     waiting = [name for name in thread.waiting().values() if review_id in (None, name)]
@@ -133,8 +133,8 @@ async def _event(
 ) -> str | None:
     """Describe the answer, input or update that closed a review, with its time.
 
-    None if the thread does not show the event yet. For example, a run may not have saved the
-    answer.
+    Return None if the thread does not show the event yet. For example, a run may not have saved the
+    answer yet.
     """
     events = [
         (each.at, each.review_id, f"{each.author} answered it at {each.at}{each.what}")
@@ -150,7 +150,7 @@ async def _event(
 
 
 async def answers_to(graph: Any, config: RunnableConfig, review_id: str) -> list[tuple[str, str]]:
-    """List the saved answers to a review as (time, author), the earliest first.
+    """List the saved answers to a review as (time, author), earliest first.
 
     The author of a default decision is `system`.
     """
@@ -189,7 +189,10 @@ async def _answers(graph: Any, config: RunnableConfig, thread: ThreadView) -> li
 
 
 def _asked_again(thread: ThreadView, review_id: str | None, event: str | None) -> str | None:
-    """Return the event that closed a review, and the newer review of the same attempt."""
+    """Return the event that closed a review, and the newer review that asks about its attempt.
+
+    Without a newer review, return the given `event`.
+    """
     for _, values in thread.calls():
         records, review = records_in(values), loop_of(values)["review"]
         if not records or not review or not is_open(values, review["review_id"]):
@@ -203,7 +206,10 @@ def _asked_again(thread: ThreadView, review_id: str | None, event: str | None) -
 
 
 def _not_shown(thread: ThreadView, review_id: str | None) -> str | None:
-    """Explain why the thread hides a waiting call: `asyncio.gather` shows only one question."""
+    """Say how to go on if a call waits, but its thread does not show its question; else None.
+
+    For example, `asyncio.gather` shows the question of only one call.
+    """
     if review_id not in thread.waiting().values():
         return None
     return (
@@ -238,7 +244,7 @@ async def _renamed(graph: Any, config: RunnableConfig, thread: ThreadView) -> st
 def other_question(state: StateSnapshot) -> str:
     """Describe an interrupt that is not a review, such as an approval by LangChain's middleware.
 
-    The text also names the way to answer. It is "" if there is no such interrupt.
+    The text also says how to answer the interrupt. The text is "" if there is no such interrupt.
     """
     for question in state.interrupts:
         if value_in(question) is None:
@@ -253,7 +259,7 @@ def other_question(state: StateSnapshot) -> str:
 
 
 def _notes(decisions: Iterable[Mapping[str, Any]]) -> list[_Answered]:
-    """List the decisions in a ledger, or those that left a review open."""
+    """Return decisions as `_Answered`: the decisions of a ledger, or those of an open review."""
     return [
         _Answered(note["at"], note["author"], note.get("review_id", ""), f" ({note['type']})")
         for note in decisions

@@ -24,7 +24,7 @@ from graph_retry._core.threads.saved.graphs import get_state, is_addressable, on
 from graph_retry._core.threads.server.runs import http_status, listed_questions
 
 _PAGE = 100
-"""Threads asked for at a time."""
+"""The number of threads in one page of a search."""
 
 _IDLE_PAGE = 1_000
 """The page size for a first search of idle threads, most of which are finished."""
@@ -33,12 +33,13 @@ _ALL_IDLE_AGAIN_S = 600.0
 """Seconds after which a client searches all idle threads again, even unchanged ones."""
 
 _CLOCKS = timedelta(seconds=10)
-"""How far the clocks of a server's processes may be apart."""
+"""The most time by which the clocks of a server's processes may differ."""
 
 _FRESH_S = 1.0
 """The most seconds from a run's last question to the end of the run.
 
-If a thread changed later, another run was cancelled, and the thread may show answered questions.
+If a thread changed later than this, another run was cancelled after it. The thread may then show
+questions that are answered.
 """
 
 _FIELDS = (  # The state of the threads is not requested.
@@ -52,10 +53,10 @@ T = TypeVar("T")
 class _IdleThreads:
     """The idle threads with questions that a client has found, and the time of the last change.
 
-    If somebody cancels a run before it begins, its thread becomes idle, even if the thread waits
-    for a person. A search cannot tell such a thread from a finished one, but the cancellation
-    changes the thread's `updated_at`. Therefore a client searches all idle threads once in a while,
-    and otherwise only the idle threads that have changed.
+    If somebody cancels a run before it begins, the server sets the status of its thread to `idle`,
+    even if the thread waits for a person. A search cannot distinguish this thread from a finished
+    thread, but the cancellation changes the thread's `updated_at`. Therefore a client searches all
+    idle threads once in a while, and otherwise only the idle threads that have changed.
     """
 
     all_read_at: float
@@ -79,7 +80,7 @@ async def list_remote_reviews(
     before: str | None,
     limit: int | None,
 ) -> list[PendingReview]:
-    """List the reviews of all threads that wait, with any status of these threads on the server.
+    """List the reviews of all threads that wait for people, whatever status the server shows.
 
     A thread's questions are never newer than its last saved state. Threads are read in the order of
     their last save, newest first. Reading stops once `limit` reviews are found and all other
@@ -92,7 +93,10 @@ async def list_remote_reviews(
         waiting.update({(thread["thread_id"], each.interrupt_id): each for each in reviews})
 
     def wanted_since() -> str:
-        """Return the time after which a review must have been asked; empty below the limit."""
+        """Return the time after which a review must have been asked to be listed.
+
+        Return "" while fewer than `limit` reviews are found.
+        """
         newest = newest_first([*waiting.values()], before, limit)
         return (newest[-1].asked_at or "") if newest and len(newest) == limit else ""
 
@@ -111,7 +115,7 @@ async def list_remote_reviews(
 
 
 async def places_on(client: Any) -> list[tuple[RemoteGraph, RunnableConfig]]:
-    """List the threads of a server on which a graph has run, oldest first, each with its graph."""
+    """List the threads on which a graph has run, oldest first, as pairs of graph and config."""
     places: list[tuple[RemoteGraph, RunnableConfig]] = []
     fields, order = ("thread_id", "metadata"), {"sort_by": "created_at", "sort_order": "asc"}
     search = partial(client.threads.search, select=fields, limit=_IDLE_PAGE, **order)
@@ -126,8 +130,8 @@ async def places_on(client: Any) -> list[tuple[RemoteGraph, RunnableConfig]]:
 async def _asking_idle(client: Any, since: str) -> list[Any]:
     """List the idle threads that show a question. Threads unchanged since `since` may be missing.
 
-    Pages overlap, because a thread may move to the page before. If another thread runs during the
-    listing, that thread leaves the list, and all later threads move up by one place.
+    Pages overlap, because a thread may move to the previous page. If a thread begins to run during
+    the search, it leaves the list of idle threads, and all later threads move up by one place.
     """
     now = time.monotonic()
     is_kept = isinstance(client, LangGraphClient | SyncLangGraphClient)
@@ -165,7 +169,7 @@ def _saved_at(thread: Any) -> str:
 
 
 async def _reviews_of(client: Any, base: RunnableConfig, thread: Any) -> list[PendingReview]:
-    """List the reviews of a thread. Its state is read if the listed questions are not reliable."""
+    """List the reviews of a thread. Read its state if the server's list may be outdated."""
     status: str = thread["status"]
     read = partial(value_in, at=_saved_at(thread))
     listed = listed_questions(thread)
@@ -195,14 +199,17 @@ def _is_fresh(thread: Any, asked: list[dict[str, Any]]) -> bool:
 
 
 def _has_run(thread: Any) -> bool:
-    """Return whether a graph has run on a thread; whoever makes a thread may write other ids."""
+    """Return whether a graph has run on a thread, by the ids in the thread's metadata.
+
+    Whoever creates a thread may write other ids into the metadata.
+    """
     metadata: dict[str, Any] = thread.get("metadata") or {}
     ids = [str(metadata[key]) for key in ("graph_id", "assistant_id") if metadata.get(key)]
     return "graph_id" in metadata and all(map(is_addressable, ids))
 
 
 def _place(client: Any, base: RunnableConfig, thread: Any) -> tuple[RemoteGraph, RunnableConfig]:
-    """Return the graph of a thread, with the assistant that ran the thread, and the config."""
+    """Return the graph for a thread (by the assistant that ran the thread) and its config."""
     twin: Any = {"client" if is_async(client.threads.search) else "sync_client": client}
     metadata = thread["metadata"]
     graph_id = metadata["graph_id"]

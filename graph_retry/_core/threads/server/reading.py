@@ -1,8 +1,8 @@
 """Read a thread on a server. A server shows checkpoints one namespace at a time.
 
-A server cannot list the namespaces of a thread. Retry nodes and subgraphs use the namespace of
-their task. The question of a function's call names the call's namespace. After a rewind the node
-has a new task, and only the task id in the call's namespace changes.
+A server cannot list the namespaces of a thread, so this module derives them. A retry node or a
+subgraph has the namespace of its task. For a function's call, the call's question names the
+namespace. After a rewind the node has a new task, and only the task id in the namespace changes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from graph_retry._core.threads.saved.view import ThreadView
 from graph_retry._core.threads.server.runs import RemoteRuns, http_status
 
 _MOST_READ = 1_000
-"""Number of checkpoints of a graph to read. A server returns no more at once."""
+"""The most checkpoints of a graph that are read. A server returns no more at once."""
 
 
 async def read_shown_there(graph: Any, config: RunnableConfig) -> ThreadView:
@@ -70,10 +70,10 @@ async def snapshot_at(server: Any, place: RunnableConfig) -> StateSnapshot | Non
 
 
 async def read_history(graph: Any, config: RunnableConfig) -> ThreadView:
-    """Read a thread on a server, with the newest checkpoint of each call that it shows.
+    """Read a thread on a server, with the newest checkpoint of each call that the server shows.
 
-    Of a function call's state, a server shows only keys that the outermost graph's state also has.
-    Older servers show no state of such a call.
+    For the call of a function, a server shows only the state keys that the outermost graph also
+    has. Older servers show no state of such a call.
     """
     history = _History(graph, thread_there(config))
     await history.read_graph("")
@@ -95,7 +95,7 @@ class _History:
         return snapshots
 
     async def _is_shown(self, namespace: str) -> bool:
-        """Read the newest checkpoint of a namespace. Say whether the server shows one."""
+        """Read the newest checkpoint of a namespace; return whether the server shows any."""
         try:
             await self._read(namespace, 1)
         except Exception as error:
@@ -126,7 +126,7 @@ class _History:
                 await self.read_graph(inner)
 
     def _note_call(self, namespace: str) -> None:
-        """Record that a namespace is a function's call, even if the server hides its state."""
+        """Record that a namespace belongs to a function's call, even if its state is hidden."""
         if namespace not in self.view.newest:
             self.view.add(unread(place_of(self._thread_id, namespace)))
         self.view.values(namespace).setdefault(LOOP, None)

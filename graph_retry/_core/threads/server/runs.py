@@ -23,16 +23,16 @@ from graph_retry.lossless._ground import as_repr
 
 UNFINISHED = ("pending", "running")
 _NEWEST = 20
-"""The number of runs to read that may have come between our reading and our answer."""
+"""The number of newest runs to read. A run may come between our reading and our answer."""
 
 
 class RemoteRuns:
     """The runs on one thread of a server.
 
-    While a thread runs, the server refuses an answer (409). If an answer comes just after another
-    one was applied, its question is gone: the server ignores the answer, but reports success.
-    Therefore the list of runs is read before the review, and again after the answer. A run in
-    between brought an earlier answer.
+    While a thread runs, the server refuses an answer (409). If an answer arrives just after another
+    answer was applied, its question is gone. The server then ignores the answer, but reports
+    success. Therefore the list of runs is read before the review is read, and again after the
+    answer is sent. If there is a run in between, that run brought an earlier answer.
     """
 
     def __init__(
@@ -58,8 +58,8 @@ class RemoteRuns:
     async def look(self) -> None:
         """Remember the finished runs. A finished run cannot answer an open review.
 
-        `is_asking` says whether a run without an answer still works. It may have asked the question
-        already. If an answer ended this run, its other work would be repeated.
+        `is_asking` becomes True if a run that brought no answer still runs. This run may have
+        asked the question already. If an answer ended the run, its other work would be repeated.
         """
         runs = await self._read()
         self.is_asking = any(
@@ -105,7 +105,7 @@ class RemoteRuns:
         self._mine = created["run_id"]
 
     async def cancel(self, interrupt_id: str | None) -> bool:
-        """Cancel the unfinished run that answers a question. Say whether there was one."""
+        """Cancel the unfinished run that answers a question; return whether it was cancelled."""
         for run in await self._read():
             resume = _resume_of(run) if run["status"] in UNFINISHED else None
             if is_object(resume) and interrupt_id in resume:
@@ -140,9 +140,10 @@ class RemoteRuns:
         return [question.value for question in listed_questions(thread)]
 
     async def asked(self) -> Sequence[Interrupt]:
-        """Return the questions of a waiting thread. A server shows none behind a join of edges.
+        """Return the questions of a waiting thread, as the server lists them for the thread.
 
-        (Seen with langgraph-api 0.16.7: `next` and `tasks` of such a state are empty.)
+        The server's state shows no questions of a node behind a join of edges. (Seen with
+        langgraph-api 0.16.7: `next` and `tasks` of the state are empty.)
         """
         thread = await call(self._client.threads.get, self._thread_id)
         return listed_questions(thread) if thread["status"] == "interrupted" else ()
@@ -167,8 +168,8 @@ def _as_sent(
 ) -> tuple[RunnableConfig, dict[str, Any]]:
     """Return the config and the context of a run in the form that a server accepts.
 
-    A server refuses a context together with a `configurable`, because it derives each from the
-    other. If both are given, the context is sent as a part of the `configurable`.
+    A server refuses a run with both a context and a `configurable`, because it derives each from
+    the other. If both are given, the context is sent as a part of the `configurable`.
     """
     if context is None:
         return config, {}
@@ -204,7 +205,7 @@ def http_status(error: Exception) -> int | None:
 
 
 def is_error_of(kind: type[Exception], error: Exception) -> bool:
-    """Return whether an error is of this class. A server gives only the name of an error's class.
+    """Return whether an error is of this class. For a server's error, only the names are compared.
 
     Example:
         >>> is_error_of(ValueError, RemoteException({"error": "ValueError", "message": "no"}))
