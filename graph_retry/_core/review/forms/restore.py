@@ -1,4 +1,4 @@
-"""Read an answer's values for the fields of params or of an output."""
+"""Read the values that an answer gives for the fields of params or of an output."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ _EXPECTED = {
     "string": "text",
     "null": "null",
 }
-"""The words for JSON types, in messages about the values that a field takes."""
+"""The words for JSON types in messages, as in "`age` expects a number"."""
 
 
 class Field(NamedTuple):
-    """One field of a value with a schema. An answer may send a new value for the field.
+    """One field of params or of an output. An answer may send a new value for the field.
 
-    name: A path such as `user.age`; empty for all params.
+    name: A path such as `user.age`; empty for the whole params or output.
     node, root: The field's schema, and the whole schema.
     shown, original: The value that the reviewer saw, and the real value.
-    from_form: Whether the values came through text boxes.
-    is_open: Whether no type declares the fields, so that objects may get new ones.
-    path: The JSON Pointer of the sent value.
+    from_form: Whether the values came through the text boxes of a form.
+    is_open: Whether objects may get new fields, because no type declares their fields.
+    path: The JSON Pointer of the sent value, as a tuple of its parts.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Field(NamedTuple):
     path: Path = ()
 
     def member(self, label: str, branches: Sequence[dict[str, Any]]) -> Field:
-        """Return the field of an object's member. The reviewer saw the member as `label`."""
+        """Return the `Field` for a member of this object. The reviewer saw its key as `label`."""
         name = names_behind(self.shown, self.original).get(label, label)
         nodes = [member(branch, name) for branch in branches]
         return self._replace(
@@ -83,11 +83,11 @@ def restored(value: Any, field: Field, issues: list[Issue]) -> Any:
 
     - A text for a field that takes no text is read as JSON.
     - A text for a field that takes text stays as typed. `null` clears a field that may be null.
-    - An object is merged onto the shown object, key by key and at every depth. Instead, it replaces
-      the shown object if it is sent as a text, if it fits another branch of a union, or if a form
-      sends it for a field whose schema names no fields.
+    - An object is merged onto the shown object, key by key and at every depth. In three cases, it
+      replaces the shown object instead: if it is sent as a text, if it fits another branch of a
+      union, or if a form sends it for a field whose schema names no fields.
     - A list replaces the shown list.
-    - A part that equals the shown value is replaced by the original, with all digits and private
+    - Any part that equals its shown value becomes the original again, with all digits and private
       texts.
 
     Example:
@@ -120,7 +120,7 @@ def restored(value: Any, field: Field, issues: list[Issue]) -> Any:
 def merged(
     value: dict[str, Any], field: Field, branches: Sequence[dict[str, Any]], issues: list[Issue]
 ) -> dict[str, Any]:
-    """Merge an object onto the original value of a field. Add an issue for each wrong member."""
+    """Merge an object into the original value of a field. Add an issue for each wrong member."""
     names, result = names_behind(field.shown, field.original), dict(field.original)
     for label, item in value.items():
         if len(issues) >= SHOWN_ISSUES:
@@ -145,10 +145,10 @@ def object_branches(node: Any, root: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _branches_to_merge(value: dict[str, Any], field: Field) -> list[dict[str, Any]]:
-    """Return the branches of a union that the shown object still fits after the merge.
+    """Return the branches of a union that the object fits after the merge.
 
-    If the sent value fits only another branch, the result is empty, and the value replaces the
-    object.
+    If the sent value fits only a branch that the shown object does not fit, the result is empty.
+    Then the sent value replaces the shown object.
     """
     branches, shown = object_branches(field.node, field.root), field.shown
     new = {key: item for key, item in value.items() if key not in shown}
@@ -189,7 +189,7 @@ def branches_followed(
 
 
 def _closest(branches: Sequence[dict[str, Any]], value: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return all branches that allow every field of a value, or the branch with most of them."""
+    """Return all branches that allow every field of a value, or else the most similar branch."""
     if all_of_them := [one for one in branches if _declares(one, value)]:
         return all_of_them
     by_names = sorted(branches, key=lambda one: len(value.keys() & one["properties"].keys()))
@@ -197,7 +197,7 @@ def _closest(branches: Sequence[dict[str, Any]], value: dict[str, Any]) -> list[
 
 
 def _agrees(branch: dict[str, Any], value: dict[str, Any]) -> bool:
-    """Say whether a value has each constant of a branch, such as a value of a `Literal`."""
+    """Return whether a value has each constant of a branch, such as the value of a `Literal`."""
     named: dict[str, Any] = branch.get("properties") or {}
     tags = {
         name: node["const"] for name, node in named.items() if is_object(node) and "const" in node
@@ -206,12 +206,12 @@ def _agrees(branch: dict[str, Any], value: dict[str, Any]) -> bool:
 
 
 def _declares(branch: dict[str, Any], value: dict[str, Any]) -> bool:
-    """Say whether a branch allows all fields of a value."""
+    """Return whether a branch allows all fields of a value."""
     return _is_open(branch) or value.keys() <= branch["properties"].keys()
 
 
 def _is_open(branch: dict[str, Any]) -> bool:
-    """Say whether an object may have fields that the branch does not name."""
+    """Return whether a branch allows objects with fields that it does not name."""
     others = branch.get("additionalProperties") or branch.get("patternProperties")
     return bool(others) or not branch.get("properties")
 
@@ -223,7 +223,7 @@ def _unknown(
     field: Field,
     branches: Sequence[dict[str, Any]],
 ) -> str | None:
-    """Return an issue about an unknown field, because most types would ignore it silently.
+    """Return the problem with an unknown field, because most types would ignore it silently.
 
     If the object allows any field, a new field is accepted, unless its name looks misspelled.
     """
@@ -269,7 +269,7 @@ def _unknown_inside(value: Any, field: Field) -> Iterator[Issue]:
 
 
 def _read(text: str, field: Field) -> Any:
-    """Read a text for a field. An untyped field of a form has the type of its shown value."""
+    """Read a text for a field. In a form, an untyped field takes the type of its shown value."""
     allowed, shown = kinds_of(field.node, field.root), field.shown
     if allowed == ANY_KIND and field.from_form and shown is not None:
         allowed = frozenset({kind_of(shown)})
@@ -314,7 +314,7 @@ class UnknownRoleError(EscapedText, ValueError):
 
 
 def with_types(items: list[Any], shown: Any, node: Any, root: dict[str, Any]) -> list[Any]:
-    """Replace the `role` of messages by the `type` that selects one of LangChain's classes.
+    """Replace the `role` of each message in a list by the `type` of LangChain's message class.
 
     Without a `type`, validation may take the first class that fits, which is often `SystemMessage`.
     A list changes only if its shown value or its schema has messages of LangChain.

@@ -1,8 +1,8 @@
 """Show a value in a form, and find the original of each value that an answer repeats.
 
-A form shows a note for a picture, and only the beginning of a long text. JavaScript rounds numbers,
-and `redact` hides texts. One rule fits all: if an answer repeats a shown value,
-the original is meant.
+The shown value may differ from the original: a form shows a note in place of a picture, and only
+the beginning of a long text. JavaScript rounds numbers, and `redact` hides texts. One rule fits all
+these cases: if an answer repeats a shown value, the original is meant.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MAX_FORM = 20_000
 """Maximum characters of all values in a form, because a payload contains the form three times."""
 
 _LEAST_SHOWN = 100
-"""Characters of each value that a form shows even after the others have used up `MAX_FORM`."""
+"""Characters that a form shows of each value, even if other values have used up `MAX_FORM`."""
 
 _NOT_SHOWN = "characters are not shown: leave the box as it is to keep them, or replace it all]"
 
@@ -37,7 +37,7 @@ class LostDigitsError(ValueError):
 
 
 def form_args(shown: dict[str, Any]) -> dict[str, Any]:
-    """Return params in the form that clients' forms show.
+    """Return params as the forms of clients show them.
 
     A top-level null becomes the text `null`, because Agent Inbox crashes on null. A long text is
     cut and ends in a note, because it would fill many screens. A note replaces each picture.
@@ -59,7 +59,7 @@ def form_args(shown: dict[str, Any]) -> dict[str, Any]:
 
 
 def is_untouched(name: str, text: Any, shown: dict[str, Any]) -> bool:
-    """Return whether a box with only a part of its value came back unchanged.
+    """Return whether a text box that showed only a part of its value came back unchanged.
 
     Raises:
         UnreadableError: If the shown part was changed, because the rest of the value is missing.
@@ -75,9 +75,9 @@ def is_untouched(name: str, text: Any, shown: dict[str, Any]) -> bool:
 
 
 def put_back(value: Any, shown: Any, original: Any) -> Any:
-    """Put back the original at each place where an answer repeats the value that was shown for it.
+    """Return an answer's value with the original wherever the answer repeats the shown value.
 
-    Objects are compared by key, and lists of the same length by position.
+    Objects are compared by key. Lists of equal length are compared by position.
 
     Raises:
         LostDigitsError: If a list of another length contains a rounded number.
@@ -103,10 +103,10 @@ def put_back(value: Any, shown: Any, original: Any) -> Any:
 
 
 def _items(value: list[Any], shown: list[Any], original: list[Any]) -> list[Any]:
-    """Put back the items of a list.
+    """Return a list with the original of each item that repeats a shown item.
 
-    An item is found by its shown form, even after a move, if only one original has this form. Any
-    other item is found by its position, if the list has kept its length.
+    If only one original has an item's shown form, the item is recognized even after a move. Any
+    other item is recognized by its position, if the list has kept its length.
     """
     behind: dict[str, list[Any]] = {}
     for seen, item in zip(shown, original, strict=True):
@@ -130,8 +130,8 @@ def _items(value: list[Any], shown: list[Any], original: list[Any]) -> list[Any]
 def hidden_in(value: Any, shown: Any, original: Any) -> str | None:
     """Return the problem with a placeholder such as `***` that would reach the model, or None.
 
-    A placeholder in an original text is no problem. The problem is the end of a sentence that
-    begins with the field's name.
+    A placeholder that is part of an original text is no problem. The caller puts the field's name
+    before the returned text, as in "`to` has '***', and its original is unknown".
     """
     before, after = list(_leaves(original, str)), list(_leaves(shown, str))
     pairs = ((set(old.split()), new) for old, new in zip(before, after, strict=True) if old != new)
@@ -159,7 +159,7 @@ def _rounded(number: float) -> float:
 
 
 def _leaves(value: Any, kind: type[str | float]) -> Iterator[Any]:
-    """Yield the numbers of a JSON value, or its texts and keys, in their order."""
+    """Yield the numbers in a JSON value (`kind=float`), or its texts and keys (`kind=str`)."""
     if is_object(value):
         for key, item in value.items():
             yield from (key,) if kind is str else ()
