@@ -1,10 +1,15 @@
-"""Judge the text beside an answer: is it data that would be lost, or does it take the answer back?
+"""Judge the text beside an answer: is it data that would be lost, or does it retract the answer?
 
-Two questions are asked of every answer, strict JSON and fences included. Is the answer one field of
-a record in another notation? Its siblings show this: other fields in the same notation, with a
-short value (`SHAPES`). And does a sentence speak of the answer itself, and retract it or call it
-partial (`REMARKS`)? Other sentences are prose, and a note in `repairs`. An answer may also be
-a piece of other data (`PIECES`), unless it is strict JSON or has its own fence or paragraph.
+Two questions are asked about every answer, including strict JSON and fences:
+
+- Is the answer only one field of a record in another notation? Then the text has other fields in
+  this notation, with short values (`SHAPES`). For example, the answer is `{"a": 1}` in
+  `- total: {"a": 1}`, and the next line is `- name: Ada`.
+- Does a sentence speak of the answer itself, and retract it or call it partial (`REMARKS`)? Any
+  other sentence is prose, and only adds a note to `repairs`.
+
+An answer that is not strict JSON in its own fence or paragraph may also be a piece of other data
+(`PIECES`).
 """
 
 import re
@@ -23,7 +28,7 @@ ANSWER_WORDS = frozenset(
         " risposta risultato resposta ответ результат 答案 结果 回答 結果",
     )
 )
-"""Labels of the answer itself. The last word of a label counts, as in `Final answer`."""
+"""Words that label the answer itself. The last word of a label counts, as in `Final answer`."""
 LEADS = frozenset({"here", "below", "sure", "hier", "voici", "voilà", "aquí", "ecco", "以下"})
 """The first words of a sentence that leads to the answer."""
 _BULLET = r"(?P<bullet>(?:[-*•+>]|\d+[.)]|#{1,6})[ \t]+)?"
@@ -71,7 +76,10 @@ def _is_value(text: str) -> bool:
 
 
 def is_field(flat: str) -> bool:
-    """Return whether the document at NUL in a text is one field of several in one notation."""
+    """Return whether the document is one of several fields in another notation.
+
+    In the text `flat`, the character NUL marks the place of the document.
+    """
     flat = _MARK.sub("", flat)
     lines = flat.split("\n")
     for number, line in enumerate(lines):
@@ -108,7 +116,7 @@ def _in_field(lines: list[str], at: int) -> bool:
 
 
 def _fields(lines: list[str], at: int) -> Iterator[re.Match[str]]:
-    """Yield the other lines that are fields with a value."""
+    """Yield a match for each line, except for the line `at`, that is a field with a value."""
     for number, line in enumerate(lines):
         found = _FIELD.match(line) if number != at else None
         if found and _is_value(found["value"]):
@@ -188,10 +196,10 @@ PIECES = (
 
 
 def judge(before: str, between: str, after: str, one: Document, *, is_block: bool) -> None:
-    """Refuse an answer if the text beside it gives a reason.
+    """Refuse an answer if the text before or after it gives a reason.
 
     Raises:
-        Unreadable: For this reason.
+        Unreadable: If there is a reason to refuse the answer. The message states the reason.
     """
     paragraph = before[-200:].rpartition("\n\n")[2]
     for side, text in (("after", after), ("before", paragraph)):

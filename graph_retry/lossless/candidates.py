@@ -1,4 +1,4 @@
-"""Find the JSON documents in a text, and say for each how far its place makes it an answer."""
+"""Find the JSON documents in a text, and rank each by its place: how likely it is the answer."""
 
 import re
 from collections.abc import Iterator
@@ -53,12 +53,19 @@ _ASSIGNED, _USED = lazy(r"\w[ \t]*=[ \t]*\Z"), lazy(r"\n[ \t]*[\w.]+\(")
 REFUSED = 3
 """The search stops after this number of unreadable documents, because each one takes work."""
 BLOCK, LINE, SENTENCE, BROKEN, CODE, NUMBERS = range(6)
-"""The places of a document: a fence or paragraph of its own; a line without words before it; a
-sentence; broken JSON in a sentence; code that the text quotes; numbers in a sentence."""
+"""The place of a document in a text, from the most likely place of an answer to the least likely.
+
+BLOCK: The document has its own fence or paragraph.
+LINE: No words are before the document on its line.
+SENTENCE: Words are before the document on its line.
+BROKEN: As SENTENCE, and the document cannot be read.
+CODE: The document is in code that the text quotes.
+NUMBERS: An empty value or a list of numbers in a sentence, after a name or label.
+"""
 
 
 class Candidate(NamedTuple):
-    """A document at a place, with the span of the fence or quotes around it."""
+    """A document and its place in the text. The span includes the fence or quotes around it."""
 
     document: Document
     start: int
@@ -106,14 +113,14 @@ def candidates(text: str, start: int, complete: bool | None) -> Iterator[Candida
 
 
 def fences_in(text: str, start: int) -> list[re.Match[str]]:
-    """Find the fences from a position on."""
+    """Find the Markdown code fences of a text from the position `start` on."""
     marks = [at for mark in ("```", "~~~") if (at := text.find(mark, start)) >= 0]
     low = text.rfind("\n", start, min(marks)) + 1 if marks else len(text)
     return [*FENCE.finditer(text, max(start, low))]
 
 
 def _is_first(text: str, fence: re.Match[str], at: int) -> bool:
-    """Return whether only tags of calls stand before a place in a fence."""
+    """Return whether a fence has nothing but the tags of tool calls before the position `at`."""
     return not CALLS.sub("", text[fence.start("inside") : at]).strip(EDGES)
 
 
@@ -144,7 +151,10 @@ def _limit(
 
 
 def _placed(text: str, document: Document, low: int, *, in_code: bool) -> Candidate | None:
-    """Find the place of a document outside of fences; return None for a citation (`As [1]`)."""
+    """Find the place of a document outside of fences.
+
+    Return None for a citation (`As [1]`), and for a value in a program that the text quotes.
+    """
     line = line_before(text, document.start, low)
     behind = text[document.end : document.end + 200]
     wide = int(line[-1:] == behind[:1] and line[-1:] in {'"', "'", "`"})
@@ -167,7 +177,7 @@ def _placed(text: str, document: Document, low: int, *, in_code: bool) -> Candid
 
 
 def _is_small(document: Document) -> bool:
-    """Return whether a value is empty, or a list of numbers, which may be a citation like `[1]`."""
+    """Return whether a value is empty or a list of numbers. It may be a citation such as `[1]`."""
     value = document.value
     is_list = issubclass(type(value), list)  # `isinstance` would make the item type unknown.
     is_numbers = is_list and all(type(item) in {int, float} for item in value)
@@ -175,5 +185,5 @@ def _is_small(document: Document) -> bool:
 
 
 def line_before(text: str, at: int, low: int = 0) -> str:
-    """Return the text before a position on its line, from `low` on, but at most 200 characters."""
+    """Return the text between the start of the line (or `low`) and `at`, at most 200 characters."""
     return text[max(low, at - 200) : at].rpartition("\n")[2]

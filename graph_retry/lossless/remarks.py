@@ -1,8 +1,9 @@
-"""Sentences that speak of the answer itself: they take it back, or say that it is not whole.
+"""Find sentences about the answer itself which retract it, or say that it is not complete.
 
-A row of `REMARKS` has one such act in several languages. If its pattern names what the sentence is
-about (the group `about`), this must be the answer: a word of `ABOUT`, or a key or value of it. So
-`The rest of the e-mail follows standard terms` is prose, and `The rest follows` is not.
+A row of `REMARKS` has the words for one such statement, in several languages. If a pattern has a
+group `about`, this group is the thing that the sentence is about. This thing must be the answer: a
+word of `ABOUT`, or a key in the answer. Therefore `The rest of the e-mail follows standard terms`
+is prose, and `The rest follows` is a remark.
 """
 
 import re
@@ -33,7 +34,12 @@ _VALUE = r"(?=[\"'“`\d-]|true\b|false\b|null\b|[^.\n]{1,60}\b(?:not|nicht|pas|
 
 
 class Remark(NamedTuple):
-    """An act of speech: where it stands, the kind and words of the refusal, and its pattern."""
+    """One statement about the answer.
+
+    side: Where the statement counts: in the text before the answer, after it, or in both.
+    kind, told: The kind and the message of the refusal.
+    pattern: The words of the statement.
+    """
 
     side: Literal["before", "after", "both"]
     kind: RefusalKind
@@ -42,7 +48,7 @@ class Remark(NamedTuple):
 
 
 def _remarks(side: Any, kind: RefusalKind, told: str, *patterns: str) -> Iterator[Remark]:
-    """Make a remark of each pattern. A pattern may name what it is about only once."""
+    """Make a `Remark` of each pattern. A pattern may have the group `about` only once."""
     return (Remark(side, kind, told, lazy(f"(?i){pattern}")) for pattern in patterns)
 
 
@@ -120,7 +126,7 @@ REMARKS = (
 
 
 def remark(side: str, text: str, value: Any) -> Remark | None:
-    """Return the first remark about the answer `value` in the text before or after it."""
+    """Return the first remark about the answer `value` in `text`, the text on this side of it."""
     rows = [row for row in REMARKS if row.side in {side, "both"}]
     names: frozenset[str] | None = None
     sentences = [one for one in _END.split(text) if one.strip()]

@@ -1,4 +1,4 @@
-"""Read strict JSON; refuse repeated keys and floats out of range, in which `json` loses data."""
+"""Read strict JSON. Refuse what `json` would lose: keys with two values, floats out of range."""
 
 import json
 import math
@@ -24,9 +24,10 @@ _PATH = lazy(rf"[\"']{DRIVE}(?=[\"'])")
 
 
 def has_odd_escape(text: str, start: int, end: int) -> bool:
-    """Return whether an escape of JSON is rather two characters, as in a pattern or a path.
+    r"""Return whether a JSON escape probably means two characters, as in a regex or a path.
 
-    No model writes a backspace, a form feed or a lone carriage return.
+    An example is `\b` in a regex. No model writes a backspace, a form feed or a lone carriage
+    return.
     """
     if text.find("\\", start, end) < 0:
         return False
@@ -38,7 +39,7 @@ def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return the members of an object as a dict.
 
     Raises:
-        ValueError: If two values for one key disagree.
+        ValueError: If a key occurs twice with different values.
     """
     result = dict(pairs)
     if len(result) != len(pairs):
@@ -52,7 +53,8 @@ def finite(token: str) -> float:
     """Return the float for the text `token` of a number.
 
     Raises:
-        ValueError: If the float would be infinite, or would be zero in place of a tiny number.
+        ValueError: If the number is too large or too small for a float, which would be infinite or
+            zero.
     """
     value = float(token)
     # This code runs for every float of a text, so the common case is tested first.
@@ -69,7 +71,7 @@ def strict_part(text: str, start: int, end: int) -> tuple[Any, int]:
     """Read the strict JSON value between `start` and `end`; return the value and its end.
 
     Raises:
-        ValueError: If there is no strict JSON value.
+        ValueError: If no strict JSON value begins at `start`, or if it is nested too deeply.
     """
     members = 0
 
@@ -95,7 +97,7 @@ def strict_part(text: str, start: int, end: int) -> tuple[Any, int]:
 
 
 def _marks(text: str) -> bytes:
-    """Return the brackets and colons of strict JSON, without those in strings; `[` is for `{`."""
+    """Return the brackets and colons outside of strings; `{` and `}` are written as `[` and `]`."""
     if "\\" in text:
         text = text.replace("\\\\", "").replace('\\"', "")
     marks = text.encode("ascii", "ignore").translate(_BRACKETS, _NO_MARKS)
@@ -107,7 +109,8 @@ def strict_value(text: str, *, is_plain: bool = False) -> Any:
     """Read a text that consists of one strict JSON document and white space.
 
     Raises:
-        ValueError: If the text is not such a document, or has an odd escape and must be `is_plain`.
+        ValueError: If the text is not one strict JSON document. With `is_plain`, also if it has an
+            escape that probably means two characters.
     """
     if is_plain and has_odd_escape(text, 0, len(text)):
         raise ValueError("A backslash may not be an escape")

@@ -1,9 +1,10 @@
 """Read one JSON document in two passes, and judge whether its value is certain.
 
-A reading's cost is the sum over its departures from JSON, and the cheapest reading wins. The first
-pass assumes that the model uses each notation often. This pass finds the notations in use, and the
-places where an accident (a lost quote) is possible. The second pass uses the real costs, and tries
-accidents there. The text is refused if a reading within `MARGIN` has another value, or loses data.
+The cost of a reading is the sum of the costs of its departures from strict JSON. The cheapest
+reading wins. The first pass assumes that each notation, such as `'` for quotes, is a habit of the
+model. This pass finds the notations in use, and the places where an accident (such as a lost quote)
+is possible. The second pass uses the real costs, and tries accidents only at these places. The text
+is refused if a reading with another value costs hardly more (`MARGIN`), or if data would be lost.
 """
 
 import html
@@ -36,14 +37,14 @@ from graph_retry.lossless.weighted.search import CEILING, CHARACTERS, DOCUMENT, 
 from graph_retry.lossless.weighted.strings import Reader
 
 PIECE = 4_000
-"""Characters of the first piece that is tried for a document with an unknown end."""
+"""The length of the piece, in characters, that is tried first for a document of unknown length."""
 ALTERNATIVES = 12
-"""As many readings that are about as likely are too many to choose one."""
+"""The number of about equally likely readings that are too many to choose from."""
 _STRING = r"\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+'"
 
 
 class Reading:
-    """One reading of a text, with its steps, its rows in `costs`, and its losses of data."""
+    """One reading of a text, with its steps, its rows in `costs`, and the data that it loses."""
 
     def __init__(self, last: Node) -> None:
         step: Node | None = last
@@ -67,7 +68,7 @@ class Reading:
         return ", ".join(COSTS[row].told for row in self.names) or "as it stands"
 
     def value(self) -> Any:
-        """Return the value of the strict JSON that was written.
+        """Return the value of the strict JSON that this reading has written.
 
         Raises:
             ValueError: If a key occurs twice with different values, or a number is out of range.
@@ -85,7 +86,7 @@ class Reading:
 
 
 def _strict(text: str, start: int, end: int) -> Document | None:
-    """Read a document in strict JSON with only prose after it; None for any other document."""
+    """Read a strict JSON document with only prose after it; return None for any other document."""
     try:
         value, stop = strict_part(text, start, end)
     except (ValueError, RecursionError):
@@ -103,9 +104,12 @@ def _strict(text: str, start: int, end: int) -> Document | None:
 
 
 class Mask(NamedTuple):
-    """A way to escape a whole document.
+    r"""A way in which a whole document is escaped, such as `{&quot;a&quot;: 1}` or `{\"a\": 1}`.
 
-    A masked document begins with `start` and ends in `inside`. `plain` resolves one `escape`.
+    start: Matches the beginning of an escaped document.
+    inside: Matches an escaped document up to its end.
+    escape: Matches one escape, such as `&quot;`.
+    plain: Returns the character that an escape stands for.
     """
 
     kind: str
@@ -144,7 +148,7 @@ MASKS = (
 
 
 def mask_at(text: str, at: int) -> Mask | None:
-    """Return the mask of a document that may begin at `at`."""
+    """Return the mask with which an escaped document may begin at `at`, or None."""
     return next((mask for mask in MASKS if mask.start.match(text, at)), None)
 
 
@@ -164,9 +168,10 @@ def read_document(
 def _unmasked(
     text: str, at: int, stop: int, mask: Mask, work: Work, complete: bool | None
 ) -> Document:
-    """Resolve the escapes of a masked document, and read the result.
+    """Resolve the escapes of a masked document, and read the resulting text.
 
-    The result is refused if it needs an assumed repair, because the mask may have caused the error.
+    The document is refused if the text needs an assumed repair, because the escapes may have caused
+    the error.
     """
     try:
         plain = mask.escape.sub(lambda escape: mask.plain(escape[0]), text[at:stop])
@@ -188,9 +193,9 @@ def _unmasked(
 
 
 def _broken(text: str, start: int, end: int, work: Work, complete: bool | None) -> Document:
-    """Read a document that is not strict JSON; its opening brace may be missing.
+    """Read a document that is not strict JSON. Its opening brace may be missing.
 
-    A short piece is tried first, because a reading costs as much as the piece is long.
+    A short piece is tried first, because the time of a reading grows with the length of the piece.
     """
     if start + PIECE < end:
         document = _weighed(text, start, start + PIECE, work, complete=False)
@@ -200,7 +205,7 @@ def _broken(text: str, start: int, end: int, work: Work, complete: bool | None) 
 
 
 def _weighed(text: str, start: int, end: int, work: Work, *, complete: bool | None) -> Document:
-    """Read a document twice: first with each notation as a habit, then at its real costs."""
+    """Read a document in two passes: first as if each notation were a habit, then at real costs."""
     part, whole = text[start:end], complete is True
     cheap = prices(complete=whole)
     work.left -= DOCUMENT + len(part) // CHARACTERS
@@ -238,7 +243,10 @@ def _weighed(text: str, start: int, end: int, work: Work, *, complete: bool | No
 
 
 def _readings(again: Callable[[], Reader], start: int) -> list[Document]:
-    """Read a document in all likely ways; empty if one of them loses data, or there are many."""
+    """Return all likely readings of a document as documents.
+
+    The list is empty if a reading loses data, or if there are `ALTERNATIVES` readings or more.
+    """
     reader = again()
     found = [*map(Reading, reader.run(reader.first(), keep=ALTERNATIVES))]
     if len(found) == ALTERNATIVES or any(each.losses for each in found):
@@ -254,8 +262,9 @@ def _readings(again: Callable[[], Reader], start: int) -> list[Document]:
 def _suspect(first: Reading | None, reader: Reader, price: dict[str, int]) -> bytearray:
     """Mark the places where an accident may explain a text about as cheaply as the first reading.
 
-    These places are where the first reading pays much. If there is no reading, or one that loses
-    data at a high cost, they are everywhere. A cheap loss of data marks no place.
+    These are the places around expensive steps of the first reading. If there is no first reading,
+    or if it loses data at a high cost, the places around the furthest position that was reached are
+    marked. If the first reading loses data at a low cost, no place is marked.
     """
     size = len(reader.text) + 2
     suspect = bytearray(size)
@@ -275,7 +284,8 @@ def _certain(best: Reading, rival: Reading | None, start: int) -> Any:
     """Return the value of the cheapest reading.
 
     Raises:
-        Unreadable: If data is lost, a rival wrote another text, or too much is wrong.
+        Unreadable: If data is lost, if a reading that is about as cheap (`rival`) wrote another
+            text, or if too much is wrong.
     """
     if best.cost > DOUBTED and best.names.keys() & ACCIDENTS.keys():
         raise Unreadable("ambiguous", start, f"{best.told()}: too much is wrong to be sure.")

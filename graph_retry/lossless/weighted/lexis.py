@@ -1,6 +1,7 @@
 """Recognize the tokens of broken JSON, and write them as strict JSON.
 
-To read another spelling, add a row to `SPELLINGS`, with a mode of `moves`, and its cost to `costs`.
+To add a spelling that can be read, add a row to `SPELLINGS` (see `moves` for the modes), and a row
+with the spelling's cost to `costs`.
 """
 
 import json
@@ -103,7 +104,10 @@ _UNUSUAL = lazy(r"[\"\\\x00-\x1f]")
 
 
 def scalar(token: str) -> tuple[str, str] | None:
-    """Return the row in `costs` and the JSON text of a number or literal; "" for strict JSON."""
+    """Return the row in `costs` and the JSON text of a number or literal; None for other tokens.
+
+    The row is "" if the token is strict JSON.
+    """
     if token in {"true", "false", "null"}:
         return "", token
     word = token.lower().replace("infinity", "inf")
@@ -128,9 +132,10 @@ def scalar(token: str) -> tuple[str, str] | None:
 
 
 def is_word(text: str, at: int) -> bool:
-    """Return whether the token at `at` is a word that resembles no number, literal or code.
+    """Return whether the token at `at` is a word, and resembles no number, literal or code.
 
-    A quote behind it shows that it is a word.
+    If a quote follows the token, it is enough that the token is no number and no literal (or a
+    literal without one of its letters).
     """
     token = TOKEN.match(text, at)
     if token is None or text[token.end() : token.end() + 2][1:].isalnum():
@@ -162,7 +167,10 @@ def word_row(token: str) -> tuple[str, str]:
 
 
 def comment_row(body: str) -> str:
-    """Return the row in `costs` of a comment that may hold or replace data; "" for any other."""
+    """Return the row in `costs` of a comment that may contain or replace data.
+
+    Return "" for any other comment.
+    """
     if LEFT_OUT.search(body) or _CONTESTED.search(body) or "/*" in body:
         return "elided"
     is_torn = body.count('"') % 2 or any(body.count(a) != body.count(b) for a, b in ("{}", "[]"))
@@ -218,11 +226,14 @@ def _resolved(raw: str) -> str | None:
 
 
 class Spelling(NamedTuple):
-    """Another spelling: text that `pattern` matches in the modes `where` costs the row `row`.
+    """A spelling that strict JSON does not allow, such as `=` for a colon.
 
-    `first` has the possible first characters of the text; empty means any character. The reader
-    then enters the mode `follows`; empty means the same mode. The pattern's group `string` has the
-    content of a string, and its group `word` has a number, a literal or a word.
+    where: The reader's modes in which the spelling can occur (see `moves`), one letter each.
+    first: The possible first characters of the spelling; empty means any character.
+    pattern: Matches the spelling. Its group `string` is the content of a string. Its group `word`
+        is a number, a literal or a word.
+    row: The row in `costs`.
+    follows: The reader's mode after the spelling; empty means that the mode stays.
     """
 
     where: str
@@ -232,7 +243,7 @@ class Spelling(NamedTuple):
     follows: str = ""
 
     def written(self, match: re.Match[str]) -> str | None:
-        """Return the JSON text of a match; None if the match could mean several values."""
+        """Return the JSON text for a match; None if the match could mean several values."""
         groups = match.groupdict()
         if not groups:
             return ""
@@ -266,7 +277,7 @@ SPELLINGS = (
 
 @lru_cache(1000)
 def spellings(mode: str, char: str) -> tuple[Spelling, ...]:
-    """Return the rows of `SPELLINGS` that a mode allows and that may begin with this character."""
+    """Return the rows of `SPELLINGS` that are allowed in a mode and may begin with `char`."""
     return tuple(
         each for each in SPELLINGS if mode in each.where and (not each.first or char in each.first)
     )

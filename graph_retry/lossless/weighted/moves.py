@@ -1,9 +1,13 @@
 """The possible next steps of a reader: JSON's grammar, other notations, and accidents.
 
-A reader's mode is its place in the grammar. `r` (root), `f` (first element), `e` (element after a
-comma) and `m` (member) expect a value. `k` (first) and `l` (after a comma) expect a key, `c`
-expects a colon, and `p` expects the string after a `+`. `a` is the place after a value, `b` the
-place after a string, which may be continued, and `z` the place after the document. `$` is the end.
+A reader's mode is its place in the grammar, as one letter:
+
+- These expect a value: `r` (the root), `f` (the first element of a list), `e` (an element after a
+  comma), `m` (the value of a member).
+- These expect a key: `k` (the first key of an object), `l` (a key after a comma).
+- `c` expects a colon, and `p` expects the string after a `+`.
+- `a` is after a value, and `b` is after a string, which may be continued.
+- `z` is after the document, and `$` is the end.
 """
 
 import json
@@ -19,7 +23,7 @@ from graph_retry.lossless.weighted.search import Frame, Node, Search, Step, Work
 _CLOSE = {"o": "}", "a": "]", "t": ")", "T": ")", "g": ")"}
 _OPEN = {"{": ("k", "o"), "[": ("f", "a"), "(": ("f", "t")}
 _BEFORE = {"e": ",", "l": ",", "m": ":", "p": "\0"}
-"""The strict JSON that comes before a value or key; `\\0` joins a string to the one before it."""
+"""The strict JSON before a value or key, by mode. `\\0` joins a string to the previous string."""
 _INDENT = lazy(f"(?m)^[{lexis.BLANK}]*")
 _OPENING = frozenset("{[(｛［")
 _EDGE_START = frozenset(",:=}])")
@@ -46,7 +50,7 @@ _DAMAGED = lazy(
 )
 _DECODER = json.JSONDecoder(parse_constant=int)  # `int("NaN")` raises.
 JUMP = 2_000
-"""Characters of the longest part that is read in one step."""
+"""The most characters that are read in one step."""
 
 
 class Moves(Search):
@@ -64,14 +68,14 @@ class Moves(Search):
         self.is_python = _PYTHON_KEY.search(text) is not None  # A bare name may be a variable.
 
     def first(self) -> Node:
-        """Return the reader at the start: at a bracket, or at a key without an opening brace."""
+        """Return the first reader, which starts at a bracket, or at a key if `{` is missing."""
         if self.text[:1] in _OPENING or not lexis.OPENING_KEY.match(self.text):
             return self.node
         self.go(0, "k", self.frame(None, "o", -1), "{", "missing_opener")
         return self.buckets[self.price["missing_opener"]].pop()
 
     def step(self, mode: str, stack: Frame | None, mark: str, at: int) -> Step | None:
-        """Return the next mode, stack and text; None if strict JSON does not allow `mark` here."""
+        """Return the mode, stack and text after `mark`; None if strict JSON forbids `mark` here."""
         top = stack.kind if stack else ""
         if mode in "rfem" and mark in "{[":
             return self.opened(mode, stack, mark, at)
@@ -99,13 +103,19 @@ class Moves(Search):
         return ("a" if stack.parent else "z"), stack.parent, written
 
     def line(self, at: int) -> tuple[int, bool]:
-        """Return a line's indentation, -1 in a text of one line, and whether `at` begins it."""
+        """Return the indentation of the line of `at`, and whether `at` is the line's first token.
+
+        The indentation is -1 in a text of one line.
+        """
         number = bisect_right(self.starts, at) - 1
         indent = self.tokens[number] - self.starts[number] if len(self.starts) > 1 else -1
         return indent, number > 0 and self.tokens[number] == at
 
     def laid_out(self, stack: Frame, column: int, char: str) -> Frame:
-        """Add a cost if the token at the start of a line does not fit the indentation so far."""
+        """Set a cost if the first token of a line does not fit the container's indentation.
+
+        Return the container, with its indentation if this line is the first that shows it.
+        """
         if char in "]})":
             is_odd = column != stack.line_indent and stack.line_indent >= 0
             self.odd = "layout" if is_odd else ""
@@ -117,9 +127,10 @@ class Moves(Search):
         return stack
 
     def cut_off(self) -> None:
-        """Read the text as truncated at its end.
+        """Add a reader for which the text was cut off at its end.
 
-        This costs more if the last character is a closing bracket, because few texts are cut there.
+        This reading costs more if the last character is a closing bracket, because few texts are
+        cut off there.
         """
         at_bracket = "cut_at_bracket" if self.text.rstrip()[-1:] in "]}" else ""
         self.go(self.end, "$", None, "", "truncated", at_bracket)
@@ -147,7 +158,7 @@ class Moves(Search):
             self._structure(char, stack)
 
     def _next(self, pos: int) -> str:
-        """Move `at` behind white space, and return the character there; "" at the end."""
+        """Move `self.at` from `pos` past white space; return the next character, "" at the end."""
         space = lexis.STRICT_SPACE.match(self.text, pos)
         self.at = space.end() if space else pos
         return self.text[self.at : self.at + 1]
@@ -237,7 +248,7 @@ class Moves(Search):
         return True
 
     def _comment(self, comment: re.Match[str], stack: Frame | None) -> None:
-        """Leave out a comment; record a loss if the comment replaces omitted data."""
+        """Skip a comment. Record a loss of data if the comment stands for omitted data."""
         end, mode = comment.end(), self.node.mode
         self.spend(10 * (end - self.at))  # Several expressions search for words in it.
         found = lexis.comment_row(comment[0].strip("/*#<!-> \t\r\n"))
@@ -269,7 +280,7 @@ class Moves(Search):
         self.go(at + len(token), "a", stack, f'{before}"{lexis.written(token)}"', row, odd)
 
     def _after(self, mark: str, stack: Frame) -> None:
-        """Read the text behind a value that is neither a comma nor a bracket."""
+        """Read what follows a value in place of a comma or a closing bracket."""
         (_, pos, mode, *_), text, at = self.node, self.text, self.at
         in_object, is_first, odd = stack.kind == "o", self.line(at)[1], ""
         if mode == "b" and mark == "+":
@@ -325,7 +336,7 @@ class Moves(Search):
             self.go(pos, "$", None)
 
     def _accidents(self, char: str, stack: Frame | None) -> None:
-        """Assume one accident: a mark is superfluous, missing, replaced, or swapped."""
+        """Add a reader for each accident here: a superfluous, missing, replaced or swapped mark."""
         text, at, mode = self.text, self.at, self.node.mode
         ahead = text[at + 1 : at + 2]
         is_lone = not char.isalnum() or not (ahead.isalnum() or text[at - 1 : at].isalnum())
@@ -351,7 +362,7 @@ class Moves(Search):
             self.go(damaged.end(), "c" if bare else "a", stack, "", "unreadable", bare)
 
     def _marks(self, char: str, stack: Frame | None, *, is_lone: bool) -> None:
-        """Try each allowed mark: insert it here, or put it in place of the present mark."""
+        """Add readers that insert an allowed mark here, or that put it in place of `char`."""
         text, at, mode = self.text, self.at, self.node.mode
         quote = _QUOTE_AHEAD.search(text, at, at + 200)
         within = "glued" if (text[at - 1 : at] + text[at + 1 : at + 2]).isalnum() else ""

@@ -1,10 +1,11 @@
 """Find the cheapest readings of a text, by Dijkstra's algorithm over positions and modes.
 
 A reader goes through the text and writes it again as strict JSON. A `Node` is a reader at position
-`pos` in some `mode`, with the open containers in `stack`. If several readers reach the same state,
-two continue: the cheapest reader, and the cheapest one that wrote another text. These two are
-enough to find the cheapest reading, and the cheapest reading with another value. `Work` bounds the
-number of steps, so that the time is proportional to the length of the text.
+`pos` in some `mode`, with the open containers in `stack`. These three are its state. If several
+readers reach one state, only two continue: the cheapest reader, and the cheapest reader that wrote
+another text. These two are enough to find the cheapest reading, and the cheapest reading with
+another value. `Work` limits the number of steps, so that the time is proportional to the length of
+the text.
 """
 
 from typing import NamedTuple
@@ -16,7 +17,11 @@ START, CHARACTERS, DOCUMENT = 25_000, 250, 10
 
 
 class Frame:
-    """An open container. Kinds: `o` is `{`, `a` is `[`, `t` is `(`, `T` is `( ,`, `g` groups."""
+    """An open container of the kind `o`, `a`, `t`, `T` or `g`.
+
+    `o` is an object `{`, and `a` is an array `[`. `t` is a tuple `(` without a comma so far, and
+    `T` is a tuple with a comma. `g` is a `(` that only groups, as in `(1)`.
+    """
 
     __slots__ = ("depth", "indent", "kind", "line_indent", "parent")
 
@@ -27,9 +32,10 @@ class Frame:
 
 
 class Work:
-    """The work that is left for all searches in one text; a search without any ends in a refusal.
+    """The units of work that are left for all searches in one text.
 
-    An added reader or `CHARACTERS` looked over take one unit, and a document takes `DOCUMENT`.
+    Without any left, a search ends in a refusal. An added reader takes one unit. Reading
+    `CHARACTERS` characters takes one unit, and each document takes `DOCUMENT` units.
     """
 
     def __init__(self, size: int) -> None:
@@ -43,8 +49,9 @@ Step = tuple[str, Frame | None, str]
 class Node(NamedTuple):
     """One reader: its cost, its state, and its last step.
 
-    `written` is the JSON text that the step wrote, and `sig` is the hash of all text before it.
-    `rows` are the step's rows in `costs`, and `at` is its position.
+    `written` is the JSON text that the last step wrote. `sig` is the hash of all text that was
+    written before the last step. `rows` are the last step's rows in `costs`, and `at` is its
+    position.
     """
 
     cost: int
@@ -59,15 +66,19 @@ class Node(NamedTuple):
 
 
 def _signed(sig: int, written: str) -> int:
-    """Return the hash of a text after an addition, however the text was cut into pieces."""
+    """Return the hash of a text after `written` is appended, given the text's hash `sig`.
+
+    The hash does not depend on the pieces in which the text was written.
+    """
     data = written.encode("utf-8", "surrogatepass")
     return ((sig << 8 * len(data) % 61) + int.from_bytes(data, "big")) % _PRIME
 
 
 class Search:
-    """A search for the cheapest reading: a queue of begun readings, the cheapest first.
+    """A search for the cheapest reading: a queue of unfinished readings, cheapest first.
 
-    `expand`, which a subclass has, adds the readings that go on from one by a step.
+    A subclass implements `expand`, which adds each reading that is one step longer than
+    `self.node`.
     """
 
     def __init__(self, text: str, price: dict[str, int], work: Work) -> None:
@@ -84,14 +95,17 @@ class Search:
         self._frames: dict[tuple[Frame | None, str, int, int], Frame] = {}
 
     def frame(self, parent: Frame | None, kind: str, line_indent: int, indent: int = -1) -> Frame:
-        """Return the same object for equal frames, so that states are compared by identity."""
+        """Return one object for all equal frames, so that states are compared by identity."""
         key = (parent, kind, line_indent, indent)
         if key not in self._frames:
             self._frames[key] = Frame(parent, kind, line_indent, indent)
         return self._frames[key]
 
     def go(self, pos: int, mode: str, stack: Frame | None, written: str = "", *rows: str) -> None:
-        """Add a next step of the present reader; all `rows` cost, and `rows[0]` may be a loss."""
+        """Add a next step of the present reader. Its cost is that of all `rows`.
+
+        `rows[0]` may be a loss of data.
+        """
         self.work.left -= 1
         total, price = self.node.cost, self.price
         if self.odd:
@@ -120,9 +134,9 @@ class Search:
         raise NotImplementedError
 
     def run(self, first: Node, most: int = 1 << 20, keep: int = 2) -> list[Node]:
-        """Return the cheapest reading up to the cost `most`, and others within `MARGIN`.
+        """Return the cheapest reading up to the cost `most`, and other readings within `MARGIN`.
 
-        There are `keep` readings at most. With `keep` of them, there may be more.
+        At most `keep` readings are returned. If `keep` readings are returned, more may exist.
         """
         self.limit = min(self.limit, most + MARGIN)
         seen: dict[tuple[int, str, Frame | None], tuple[int, ...]] = {}

@@ -1,9 +1,10 @@
 """The next steps of a reader inside a string: each quote may end the string or belong to it.
 
-The mode begins with four characters: `S`, the opening quote, `k` (key) or `v` (value), and `1` or
-`0`. `1` means that an inner quote has no partner yet. `l` follows if a quote stays alone, and `m`
-if a quote looks like one of a member: a string with both is rather two strings, one without its
-end.
+The mode inside a string has four characters, such as `S"v0`: `S`, the opening quote, `k` (key) or
+`v` (value), and `1` or `0`. `1` means that an inner quote has no partner yet. More letters may
+follow. `l` means that a quote stays without a partner. `m` means that a quote looks like the quote
+of an object's member. With both, the string is probably two strings, of which the first has lost
+its closing quote.
 """
 
 from graph_retry.lossless._ground import lazy
@@ -53,7 +54,7 @@ class Reader(Moves):
             self.outside()
 
     def _write(self, pos: int, mode: str, raw: str, *rows: str) -> None:
-        """Add `raw` to the string as one step, and end the string if `mode` is outside strings."""
+        """Write `raw` into the string as one step. A `mode` outside of strings ends the string."""
         self.spend(len(raw))
         content = lexis.written(raw)
         if content is None:
@@ -63,7 +64,7 @@ class Reader(Moves):
             self.go(pos, mode, self.node.stack, content + closing, *rows)
 
     def _in_string(self) -> None:
-        """Read on to the next quote that might close the string."""
+        """Read up to the next quote that might close the string, and add a reader for each way."""
         _, pos, mode, stack, *_ = self.node
         text, quote, role = self.text, mode[1], mode[2]
         match = lexis.UNTIL[quote].match(text, pos)
@@ -97,7 +98,7 @@ class Reader(Moves):
             self._misplaced_quote(raw, follows, role)
 
     def _surprises(self, raw: str, role: str) -> list[str]:
-        """Return the row "edge" once for each sign that the content of a string is odd."""
+        """Return a list with one row "edge" for each sign that a string's content is odd."""
         is_torn = raw and raw[-1] in _EDGE and _is_torn(raw)
         return ["edge"] * (bool(is_torn) + (role == "k" and bool(_STRUCTURE.search(raw))))
 
@@ -127,7 +128,7 @@ class Reader(Moves):
         self._write(at + 1, mode[:4] + marks, inside, lone, *both, odd, torn)
 
     def _torn(self) -> list[str]:
-        """Return the row of a string with a quote of a member, which an accident would end."""
+        """Return the row "torn_member" if an accident would end a string with a member's quote."""
         return ["torn_member"] if "m" in self.node.mode[4:] else []
 
     def _unclosed(self, pos: int, raw: str, follows: str, role: str) -> None:
@@ -148,7 +149,7 @@ class Reader(Moves):
         self.at = pos + len(raw)
 
     def _misplaced_quote(self, raw: str, follows: str, role: str) -> None:
-        """Read a quote as superfluous, or as swapped with a neighbour."""
+        """Add readers for which a quote is superfluous, or swapped with the character beside it."""
         text, at, (_, _, mode, stack, *_) = self.text, self.at, self.node
         ahead = text[at + 1 : at + 2]
         if raw and ahead not in "\"'":
