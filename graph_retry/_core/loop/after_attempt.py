@@ -65,7 +65,7 @@ async def succeeded(given: StepInput, record: Attempt, output: Any) -> dict[str,
 
 
 async def reviewed_later(given: StepInput) -> dict[str, Any]:
-    """Open a review of an attempt that an earlier call made, which could not ask anybody.
+    """Open a review of an attempt that was made by an earlier call which could not ask anybody.
 
     `review_later` puts the attempt into a node's input, with `to_review: True` in its record.
     """

@@ -183,7 +183,7 @@ async def _open(
 
     Args:
         given: The input of the step.
-        execution: LangGraph's facts about the run of the step, such as its number of tries.
+        execution: LangGraph's facts about the run of the step, such as the number of the try.
         this_try: The number of the request within the attempt.
         copied: Whether the state is a copy of the state that the call had before a fork.
     """

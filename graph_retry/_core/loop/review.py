@@ -47,7 +47,7 @@ _LOG = logging.getLogger("graph_retry.reviews")
 
 
 REMARK, MOST_OF_REMARK = "remark", 190
-"""The label that shows the message of a `defer` or `assign`, and its maximum of characters."""
+"""The label that shows the message of a `defer` or `assign`, and its maximum length."""
 
 
 async def review_step(given: StepInput) -> dict[str, Any]:

@@ -70,7 +70,7 @@ class _Trail:
 
 
 def _record(stored: Sequence[Attempt], number: int) -> Attempt | None:
-    """Return a record. If only `listed` would restore it, return the next stub; None if none."""
+    """Return a record, or the next stub if only `listed` restores the record; None if neither."""
     for position, known in enumerate(stored):
         # `get`, because somebody may have edited the state and removed a `number`.
         here = known.get("number")

@@ -154,7 +154,7 @@ class PastCalls:
     """The calls that were made before a fork, which the calls of the fork's run may continue.
 
     states: The newest state of each call before the fork, by namespace, oldest call first.
-    taken: The calls that are continued already, as `{namespace before the fork: namespace in it}`.
+    taken: The calls that are continued already, as `{namespace before the fork: namespace now}`.
     """
 
     fork: ForkNote

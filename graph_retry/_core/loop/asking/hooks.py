@@ -1,8 +1,8 @@
 """After a failed attempt, call the hooks of `on_retry`, which may return new params.
 
 Then the option `feedback`, if it is set, adds the errors of the output to the prompt. Each hook is
-called once per attempt, and gets a copy of the params. If a hook returns something wrong, the
-message of the error names the hook.
+called once per attempt, and gets a copy of the params. If a hook fails, the error's message names
+the hook.
 """
 
 from __future__ import annotations
