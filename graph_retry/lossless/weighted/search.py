@@ -102,7 +102,7 @@ class Search:
         return self._frames[key]
 
     def go(self, pos: int, mode: str, stack: Frame | None, written: str = "", *rows: str) -> None:
-        """Add a next step of the present reader. Its cost is that of all `rows`.
+        """Add a next step of the present reader. The step costs the sum of all `rows`.
 
         `rows[0]` may be a loss of data.
         """
@@ -130,7 +130,7 @@ class Search:
         self.work.left -= characters // CHARACTERS
 
     def expand(self) -> None:
-        """Add a reader for each possible next step of the present one."""
+        """Add a reader for each possible next step of the present reader."""
         raise NotImplementedError
 
     def run(self, first: Node, most: int = 1 << 20, keep: int = 2) -> list[Node]:

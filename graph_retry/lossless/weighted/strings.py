@@ -46,7 +46,7 @@ class Reader(Moves):
     """All steps of a reader, inside and outside of strings."""
 
     def expand(self) -> None:
-        """Add a reader for each possible next step of the present one."""
+        """Add a reader for each possible next step of the present reader."""
         self.wide = self.is_near and bool(self.suspect[self.node.pos])
         if self.node.mode[0] == "S":
             self._in_string()
