@@ -210,7 +210,9 @@ def test_a_crash_repeats_only_the_call_in_flight(recorded, tmp_path):
     assert second.stdout == "10\n"
     made = calls.read_text().split()
     assert (len(made), len(set(made))) == (11, 10)
-    with pytest.raises(ValueError, match=r"`path` .*, which holds the evaluation of 'model': for 'better'"):
+    with pytest.raises(
+        ValueError, match=r"`path` .*, which holds the evaluation of 'model': for 'better'"
+    ):
         evaluate(recorded, better, output=dict[str, int], path=kept)
 
 
