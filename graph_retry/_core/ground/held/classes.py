@@ -86,3 +86,8 @@ def is_of_library(kind: type[Any]) -> bool:
 def is_of_python(kind: type[Any]) -> bool:
     """Return whether a class is from Python's standard library."""
     return kind.__module__.partition(".")[0] in sys.stdlib_module_names
+
+
+def is_foreign(kind: type[Any]) -> bool:
+    """Return whether a class is of an installed library that is not Python's own."""
+    return is_of_library(kind) and not is_of_python(kind)

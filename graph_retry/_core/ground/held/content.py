@@ -38,6 +38,7 @@ from pydantic import BaseModel, Secret, SecretBytes, SecretStr
 
 from graph_retry._core.ground.held.classes import (
     class_of,
+    is_foreign,
     is_hidden,
     is_local,
     is_named,
@@ -182,7 +183,7 @@ class Content:
 
     def _object(self, kind: Any, value: Any) -> None:
         """Add a container, or an object: its attributes, or the data of its copy."""
-        foreign = is_of_library(kind) and not is_of_python(kind)
+        foreign = is_foreign(kind)
         self._foreign += foreign
         self._around.append(id(value))
         self._text(kind, "(")
@@ -334,10 +335,7 @@ def is_unknown(value: Any) -> bool:
 
 
 def is_lock(value: Any) -> bool:
-    """Return whether a value is a lock of Python or a library, with `acquire` and `release`.
-
-    A lock shows who works at this moment, and nothing about the data of a call.
-    """
+    """Return whether a value is a lock of Python or a library; it has no data of a call."""
     kind, held = class_of(value), _dict_of(value)
     for name in ("acquire", "release"):
         if name not in held and not any(name in vars(base) for base in kind.__mro__):

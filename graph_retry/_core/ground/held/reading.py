@@ -24,10 +24,9 @@ from langchain_core.runnables import Runnable
 
 from graph_retry._core.ground.held.classes import (
     class_of,
+    is_foreign,
     is_local,
     is_named,
-    is_of_library,
-    is_of_python,
     is_own,
 )
 from graph_retry._core.ground.held.code import PYTHON, code_digest, file_digest
@@ -212,7 +211,7 @@ class Reading:
     def _open(self, name: str, value: Any, inside: dict[str, Any], state_of: str = "") -> None:
         self._seen.add(id(value))
         place, kind = self._object(name, value, state_of), class_of(value)
-        is_foreign = is_of_library(kind) and not is_of_python(kind)
+        is_of_others = is_foreign(kind)
         self._depth += 1
         for sign, item in inside.items():
             owner = getattr(item, "__self__", item)
@@ -221,7 +220,7 @@ class Reading:
                 self._read(f"{name}{sign}", item, place)
             else:
                 self._value(f"{name}{sign}", item, place)
-            if is_foreign and is_unknown(item) and not is_stream(item):
+            if is_of_others and is_unknown(item) and not is_stream(item):
                 # What a library keeps for itself is no data of the user's.
                 self.uncertain.discard(f"{name}{sign}")
         self._depth -= 1

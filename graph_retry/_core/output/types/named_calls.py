@@ -60,6 +60,7 @@ class CallsValidator(TypedValidator):
     def __init__(self, output: Any, named: NamedClasses, *, strict: bool) -> None:
         super().__init__(output, strict=strict)
         self._is_list, self._kinds, self._classes = named
+        self._names = {one: name for name, one in self._classes.items()}
         self.call_names = frozenset(self._classes)
 
     def reads_calls(self, value: Any) -> bool:
@@ -75,16 +76,17 @@ class CallsValidator(TypedValidator):
         ]
         union: Any = Union
         one: Any = union[tuple(calls)]
-        if len(calls) > 1:
-            one = Annotated[one, Field(discriminator="name")]
-        whole: Any = GenericAlias(list, one) if self._is_list else one
-        return TypeAdapter(whole)
+        return self._adapter_of(
+            Annotated[one, Field(discriminator="name")] if len(calls) > 1 else one
+        )
 
     @cached_property
     def _other_way(self) -> TypeAdapter[Any]:
         """The type with its classes in reverse order: of two that fit, pydantic takes the first."""
         union: Any = Union
-        one: Any = union[tuple(reversed(self._kinds))]
+        return self._adapter_of(union[tuple(reversed(self._kinds))])
+
+    def _adapter_of(self, one: Any) -> TypeAdapter[Any]:
         whole: Any = GenericAlias(list, one) if self._is_list else one
         return TypeAdapter(whole)
 
@@ -98,7 +100,7 @@ class CallsValidator(TypedValidator):
         other, failed = attempt(read_with, self._other_way, value, self._strict)
         if failed:
             return []
-        names = {one: name for name, one in self._classes.items()}
+        names = self._names
         pairs = zip(accepted, other, strict=True) if self._is_list else [(accepted, other)]
         return [
             issue(
@@ -131,9 +133,8 @@ class CallsValidator(TypedValidator):
         return self._called(accepted, accepted) if self._are_calls(value) else accepted
 
     def _forms(self, accepted: Any, given: Any, dumped: Any) -> list[Any]:
-        known = {*self._classes.values()}
         values: list[Any] = accepted if self._is_list else [accepted]
-        if dumped is ABSENT or not known.issuperset(map(type, values)):
+        if dumped is ABSENT or not self._names.keys() >= {*map(type, values)}:
             return [dumped, given]
         first, failed = attempt(self._read, dumped, self._strict)
         is_plain = bool(failed) or not self._alike(dumped, first)
@@ -141,10 +142,9 @@ class CallsValidator(TypedValidator):
 
     def _called(self, accepted: Any, arguments: Any) -> Any:
         """Return calls that name the classes of validated values, with the given arguments."""
-        names = {one: name for name, one in self._classes.items()}
         values, given = (accepted, arguments) if self._is_list else ([accepted], [arguments])
         made = [
-            {"name": names[type(value)], "arguments": one}
+            {"name": self._names[type(value)], "arguments": one}
             for value, one in zip(values, given, strict=True)
         ]
         return made if self._is_list else made[0]
