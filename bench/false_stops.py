@@ -20,7 +20,7 @@ from pydantic import ConfigDict, Field, create_model
 from bench.repair_damage import cases
 from bench.repair_documents import document
 from graph_retry._core.output.partial import growing
-from graph_retry._core.output.partial.watch import Watch
+from graph_retry._core.output.partial.early_end import Watch
 from graph_retry.output import Validator, build_validator, parse_output
 from graph_retry.records import RepairLevel
 

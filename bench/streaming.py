@@ -15,7 +15,7 @@ from pydantic_core import from_json
 
 from bench.markdown import table
 from graph_retry._core.output.partial import growing
-from graph_retry._core.output.partial.watch import Watch
+from graph_retry._core.output.partial.early_end import Watch
 from graph_retry.output import Validator, build_validator, parse_output
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from graph_retry._core.ground.functions.signatures import AttemptContext
     from graph_retry._core.output.completion import Completion
     from graph_retry._core.review.answers import accept, approve, comment, edit, reject, respond
-    from graph_retry._core.review.review import Decision
+    from graph_retry._core.review.review_record import Decision
     from graph_retry._core.threads.answers.answering import (
         apending_reviews,
         aresume,
@@ -81,7 +81,7 @@ _PLACES = {
     "_core.ground.functions.signatures": ("AttemptContext",),
     "_core.output.completion": ("Completion",),
     "_core.review.answers": ("accept", "approve", "comment", "edit", "reject", "respond"),
-    "_core.review.review": ("Decision",),
+    "_core.review.review_record": ("Decision",),
     "_core.threads.reviews": ("PendingReview",),
     "_core.threads.answers.answering": ("apending_reviews", "aresume", "pending_reviews", "resume"),
     "errors": (

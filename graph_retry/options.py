@@ -24,7 +24,7 @@ from graph_retry._core.loop.run.settings import DEFAULT_KEYS, Settings, StateKey
 from graph_retry._core.output.formats.format import Format, FormatName, format_named
 from graph_retry._core.review.answers import Reviewer
 from graph_retry._core.review.decisions import ROWS
-from graph_retry._core.review.review import (
+from graph_retry._core.review.review_record import (
     Decision,
     DecisionType,
     NotifyFunction,

@@ -32,7 +32,7 @@ DECISION = {
     "_core/review/decisions.py": ("ROWS: dict[str, Row] = {\n", IMPORT + ROW),
     "_core/review/effects.py": ("", EFFECT),
     "_core/review/answers.py": ("", CONSTRUCTOR),
-    "_core/review/review.py": (
+    "_core/review/review_record.py": (
         'DecisionType = Literal[ValidDecisionType, "accept"]',
         'DecisionType = Literal[ValidDecisionType, "accept", "discard"]',
     ),

@@ -4,6 +4,7 @@ import ast
 import graphlib
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -83,10 +84,12 @@ def test_no_module_stands_outside_of_the_rooms():
 
 
 def test_modules_are_named_after_what_they_hold():
-    """A name that fits anything says nothing."""
+    """A name that fits anything says nothing, and a name that occurs twice says too little."""
     vague = {"utils", "util", "base", "helpers", "helper", "common", "misc"}
     names = [path.relative_to(ROOT).with_suffix("") for path in sources("graph_retry")]
     assert [str(name) for name in names if vague & set(name.parts)] == []
+    stems = Counter(name.name for name in names if name.name != "__init__")
+    assert [name for name, times in stems.items() if times > 1] == []
 
 
 PRIVATE = re.compile(r"^langgraph\._internal\b|^langgraph\.pregel\._|^langgraph\.constants\._")

@@ -22,7 +22,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 from docs.images.draw import draw
 from docs.images.page import DAY, office, open_review, picture, show
 from examples import live_page, service_with_page
-from graph_retry.desk.web import runs
+from graph_retry.desk.web import applying
 from tests.web.conftest import chromium, serving
 
 FILM = (820, 860)
@@ -91,7 +91,7 @@ def moving(browser: webdriver.Chrome) -> None:
         sheet.paste(image)
         frames.append((sheet.resize(FILM), milliseconds))
 
-    runs.HELD_S = 0.0  # Nobody takes this answer back.
+    applying.HELD_S = 0.0  # Nobody takes this answer back.
     with office() as url:
         show(browser, FILM[0], DAY)
         browser.get(f"{url}/")

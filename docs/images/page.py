@@ -14,7 +14,7 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 
 from examples.reviews.office import JOBS, graph
-from graph_retry.desk.web import create_app, runs
+from graph_retry.desk.web import applying, create_app
 from tests.web.conftest import chromium, serving
 
 DAY, NIGHT = "light", "dark"
@@ -61,7 +61,7 @@ def open_review(browser: webdriver.Chrome, url: str, label: str) -> None:
 
 def main() -> None:
     """Take all pictures."""
-    runs.HELD_S = 0.0  # Nobody takes these answers back.
+    applying.HELD_S = 0.0  # Nobody takes these answers back.
     with office() as url, chromium() as browser:
         show(browser, 960, DAY)
         browser.implicitly_wait(20)

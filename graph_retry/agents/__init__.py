@@ -26,7 +26,7 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
 from graph_retry.agents._answer import AnswerValidator, carrying_answer, message_of_response
-from graph_retry.agents._history import answered, mended_update, repair_history
+from graph_retry.agents._conversation import answered, mended_update, repair_history
 from graph_retry.agents._order import Wrapped, check_order, listed_with, misplaced
 from graph_retry.agents._request import (
     ModelParams,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
         export,
     )
     from graph_retry.data._corrections.files import Exported, import_corrections
-    from graph_retry.data._corrections.past import PastCorrections
+    from graph_retry.data._corrections.past_corrections import PastCorrections
     from graph_retry.data._corrections.record import Correction, How, corrections_in
     from graph_retry.data._corrections.renderings import Format
     from graph_retry.data._evaluate import EvaluateOptions, aevaluate, evaluate
@@ -30,7 +30,7 @@ else:
         __name__,
         *("_corrections.record", "_corrections.files", "_corrections.renderings"),
         *("_metrics", "_evaluation", "_precedent", "_plot", "_replay", "_evaluate"),
-        *("_corrections.export", "_corrections.past"),
+        *("_corrections.export", "_corrections.past_corrections"),
     )
 
 __all__ = [

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Unpack, cast
 from pydantic_core import to_jsonable_python
 
 from graph_retry.calls import Call, Terms
-from graph_retry.data._corrections.past import PastCorrections
+from graph_retry.data._corrections.past_corrections import PastCorrections
 from graph_retry.data._corrections.record import check_names, expected_value
 from graph_retry.data._evaluation import (
     Compare,

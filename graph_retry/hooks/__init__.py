@@ -22,7 +22,7 @@ from graph_retry._core.ground.quoting import (
 from graph_retry._core.params.fields import fields_of
 from graph_retry._core.params.prompt import Added, Prompt, require_fields, with_fields
 from graph_retry._core.review.answers import Reviewer, ReviewFunction
-from graph_retry._core.review.review import Review
+from graph_retry._core.review.review_record import Review
 from graph_retry._core.state.attempts import verdict
 from graph_retry.hooks._feedback import FeedbackStrategy, feedback, feedback_text
 from graph_retry.lossless._ground import on_demand
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from graph_retry.hooks._decision_models import decision_gate, decision_reviewer
     from graph_retry.hooks._escalation import escalate, fall_back, raise_limit
     from graph_retry.hooks._gate import Gate
-    from graph_retry.hooks._history import shorten_history
     from graph_retry.hooks._lessons import (
         Lesson,
         Lessons,
@@ -41,10 +40,11 @@ if TYPE_CHECKING:
         merging_lessons,
     )
     from graph_retry.hooks._model_reviewer import model_reviewer
+    from graph_retry.hooks._shortening import shorten_history
 else:
     __getattr__ = on_demand(
         __name__,
-        *("_budget", "_escalation", "_gate", "_history", "_lessons"),
+        *("_budget", "_escalation", "_gate", "_shortening", "_lessons"),
         *("_model_reviewer", "_decision_models"),
     )
 

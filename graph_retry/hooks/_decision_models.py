@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, cast
 from langchain_core.runnables import Runnable, RunnableLambda
 
 from graph_retry import Decision, reject
-from graph_retry._core.review.review import Review
+from graph_retry._core.review.review_record import Review
 from graph_retry.hooks._gate import Gate
 from graph_retry.plugins import Share, Within, checked
 from graph_retry.records import Attempt

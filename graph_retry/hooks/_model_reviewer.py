@@ -11,7 +11,7 @@ from langchain_core.runnables import Runnable, RunnableLambda
 
 from graph_retry import Decision
 from graph_retry._core.ground.quoting import fenced
-from graph_retry._core.review.review import Review
+from graph_retry._core.review.review_record import Review
 from graph_retry.lossless import read
 from graph_retry.output import read_result
 from graph_retry.plugins import Within, checked, excerpt, is_object, literal

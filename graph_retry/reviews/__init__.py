@@ -17,7 +17,7 @@ from graph_retry._core.ground.functions.arguments import async_twin, checked, in
 from graph_retry._core.ground.issues import SHOWN_ISSUES, top_of
 from graph_retry._core.ground.json import is_object
 from graph_retry._core.ground.schemas import alternatives, element, kinds_of
-from graph_retry._core.output.json_schema.validator import SchemaValidator
+from graph_retry._core.output.json_schema.schema_validator import SchemaValidator
 from graph_retry._core.review.decisions import (
     DECISIONS,
     ROWS,
@@ -26,7 +26,7 @@ from graph_retry._core.review.decisions import (
     form_of,
 )
 from graph_retry._core.review.forms.restore import Field, branch_of, merged
-from graph_retry._core.review.review import AnyReview, Decision, DecisionType, Review
+from graph_retry._core.review.review_record import AnyReview, Decision, DecisionType, Review
 from graph_retry._core.state.attempts import is_returned, parsed_value
 from graph_retry._core.threads.saved.why_closed import closing_event
 from graph_retry.records import Attempt, Issue

@@ -4,7 +4,7 @@ import pytest
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from graph_retry.desk.cli.app import app
-from graph_retry.desk.web import runs
+from graph_retry.desk.web import applying
 from tests.agents.scripted import Weather
 from tests.agents.test_other_questions import HI, agent, said
 from tests.loops import thread
@@ -16,7 +16,7 @@ from tests.web.test_answers import opened, sent
 @pytest.mark.parametrize("asks", ["batched", "per_call"])
 def test_the_page_edits_a_call_before_it_is_made(asks, monkeypatch):
     """Its words say that nothing was called, and the answer goes back to the other library."""
-    monkeypatch.setattr(runs, "HELD_S", 0.0)
+    monkeypatch.setattr(applying, "HELD_S", 0.0)
     desk, tool = Desk(), Weather()
     desk.graph = agent(tool.tool(is_async=False), "Oslo", mode=asks)
     desk.graph.invoke(HI, thread())

@@ -4,7 +4,7 @@ import asyncio
 import re
 
 from graph_retry.desk.cli import source
-from graph_retry.desk.running import Running
+from graph_retry.desk.following import Running
 
 
 def event(kind, attempt=2, **details):

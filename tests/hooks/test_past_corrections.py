@@ -7,7 +7,7 @@ import graph_retry.data
 import graph_retry.threads
 from graph_retry import respond
 from graph_retry.data import PastCorrections, import_corrections
-from graph_retry.data._corrections import past as past_corrections
+from graph_retry.data._corrections import past_corrections
 from tests.loops import Model, answer, one_call, thread
 
 

@@ -17,7 +17,7 @@ from langgraph.types import Command
 
 from graph_retry import AnswerRefused, CallCancelled, StaleDecision, edit
 from graph_retry._core.review.effects import Accepted
-from graph_retry._core.review.review import MAX_PROBLEM, Refused
+from graph_retry._core.review.review_record import MAX_PROBLEM, Refused
 from tests.hostile.fuzzed import Grumpy, any_answers, fuzzed, json_answers, looped, nested
 from tests.loops import Model, answer, one_call, refused, reviews, thread
 from tests.parts import draws

@@ -26,7 +26,7 @@ from langchain_core.runnables import RunnableLambda
 from langgraph.checkpoint.memory import InMemorySaver
 
 from graph_retry import ReplayMismatch, retry_llm_call
-from graph_retry._core.ground.held import reading
+from graph_retry._core.ground.held import function_parts
 from tests.identity.cities import one_node
 from tests.identity.opened import (
     OPENED,
@@ -337,8 +337,8 @@ def restarted(request, monkeypatch):
 
     def forget():
         if request.param == "restarted":
-            monkeypatch.setattr(reading, "_PROCESS", "another")
-            reading._tokens.clear()
+            monkeypatch.setattr(function_parts, "_PROCESS", "another")
+            function_parts._tokens.clear()
 
     yield forget
     while OPENED:

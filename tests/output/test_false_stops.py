@@ -26,7 +26,7 @@ from pydantic.dataclasses import dataclass
 from bench import false_stops
 from graph_retry._core.output.build import build_validator
 from graph_retry._core.output.partial import growing
-from graph_retry._core.output.partial.watch import Watch
+from graph_retry._core.output.partial.early_end import Watch
 from tests.parts import draws
 
 

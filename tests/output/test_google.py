@@ -6,7 +6,7 @@ from langchain_google_genai import ChatGoogleGenerativeAI
 from pydantic import BaseModel
 
 from graph_retry import AttemptsExhausted, retry_llm_call
-from graph_retry._core.output.providers.errors import provider_kind, retry_after
+from graph_retry._core.output.providers.exceptions import provider_kind, retry_after
 from tests.provider_server import provider_server
 
 

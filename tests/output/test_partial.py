@@ -24,7 +24,7 @@ from typing_extensions import TypedDict
 from bench import false_stops
 from graph_retry._core.output.build import build_validator
 from graph_retry._core.output.partial import growing
-from graph_retry._core.output.partial.watch import Watch
+from graph_retry._core.output.partial.early_end import Watch
 from graph_retry.output import heuristic
 
 

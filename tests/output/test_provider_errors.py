@@ -15,7 +15,7 @@ import openai
 import pytest
 
 from graph_retry._core.output.failures import failure_of
-from graph_retry._core.output.providers.errors import retry_after
+from graph_retry._core.output.providers.exceptions import retry_after
 
 REQUEST = httpx.Request("POST", "http://127.0.0.1/v1")
 

@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 
 from graph_retry import AttemptsExhausted, Completion, retry_llm_call
 from graph_retry._core.output.types.core_schema import may_merge_keys
-from graph_retry._core.output.types.validator import TypedValidator
+from graph_retry._core.output.types.type_validator import TypedValidator
 from graph_retry._core.output.unwrapped import WRAPPERS
 from graph_retry.output import build_validator
 

@@ -13,7 +13,7 @@ from graph_retry._core.params.codec import ParamsCodec
 from graph_retry._core.review import judge as judging
 from graph_retry._core.review.decisions import BY_DEFAULT
 from graph_retry._core.review.effects import Accepted
-from graph_retry._core.review.review import Question, Refused
+from graph_retry._core.review.review_record import Question, Refused
 from graph_retry.output import build_validator
 
 TITLE = "extract failed (attempt 2): RateLimitError [r2]"

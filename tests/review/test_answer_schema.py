@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 from graph_retry import AnswerRefused, edit, pending_reviews, resume, retry_llm_call
 from graph_retry._core.params.patch import Encoded
 from graph_retry._core.review.clients.payload import response_schema
-from graph_retry._core.review.review import Question
+from graph_retry._core.review.review_record import Question
 from tests.loops import thread
 from tests.review.questions import Params, question
 

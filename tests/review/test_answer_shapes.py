@@ -9,7 +9,7 @@ import pytest
 
 from graph_retry import approve, edit, reject, respond
 from graph_retry._core.review.effects import Accepted
-from graph_retry._core.review.review import Refused
+from graph_retry._core.review.review_record import Refused
 from tests.review.questions import TITLE, Person, Style, judge, question
 
 RECORDED = json.loads(Path(__file__).with_name("recorded_answers.json").read_text("utf-8"))

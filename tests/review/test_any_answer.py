@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from graph_retry._core.review.effects import Accepted
-from graph_retry._core.review.review import MAX_PROBLEM, Question, Reading, Refused
+from graph_retry._core.review.review_record import MAX_PROBLEM, Question, Reading, Refused
 from tests.review.questions import TITLE, Color, Params, Style, judge, question
 
 SCALARS = (

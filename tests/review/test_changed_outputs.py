@@ -8,7 +8,7 @@ from pydantic import BaseModel, TypeAdapter
 from graph_retry import approve, respond
 from graph_retry._core.review.clients.payload import build_payload, response_schema
 from graph_retry._core.review.effects import End
-from graph_retry._core.review.review import Refused
+from graph_retry._core.review.review_record import Refused
 from tests.review.questions import judge, question
 
 

@@ -13,7 +13,7 @@ from graph_retry._core.output.validator import Checked
 from graph_retry._core.params.codec import ParamsCodec
 from graph_retry._core.review.decisions import offered
 from graph_retry._core.review.effects import Accepted
-from graph_retry._core.review.review import Question, Refused
+from graph_retry._core.review.review_record import Question, Refused
 from tests.review.questions import TITLE, Params, Style, judge, question
 
 HOT = Params(temperature=1.5, seed=7)

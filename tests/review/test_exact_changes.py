@@ -12,7 +12,7 @@ from jsonpointer import resolve_pointer
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from graph_retry import respond
-from graph_retry._core.review.review import Refused
+from graph_retry._core.review.review_record import Refused
 from tests.parts import draws
 from tests.review.questions import judge, question
 

@@ -16,7 +16,7 @@ from graph_retry._core.ground.pictures import noted
 from graph_retry._core.params.codec import ParamsCodec
 from graph_retry._core.params.tagged_json import differences
 from graph_retry._core.review.clients.payload import build_payload
-from graph_retry._core.review.review import Refused
+from graph_retry._core.review.review_record import Refused
 from tests.parts import draws
 from tests.review.questions import Color, judge, question, reset_form, through_browser
 

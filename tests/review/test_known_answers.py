@@ -17,7 +17,7 @@ from graph_retry import (
     retry_llm_call,
 )
 from graph_retry._core.review.effects import Accepted
-from graph_retry._core.review.review import Refused
+from graph_retry._core.review.review_record import Refused
 from tests.review.questions import TITLE, judge, question
 
 CONFIG: Any = {"configurable": {"thread_id": "1"}}

@@ -17,7 +17,7 @@ from graph_retry._core.review.clients.description import MAX_DESCRIPTION
 from graph_retry._core.review.clients.payload import build_payload
 from graph_retry._core.review.decisions import DECISION_TYPES
 from graph_retry._core.review.effects import Accepted
-from graph_retry._core.review.review import (
+from graph_retry._core.review.review_record import (
     IN_JSON,
     SHOWN,
     Question,

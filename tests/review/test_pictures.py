@@ -8,7 +8,7 @@ import pytest
 
 from graph_retry._core.params.patch import readable_diff
 from graph_retry._core.review.clients.payload import build_payload
-from graph_retry._core.review.review import Refused
+from graph_retry._core.review.review_record import Refused
 from tests.review.questions import TITLE, judge, question
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 12).decode()

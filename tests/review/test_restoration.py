@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from graph_retry._core.params.codec import ParamsCodec
 from graph_retry._core.review.clients.payload import build_payload
 from graph_retry._core.review.effects import Accepted
-from graph_retry._core.review.forms.shown import MAX_BOX, form_args, put_back
-from graph_retry._core.review.review import Question, Refused
+from graph_retry._core.review.forms.originals import MAX_BOX, form_args, put_back
+from graph_retry._core.review.review_record import Question, Refused
 from graph_retry.lossless._ground import identical
 from tests.review.questions import (
     TITLE,

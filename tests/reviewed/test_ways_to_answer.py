@@ -8,7 +8,7 @@ from langgraph.graph import START, StateGraph
 import graph_retry
 from graph_retry import StaleDecision, edit, respond, threads
 from graph_retry.desk.cli.app import app
-from graph_retry.desk.web import runs
+from graph_retry.desk.web import applying
 from graph_retry.nodes import review_nodes
 from tests.loops import thread
 from tests.reviewed.nodes import Calls, State, waiting
@@ -76,7 +76,7 @@ def test_an_ended_node_is_made_again_with_other_params(mode, checkpointer):
 
 def test_the_page_and_the_console_answer_it(tmp_path, capsys, monkeypatch):
     """Both show the keys of the state, and the node goes on."""
-    monkeypatch.setattr(runs, "HELD_S", 0.0)
+    monkeypatch.setattr(applying, "HELD_S", 0.0)
 
     class Sync:
         @staticmethod

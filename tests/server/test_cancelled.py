@@ -14,7 +14,7 @@ from langgraph.pregel.remote import RemoteGraph
 
 from graph_retry import AnswerRefused, approve, edit, pending_reviews, reject, resume
 from graph_retry._core.threads import inbox
-from graph_retry._core.threads.server import listing
+from graph_retry._core.threads.server import server_reviews
 from graph_retry.desk.cli.app import app
 from graph_retry.threads import list_reviews
 
@@ -212,9 +212,9 @@ def cancelled_thread(client: Any) -> str:
 
 def test_finished_threads_are_asked_for_once(served, mode, monkeypatch):
     """Whoever lists again with the same client asks for idle threads that have changed since."""
-    monkeypatch.setattr(listing, "_PAGE", 10)
-    monkeypatch.setattr(listing, "_IDLE_PAGE", 10)
-    monkeypatch.setattr(listing, "_CLOCKS", timedelta())
+    monkeypatch.setattr(server_reviews, "_PAGE", 10)
+    monkeypatch.setattr(server_reviews, "_IDLE_PAGE", 10)
+    monkeypatch.setattr(server_reviews, "_CLOCKS", timedelta())
     requests: list[Any] = []
 
     def listed(client: Any) -> tuple[set[str], int]:
@@ -254,5 +254,5 @@ def test_finished_threads_are_asked_for_once(served, mode, monkeypatch):
         threads, _ = listed(client)
         assert not {first, second} & threads
 
-        monkeypatch.setattr(listing, "_ALL_IDLE_AGAIN_S", 0)
+        monkeypatch.setattr(server_reviews, "_ALL_IDLE_AGAIN_S", 0)
         assert listed(client)[1] >= 3

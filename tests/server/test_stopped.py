@@ -8,7 +8,7 @@ from langgraph.pregel.remote import RemoteGraph
 from starlette.testclient import TestClient
 
 from graph_retry import pending_reviews
-from graph_retry.desk.web import create_app, runs
+from graph_retry.desk.web import applying, create_app
 from graph_retry.threads import Inbox
 from tests.server.test_cancelled import until
 from tests.web.conftest import SAME_SITE
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 def test_a_run_is_stopped_and_goes_on_a_server(served, monkeypatch):
     """Stopped at once, without an error; the call in flight is made once more when it goes on."""
-    monkeypatch.setattr(runs, "HELD_S", 0.0)
+    monkeypatch.setattr(applying, "HELD_S", 0.0)
     thread = str(uuid.uuid4())
     gate = f"gate-{thread}"
     with ExitStack() as closing:

@@ -14,7 +14,7 @@ from langgraph.pregel.remote import RemoteGraph
 import graph_retry
 from graph_retry import StaleDecision, edit, pending_reviews, respond, resume
 from graph_retry._core.threads import inbox
-from graph_retry._core.threads.server import listing
+from graph_retry._core.threads.server import server_reviews
 from tests.dev_server import ROOT
 
 
@@ -44,7 +44,7 @@ def answer(mode, review, decision):
 
 def test_the_inbox_of_a_server(served, mode, client, monkeypatch):
     """Reviews of 27 threads of two graphs are listed over several pages, and can be answered."""
-    monkeypatch.setattr(listing, "_PAGE", 10)
+    monkeypatch.setattr(server_reviews, "_PAGE", 10)
     numbers = [{"params": {"n": 0, "note": str(i)}} for i in range(14)]
     nodes, functions = (
         asyncio.run(started(served, "node", numbers)),

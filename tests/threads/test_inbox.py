@@ -7,7 +7,7 @@ from langgraph.graph import START, StateGraph
 from graph_retry import StaleDecision, edit, respond, resume
 from graph_retry._core.threads import history
 from graph_retry._core.threads import inbox as inbox_module
-from graph_retry._core.threads.saved import listing
+from graph_retry._core.threads.saved import saved_reviews
 from tests.loops import Model, State, answer, fan_out, one_call, reviews, thread
 
 
@@ -23,7 +23,7 @@ def names(found):
 
 def test_all_waiting_threads_are_listed_newest_first(form, mode, checkpointer, monkeypatch):
     """Finished, answered and rejected threads are left out; so are other graphs' reviews."""
-    monkeypatch.setattr(listing, "_PAGE", 3)
+    monkeypatch.setattr(saved_reviews, "_PAGE", 3)
     model = Model()
     graph = one_call(
         form, mode, model, checkpointer, on_cancel="end" if form == "node" else "raise"

@@ -23,7 +23,7 @@ from selenium.webdriver.chrome.service import Service
 from starlette.testclient import TestClient
 
 from graph_retry import retry_llm_call
-from graph_retry.desk.web import create_app, runs
+from graph_retry.desk.web import applying, create_app
 
 READY_WITHIN_S = 20
 
@@ -106,7 +106,7 @@ class Desk:
 def at_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let answers go without the ten seconds in which they can be taken back."""
     if "held" not in request.fixturenames:
-        monkeypatch.setattr(runs, "HELD_S", 0.0)
+        monkeypatch.setattr(applying, "HELD_S", 0.0)
 
 
 @pytest.fixture

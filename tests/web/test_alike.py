@@ -7,10 +7,10 @@ import pytest
 
 from graph_retry import respond, resume
 from graph_retry.desk.web import Access
+from graph_retry.desk.web.applying import Runs
 from graph_retry.desk.web.forms.carrying import carry
 from graph_retry.desk.web.forms.odd import odd_ones
 from graph_retry.desk.web.forms.ways import NotYetError
-from graph_retry.desk.web.runs import Runs
 from graph_retry.threads import attempts_of, list_reviews
 from tests.web.forms import Form
 from tests.web.test_answers import opened, sent

@@ -16,7 +16,7 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from graph_retry import retry_llm_call
-from graph_retry.desk.web import Access, create_app, runs
+from graph_retry.desk.web import Access, applying, create_app
 from graph_retry.desk.web.rows import thread_key
 from graph_retry.observers import Links
 from graph_retry.threads import every_ledger, list_reviews
@@ -112,7 +112,7 @@ def applied(client, address):
 def office():
     """Let both tenants have open, decided and missed reviews, and outcomes that the page keeps."""
     with pytest.MonkeyPatch.context() as patched, Office().opened() as made:
-        patched.setattr(runs, "HELD_S", 0.0)
+        patched.setattr(applying, "HELD_S", 0.0)
         made.wait("mine", "own")
         made.wait("shared", "own", OTHERS)
         for number in range(5):

@@ -15,8 +15,8 @@ from graph_retry import pending_reviews, retry_llm_call
 from graph_retry._core.ground.json import ABSENT
 from graph_retry.desk.web import create_app
 from graph_retry.desk.web.forms.card import first_value
-from graph_retry.desk.web.forms.fields import Form as Fields
-from graph_retry.desk.web.forms.reading import Unread, filled, has_unread, read_form
+from graph_retry.desk.web.forms.form_fields import Form as Fields
+from graph_retry.desk.web.forms.form_values import Unread, filled, has_unread, read_form
 from graph_retry.desk.web.page import environment
 from tests.parts import draws
 from tests.web.conftest import SAME_SITE

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 from graph_retry import comment, edit, respond, resume
 from graph_retry.desk.web import Access
-from graph_retry.desk.web.pages import past
-from graph_retry.desk.web.pages.past import figures_of, past_call
+from graph_retry.desk.web.pages import past_calls
+from graph_retry.desk.web.pages.past_calls import figures_of, past_call
 from graph_retry.threads import attempts_of
 from tests.web.forms import Form, fields
 from tests.web.test_answers import opened, sent
@@ -100,7 +100,7 @@ def test_a_storage_that_fails_is_told_on_the_page(desk, monkeypatch):
         yield
 
     desk.wait()
-    monkeypatch.setattr(past, "aevery_ledger", fails)
+    monkeypatch.setattr(past_calls, "aevery_ledger", fails)
     with desk.client() as client:
         assert "OSError: the disk is gone" in shown(client)
 
@@ -114,7 +114,7 @@ def test_figures_are_of_their_day(desk):
     today = datetime.now(UTC).date()
     (one,) = figures_of(calls, today + timedelta(days=1))
     assert [day.attempts for day in one.days[-2:]] == [3, 0]
-    (one,) = figures_of(calls, today + timedelta(days=past.DAYS))
+    (one,) = figures_of(calls, today + timedelta(days=past_calls.DAYS))
     assert (one.total.attempts, sum(day.attempts for day in one.days)) == (3, 0)
     assert all(call.waited[0] >= 0 for call in calls)
 

@@ -14,7 +14,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from graph_retry import respond, resume
 from graph_retry._core.langgraph.storage.stores import SqlStore
 from graph_retry.desk.web import waiting
-from graph_retry.desk.web.pages import listing
+from graph_retry.desk.web.pages import arranged
 from graph_retry.threads import list_reviews
 from tests.web.conftest import Desk
 from tests.web.forms import Form
@@ -176,12 +176,12 @@ def costs(desk, monkeypatch, number):
         return make_listing(rows, view, user)
 
     query, get_tuple = SqlStore.query, desk.graph.checkpointer.get_tuple
-    make_listing = listing.make_listing
+    make_listing = arranged.make_listing
     pages = {}
     with monkeypatch.context() as patched, desk.client() as client:
         patched.setattr(SqlStore, "query", counted_query)
         patched.setattr(desk.graph.checkpointer, "get_tuple", counted_get)
-        patched.setattr(listing, "make_listing", counted_listing)
+        patched.setattr(arranged, "make_listing", counted_listing)
         assert counted(client) == number
         address, _ = opened(client, 3)
         for page in ("/", "/?page=2", address, f"{address}?together=1"):

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 import pytest
 
 from graph_retry import edit, resume
-from graph_retry.desk.web.runs import Runs
+from graph_retry.desk.web.applying import Runs
 from graph_retry.observers import Links
 from graph_retry.threads import assign, list_reviews
 from tests.web.forms import Form

@@ -12,9 +12,9 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from graph_retry import aresume, edit
 from graph_retry.desk.web import create_app
+from graph_retry.desk.web.applying import Missed, Outcome, Run, Runs, Sent
 from graph_retry.desk.web.posted import ARRIVING, UNDER_WAY
 from graph_retry.desk.web.rows import bytes_in, row_of
-from graph_retry.desk.web.runs import Missed, Outcome, Run, Runs, Sent
 from graph_retry.threads import list_reviews
 from tests.web.conftest import SAME_SITE, Desk
 from tests.web.forms import Form
@@ -37,7 +37,7 @@ def test_bytes_are_those_that_python_holds(letter):
 def test_outcomes_are_kept_in_bounded_memory(monkeypatch, letter):
     """An applied form is forgotten at once, and late ones as soon as they are too much together."""
     held = bytes_in(letter * 10_000)
-    monkeypatch.setattr("graph_retry.desk.web.runs.KEPT_BYTES", 5 * (held + 1_500))
+    monkeypatch.setattr("graph_retry.desk.web.applying.KEPT_BYTES", 5 * (held + 1_500))
     runs = Runs(None)
 
     async def applied(run):
@@ -85,7 +85,7 @@ def test_an_outcome_keeps_no_whole_review(large, where):
 
 def test_answers_under_way_are_counted(desk, monkeypatch):
     """One user's large forms fill no memory while they are held or applied; others may answer."""
-    monkeypatch.setattr("graph_retry.desk.web.runs.HELD_S", 30.0)
+    monkeypatch.setattr("graph_retry.desk.web.applying.HELD_S", 30.0)
     monkeypatch.setattr("graph_retry.desk.web.page.ARRIVING", ARRIVING._replace(most=250_000))
     desk.wait("a")
     desk.wait("b")
@@ -110,8 +110,8 @@ def test_answers_under_way_are_counted(desk, monkeypatch):
 
 def test_the_answers_of_one_user_that_wait_are_counted(desk, monkeypatch):
     """However short they are, one user may send only some at a time; a form sent twice is one."""
-    monkeypatch.setattr("graph_retry.desk.web.runs.HELD_S", 30.0)
-    monkeypatch.setattr("graph_retry.desk.web.runs.UNDER_WAY", UNDER_WAY._replace(most=2))
+    monkeypatch.setattr("graph_retry.desk.web.applying.HELD_S", 30.0)
+    monkeypatch.setattr("graph_retry.desk.web.applying.UNDER_WAY", UNDER_WAY._replace(most=2))
     desk.wait()
     statuses = []
     with desk.client(authorize=lambda request: request.headers["x-user"]) as client:

@@ -6,7 +6,7 @@ from typing import Any
 from langgraph.checkpoint.memory import InMemorySaver
 
 from graph_retry import StaleDecision, pending_reviews
-from graph_retry.desk.web.runs import Run, Runs, Sent
+from graph_retry.desk.web.applying import Run, Runs, Sent
 from tests.loops import Model, one_call, thread
 
 

@@ -13,7 +13,7 @@ from starlette.routing import Mount
 from starlette.testclient import TestClient
 
 from graph_retry.desk.web import Access, create_app
-from graph_retry.desk.web.pages.listing import View, view_of
+from graph_retry.desk.web.pages.arranged import View, view_of
 from tests.web.conftest import SAME_SITE
 from tests.web.forms import Form, fields
 from tests.web.test_answers import opened, sent

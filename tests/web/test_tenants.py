@@ -9,8 +9,8 @@ from langgraph.config import get_stream_writer
 from starlette.testclient import TestClient
 
 from graph_retry.desk.web import Access, create_app
-from graph_retry.desk.web.pages.listing import Listings
-from graph_retry.desk.web.runs import Run, Runs
+from graph_retry.desk.web.applying import Run, Runs
+from graph_retry.desk.web.pages.arranged import Listings
 from graph_retry.desk.web.waiting import Waiting
 from graph_retry.errors import AnswerRefused, StaleDecision
 from graph_retry.threads import list_reviews

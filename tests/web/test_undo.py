@@ -8,7 +8,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
 from graph_retry import respond, resume
-from graph_retry.desk.web import create_app, runs
+from graph_retry.desk.web import applying, create_app
 from graph_retry.threads import list_reviews
 from tests.web.conftest import serving
 from tests.web.forms import Form, fields
@@ -99,7 +99,7 @@ def test_only_the_sender_takes_an_answer_back(desk, held):
 
 def test_a_reviewer_goes_on_while_an_answer_is_held(browser, desk, held, monkeypatch):
     """The next review is one key away, `u` takes the answer back, and its draft is there."""
-    monkeypatch.setattr(runs, "HELD_S", 600.0)  # A busy machine is slower than a person.
+    monkeypatch.setattr(applying, "HELD_S", 600.0)  # A busy machine is slower than a person.
     desk.wait("t1")
     desk.wait("t2")
     with serving(create_app(desk.graph, authorize=lambda _: "ada")) as page:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from graph_retry._core.review import decisions
-from graph_retry._core.review.review import SHOWN, Shown
+from graph_retry._core.review.review_record import SHOWN, Shown
 from graph_retry.desk.web.forms.ways import ways_of
 from graph_retry.desk.web.page import environment
 from graph_retry.hooks import Alternatives

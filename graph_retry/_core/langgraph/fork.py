@@ -26,8 +26,8 @@ from langgraph.checkpoint.base import (
 )
 
 from graph_retry._core.ground.functions.awaiting import SharedReads
+from graph_retry._core.langgraph.open_questions import namespace_in, questions_of, shown_at
 from graph_retry._core.langgraph.run_config import brings_answer_to, outermost_loop
-from graph_retry._core.langgraph.shown import namespace_in, questions_of, shown_at
 from graph_retry._core.langgraph.storage.checkpoints import (
     is_copy,
     list_checkpoints,

@@ -46,7 +46,7 @@ from graph_retry._core.loop.run.receiving import Reception
 from graph_retry._core.loop.run.settings import Settings
 from graph_retry._core.loop.run.step import StepInput, read_input
 from graph_retry._core.output.failures import BudgetExceededError
-from graph_retry._core.output.providers.errors import retry_after
+from graph_retry._core.output.providers.exceptions import retry_after
 from graph_retry._core.output.providers.objects import raise_error_in
 from graph_retry._core.params.patch import Encoded
 from graph_retry._core.params.prompt import unsealed

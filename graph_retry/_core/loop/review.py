@@ -30,7 +30,7 @@ from graph_retry._core.review.deadline import is_expired, now
 from graph_retry._core.review.decisions import ROWS
 from graph_retry._core.review.effects import Accepted, CallAgain, Effect, End, Wait
 from graph_retry._core.review.judge import judge
-from graph_retry._core.review.review import Decision, Question, Refused
+from graph_retry._core.review.review_record import Decision, Question, Refused
 from graph_retry._core.state.position import (
     ANSWER,
     LOOP,

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from graph_retry._core.ground.functions.arguments import checked
 from graph_retry._core.ground.issues import describe
 from graph_retry._core.ground.json import is_object
-from graph_retry._core.output.types.validator import TypedValidator
+from graph_retry._core.output.types.type_validator import TypedValidator
 from graph_retry._core.output.validator import Validator
 from graph_retry.lossless._ground import as_repr
 from graph_retry.records import Issue
@@ -40,7 +40,7 @@ def build_validator(output: Any, *, strict: bool = False, check_formats: bool = 
         return output
     if callable(output):
         # Most calls have a type or a schema, and need no code for functions.
-        from graph_retry._core.output.function import FunctionValidator  # noqa: PLC0415
+        from graph_retry._core.output.function_validator import FunctionValidator  # noqa: PLC0415
 
         return FunctionValidator(output)
     raise TypeError(
@@ -74,10 +74,12 @@ def _of_class(output: type[Any], *, strict: bool) -> Validator:
 @cache
 def _of_schema() -> Callable[..., Validator]:
     """Import the slow `jsonschema` at first use, in a thread, as an event loop must not do it."""
-    loading = Thread(target=import_module, args=("graph_retry._core.output.json_schema.validator",))
+    loading = Thread(
+        target=import_module, args=("graph_retry._core.output.json_schema.schema_validator",)
+    )
     loading.start()
     loading.join()
-    from graph_retry._core.output.json_schema.validator import SchemaValidator  # noqa: PLC0415
+    from graph_retry._core.output.json_schema.schema_validator import SchemaValidator  # noqa: PLC0415
 
     return SchemaValidator
 

@@ -16,7 +16,7 @@ from graph_retry._core.ground.credentials import without_keys
 from graph_retry._core.ground.issues import attempt, issue
 from graph_retry._core.ground.wording import passed_as, quoted_with_article
 from graph_retry._core.output.providers.anthropic import unparsed_arguments
-from graph_retry._core.output.providers.errors import provider_kind
+from graph_retry._core.output.providers.exceptions import provider_kind
 from graph_retry._core.output.providers.objects import meaning_of
 from graph_retry.lossless import ParsedOutput
 from graph_retry.lossless._ground import EscapedText, as_repr, text_of

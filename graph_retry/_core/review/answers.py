@@ -10,7 +10,7 @@ from langchain_core.runnables import Runnable
 from graph_retry._core.ground.functions.arguments import Count, Name, WrongArgumentError, checked
 from graph_retry._core.ground.issues import as_json
 from graph_retry._core.review.deadline import utc
-from graph_retry._core.review.review import Decision, Review
+from graph_retry._core.review.review_record import Decision, Review
 from graph_retry.lossless._ground import as_repr
 
 _FIELDS = "a dict of the fields to change (`edit(value=…)` for params that are a single value)"

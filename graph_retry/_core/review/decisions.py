@@ -32,7 +32,7 @@ from graph_retry._core.review.effects import (
     verb_of,
     words_of_output,
 )
-from graph_retry._core.review.review import (
+from graph_retry._core.review.review_record import (
     DecisionType,
     Question,
     Reading,

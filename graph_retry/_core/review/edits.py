@@ -27,8 +27,7 @@ from graph_retry._core.output.misplaced import moved, moves
 from graph_retry._core.output.validator import format_issues
 from graph_retry._core.params.codec import ParamsInvalid
 from graph_retry._core.params.patch import Encoded, apply_patch
-from graph_retry._core.review.forms.restore import Field, merged, restored
-from graph_retry._core.review.forms.shown import (
+from graph_retry._core.review.forms.originals import (
     LostDigitsError,
     UnreadableError,
     hidden_in,
@@ -36,7 +35,8 @@ from graph_retry._core.review.forms.shown import (
     names_behind,
     put_back,
 )
-from graph_retry._core.review.review import Question, Reading, Refused
+from graph_retry._core.review.forms.restore import Field, merged, restored
+from graph_retry._core.review.review_record import Question, Reading, Refused
 from graph_retry.lossless._ground import error_text, identical
 from graph_retry.records import Issue
 

@@ -17,7 +17,7 @@ from graph_retry._core.review.answers import (
     respond,
 )
 from graph_retry._core.review.deadline import is_expired, utc
-from graph_retry._core.review.review import (
+from graph_retry._core.review.review_record import (
     Decision,
     Question,
     Reading,

@@ -30,7 +30,7 @@ from graph_retry._core.review.decisions import (
     why_not_offered,
 )
 from graph_retry._core.review.effects import Accepted
-from graph_retry._core.review.review import Decision, Question, Reading, Refused
+from graph_retry._core.review.review_record import Decision, Question, Reading, Refused
 from graph_retry.lossless._ground import error_text
 
 _OF_VALID_OUTPUT: dict[str, str] = {"retry": "edit", "accept": "approve"}

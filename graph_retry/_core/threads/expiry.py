@@ -39,7 +39,7 @@ from graph_retry._core.threads.answers.resuming import resuming
 from graph_retry._core.threads.inbox import find_all
 from graph_retry._core.threads.reviews import PendingReview
 from graph_retry._core.threads.saved.graphs import invoke, saver_of, thread_of
-from graph_retry._core.threads.saved.reading import open_questions, read_shown
+from graph_retry._core.threads.saved.thread_state import open_questions, read_shown
 from graph_retry.errors import CallCancelled, StaleDecision
 from graph_retry.lossless._ground import as_repr
 

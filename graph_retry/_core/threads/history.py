@@ -30,7 +30,7 @@ from graph_retry._core.threads.saved.graphs import (
 )
 from graph_retry._core.threads.saved.ledgers import read_ledgers, whole_ledgers
 from graph_retry._core.threads.saved.one_call import Ledger
-from graph_retry._core.threads.server.listing import places_on
+from graph_retry._core.threads.server.server_reviews import places_on
 from graph_retry.lossless._ground import as_repr
 from graph_retry.records import SCHEMA_VERSION, Attempt
 

@@ -22,7 +22,7 @@ from graph_retry._core.threads.saved.graphs import (
     is_local,
     saver_of,
 )
-from graph_retry._core.threads.saved.listing import (
+from graph_retry._core.threads.saved.saved_reviews import (
     list_saved_reviews,
     noted_reviews,
     read_noted,
@@ -33,8 +33,8 @@ from graph_retry._core.threads.saved.why_closed import (
     other_question,
     standing_of,
 )
-from graph_retry._core.threads.server.listing import list_remote_reviews
 from graph_retry._core.threads.server.runs import RemoteRuns
+from graph_retry._core.threads.server.server_reviews import list_remote_reviews
 
 _Last = Annotated[PendingReview, "the last review of the previous page"]
 

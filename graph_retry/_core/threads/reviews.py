@@ -9,15 +9,15 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 
 from graph_retry._core.ground.functions.arguments import async_twin, in_sync
-from graph_retry._core.langgraph.shown import namespace_in
+from graph_retry._core.langgraph.open_questions import namespace_in
 from graph_retry._core.langgraph.storage.checkpoints import OpenReview, open_review, values_of
 from graph_retry._core.review.answers import Answer
-from graph_retry._core.review.review import IN_JSON, Review, parts_of
+from graph_retry._core.review.review_record import IN_JSON, Review, parts_of
 from graph_retry._core.state.attempts import records_in
 from graph_retry._core.state.kept import whole
 from graph_retry._core.threads.answers.resuming import resuming
 from graph_retry._core.threads.saved.graphs import check_compiled, thread_of
-from graph_retry._core.threads.saved.reading import open_questions, reader_of
+from graph_retry._core.threads.saved.thread_state import open_questions, reader_of
 from graph_retry._core.threads.saved.view import Asked
 from graph_retry.records import shown_record
 

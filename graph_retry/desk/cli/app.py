@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from graph_retry.desk.cli.answering.answer import Desk
+from graph_retry.desk.cli.answering.answer_reviews import Desk
 from graph_retry.desk.cli.answering.bulk import answer_from
 from graph_retry.desk.cli.answering.decide import from_words
 from graph_retry.desk.cli.data import corrections, evaluate

@@ -9,7 +9,7 @@ from typing import Any
 
 from graph_retry import PendingReview
 from graph_retry.desk.cli.screen import Rows, Screen
-from graph_retry.desk.wording import doubts_of, spoken
+from graph_retry.desk.texts import doubts_of, spoken
 from graph_retry.ledger import Ledger, tokens_of
 from graph_retry.plugins import as_text, excerpt, in_words, since
 from graph_retry.records import Attempt, Failure, Issue

@@ -26,7 +26,7 @@ from langgraph_sdk.errors import APIStatusError
 
 from graph_retry import PendingReview, apending_reviews, aresume
 from graph_retry.desk.cli.exits import ExitCode, Stop
-from graph_retry.desk.running import Running
+from graph_retry.desk.following import Running
 from graph_retry.ledger import Ledger
 from graph_retry.plugins import as_repr, error_text
 from graph_retry.reviews import Decision, aclosed_by

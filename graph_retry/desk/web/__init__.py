@@ -10,14 +10,14 @@ from starlette.middleware import Middleware
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from graph_retry.desk.web.applying import Runs
 from graph_retry.desk.web.page import HERE, Site
 from graph_retry.desk.web.pages.alike import answer_alike, outcomes
-from graph_retry.desk.web.pages.history import find_thread, history, thread
-from graph_retry.desk.web.pages.inbox import alive, inbox
+from graph_retry.desk.web.pages.history_page import find_thread, history, thread
+from graph_retry.desk.web.pages.inbox_page import alive, inbox
 from graph_retry.desk.web.pages.reviewing import judge, outcome, review, undo, whole_text
 from graph_retry.desk.web.pages.team import team
 from graph_retry.desk.web.posted import BODY, NotAllowedError
-from graph_retry.desk.web.runs import Runs
 from graph_retry.desk.web.safety import Access, Authorize, Guard, Headers
 from graph_retry.desk.web.waiting import Waiting
 from graph_retry.plugins import Name, Secret, checked

@@ -21,18 +21,18 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from graph_retry import PendingReview
+from graph_retry.desk.texts import said, spoken
+from graph_retry.desk.web.applying import Missed, Runs, Sent
 from graph_retry.desk.web.forms.card import typed
-from graph_retry.desk.web.forms.fields import quoted
-from graph_retry.desk.web.forms.reading import visible
+from graph_retry.desk.web.forms.form_fields import quoted
+from graph_retry.desk.web.forms.form_values import visible
 from graph_retry.desk.web.forms.words import ago, answered, said_role, without_type
-from graph_retry.desk.web.pages.listing import Listings, view_in
-from graph_retry.desk.web.pages.past import Past
+from graph_retry.desk.web.pages.arranged import Listings, view_in
+from graph_retry.desk.web.pages.past_calls import Past
 from graph_retry.desk.web.posted import ARRIVING, REVIEWS, NotAllowedError, Posted, read_posted
 from graph_retry.desk.web.rows import is_put_off, thread_key
-from graph_retry.desk.web.runs import Missed, Runs, Sent
 from graph_retry.desk.web.safety import HEADERS, Access, Guard, check_origin, review_of
 from graph_retry.desk.web.waiting import Waiting
-from graph_retry.desk.wording import said, spoken
 from graph_retry.plugins import counted, error_text, in_words
 
 HERE = Path(__file__).parent

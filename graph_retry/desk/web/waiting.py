@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 from langchain_core.runnables import RunnableConfig
 
 from graph_retry import PendingReview
+from graph_retry.desk.following import Running
 from graph_retry.desk.newest import Newest
-from graph_retry.desk.running import Running
 from graph_retry.desk.web.rows import (
     COMPARED,
     Row,

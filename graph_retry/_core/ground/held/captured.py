@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
 from graph_retry._core.ground.held.content import is_stream
-from graph_retry._core.ground.held.reading import Reading, is_followed, token_of
+from graph_retry._core.ground.held.function_parts import Reading, is_followed, token_of
 from graph_retry.records import SavedFunction
 
 Likeness = Literal["same", "changed", "other", "unknown"]

@@ -24,6 +24,14 @@ from graph_retry._core.ground.quoting import one_line
 from graph_retry._core.ground.wording import counted
 from graph_retry._core.langgraph.ends.run_end import at_run_end, idleness, node_without_saver
 from graph_retry._core.langgraph.fork import read_once_a_step
+from graph_retry._core.langgraph.open_questions import (
+    drop_plain_answer,
+    namespace_in,
+    questions_of,
+    sent_at,
+    shown_at,
+    was_sent_before,
+)
 from graph_retry._core.langgraph.run_config import (
     answers_by_id,
     call_namespace,
@@ -32,14 +40,6 @@ from graph_retry._core.langgraph.run_config import (
     has_answer,
     keep_newest_answer,
     plain_answer_hidden,
-)
-from graph_retry._core.langgraph.shown import (
-    drop_plain_answer,
-    namespace_in,
-    questions_of,
-    sent_at,
-    shown_at,
-    was_sent_before,
 )
 from graph_retry._core.langgraph.storage.checkpoints import (
     OpenReview,
@@ -57,7 +57,7 @@ from graph_retry._core.loop.run.plan import Plan
 from graph_retry._core.loop.run.step import StepInput
 from graph_retry._core.review.clients.payload import Brief, build_payload
 from graph_retry._core.review.clients.table import channel_of
-from graph_retry._core.review.review import Question
+from graph_retry._core.review.review_record import Question
 from graph_retry._core.state.position import ANSWER, REVIEWED, Loop
 from graph_retry._core.state.rewinding import Rewound, is_rewind, position_of, rewound_by
 from graph_retry.errors import AnswerRefused, InterventionRequired

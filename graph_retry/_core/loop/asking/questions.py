@@ -21,7 +21,7 @@ from graph_retry._core.output.failures import finish_kind
 from graph_retry._core.output.validator import Validator
 from graph_retry._core.params.patch import Encoded, readable_diff
 from graph_retry._core.params.prompt import Added, named_fields
-from graph_retry._core.review.review import Question, Told, accept_output
+from graph_retry._core.review.review_record import Question, Told, accept_output
 from graph_retry._core.state.attempts import (
     added_in,
     decision_ids,

@@ -16,8 +16,8 @@ from graph_retry._core.output.validator import Validator
 from graph_retry.records import Attempt
 
 if TYPE_CHECKING:
+    from graph_retry._core.output.partial.early_end import Watch
     from graph_retry._core.output.partial.growing import GrowingArguments
-    from graph_retry._core.output.partial.watch import Watch
 
 
 class Reception:
@@ -107,7 +107,7 @@ def stopped_again(record: Attempt, validator: Validator, settings: Settings) -> 
 
 
 def _watch(validator: Validator | None, settings: Settings) -> Watch | None:
-    from graph_retry._core.output.partial.watch import Watch  # noqa: PLC0415 - only streams need it
+    from graph_retry._core.output.partial.early_end import Watch  # noqa: PLC0415 - only streams need it
 
     if settings.format is not None:
         return None

@@ -15,7 +15,7 @@ from graph_retry._core.output.providers.provider import Provider
 _FILES: list[ModuleType] = [
     import_module(f"{__name__}.{found.name}")
     for found in iter_modules(__path__)
-    if found.name not in ("errors", "langchain", "objects", "provider")
+    if found.name not in ("exceptions", "langchain", "objects", "provider")
 ]
 PROVIDERS: tuple[Provider, ...] = tuple(file.PROVIDER for file in _FILES)
 """All providers. Their order does not matter, because no object fits two of them."""

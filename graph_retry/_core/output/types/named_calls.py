@@ -17,7 +17,7 @@ from typing_extensions import TypedDict
 
 from graph_retry._core.ground.issues import attempt, issue
 from graph_retry._core.ground.json import ABSENT, is_array, is_object
-from graph_retry._core.output.types.validator import TypedValidator, read_with
+from graph_retry._core.output.types.type_validator import TypedValidator, read_with
 from graph_retry._core.output.validator import Checked
 from graph_retry.records import Issue
 

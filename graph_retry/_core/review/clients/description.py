@@ -21,7 +21,7 @@ from graph_retry._core.output.validator import format_issues
 from graph_retry._core.params.patch import readable_diff
 from graph_retry._core.review.decisions import ROWS, form_of, offered
 from graph_retry._core.review.forms.restore import object_branches
-from graph_retry._core.review.review import NOT_APPLIED, Question
+from graph_retry._core.review.review_record import NOT_APPLIED, Question
 
 MAX_DESCRIPTION = 4_000
 """Maximum characters of a description."""

@@ -16,7 +16,7 @@ from graph_retry._core.params.json_params import JsonParams
 from graph_retry._core.review.clients.payload import build_payload
 from graph_retry._core.review.effects import Accepted
 from graph_retry._core.review.judge import judge
-from graph_retry._core.review.review import Question, Refused
+from graph_retry._core.review.review_record import Question, Refused
 from graph_retry.errors import AnswerRefused
 from graph_retry.records import APPROVAL
 

@@ -22,8 +22,8 @@ from graph_retry._core.ground.wording import counted
 from graph_retry._core.review.clients.description import describe, shown_title
 from graph_retry._core.review.clients.table import CLIENTS, Form
 from graph_retry._core.review.decisions import ROWS, offered
-from graph_retry._core.review.forms.shown import form_args
-from graph_retry._core.review.review import SHOWN, Question, in_value
+from graph_retry._core.review.forms.originals import form_args
+from graph_retry._core.review.review_record import SHOWN, Question, in_value
 from graph_retry.lossless._ground import as_repr
 from graph_retry.records import INTERVENTION
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from graph_retry._core.ground.issues import literal
 from graph_retry._core.ground.json import is_array, is_object
 from graph_retry._core.review.decisions import ROWS, WORDS, form_of, spelled
-from graph_retry._core.review.review import Reading, Refused
+from graph_retry._core.review.review_record import Reading, Refused
 from graph_retry.lossless._ground import lazy
 from graph_retry.records import INTERVENTION
 

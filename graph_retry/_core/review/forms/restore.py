@@ -19,7 +19,7 @@ from graph_retry._core.ground.schemas import (
     member,
 )
 from graph_retry._core.ground.wording import did_you_mean, near_miss
-from graph_retry._core.review.forms.shown import (
+from graph_retry._core.review.forms.originals import (
     LostDigitsError,
     UnreadableError,
     names_behind,

@@ -16,7 +16,7 @@ from langgraph.types import Command, Durability
 
 from graph_retry._core.ground.functions.awaiting import AsyncUnderSyncError, is_async_only, sleep
 from graph_retry._core.ground.json import is_object
-from graph_retry._core.langgraph.shown import (
+from graph_retry._core.langgraph.open_questions import (
     answer_to_other,
     asked_in,
     drop_plain_answer,
@@ -50,7 +50,7 @@ from graph_retry._core.threads.saved.graphs import (
     saver_of,
     thread_of,
 )
-from graph_retry._core.threads.saved.reading import open_named
+from graph_retry._core.threads.saved.thread_state import open_named
 from graph_retry._core.threads.saved.view import Asked, ThreadView
 from graph_retry.errors import AnswerRefused, CallCancelled, StaleDecision
 from graph_retry.lossless._ground import as_repr

@@ -44,7 +44,7 @@ from graph_retry._core.threads.saved.graphs import (
 )
 from graph_retry._core.threads.saved.ledgers import read_ledgers
 from graph_retry._core.threads.saved.one_call import Ledger
-from graph_retry._core.threads.saved.reading import open_questions
+from graph_retry._core.threads.saved.thread_state import open_questions
 from graph_retry._core.threads.server.runs import RemoteRuns, is_error_of
 from graph_retry.errors import AnswerRefused
 from graph_retry.lossless._ground import as_repr, error_text, text_of

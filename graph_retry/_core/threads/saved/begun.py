@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import StateSnapshot
 
-from graph_retry._core.langgraph.shown import interventions, result_at
+from graph_retry._core.langgraph.open_questions import interventions, result_at
 from graph_retry._core.threads.saved.graphs import get_state
-from graph_retry._core.threads.saved.reading import open_questions
+from graph_retry._core.threads.saved.thread_state import open_questions
 
 
 class Begun(NamedTuple):

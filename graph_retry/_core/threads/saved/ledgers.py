@@ -14,7 +14,7 @@ from graph_retry._core.state.kept import whole
 from graph_retry._core.state.position import LOOP, loop_of
 from graph_retry._core.state.rewinding import is_reopened
 from graph_retry._core.threads.saved.one_call import Ledger
-from graph_retry._core.threads.saved.reading import read_whole, reader_of
+from graph_retry._core.threads.saved.thread_state import read_whole, reader_of
 from graph_retry._core.threads.saved.view import ThreadView
 
 _WAITS = {"review": True, "end": False}

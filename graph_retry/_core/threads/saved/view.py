@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.types import Interrupt
 
-from graph_retry._core.langgraph.shown import (
+from graph_retry._core.langgraph.open_questions import (
     ShownQuestion,
     interventions,
     namespace_in,

@@ -14,7 +14,7 @@ from graph_retry._core.ground.functions.awaiting import sleep
 from graph_retry._core.ground.functions.informing import informing
 from graph_retry._core.ground.issues import literal
 from graph_retry._core.ground.json import is_object
-from graph_retry._core.langgraph.shown import intervention, namespace_in, value_in
+from graph_retry._core.langgraph.open_questions import intervention, namespace_in, value_in
 from graph_retry._core.langgraph.storage.lock import ThreadLock, pauses
 from graph_retry._core.review.deadline import EXPIRE
 from graph_retry._core.state.attempts import records_in
@@ -29,7 +29,7 @@ from graph_retry._core.threads.saved.graphs import (
     saver_of,
     thread_of,
 )
-from graph_retry._core.threads.saved.reading import read_newest, read_whole, reader_of
+from graph_retry._core.threads.saved.thread_state import read_newest, read_whole, reader_of
 from graph_retry._core.threads.saved.view import ThreadView
 from graph_retry._core.threads.server.runs import RemoteRuns, is_error_of
 from graph_retry.errors import CallCancelled

@@ -14,14 +14,14 @@ from jsonpointer import JsonPointerException, resolve_pointer
 
 from graph_retry import PendingReview
 from graph_retry.desk.changed import edited_fields
-from graph_retry.desk.web.forms.attempts import attempts_told, written_by
-from graph_retry.desk.web.forms.fields import Field, Form, is_same, quoted
+from graph_retry.desk.texts import doubts_of, said
+from graph_retry.desk.web.forms.attempt_rows import attempts_told, written_by
+from graph_retry.desk.web.forms.form_fields import Field, Form, is_same, quoted
+from graph_retry.desk.web.forms.form_values import filled, has_unread, read_form
 from graph_retry.desk.web.forms.marks import compared, folded, marked
-from graph_retry.desk.web.forms.reading import filled, has_unread, read_form
 from graph_retry.desk.web.forms.ways import NotYetError, Way, ways_of
 from graph_retry.desk.web.forms.words import is_deeper
 from graph_retry.desk.web.posted import DEPTH
-from graph_retry.desk.wording import doubts_of, said
 from graph_retry.ledger import Ledger
 from graph_retry.plugins import (
     ABSENT,

@@ -13,10 +13,10 @@ from typing import Any
 from jsonpointer import resolve_pointer
 
 from graph_retry.desk.changed import edited_fields
+from graph_retry.desk.texts import spoken
 from graph_retry.desk.web.forms.card import first_value
-from graph_retry.desk.web.forms.fields import is_same
+from graph_retry.desk.web.forms.form_fields import is_same
 from graph_retry.desk.web.forms.ways import NotYetError, Way, edit_to
-from graph_retry.desk.wording import spoken
 from graph_retry.plugins import ABSENT, apply_patch, changes, is_number, is_object
 from graph_retry.reviews import Review
 

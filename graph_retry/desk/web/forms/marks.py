@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Any
 
-from graph_retry.desk.wording import said, spoken
+from graph_retry.desk.texts import said, spoken
 from graph_retry.plugins import ABSENT, changes, pointer_parts
 
 MAX_WORDS = 4_000

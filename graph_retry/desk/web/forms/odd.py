@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 from typing import Any
 
-from graph_retry.desk.wording import spoken
+from graph_retry.desk.texts import spoken
 from graph_retry.plugins import is_array, is_number, is_object, pointer
 
 FEWEST = 6

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from graph_retry.desk.changed import edited_fields, removed_field
-from graph_retry.desk.web.forms.reading import has_unread
+from graph_retry.desk.web.forms.form_values import has_unread
 from graph_retry.output import issue
 from graph_retry.plugins import ABSENT, is_object
 from graph_retry.reviews import Offered, Review, after_edit, offered

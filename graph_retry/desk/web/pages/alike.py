@@ -19,6 +19,8 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from graph_retry import PendingReview
+from graph_retry.desk.texts import said
+from graph_retry.desk.web.applying import SOON_S, Missed, Run, Sent
 from graph_retry.desk.web.forms.card import Card, decided, first_value, make_card, typed
 from graph_retry.desk.web.forms.carrying import carried
 from graph_retry.desk.web.forms.marks import compared
@@ -33,9 +35,7 @@ from graph_retry.desk.web.posted import (
     check_json,
     text_of,
 )
-from graph_retry.desk.web.runs import SOON_S, Missed, Run, Sent
 from graph_retry.desk.web.safety import Access
-from graph_retry.desk.wording import said
 from graph_retry.plugins import ABSENT, digest
 from graph_retry.reviews import foreseen
 

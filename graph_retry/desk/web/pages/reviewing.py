@@ -11,14 +11,14 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 
 from graph_retry import PendingReview
+from graph_retry.desk.web.applying import SOON_S, Missed, Run, Sent
 from graph_retry.desk.web.forms.card import Card, chosen_in, decided, judged, make_card, typed
-from graph_retry.desk.web.forms.reading import visible
+from graph_retry.desk.web.forms.form_values import visible
 from graph_retry.desk.web.forms.ways import NotYetError
 from graph_retry.desk.web.page import Site, root_of
 from graph_retry.desk.web.pages.alike import preview
-from graph_retry.desk.web.pages.inbox import listed
+from graph_retry.desk.web.pages.inbox_page import listed
 from graph_retry.desk.web.posted import REVIEWS, NotAllowedError, Posted, text_of
-from graph_retry.desk.web.runs import SOON_S, Missed, Run, Sent
 from graph_retry.desk.web.safety import Access
 
 

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from graph_retry.desk.web.page import Site
-from graph_retry.desk.web.pages.past import PastCall
+from graph_retry.desk.web.pages.past_calls import PastCall
 from graph_retry.desk.web.rows import Row, texts_of
 from graph_retry.desk.web.safety import Access
 from graph_retry.plugins import since

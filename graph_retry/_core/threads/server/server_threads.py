@@ -14,7 +14,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.types import Interrupt, StateSnapshot
 
 from graph_retry._core.ground.functions.awaiting import each_of
-from graph_retry._core.langgraph.shown import interventions, namespace_in
+from graph_retry._core.langgraph.open_questions import interventions, namespace_in
 from graph_retry._core.langgraph.storage.checkpoints import as_saved, place_of, unread
 from graph_retry._core.state.namespaces import is_of_other, moved, task_namespace
 from graph_retry._core.state.position import LOOP

@@ -13,12 +13,12 @@ from typing import Any
 from langgraph.errors import GraphBubbleUp, GraphDrained
 
 from graph_retry import PendingReview
-from graph_retry.desk.running import Live, Running
+from graph_retry.desk.following import Live, Running
+from graph_retry.desk.texts import said
 from graph_retry.desk.web.posted import UNDER_WAY, NotAllowedError
 from graph_retry.desk.web.rows import bytes_in, is_put_off, short
 from graph_retry.desk.web.safety import Access
 from graph_retry.desk.web.waiting import Waiting
-from graph_retry.desk.wording import said
 from graph_retry.errors import AnswerRefused, StaleDecision
 from graph_retry.plugins import error_text
 from graph_retry.records import Issue

@@ -17,7 +17,8 @@ from urllib.parse import quote
 
 from jsonpointer import resolve_pointer
 
-from graph_retry.desk.web.forms.reading import (
+from graph_retry.desk.texts import said
+from graph_retry.desk.web.forms.form_values import (
     ALTERED,
     DAY,
     Sparse,
@@ -27,7 +28,6 @@ from graph_retry.desk.web.forms.reading import (
     visible,
 )
 from graph_retry.desk.web.forms.schema import ROLES, blank, role_of, tags_of
-from graph_retry.desk.wording import said
 from graph_retry.plugins import ABSENT, identical, is_array, is_object, kind_of, pointer
 from graph_retry.reviews import alternatives, branch_of, element
 

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from graph_retry.desk.web.forms.attempts import attempts_told
+from graph_retry.desk.web.forms.attempt_rows import attempts_told
 from graph_retry.desk.web.page import Site, root_of
-from graph_retry.desk.web.pages.past import changed_most, figures_of
+from graph_retry.desk.web.pages.past_calls import changed_most, figures_of
 from graph_retry.desk.web.posted import text_of
 from graph_retry.desk.web.rows import thread_key
 from graph_retry.desk.web.safety import Access

@@ -13,7 +13,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 
 from graph_retry._core.ground.functions.informing import informing
-from graph_retry._core.langgraph.shown import namespace_in
+from graph_retry._core.langgraph.open_questions import namespace_in
 from graph_retry._core.langgraph.storage.checkpoints import (
     OpenReview,
     is_over,
@@ -42,7 +42,7 @@ from graph_retry._core.threads.saved.graphs import (
     saver_of,
     shows,
 )
-from graph_retry._core.threads.saved.reading import add_others, read_newest
+from graph_retry._core.threads.saved.thread_state import add_others, read_newest
 from graph_retry._core.threads.saved.view import ThreadView
 from graph_retry.lossless._ground import as_repr
 

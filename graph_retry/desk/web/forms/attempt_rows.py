@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from graph_retry.desk.texts import said
 from graph_retry.desk.web.forms.marks import compared
-from graph_retry.desk.wording import said
 from graph_retry.ledger import Ledger, tokens_of
 from graph_retry.plugins import excerpt
 

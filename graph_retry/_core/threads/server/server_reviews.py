@@ -17,8 +17,8 @@ from langgraph.types import Interrupt
 from langgraph_sdk.client import LangGraphClient, SyncLangGraphClient
 
 from graph_retry._core.ground.functions.calling import call, is_async
-from graph_retry._core.langgraph.shown import interventions, namespace_in, value_in
-from graph_retry._core.review.review import parts_of
+from graph_retry._core.langgraph.open_questions import interventions, namespace_in, value_in
+from graph_retry._core.review.review_record import parts_of
 from graph_retry._core.threads.reviews import PendingReview, newest_first, open_reviews
 from graph_retry._core.threads.saved.graphs import get_state, is_addressable, on_thread
 from graph_retry._core.threads.server.runs import http_status, listed_questions

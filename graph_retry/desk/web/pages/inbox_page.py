@@ -5,8 +5,9 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
+from graph_retry.desk.web.applying import Run
 from graph_retry.desk.web.page import Site
-from graph_retry.desk.web.pages.listing import (
+from graph_retry.desk.web.pages.arranged import (
     ORDERS,
     PER_PAGE,
     TABS,
@@ -16,9 +17,8 @@ from graph_retry.desk.web.pages.listing import (
     view_in,
     view_of,
 )
-from graph_retry.desk.web.pages.past import Decided
+from graph_retry.desk.web.pages.past_calls import Decided
 from graph_retry.desk.web.rows import subject_of, telling, texts_of
-from graph_retry.desk.web.runs import Run
 from graph_retry.desk.web.safety import Access
 
 

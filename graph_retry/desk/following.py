@@ -16,7 +16,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import RunControl
 
 from graph_retry.desk.newest import Newest
-from graph_retry.desk.wording import said
+from graph_retry.desk.texts import said
 from graph_retry.plugins import counted, is_object
 from graph_retry.threads import aresumption, resumption
 

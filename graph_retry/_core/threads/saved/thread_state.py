@@ -10,7 +10,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.types import Interrupt, PregelTask, StateSnapshot
 
 from graph_retry._core.ground.json import is_object
-from graph_retry._core.langgraph.shown import namespace_in
+from graph_retry._core.langgraph.open_questions import namespace_in
 from graph_retry._core.langgraph.storage.checkpoints import (
     has_answer,
     list_checkpoints,
@@ -74,7 +74,7 @@ async def read_shown(
     """
     saver, thread_id = saver_of(graph), thread_of(config)
     if saver is None:
-        from graph_retry._core.threads.server.reading import read_shown_there  # noqa: PLC0415
+        from graph_retry._core.threads.server.server_threads import read_shown_there  # noqa: PLC0415
 
         return await read_shown_there(graph, config)
     if shown is None:
@@ -128,7 +128,7 @@ async def read_whole(source: Any, config: RunnableConfig) -> ThreadView:
     """Read all checkpoints of a thread; from a server, all checkpoints that the server shows."""
     saver = saver_of(source)
     if saver is None:
-        from graph_retry._core.threads.server.reading import read_history  # noqa: PLC0415
+        from graph_retry._core.threads.server.server_threads import read_history  # noqa: PLC0415
 
         return await read_history(source, config) if is_remote(source) else ThreadView()
     view = ThreadView()
@@ -144,7 +144,7 @@ def reader_of(source: Any, thread_id: str | None, namespace: str) -> Reader:
     saver = saver_of(source)
     if saver is not None:
         return saved_at(saver, thread_id, namespace)
-    from graph_retry._core.threads.server.reading import snapshot_at  # noqa: PLC0415
+    from graph_retry._core.threads.server.server_threads import snapshot_at  # noqa: PLC0415
 
     async def read(place: KeptIn) -> Mapping[str, Any] | None:
         snapshot = await snapshot_at(source, record_place(thread_id, namespace, place))
