@@ -11,6 +11,8 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from graph_retry import AttemptContext, StaleDecision, edit
+from graph_retry._core.langgraph.storage.checkpoints import NO_TASK
+from graph_retry._core.state.position import ANSWER
 from tests.loops import answer, one_call, reviews, thread
 
 
@@ -134,6 +136,49 @@ def test_a_step_that_is_saved_in_part_is_made_again(form, mode):
         assert len(set(calls)) == 2, fails_at
         assert len(calls) <= 3, fails_at
     assert fails_at > 5
+
+
+class TornTwice(TearingSaver):
+    """Storage that is back, and is gone once more at the `left`-th write from then on."""
+
+    left = answers = 0
+
+    def _again(self):
+        self.left -= self.back
+        if self.back and not self.left:
+            raise OSError("the storage is gone again")
+
+    def put(self, config, *args):
+        self._again()
+        return super().put(config, *args)
+
+    def put_writes(self, config, writes, task, *args):
+        self._again()
+        super().put_writes(config, writes, task, *args)
+        self.answers += task == NO_TASK and writes[-1][0] == ANSWER
+
+
+@pytest.mark.parametrize("left", range(1, 5))
+def test_an_answer_survives_the_mending_of_a_step(form, mode, left):
+    """The storage is gone again between the writes that mend a step: nobody is asked again."""
+    mended = 0
+    for fails_at in range(1, 100):
+        saver = TornTwice(fails_at)
+        graph, calls = counted(form, mode, saver)
+        with suppress(OSError, StaleDecision):
+            mode.call(graph, "invoke", {"params": {"n": 0}}, thread())
+            answer(mode, graph, thread(), edit(n=1))
+        if not saver.failed:
+            break
+        if not saver.answers:
+            continue
+        mended += 1
+        saver.back, saver.left = True, left
+        with suppress(OSError, StaleDecision):
+            answer(mode, graph, thread())
+        assert answer(mode, graph, thread())["output"] == {"n": 1}, fails_at
+        assert len(set(calls)) == 2, fails_at
+    assert mended
 
 
 @contextmanager

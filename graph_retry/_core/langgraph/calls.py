@@ -37,6 +37,7 @@ from graph_retry._core.langgraph.run_config import (
     node_attempt,
     saves_later,
     scratchpad_in,
+    task_namespace_in,
 )
 from graph_retry._core.langgraph.storage.checkpoints import (
     NO_TASK,
@@ -45,9 +46,9 @@ from graph_retry._core.langgraph.storage.checkpoints import (
     newest_checkpoint,
     place_of,
     put_checkpoint,
+    put_writes,
     thread_id_of,
     values_of,
-    write_answer,
 )
 from graph_retry._core.langgraph.storage.stores import store_of
 from graph_retry._core.params.patch import Encoded
@@ -81,8 +82,9 @@ def execution_in(configurable: Mapping[str, Any]) -> Execution | None:
     scratchpad = scratchpad_in(configurable)
     if scratchpad is None or "thread_id" not in configurable:
         return None
-    number, task = node_attempt(configurable), str(configurable["checkpoint_ns"])
+    number, task = node_attempt(configurable), task_namespace_in(configurable)
     with _making:
+        # Copies of a scratchpad, such as `run_config.inside` makes, share this function.
         attempts = _executions.setdefault(scratchpad.get_null_resume, {})
         if (execution := attempts.get(number)) is None:
             execution = Execution(task, str(configurable["thread_id"]))
@@ -97,6 +99,15 @@ async def find_slot(
     made: Made, configurable: Mapping[str, Any], saver: BaseCheckpointSaver[Any] | None
 ) -> Slot:
     """Return the slot of a call that begins. Without a checkpointer, the slot has no namespace.
+
+    The order matters, because an earlier run of the node may still be running and saving:
+
+    1. The slot counts as running, so that a pause elsewhere in the node waits for this call.
+    2. The saved calls that are equal to this call are read. They decide its number and namespace.
+    3. `begin` registers the slot as the newest run. An older execution then cannot begin this call.
+    4. The call waits until the checkpoint is saved from which the task began.
+    5. `take_over` waits for the earlier run of this call. Afterwards nobody else saves this call.
+    6. Now the saved state is read. What step 2 read is out of date if the earlier run ran then.
 
     Raises:
         ReplayMismatch: If a newer run of the node makes the call, or if another graph waits in the
@@ -118,7 +129,6 @@ async def find_slot(
         if saves_later(configurable):
             anchor = partial(_wait_for_anchor, configurable, saver)
             await execution.reads.get("anchor", anchor)
-        # An earlier run of the call that was not over may have saved its state meanwhile.
         if slot.before is not earlier or not is_over:
             read.clear()
         await slot.take_over()
@@ -154,7 +164,8 @@ async def _find_saved(
     if values.get(made.keys["status"]) in (None, *WITH_OUTPUT):
         written: Any = values.get(WRITES) or []
         slot.writes = [(str(channel), value) for channel, value in written]
-    # The first step copies the past state. After a crash before that step, it is still needed.
+    # The first step copies the past state, and writes the channel `ANSWER`. Without this channel,
+    # the process died before the first step ended, and the past state is still needed.
     if not (saved and ANSWER in saved.checkpoint["channel_values"]):
         calls = await past_calls(configurable, saver)
         if calls:
@@ -176,10 +187,10 @@ async def _without_part(
 ) -> CheckpointTuple:
     """Make LangGraph repeat a step of which only some writes were saved when the process ended.
 
-    LangGraph takes the saved writes of a step for all writes of the step. If the process ends while
-    writes are saved, some savers keep only a part of them. Therefore the checkpoint is copied
-    without any writes of the step, and LangGraph makes the step again. `ended` is the last channel
-    that the last step of a call writes.
+    LangGraph takes the saved writes of a step for all writes of the step, but some savers may keep
+    only a part of them. Therefore the checkpoint is copied without any writes of the step. `ended`
+    is the last channel that the last step of a call writes. A waiting answer is copied first, so
+    that the newest checkpoint has it at any time.
     """
     writes = [write for write in saved.pending_writes or () if write[0] != NO_TASK]
     steps = {task for task, channel, _ in writes if not channel.startswith("__")}
@@ -187,14 +198,13 @@ async def _without_part(
     if steps <= whole:
         return saved
     copy: Checkpoint = {**saved.checkpoint, "id": empty_checkpoint()["id"]}
-    place = place_of(thread_id_of(saved), namespace_of(saved), saved.checkpoint["id"])
+    thread_id, namespace = thread_id_of(saved), namespace_of(saved)
+    answers = [write[1:] for write in saved.pending_writes or () if write[1] == ANSWER]
+    if answers:
+        await put_writes(saver, place_of(thread_id, namespace, copy["id"]), answers[:1], NO_TASK)
+    place = place_of(thread_id, namespace, saved.checkpoint["id"])
     await put_checkpoint(saver, place, copy, saved.metadata)
-    copied = await newest_checkpoint(saver, thread_id_of(saved), namespace_of(saved))
-    answers = [note for _, channel, note in saved.pending_writes or () if channel == ANSWER]
-    if copied is None or not answers:
-        return copied or saved
-    await write_answer(saver, copied, answers[0])
-    return copied._replace(pending_writes=[(NO_TASK, ANSWER, answers[0])])
+    return await newest_checkpoint(saver, thread_id, namespace) or saved
 
 
 _Read = dict[str, CheckpointTuple | None]
@@ -222,9 +232,8 @@ async def _equal_calls(
         # Threads may have begun the calls, so that an earlier number is not saved.
         while number <= last or (listed is None and number - 1 in found):
             namespace = f"{first}.{number}" if number else first
-            is_saved = listed is None or namespace in listed
             newest = None
-            if is_saved:
+            if listed is None or namespace in listed:
                 newest = await newest_checkpoint(saver, execution.thread, namespace)
             if not number:
                 read[namespace] = newest

@@ -1,10 +1,14 @@
 """Read the config of a running task, and change it for a call's subgraph.
 
 LangGraph keeps its own objects under private keys of `configurable`: the saver, a scratchpad (the
-answers and a counter of subgraphs), the stream, the replay position and a `Runtime`. This file
-finds these objects by type or attribute, and not by key. No other file uses them. If an object is
-missing, the loop works without it, and `tests/langgraph/test_run_config.py` fails. (Observed by
-printing the `configurable` of a node.)
+answers and a counter of subgraphs), the stream, the replay position, a `Runtime` and the functions
+of the running task. Only this file searches a `configurable` for them. It finds an object by its
+type or attributes, and a plain value by the end of its key. If something is missing, the loop works
+without it, and `tests/langgraph/test_run_config.py` fails. (Observed by printing the `configurable`
+of a node.)
+
+The functions stand in this order: where the step runs; the graph and the task around it; the config
+of a call's subgraph; the answers that a run brings; the run's attempt, durability and context.
 """
 
 from __future__ import annotations
@@ -85,7 +89,8 @@ _found: dict[tuple[str | type[Any], ...], str] = {}
 def key_of(configurable: Mapping[str, Any], *known: str | type[Any]) -> str:
     """Return the key of the first value with all `known` attributes or classes; "" if none."""
     before = _found.get(known, "")
-    for key in (before, *configurable) if before in configurable else configurable:
+    keys = (before, *configurable) if before in configurable else configurable
+    for key in keys:
         value = configurable[key]
         for each in known:
             if not (hasattr(value, each) if isinstance(each, str) else isinstance(value, each)):
@@ -154,19 +159,18 @@ def task_paths(configurable: Mapping[str, Any]) -> list[Any]:
     """Return the path of the running task in each graph around it, outermost graph first.
 
     A path, such as the index of a `Send`, stays the same in a fork. The path of a `@task` contains
-    the path of its caller. If a graph is not found, the paths in this graph and in its outer graphs
-    are left out.
+    the path of its caller. If the loop of a graph is not found, the paths in the graphs around this
+    graph are left out.
     """
     paths: list[Any] = []
-    around: Mapping[str, Any] | None = configurable
-    while around is not None:
-        here, around = around, None
+    here: Mapping[str, Any] | None = configurable
+    while here is not None:
         for value in here.values():
             for given in value.args if isinstance(value, partial) else ():
                 if _is_task(given):
                     paths.insert(0, given.path)
         loop = loop_around(here)
-        around = None if loop is None else loop.config.get("configurable")
+        here = None if loop is None else loop.config.get("configurable")
     return paths
 
 
@@ -233,9 +237,11 @@ def inside(configurable: Mapping[str, Any], namespace: str) -> dict[str, Any]:
     The subgraph sends no `values` to the outer stream, only updates, tokens, tasks and custom
     events. Chat clients would mistake the subgraph's `values`, without `messages`, for the state.
 
-    With a namespace, the counter of subgraphs stays at 0, because LangGraph would append any other
-    count to the namespace. The replay position is removed: the namespace belongs to one task of one
-    checkpoint. So the namespace's newest checkpoint is right, even in a run from an old checkpoint.
+    With a namespace, two things change. The counter of subgraphs stays at 0, because LangGraph
+    would append any other count to the namespace. And the replay position is removed. In a run from
+    an old checkpoint, LangGraph would use it to look for an old checkpoint of the subgraph. But the
+    namespace contains the id of its task, and the task belongs to one checkpoint only. Therefore
+    the newest checkpoint of the namespace is always the right one.
     """
     inner = dict(configurable)
     if key := key_of(inner, *STREAM):
@@ -301,9 +307,9 @@ def keep_newest_answer() -> None:
     scratchpad = scratchpad_in(get_config().get("configurable", {}))
     if scratchpad is None or not scratchpad.resume:
         return
-    plain = scratchpad.get_null_resume(True)
-    is_older = plain is None or answers_by_id()
-    scratchpad.resume[:] = scratchpad.resume[-1:] if is_older else [plain]
+    plain = scratchpad.get_null_resume(True)  # True removes the plain answer from the run.
+    is_plain_newest = plain is not None and not answers_by_id()
+    scratchpad.resume[:] = [plain] if is_plain_newest else scratchpad.resume[-1:]
 
 
 def node_attempt(configurable: Mapping[str, Any]) -> int:

@@ -88,9 +88,10 @@ class Running:
     async def wait(self) -> None:
         """Wait until no call runs, at most `_PATIENCE` seconds.
 
-        A finished future is awaited as well, so that the calls of a node ask in the order in which
-        they paused. Afterwards the loop looks again, because the end of one call may let another
-        call begin, as with a semaphore.
+        A finished future is awaited as well. This gives the other calls a turn, so that the calls
+        of a node ask in the order in which they paused. Then the loop looks again, because the end
+        of one call may let another call begin, as with a semaphore. `waited` returns False where
+        this code cannot wait.
         """
         ends = time.monotonic() + _PATIENCE
         while await waited(self._none, _LOOK_AGAIN) and self and time.monotonic() < ends:
@@ -131,21 +132,20 @@ class Execution:
     def first_namespace(self, made: Made) -> str | None:
         """Return the namespace of the first call of the task that is equal to the call `made`.
 
-        Return None if the task identifies the call, because the task makes no other call.
+        Return None if the call gets the namespace of the task itself. This is so for the first call
+        that is the whole task, and for a call without params or identity.
         """
-        identity: str | None = None
-        # A lone call gets the task's namespace.
-        if not made.is_task or self.begun[self.task]:
-            # If user code passes its config to several retry nodes, each looks like the task.
-            made = replace(made, is_task=False) if made.is_task else made
-            identity = made.identity
-        if identity is None or made.params is None:
+        if made.is_task and not self.begun[self.task]:
             return None
-        return call_namespace_of(self.task, made.name, identity)
+        # If user code passes its config to several retry nodes, each looks like the whole task.
+        made = replace(made, is_task=False) if made.is_task else made
+        if made.identity is None or made.params is None:
+            return None
+        return call_namespace_of(self.task, made.name, made.identity)
 
     def earlier_run(self, made: Made) -> Slot | None:
         """Return the newest run of a call in this process; for equal calls, of the first call."""
-        return _newest.get((self.thread, self.first_namespace(made) or ""))
+        return _newest.get((self.thread, self.first_namespace(made) or self.task))
 
     def begin(self, slot: Slot, made: Made, saved: EqualCalls) -> None:
         """Count a call that begins, and set the call's namespace in `slot`.
@@ -186,13 +186,19 @@ class Execution:
             self._place(slot, made, saved)
 
     def _place(self, slot: Slot, made: Made, saved: EqualCalls) -> None:
-        slot.namespace = self._counted(slot, made, saved)
+        """Set the namespace of a call, and register the slot as the newest run of the call."""
+        slot.namespace = self._registered(slot, made, saved)
         before = _newest.get((self.thread, slot.namespace))
         if before is not None and before.execution.order > self.order:
             raise _replaced(slot.namespace)
         slot.before, _newest[self.thread, slot.namespace] = before, slot
 
-    def _counted(self, slot: Slot, made: Made, saved: EqualCalls) -> str:
+    def _registered(self, slot: Slot, made: Made, saved: EqualCalls) -> str:
+        """Choose the number of a call among its equal calls, note the call, return its namespace.
+
+        The slot gets the call's name, function and note; `begun`, `functions` and `params_of_key`
+        get an entry.
+        """
         namespace = self.first_namespace(made)
         # A call that is known by its task need not have its params encoded again.
         params = None if namespace is None else made.params
@@ -210,8 +216,9 @@ class Execution:
             )
         self.pauses.check_equal(namespace, name, function, f"thread {as_repr(self.thread)}")
         begun = self.functions.setdefault(namespace, {})
-        number: int | None = next(iter(sorted(set(saved).difference(begun))), None)
-        if function is not None:
+        if function is None:
+            number = min(set(saved).difference(begun), default=None)
+        else:
             check_equal(name, filter(None, begun.values()), function)
             number = chosen(name, saved, begun, function)
             slot.note = why_new(name, saved, begun, function) if number is None else None
@@ -314,7 +321,10 @@ class Slot:
 
     @contextmanager
     def parked(self) -> Generator[None, None, None]:
-        """Count the run as not running while the reader of its stream handles a part."""
+        """Count the run as not running while the reader of its stream handles a part.
+
+        If the reader raises, the run has ended, and stays so.
+        """
         self.end()
         yield
         self.start()

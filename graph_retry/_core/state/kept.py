@@ -1,9 +1,19 @@
 """Read the whole records of a ledger back from the checkpoints that hold them.
 
 A record in state may be a stub that names an earlier checkpoint (`kept_in`; see
-`_core/loop/run/keeping.py`).
-LangGraph keeps all checkpoints of a thread until somebody deletes them. A server hides some
-checkpoints.
+`_core/loop/run/keeping.py`). For example, the checkpoints of a call with three long attempts hold:
+
+| checkpoint | records, as stored |
+|---|---|
+| A, before attempt 2 began | 1 whole |
+| B, before attempt 3 began | 1: stub to A; 2 whole |
+| the newest | 1: stub to A; 2: stub to B, with a patch from the first params; 3 whole |
+
+State keeps the stub of the first record and the last eight stubs. The stubs between them are
+implied (`without_implied`): to read such a record, `_Trail` goes to the checkpoint of the next stub
+in state, which has the eight stubs before that one.
+
+If a checkpoint was deleted, or a server hides it, its records have no content (`filled`).
 (`tests/history/test_keeping.py` deletes checkpoints.)
 """
 
@@ -25,9 +35,10 @@ async def whole(attempts: Sequence[Attempt], read: Reader) -> list[Attempt]:
     attempts = listed(attempts)
     trail = _Trail(read, attempts)
     made: list[Attempt] = []
-    # The loop runs from the last record to the first. `since` tells where the params of the attempt
-    # after `record` are rebuilt, if that attempt was just read from its checkpoint. Params are
-    # rebuilt only beside a lost record, because each time walks all patches of the ledger.
+    # The loop runs from the last record to the first, so `made[-1]` is the attempt after `record`.
+    # If that attempt was just read from a checkpoint, `since` has the ledger of that checkpoint and
+    # the attempt's number. From these two, `params_at` rebuilds the attempt's params. This is done
+    # only beside a lost record, because each time walks all patches of the ledger.
     since: tuple[Sequence[Attempt], int] | None = None
     for record in reversed(attempts):
         kept = record.get("kept_in")
@@ -37,6 +48,7 @@ async def whole(attempts: Sequence[Attempt], read: Reader) -> list[Attempt]:
             made[-1]["params_patch"] = initial_patch(params.view)
         since = (trail.attempts, record["number"]) if kept and known is not None else None
         made.append(filled(record) if known is None else known)
+    # `attempts` may be only the end of a ledger. Then the patch of its first record has no base.
     if since and (params := params_at(*since)) is not None:
         made[-1]["params_patch"] = initial_patch(params.view)
     return made[::-1]
@@ -45,10 +57,8 @@ async def whole(attempts: Sequence[Attempt], read: Reader) -> list[Attempt]:
 class _Trail:
     """Reads whole records by following stubs from checkpoint to checkpoint, last record first.
 
-    The stubs in state name only the checkpoints of the last records. Each of these checkpoints has
-    stubs that name the checkpoints of earlier records. `attempts` has the records of the checkpoint
-    that was read last, as they are stored. The stubs that `listed` restores are not in `attempts`,
-    because each checkpoint would then have stubs for all records.
+    `attempts` has the records that were read last. `_record` finds the implied stubs among them.
+    `listed` would do it, too, but would make stubs for all records at each checkpoint.
     """
 
     def __init__(self, read: Reader, attempts: Sequence[Attempt]) -> None:

@@ -182,8 +182,9 @@ async def _ask_person(given: StepInput, question: Question) -> tuple[Any, bool]:
         if entry not in await _open_before(given, store_of(saver)):
             await store_of(saver).open(entry)
     execution = given.run.slot.execution
-    shown = await _look_at_shown(question.review_id, execution.reads, execution.settled)
-    # LangGraph would give the waiting answer to this question, although it is for another one.
+    shown = await _meant_by_answer(question.review_id, execution.reads, execution.settled)
+    # LangGraph would give the waiting answer to this question, although it is for another one. An
+    # answer by the id of this question still arrives.
     if shown.is_for_another:
         with plain_answer_hidden():
             return interrupt(payload, response_schema=shown_schema), True
@@ -201,9 +202,10 @@ def _check_savable(
 ) -> None:
     """Refuse an answer that the checkpointer cannot save.
 
-    LangGraph saves the answer together with this step. If the answer cannot be saved, the run ends
-    with an error. Therefore this check comes before the model is called and before anything is
-    saved. Otherwise the review would be lost.
+    This is the only answer that makes the step raise. LangGraph saves the answer together with this
+    step. If the answer cannot be saved, the run ends with an error in any case. Therefore this
+    check comes before the model is called and before anything is saved. Otherwise the review would
+    be lost.
 
     Raises:
         AnswerRefused: If the checkpointer's serializer cannot store the answer.
@@ -283,11 +285,12 @@ def _require_checkpointer(given: StepInput, attempts: list[Attempt]) -> BaseChec
 
 
 class _Shown(NamedTuple):
-    """The facts about a question before it is asked.
+    """What the answer of a run means for a question that is about to be asked.
 
-    `is_ours` means that the thread already shows this question. `is_for_another` means that a
-    waiting answer is meant for a different question. `is_late` means that the run brings an answer
-    to an earlier question of this call, which an earlier run has answered already.
+    `is_ours` means that an answer that `interrupt` gives is meant for this question: the thread
+    already showed the question, or the run has brought no answer so far. `is_for_another` means
+    that a waiting answer is meant for a different question. `is_late` means that the run brings an
+    answer to an earlier question of this call, which an earlier run has answered already.
     """
 
     is_ours: bool = True
@@ -306,12 +309,13 @@ class _Shown(NamedTuple):
             await drop_plain_answer(self.saver, self.thread)
 
 
-async def _look_at_shown(review_id: str, reads: SharedReads, settled: set[str]) -> _Shown:
+async def _meant_by_answer(review_id: str, reads: SharedReads, settled: set[str]) -> _Shown:
     """Find the question to which the run's answer belongs, before `interrupt` takes the answer.
 
     A person sent the answer before this run began. Therefore the thread is read once (`reads`), by
     the first call of the execution, and all calls of the execution use what it showed then.
-    `settled` has the ids of the reviews whose answers this run has applied or refused.
+    `settled` has the ids of the reviews whose answers this run has applied or refused. The id of a
+    late answer is added.
     """
     saver, thread_id, here = current_saver(), current_thread() or "", call_namespace()
     if saver is None or not has_answer():
@@ -331,6 +335,7 @@ async def _look_at_shown(review_id: str, reads: SharedReads, settled: set[str]) 
         if namespace == here:
             continue  # The call already has the answer to this earlier question.
         call = None if namespace is None else await newest_checkpoint(saver, thread_id, namespace)
+        # Without a namespace, an `interrupt` that is not ours asks, and waits.
         if call is None or waits_for(call, question.get("review_id")):
             return _Shown(is_ours=False, is_for_another=True)
     return _Shown(is_ours=False, saver=saver, thread=thread)

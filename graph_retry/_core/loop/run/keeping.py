@@ -58,7 +58,7 @@ async def with_whole_ledger(
 
 
 async def whole_here(attempts: list[Attempt], last: int = 0) -> list[Attempt]:
-    """Return the current call's ledger with whole records, or with only the `last` ones whole."""
+    """Return the current call's ledger with whole records: all of them, or the `last` ones."""
     wanted = attempts[-last:]
     saver = current_saver()
     if saver is None or not any(attempt.get("kept_in") for attempt in wanted):
@@ -114,13 +114,10 @@ async def _place() -> KeptIn | None:
 
 def are_bulky(earlier: Sequence[Attempt]) -> bool:
     """Return whether records are too large to be stored in every later checkpoint."""
-    whole = [
-        # The first params stay in state.
-        {**attempt, "params_patch": attempt["params_patch"] if place else None}
-        for place, attempt in enumerate(earlier)
-        if not attempt["kept_in"]
-    ]
-    return len(json.dumps(whole, default=str)) > _SMALL
+    movable = [attempt for attempt in earlier if not attempt["kept_in"]]
+    if movable and movable[0] is earlier[0]:
+        movable[0] = {**movable[0], "params_patch": None}  # The first params stay in state.
+    return len(json.dumps(movable, default=str)) > _SMALL
 
 
 def stub(record: Attempt) -> Attempt:
@@ -143,17 +140,19 @@ def stubs_again(attempts: Sequence[Attempt]) -> list[Attempt]:
 def slimmed(earlier: Sequence[Attempt], place: KeptIn) -> list[Attempt]:
     """Return the stubs that replace whole records in state; each names the checkpoint `place`.
 
-    Existing stubs stay unchanged. State keeps the params of the first attempt, and one patch from
-    the first params to the last params.
+    State keeps the params of the first attempt, and one patch from the first params to the last
+    params. The last stub has this patch. The stub that had it before loses it, and all other
+    existing stubs stay unchanged.
     """
     first, last = params_at(earlier[:1]), params_at(earlier)
     updates: list[Attempt] = []
     for record in earlier[1:]:
         if record["kept_in"] is None or record["params_patch"] is not None:
-            left: Any = {**record, "kept_in": record["kept_in"] or place, "params_patch": None}
-            updates.append(stub(left))
+            moved: Any = {**record, "kept_in": record["kept_in"] or place, "params_patch": None}
+            updates.append(stub(moved))
     if earlier[0]["kept_in"] is None:
         updates.insert(0, stub({**earlier[0], "kept_in": place}))
+    # The last record is whole, or has the patch, so its stub is the last one of `updates`.
     if len(earlier) > 1 and first is not None and last is not None:
         patch = diff_views(first.view, last.view)
         updates[-1].update({"params_patch": patch, "params_types": last.types})
