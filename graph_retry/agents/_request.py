@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any, Literal, cast
@@ -22,7 +22,7 @@ from langgraph.errors import GraphBubbleUp
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from graph_retry.calls import heard_now, running_task
-from graph_retry.plugins import digest
+from graph_retry.plugins import digest, is_array
 
 EARLIER = "earlier_messages"
 """The field of the params with the number of messages before `messages`, if there are any."""
@@ -63,15 +63,15 @@ class Sending:
     """The request of one attempt, before and after its params and inner middleware changed it.
 
     given: The request before the params were applied.
-    request: The request of the attempt.
     models: The models by name.
+    asked: The request of the attempt, as the params say. Inner middleware gets a copy of it.
     used: The request that was read last. This one is sent.
     carried: Whether a request with the person's changes has been sent.
     """
 
     given: ModelRequest[Any]
     models: Mapping[str, BaseChatModel]
-    request: AttemptRequest | None = None
+    asked: ModelRequest[Any] | None = None
     used: AttemptRequest | None = None
     carried: bool = False
 
@@ -82,25 +82,25 @@ class Sending:
             RequestChangedError: If the request lacks the change of a person or a hook. After the
                 change was sent once, a fallback may send another request.
         """
-        asked, used = self.request, self.used
+        asked, used = self.asked, self.used
         if asked is None or used is None:
             return
         if not self.carried:
-            is_other = used.model is not asked.model
-            if is_other and asked.model is not self.given.model:
-                raise RequestChangedError("model")
-            for name, value in asked.model_settings.items():
-                is_edit = self.given.model_settings.get(name, ...) != value
-                if is_edit and used.model_settings.get(name, ...) != value:
-                    raise RequestChangedError("settings")
+            for field in _lost(self.given, asked, used):
+                raise RequestChangedError(field)
             self.carried = True
         if (heard := heard_now()) is not None:
             changes = self._changes(asked, used)
             heard.sent = {"sent": changes} if changes else {}
 
-    def _changes(self, asked: AttemptRequest, used: AttemptRequest) -> dict[str, Any]:
+    def _changes(self, asked: ModelRequest[Any], used: ModelRequest[Any]) -> dict[str, Any]:
         before, after = (_described(each, self.models) for each in (asked, used))
-        return {key: value for key, value in after.items() if before[key] != value}
+        changes = {key: value for key, value in after.items() if before[key] != value}
+        shown, sent = ([*map(as_params, each.messages)] for each in (asked, used))
+        if shown != sent:
+            changes["messages"] = [message for message in sent if message not in shown]
+            changes["messages_left_out"] = sum(message not in sent for message in shown)
+        return changes
 
     @property
     def added_tools(self) -> list[str]:
@@ -110,7 +110,7 @@ class Sending:
 
 
 class AttemptRequest(ModelRequest[Any]):
-    """The request of one attempt. Inner middleware cannot change the prompt or the messages."""
+    """The request of one attempt, which inner middleware may change and send."""
 
     def __getattribute__(self, name: str) -> Any:
         """Note the request whose messages are read last, because this one is sent."""
@@ -125,24 +125,53 @@ class AttemptRequest(ModelRequest[Any]):
         return self
 
     def override(self, **overrides: Any) -> AttemptRequest:
-        """Return a changed copy.
-
-        Raises:
-            RequestChangedError: If the system prompt or the messages would change.
-        """
+        """Return a changed copy, which is registered as well."""
         changed = cast("AttemptRequest", super().override(**overrides))
-        if changed.system_prompt != self.system_prompt:
-            raise RequestChangedError("system_prompt")
-        if [*map(as_params, changed.messages)] != [*map(as_params, self.messages)]:
-            raise RequestChangedError("messages")
         return changed.bound_to(vars(self)["_sending"])
 
 
+def _lost(
+    given: ModelRequest[Any], asked: ModelRequest[Any], used: ModelRequest[Any]
+) -> Iterator[str]:
+    """Yield the fields in which `used` lacks a change that `asked` makes to the request `given`."""
+    if used.model is not asked.model is not given.model:
+        yield "model"
+    for name, value in asked.model_settings.items():
+        sent = used.model_settings.get(name, ...)
+        if value not in (sent, given.model_settings.get(name, ...)):
+            yield "settings"
+    before, wanted, prompt = (each.system_prompt or "" for each in (given, asked, used))
+    if wanted != before and (wanted not in prompt or (not wanted and before in prompt)):
+        yield "system_prompt"
+    known, shown, sent = ([*map(as_params, each.messages)] for each in (given, asked, used))
+    if shown != known:
+        changed = [message for message in shown if message not in known]
+        is_kept = all(any(_carries(each, message) for each in sent) for message in changed)
+        is_gone = not any(message in sent for message in known if message not in shown)
+        kept = [message for message in sent if message in shown]
+        if not (is_kept and is_gone and kept == [each for each in shown if each in sent]):
+            yield "messages"
+
+
+def _carries(sent: dict[str, Any], message: dict[str, Any]) -> bool:
+    """Say whether `sent` is a message with all its texts. Its other contents may differ."""
+    is_same = {**sent, "content": None} == {**message, "content": None}
+    whole = "\n".join(_texts(sent))
+    return sent == message or (is_same and all(text in whole for text in _texts(message)))
+
+
+def _texts(message: dict[str, Any]) -> list[str]:
+    content: Any = message["content"]
+    blocks = content if is_array(content) else [content]
+    return [each if isinstance(each, str) else str(each.get("text", "")) for each in blocks]
+
+
 def _described(request: ModelRequest[Any], models: Mapping[str, BaseChatModel]) -> dict[str, Any]:
-    """Return the parts of a request other than its prompt and messages, as JSON."""
+    """Return the parts of a request other than its messages, as JSON."""
     settings = json.loads(json.dumps(request.model_settings, default=str))
     return {
         "model": name_of_model(request.model, models),
+        "system_prompt": request.system_prompt,
         "settings": settings,
         "tools": _tool_names(request),
         "tool_choice": json.loads(json.dumps(request.tool_choice, default=str)),
@@ -237,11 +266,13 @@ def requested(sending: Sending, params: ModelParams) -> AttemptRequest:
         messages=[*earlier, *messages],
         model_settings=params.settings,
     )
-    kept = {field.name: getattr(changed, field.name) for field in fields(changed)}
-    sending.request = AttemptRequest(**kept).bound_to(sending)
+    # Inner middleware may also change its request in place, so it gets lists of its own.
+    own = changed.override(messages=[*changed.messages], model_settings={**changed.model_settings})
+    kept = {field.name: getattr(own, field.name) for field in fields(own)}
+    sending.asked = changed
     if (heard := heard_now()) is not None:
         heard.before_model.append(sending.check)
-    return sending.request
+    return AttemptRequest(**kept).bound_to(sending)
 
 
 def name_of_model(model: BaseChatModel, models: Mapping[str, BaseChatModel]) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, cast
 
@@ -102,14 +103,22 @@ class _InStep:
 
     Therefore an `interrupt` in the tool, and the state of agents that the tool calls, belong to
     this attempt. With the agent's config, a second attempt would get the answers and the state of
-    the first.
+    the first. Inner middleware sees an instance of the tool's own class.
     """
 
-    def __init__(self, tool: BaseTool, args: dict[str, Any]) -> None:
+    def __init__(self, tool: Any, args: dict[str, Any]) -> None:
         self._tool, self._args = tool, args
+
+    def __getattribute__(self, name: str) -> Any:
+        # `isinstance` reads the class in this way.
+        found: Any = object.__getattribute__(self, "_tool" if name == "__class__" else name)
+        return found.__class__ if name == "__class__" else found
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._tool, name)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self._tool.__reduce_ex__(protocol)  # A copy is one of the tool itself.
 
     def invoke(self, given: Any, config: RunnableConfig | None = None, **more: Any) -> Any:
         self._check(given)
@@ -118,6 +127,10 @@ class _InStep:
     async def ainvoke(self, given: Any, config: RunnableConfig | None = None, **more: Any) -> Any:
         self._check(given)
         return await self._tool.ainvoke(given, _of_step(config), **more)
+
+    def is_of(self, args: dict[str, Any]) -> bool:
+        """Say whether this is the tool of the attempt with the very object `args`."""
+        return self._args is args
 
     def _check(self, given: Any) -> None:
         """Refuse arguments that middleware has changed after a person saw them.
@@ -138,13 +151,29 @@ def _of_step(config: RunnableConfig | None) -> RunnableConfig:
     return {**ensure_config(config), "configurable": get_config().get("configurable", {})}
 
 
+@dataclass
+class _AttemptCall(ToolCallRequest):
+    """The tool request of one attempt. A tool that inner middleware puts in runs in the step, too.
+
+    args: The arguments that a person saw.
+    """
+
+    args: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    def __post_init__(self) -> None:
+        tool: Any = self.tool
+        if tool is not None and not (type(tool) is _InStep and tool.is_of(self.args)):
+            object.__setattr__(self, "tool", _InStep(tool, self.args))
+
+
 def of_attempt(request: ToolCallRequest, args: dict[str, Any]) -> ToolCallRequest:
     """Return the tool request of one attempt, with the given arguments."""
-    tool = cast("Any", request.tool and _InStep(request.tool, args))
     known = cast("ToolRuntime[Any, Any]", request.runtime)
     runtime = replace(known, config=_of_step(known.config))
     call: ToolCall = {**request.tool_call, "args": args}
-    return replace(request, tool_call=call, tool=tool, runtime=runtime)
+    # Inner middleware may change the arguments in place.
+    tool = cast("Any", request).tool
+    return _AttemptCall(call, tool, request.state, runtime, args=deepcopy(args))
 
 
 def args_of(tool: BaseTool | None, args: dict[str, Any]) -> JsonParams:

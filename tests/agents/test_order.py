@@ -20,7 +20,6 @@ from langchain.agents.middleware import (
     ToolCallLimitMiddleware,
     ToolRetryMiddleware,
     dynamic_prompt,
-    wrap_model_call,
 )
 from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableLambda
@@ -141,27 +140,6 @@ def test_each_order_is_right_or_refused_when_the_agent_is_made(mode, name, place
     assert sum("exact" in str(prompt) for prompt in sent) == len(prompts)
     tries = 2 if name == "model retry" else 1
     assert len(model.calls) == len(prompts) * (tries + 1)
-
-
-def test_middleware_that_is_misplaced_unseen_is_refused_before_a_call_is_paid(mode):
-    """What a person was shown is what is sent: another prompt or message ends the run at once."""
-
-    @wrap_model_call
-    def shortening(request, handler):
-        return handler(request.override(messages=request.messages[:0]))
-
-    @wrap_model_call
-    async def ashortening(request, handler):
-        return await handler(request.override(messages=request.messages[:0]))
-
-    model = ScriptedChat(answer=lambda _: "Rome.")
-    inner = ashortening if mode.is_async else shortening
-    agent = agent_of(model, [], RetryMiddleware(), inner, checkpointer=InMemorySaver())
-    with pytest.raises(
-        ValueError, match=r"changes `messages`.* Move this middleware before `RetryMiddleware`"
-    ):
-        mode.invoke(agent, {"messages": [HumanMessage("Hi")]}, thread())
-    assert not model.calls
 
 
 def test_the_whole_order_is_told(mode):

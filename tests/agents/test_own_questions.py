@@ -45,8 +45,20 @@ def tool_of(mode, name, work):
     return StructuredTool.from_function(sync, name=name, description="Ask.")
 
 
-@pytest.mark.parametrize("questions", [1, 2])
-def test_each_attempt_of_a_tool_asks_its_own_questions(mode, questions):
+class Providing(AgentMiddleware):
+    """Middleware behind ours that runs its own copy of the tool."""
+
+    def wrap_tool_call(self, request, handler):
+        assert isinstance(request.tool, StructuredTool)
+        return handler(request.override(tool=self.tool_of))
+
+    async def awrap_tool_call(self, request, handler):
+        assert isinstance(request.tool, StructuredTool)
+        return await handler(request.override(tool=self.tool_of))
+
+
+@pytest.mark.parametrize(("questions", "provided"), [(1, False), (2, False), (1, True)])
+def test_each_attempt_of_a_tool_asks_its_own_questions(mode, questions, provided):
     """What a person allowed for one city is not taken for another."""
 
     async def weather(city):
@@ -56,8 +68,10 @@ def test_each_attempt_of_a_tool_asks_its_own_questions(mode, questions):
         return f"{', '.join(said)} in {city}"
 
     model, retry = scripted(asking(weather_of("Rome")), "Done."), RetryMiddleware(tools=True)
-    tools = [tool_of(mode, "weather", weather)]
-    agent = agent_of(model, tools, retry, checkpointer=InMemorySaver())
+    tools, inner = [tool_of(mode, "weather", weather)], Providing()
+    inner.tool_of = tools[0].model_copy()
+    behind = [inner] if provided else []
+    agent = agent_of(model, tools, retry, *behind, checkpointer=InMemorySaver())
     state = mode.invoke(agent, HI, thread())
     for number in range(questions):
         assert asked(state) == [{"sure": "Rome", "number": number}]

@@ -1,5 +1,6 @@
 """What a person is shown is what is sent, whatever other middleware does with the request."""
 
+from copy import copy
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from langchain.agents.middleware import (
     AgentMiddleware,
     ModelFallbackMiddleware,
 )
-from langchain_core.messages import ToolMessage
+from langchain_core.messages import HumanMessage, SystemMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
@@ -21,11 +22,14 @@ HI: Any = {"messages": [("user", "go")]}
 
 
 class Changing(AgentMiddleware[Any, Any, Any]):
-    """Middleware that changes parts of each request of the model, or the arguments of a tool."""
+    """Middleware that changes parts of each request of the model, or the arguments of a tool.
 
-    def __init__(self, args: Any = None, **parts: Any) -> None:
+    how: `request` for a changed copy, `in place` for the same object, `tool` for another tool, too.
+    """
+
+    def __init__(self, args: Any = None, how: str = "request", **parts: Any) -> None:
         super().__init__()
-        self._args, self._parts = args, parts
+        self._args, self._how, self._parts = args, how, parts
 
     def wrap_model_call(self, request: Any, handler: Any) -> Any:
         """Change the request."""
@@ -46,7 +50,11 @@ class Changing(AgentMiddleware[Any, Any, Any]):
     def _changed(self, request: Any) -> Any:
         if self._args is None:
             return request
-        return request.override(tool_call={**request.tool_call, "args": self._args})
+        if self._how == "in place":
+            request.tool_call["args"].update(self._args)
+            return request
+        tool = {"tool": copy(request.tool)} if self._how == "tool" else {}
+        return request.override(tool_call={**request.tool_call, "args": self._args}, **tool)
 
 
 def failing(messages: Any) -> Any:
@@ -61,7 +69,10 @@ def agent_of(model: Any, *middleware: Any, tools: Any = ()) -> Any:
 
 
 SMALL = ScriptedChat(answer=failing, model_name="tiny")
+FIXED = SystemMessage("Be kind.")
 CHANGES = [
+    ({"system_message": FIXED}, {"system_prompt": "Be kind."}),
+    ({"messages": []}, {"messages": [], "messages_left_out": 1}),
     ({"model": SMALL}, {"model": "tiny"}),
     ({"model_settings": {"temperature": 0.7}}, {"settings": {"temperature": 0.7}}),
     ({"tool_choice": "any"}, {"tool_choice": "any"}),
@@ -85,6 +96,8 @@ def test_what_inner_middleware_sends_instead_is_shown(parts, sent, mode):
         ({"model": SMALL}, {"model": "large"}),
         ({"model_settings": {"temperature": 0.7}}, {"settings": {"temperature": 0.1}}),
         ({"model_settings": {}}, {"settings": {"seed": 1}}),
+        ({"system_message": FIXED}, {"system_prompt": "Be exact."}),
+        ({"messages": [HumanMessage("hi")]}, {"messages": [{"role": "user", "content": "bye"}]}),
     ],
 )
 def test_an_edit_that_would_not_be_sent_is_refused_before_the_call(parts, change, mode):
@@ -98,6 +111,35 @@ def test_an_edit_that_would_not_be_sent_is_refused_before_the_call(parts, change
     with pytest.raises(ValueError, match=f"changes `{next(iter(change))}` of the request"):
         answer(mode, agent, thread(), edit(**change))
     assert (len(small.calls), len(SMALL.calls), len(large.calls)) == (*before, 0)
+
+
+class InPlace(Changing):
+    """Middleware that changes its request in place."""
+
+    def wrap_model_call(self, request: Any, handler: Any) -> Any:
+        """Add a message and a setting."""
+        request.messages.append(HumanMessage("Be brief.", id="b"))
+        request.model_settings["temperature"] = 0.7
+        return handler(request)
+
+    async def awrap_model_call(self, request: Any, handler: Any) -> Any:
+        """Do the same."""
+        return await self.wrap_model_call(request, handler)
+
+
+def test_a_request_that_is_changed_in_place_is_shown_and_loses_no_edit(mode):
+    """The person's copy of the request stays as it was."""
+    agent = agent_of(ScriptedChat(answer=failing), RetryMiddleware(), InPlace())
+    mode.invoke(agent, HI, thread())
+    (review,) = reviews(mode, agent, thread())
+    brief = {"role": "user", "content": "Be brief.", "id": "b"}
+    assert review.sent == {
+        "settings": {"temperature": 0.7},
+        "messages": [brief],
+        "messages_left_out": 0,
+    }
+    with pytest.raises(ValueError, match="changes `settings` of the request"):
+        answer(mode, agent, thread(), edit(settings={"temperature": 0.1}))
 
 
 def test_an_edit_that_inner_middleware_keeps_is_sent(mode):
@@ -171,8 +213,10 @@ def test_tools_of_inner_middleware_are_valid(mode):
     assert state["messages"][-1].content == "ran"
 
 
-@pytest.mark.parametrize("fails", [False, True])
-def test_changed_arguments_behind_the_review_are_refused(fails, mode):
+@pytest.mark.parametrize(
+    ("fails", "how"), [(False, "request"), (True, "request"), (True, "in place"), (True, "tool")]
+)
+def test_changed_arguments_behind_the_review_are_refused(fails, how, mode):
     """A person would see others than those that are used; before the middleware they are shown."""
     used: list[int] = []
 
@@ -193,7 +237,7 @@ def test_changed_arguments_behind_the_review_are_refused(fails, mode):
     after = agent_of(
         ScriptedChat(answer=call),
         RetryMiddleware(tools=True),
-        Changing({"amount": 50}),
+        Changing({"amount": 50}, how),
         tools=[transfer],
     )
     with pytest.raises(ValueError, match="changes `args` of the request"):
@@ -201,7 +245,7 @@ def test_changed_arguments_behind_the_review_are_refused(fails, mode):
     assert used == []
     before = agent_of(
         ScriptedChat(answer=call),
-        Changing({"amount": 50}),
+        Changing({"amount": 50}, how),
         RetryMiddleware(tools=True),
         tools=[transfer],
     )

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 from deepagents import create_deep_agent
+from deepagents.backends import FilesystemBackend
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain.tools import ToolRuntime
-from langchain_core.messages import ToolMessage
+from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_core.tools import StructuredTool, ToolException, tool
 from langchain_mcp_adapters.client import MultiServerMCPClient
 from langgraph.checkpoint.memory import InMemorySaver
@@ -18,6 +19,7 @@ from langgraph.types import Command
 from graph_retry import (
     apending_reviews,
     aresume,
+    comment,
     edit,
     pending_reviews,
     reject,
@@ -230,3 +232,31 @@ def test_the_file_tools_of_deepagents_work_as_without_us(tools, inside):
     state = agent.invoke(HI, thread())
     assert [*state["files"]] == ["/a"]
     assert not pending_reviews(agent, thread())
+
+
+PICTURE = {"type": "image", "base64": "aGk=", "mime_type": "image/png"}
+
+
+@pytest.mark.parametrize("feature", ["memory", "skills", "image"])
+def test_what_deepagents_adds_to_a_request_is_shown_and_stays(feature: str, tmp_path: Path):
+    """Its last middleware adds to the prompt, and replaces pictures that a model cannot see."""
+    (tmp_path / "skills" / "mail").mkdir(parents=True)
+    described = "---\nname: mail\ndescription: Writes mails.\n---\nWrite."
+    (tmp_path / "skills" / "mail" / "SKILL.md").write_text(described)
+    (tmp_path / "AGENTS.md").write_text("Be kind.")
+    options: Any = {"memory": {"memory": ["/AGENTS.md"]}, "skills": {"skills": ["/skills"]}}
+    added = {"memory": "Be kind.", "skills": "Writes mails.", "image": "was not attached"}[feature]
+    answers = iter([asking({"name": "nope", "args": {}, "id": "n"}), "fine"])
+    model = ScriptedChat(answer=lambda _: next(answers), profile={"image_inputs": False})
+    ours: Any = [RetryMiddleware()]
+    backend = FilesystemBackend(root_dir=tmp_path, virtual_mode=True)
+    shared: Any = {"middleware": ours, "backend": backend, "checkpointer": InMemorySaver()}
+    agent = create_deep_agent(model=model, **shared, **options.get(feature, {}))
+    agent.invoke({"messages": [HumanMessage([{"type": "text", "text": "Hi."}, PICTURE])]}, thread())
+    (review,) = pending_reviews(agent, thread())
+    assert added in str(review.sent)
+    how = comment("Be exact.") if feature == "image" else edit(system_prompt="Be exact.")
+    assert resume(agent, thread(), how)["messages"][-1].content == "fine"
+    sent = " ".join(str(message.text) for message in model.calls[-1])
+    assert "Be exact." in sent
+    assert added in sent
