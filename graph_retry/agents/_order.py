@@ -30,6 +30,7 @@ _CHANGES = "it changes the request, so a person's edit would be lost"
 _MODEL_CALLS: Final[dict[str, tuple[_Side, str]]] = {
     "TodoListMiddleware": ("before", _CHANGES),
     "ContextEditingMiddleware": ("before", _CHANGES),
+    "ModelRouterMiddleware": ("before", "it chooses the model, so a person's choice would be lost"),
     "LLMToolSelectorMiddleware": (
         "after",
         "its own model call would be repeated (and paid) at each answer",

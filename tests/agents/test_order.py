@@ -1,11 +1,14 @@
 """LangChain's own middleware beside ours: in every order it works, or is refused at once."""
 
 import json
+import warnings
 from itertools import count
+from types import SimpleNamespace
 
 import pytest
 from langchain.agents import middleware as shipped
 from langchain.agents.middleware import (
+    AgentMiddleware,
     ClearToolUsesEdit,
     ContextEditingMiddleware,
     HumanInTheLoopMiddleware,
@@ -86,6 +89,41 @@ MIDDLEWARE = {
         EITHER,
     ),
 }
+
+
+ROUTE = {"type": "choice", "choice": "small", "probabilities": {"small": 1}, "confidence": 1}
+
+
+class Deciding:
+    """A decision model that chooses the only route, and finds no risk."""
+
+    def invoke(self, given):
+        return SimpleNamespace(
+            choices={"model_route": decisions.ChoiceAnswer(**ROUTE)},
+            nouls={"is_risky": SimpleNamespace(noul=0)},
+        )
+
+    async def ainvoke(self, given):
+        return self.invoke(given)
+
+
+def routing():
+    """Make a router that always chooses one model."""
+    small = shipped.ModelChoice(ScriptedChat(answer=scripted), "all")
+    given = {"choices": {"small": small}, "instructions": "?", "classifier": Deciding()}
+    with warnings.catch_warnings(action="ignore"):  # It is a beta.
+        return shipped.ModelRouterMiddleware(**given)
+
+
+if hasattr(shipped, "ModelRouterMiddleware"):
+    from langchain_core import decisions
+
+    MIDDLEWARE["router"] = (routing, BEFORE)
+    MIDDLEWARE["refusal"] = (shipped.ModelRefusalMiddleware, EITHER)
+    MIDDLEWARE["auto mode"] = (
+        lambda: shipped.AutoModeMiddleware(tools=["weather"], classifier=Deciding()),
+        EITHER,
+    )
 if hasattr(shipped, "ToolErrorMiddleware"):  # older versions do not have it
     MIDDLEWARE["tool error"] = (lambda: shipped.ToolErrorMiddleware(on_error=str), BEFORE)
 if hasattr(shipped, "ProviderToolSearchMiddleware"):
@@ -101,13 +139,25 @@ def scripted(messages):
     return asking(weather_of("Oslo"))
 
 
+def test_each_middleware_of_langchain_has_a_place():
+    """A new one must be tried on both sides; these two only have tools of their own."""
+    with_tools = {shipped.ShellToolMiddleware, shipped.FilesystemFileSearchMiddleware}
+    known = {type(make()) for make, _ in MIDDLEWARE.values()} | with_tools
+    listed = [getattr(shipped, name) for name in shipped.__all__]
+    kinds = {
+        each for each in listed if isinstance(each, type) and issubclass(each, AgentMiddleware)
+    }
+    assert kinds - known == {AgentMiddleware}
+
+
 @pytest.mark.parametrize("place", [BEFORE, AFTER])
 @pytest.mark.parametrize("name", MIDDLEWARE)
 def test_each_order_is_right_or_refused_when_the_agent_is_made(mode, name, place):
     """The prompt that a person gives is sent, no call is repeated, and the tool's edit holds."""
     made, right = MIDDLEWARE[name]
-    model, weather = ScriptedChat(answer=scripted), Weather(failing=["Oslo"])
     other, retry = made(), RetryMiddleware(tools=True)
+    model = other.models["small"] if name == "router" else ScriptedChat(answer=scripted)
+    weather = Weather(failing=["Oslo"])
     beside = (other, retry) if place == BEFORE else (retry, other)
     tools, saver = [weather.tool(is_async=mode.is_async)], InMemorySaver()
     if right not in (EITHER, place):

@@ -167,3 +167,45 @@ def test_structured_output_with_its_message_is_read_as_from_invoke(chat, method,
     invoked, streamed = records
     for key in ("repairs", "issues", "failure", "finish_reason"):
         assert streamed[key] == invoked[key], key
+
+
+REFUSED = {"refusal": {"refusal": "I cannot."}, "content filter": {"finish": "content_filter"}}
+
+
+@pytest.mark.parametrize("said", [*ANSWERS, *REFUSED])
+@pytest.mark.parametrize("method", ["json_schema", "function_calling", "json_mode"])
+def test_structured_output_of_each_method_is_recorded_as_the_bare_model_s(mode, chat, method, said):
+    """OpenAI's client validates `json_schema` itself; its error has the response."""
+    script, model = chat
+    is_called = method == "function_calling" and said in ("right", "wrong", "repairable", "cut off")
+    bare = model.bind_tools([Person]) if is_called else model
+    chains = [model.with_structured_output(Person, method=method, include_raw=r) for r in (0, 1)]
+    records = []
+    for chain in (bare, *chains):
+        finish = "length" if said == "cut off" else "stop"
+        how = {"finish": finish, **REFUSED.get(said, {})}
+        text = ANSWERS.get(said, "")
+        script.say(*(["", ("Person", text)] if is_called else [text]), **how)
+        try:
+            result = call(
+                mode,
+                chain.ainvoke if mode.is_async else chain.invoke,
+                "?",
+                output=Person,
+                review=False,
+                on_attempt=records.append,
+            )
+        except AttemptsExhausted:
+            result = None
+        assert (result == Person(name="Ada", age=36)) is (said in ("right", "repairable"))
+    expected, *others = [
+        {
+            **{key: each[key] for key in ("finish_reason", "repairs")},
+            "tokens": (each["usage"] or {}).get("total_tokens"),
+            "kind": (each["failure"] or {}).get("kind"),
+            "issues": [found["path"] for found in each["issues"]],
+        }
+        for each in records
+    ]
+    assert others == [expected, expected]
+    assert expected["tokens"] == 10

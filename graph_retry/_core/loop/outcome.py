@@ -29,7 +29,7 @@ from graph_retry._core.loop.run.plan import Plan
 from graph_retry._core.loop.run.settings import Settings
 from graph_retry._core.output.carried import is_reading_error, is_returned, said_in
 from graph_retry._core.output.completion import Reading, read_result
-from graph_retry._core.output.failures import announced, classified, failure_of, finish_kind
+from graph_retry._core.output.failures import announced, classified, failure_of
 from graph_retry._core.output.mistakes import (
     place_of,
     place_of_bug,
@@ -76,6 +76,11 @@ def outcome_of_error(
         said = answer
     if said is not None and _may_be_read(plan, error, failure["kind"], said):
         return outcome_of_result(plan, said, heard)
+    is_invalid = failure["kind"].startswith("invalid_")
+    told = None if said is None else read_result(said, plan.validator)
+    spoken = told and announced(told.finish_reason, told.refusal, is_read=False)
+    if spoken is not None and (is_invalid or failure.pop("is_unknown", False)):
+        failure["kind"] = spoken["kind"]
     # The ledger keeps only the error's message, so a traceback can be seen only here.
     if _LOG.isEnabledFor(logging.DEBUG):
         trace = without_keys("".join(traceback.format_exception(error)))
@@ -87,16 +92,13 @@ def outcome_of_error(
         tell_bug(f"`{name}` (attempt {record['number']})", error, place, settings.redact)
         failure["message"] += f" ({place})"
     # Issues describe the output, so other errors (such as a lost connection) have none.
-    issues = wrap_error(error) if failure["kind"].startswith("invalid_") else []
+    issues = wrap_error(error) if is_invalid else []
     fields: dict[str, Any] = {"failure": failure, "issues": issues, "usage": heard.usage}
     reading = read_result(received, plan.validator)
     part = reading.value if reading.text is None else reading.text
-    if said is not None:
-        told = read_result(said, plan.validator)
+    if told is not None:
         fields |= {"raw": {"text": _words_of(told)}, "usage": heard.usage or told.usage}
         fields["finish_reason"] = told.finish_reason
-        if failure["kind"].startswith("invalid_"):
-            failure["kind"] = finish_kind(told.finish_reason) or failure["kind"]
     elif part:
         fields |= {"raw": {"received": as_text(part)}, "usage": reading.usage or heard.usage}
     return Outcome(record=fields, output=None, output_types={})

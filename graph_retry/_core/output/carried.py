@@ -2,8 +2,8 @@
 
 An exception that was raised while an answer was read often carries this answer: `JSONDecodeError`
 has `doc`, LangChain's parsers have `llm_output`, pydantic has the input of its error, and clients
-such as `instructor` keep the last completion. The exception with the answer may also be the cause
-of another exception.
+such as `instructor` keep the last completion. `ChatOpenAI` attaches the HTTP response. The
+exception with the answer may also be the cause of another exception.
 """
 
 from __future__ import annotations
@@ -135,6 +135,10 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _said_by(error: BaseException) -> Any:
+    read = getattr(getattr(error, "response", None), "json", None)
+    body, failed = attempt(read) if callable(read) else (None, True)
+    if not failed and is_object(body) and message_of(body) is not None:
+        return body
     if isinstance(text := getattr(error, "llm_output", None), str):
         return text
     if _is_json_error(error):
