@@ -116,15 +116,17 @@ def review_nodes(
         builder: The `StateGraph`, not compiled yet.
         params: The state keys that a person may change (default: all keys with JSON values).
         on_retry: Hooks, as in `retry_llm_call`.
-        nodes: The names of the nodes (default: all), or a dict of `NodeOptions` by name, which take
-            precedence over `**options`.
+        nodes: The names of the nodes (default: all that do not ask a person already, by themselves
+            or in a subgraph), or a dict of `NodeOptions` by name, which take precedence over
+            `**options`.
         **options: See `RetryOptions`.
 
     Returns:
         The same builder.
 
     Raises:
-        WrongArgumentError: If `nodes` or `params` has an unknown name, or an option is wrong.
+        WrongArgumentError: If `nodes` or `params` has an unknown name, `nodes` has one that asks a
+            person already, or an option is wrong.
 
     Example:
         >>> from graph_retry.nodes import review_nodes
@@ -136,12 +138,16 @@ def review_nodes(
             "`builder` is a compiled graph, whose nodes are fixed: pass the `StateGraph`, and "
             "compile the result of `review_nodes`."
         )
-    specs = {name: one for name, one in builder.nodes.items() if not one.is_error_handler}
+    specs = {
+        name: one
+        for name, one in builder.nodes.items()
+        if not (one.is_error_handler or _asks(one.runnable))
+    }
     for name in nodes or ():
         if name not in specs:
+            why = "asks a person already" if name in builder.nodes else "is not in the graph"
             raise WrongArgumentError(
-                f"`nodes` names `{name}`, which is not in the graph: choose from "
-                f"{', '.join(specs)}."
+                f"`nodes` names `{name}`, which {why}: choose from {', '.join(specs) or 'none'}."
             )
     common: NodeOptions = {**options, "params": params, "on_retry": on_retry, "output": None}
     states = {name: _state_of(builder, spec) for name, spec in specs.items()}
@@ -159,12 +165,20 @@ def review_nodes(
     return builder
 
 
+def _asks(node: object) -> bool:
+    """Return whether a node asks a person already: by itself, or by a node of its subgraph."""
+    inner: Any = cast("Any", node).nodes.values() if isinstance(node, Pregel) else ()
+    return getattr(cast("Any", node), "asks", False) or any(_asks(each.bound) for each in inner)
+
+
 class _Reviewed(RunnableLambda[Any, Any]):
     """A node that asks a person about its failures.
 
     LangGraph finds a subgraph in the `deps` of a `RunnableLambda`. It takes the node's input schema
     and destinations from the annotations of `__call__`.
     """
+
+    asks = True
 
     def __init__(self, node: Runnable[Any, Any], kind: _Kind, function: Any = None) -> None:
         super().__init__(self.invoke, self.ainvoke, name=kind.name)

@@ -24,7 +24,7 @@ CAUGHT = (
     r"`except GraphBubbleUp: raise`"
 )
 
-ENDED = r"the node of `count` ended with a result although the call waits for a person.*"
+ENDED = r"a node around `count` ended with a result although the call waits for a person.*"
 
 
 async def passes(call):
@@ -190,10 +190,30 @@ def test_an_equal_call_in_a_copied_context_is_refused(mode, around):
     assert len(model.calls) == 1
 
 
+def around_graph(mode, model, _around):
+    """Return a node that runs a graph with the call, and takes the graph's pause for a failure."""
+    graph = graph_of(node_of(mode, model, passes), None)
+
+    def node(state):
+        try:
+            return graph.invoke(state)
+        except Exception:  # noqa: BLE001 - the mistake this is about
+            return {"output": "lost"}
+
+    async def anode(state):
+        try:
+            return await graph.ainvoke(state)
+        except Exception:  # noqa: BLE001 - the mistake this is about
+            return {"output": "lost"}
+
+    return anode if mode.is_async else node
+
+
 @pytest.mark.parametrize("stream_mode", [None, "updates"])
-def test_a_pause_that_no_call_follows_is_told_when_the_run_ends(mode, stream_mode):
+@pytest.mark.parametrize("place", [node_of, around_graph])
+def test_a_pause_that_no_call_follows_is_told_when_the_run_ends(mode, stream_mode, place):
     """By `invoke` and by the end of a stream; the state is saved as the node returned it."""
-    graph = graph_of(node_of(mode, Model(goal=1), in_copies(swallows)), InMemorySaver())
+    graph = graph_of(place(mode, Model(goal=1), in_copies(swallows)), InMemorySaver())
     verb, how = ("invoke", {}) if stream_mode is None else ("stream", {"stream_mode": stream_mode})
     with pytest.raises(PauseSwallowed, match=ENDED):
         mode.call(graph, verb, {"params": {"n": 0}}, thread(), **how)

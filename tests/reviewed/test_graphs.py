@@ -182,14 +182,15 @@ def test_the_state_of_a_subgraph_is_that_of_its_newest_attempt(mode, checkpointe
     assert shown(graph, earlier[1].config).values["prompt"] == "x"
 
 
-def test_a_node_in_a_subgraph(mode, checkpointer):
-    """A reviewed node inside a subgraph is asked about and resumed from the outer graph."""
+@pytest.mark.parametrize("outer", [lambda builder: builder, review_nodes])
+def test_a_node_in_a_subgraph(mode, checkpointer, outer):
+    """The node asks, also if a line reviews the outer graph: its subgraph asks already."""
     calls = Calls()
     inner = StateGraph(State).add_node("ask", calls.node(mode, "ask", lacks("JSON"), {"out": "ok"}))
     inner.add_edge(START, "ask")
     sub = review_nodes(inner, ["prompt"]).compile()
-    graph = StateGraph(State).add_node("sub", sub).add_edge(START, "sub")
-    graph = graph.compile(checkpointer=checkpointer)
+    builder = outer(StateGraph(State).add_node("sub", sub).add_edge(START, "sub"))
+    graph = builder.compile(checkpointer=checkpointer)
 
     state, asked = answered(mode, graph, lambda *_: {"prompt": "JSON"})
 

@@ -167,15 +167,26 @@ def test_a_task_asks_about_its_arguments(mode):
     assert seen == [("a", 1), ("a", 0), ("a", 0), ("a", 2), ("z", 3)]
 
 
-def test_a_reviewed_node_that_makes_calls_is_refused(mode):
+@pytest.mark.parametrize("catches", [False, True])
+def test_a_reviewed_node_that_makes_calls_is_refused(mode, catches):
     """Each attempt of the node would repeat the calls inside it: nothing is called."""
     made = []
 
     def ask(_state):
-        return {"out": retry_llm_call(made.append, "inner", name="inner")}
+        try:
+            return {"out": retry_llm_call(made.append, "inner", name="inner")}
+        except Exception:
+            if not catches:
+                raise
+            return {"out": "a refusal that the node has caught"}
 
     async def aask(_state):
-        return {"out": await aretry_llm_call(made.append, "inner", name="inner")}
+        try:
+            return {"out": await aretry_llm_call(made.append, "inner", name="inner")}
+        except Exception:
+            if not catches:
+                raise
+            return {"out": "a refusal that the node has caught"}
 
     builder = StateGraph(State).add_node("ask", aask if mode.is_async else ask)
     builder.add_edge(START, "ask")
@@ -191,6 +202,7 @@ def test_a_reviewed_node_that_makes_calls_is_refused(mode):
     [
         (lambda b: review_nodes(b.compile(), ["prompt"]), "compiled graph"),
         (lambda b: review_nodes(b, nodes=["aks"]), "`nodes` names `aks`"),
+        (lambda b: review_nodes(review_nodes(b), nodes=["ask"]), "`ask`, which asks a person"),
         (lambda b: review_nodes(b, ["promt"]), "`params` names `promt`"),
         (lambda b: review_nodes(b, "prompt"), "a list of texts"),
         (lambda b: review_nodes(b, nodes={"ask": {"params": ["promt"]}}), "`promt`"),

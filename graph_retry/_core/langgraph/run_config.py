@@ -163,15 +163,21 @@ def task_paths(configurable: Mapping[str, Any]) -> list[Any]:
     graph are left out.
     """
     paths: list[Any] = []
-    here: Mapping[str, Any] | None = configurable
-    while here is not None:
+    for here in configurables_around(configurable):
         for value in here.values():
             for given in value.args if isinstance(value, partial) else ():
                 if _is_task(given):
                     paths.insert(0, given.path)
+    return paths
+
+
+def configurables_around(configurable: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the `configurable` of a task, and then of each task around it, innermost first."""
+    here: Mapping[str, Any] | None = configurable
+    while here is not None:
+        yield here
         loop = loop_around(here)
         here = None if loop is None else loop.config.get("configurable")
-    return paths
 
 
 def outermost_loop(configurable: Mapping[str, Any]) -> Any:

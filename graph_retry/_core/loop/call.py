@@ -119,6 +119,8 @@ async def call_step(given: StepInput) -> dict[str, Any]:
             reception.end()
         outcome["record"].update(heard.sent)
         ended(outcome["record"], result)
+    for mistake in run.mistakes:
+        raise mistake
     if error is not None:
         await _try_again(settings, outcome, this_try, error)
     if run.slot.function is not None:

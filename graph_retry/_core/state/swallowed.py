@@ -75,7 +75,7 @@ class Pauses:
         if self.calls and self.has_ended():
             ((earlier, _), *_), self.calls = next(iter(self.calls.values())), {}
             raise _logged(
-                f"the node of `{earlier}` ended with a result although the call waits for a "
+                f"a node around `{earlier}` ended with a result although the call waits for a "
                 "person, so nobody is asked: user code, such as `except Exception`, a retry or "
                 f"a middleware, has caught its pause. {_REMEDY}, and run the thread again from "
                 "this node.",

@@ -14,6 +14,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langgraph.checkpoint.serde.types import ERROR, INTERRUPT, RESUME
 
 from graph_retry._core.langgraph.run_config import (
+    configurables_around,
     loop_around,
     outermost_loop,
     starters,
@@ -24,19 +25,21 @@ from graph_retry.errors import PauseSwallowed
 
 
 def end_of_task(configurable: Mapping[str, Any]) -> Callable[[], bool]:
-    """Return a function that returns whether the running task has ended with a result since now.
+    """Return a function that returns whether a running task has ended with a result since now.
 
-    LangGraph fills the task's list of writes when the node has returned, and appends an `ERROR` if
+    This is the task of the call, or a task around it, whose node runs a graph with the call.
+    LangGraph fills a task's list of writes when the node has returned, and appends an `ERROR` if
     the node has raised. An interrupt is not in this list.
     """
-    writes: Sequence[tuple[str, Any]] = ()
-    for starter in starters(configurable):
-        writes = getattr(starter.args[0](), "writes", ())
-    before = len(writes)
+    tasks = (each.args[0]() for at in configurables_around(configurable) for each in starters(at))
+    lists: list[Sequence[tuple[str, Any]]] = [getattr(task, "writes", ()) for task in tasks]
+    known = [(writes, len(writes)) for writes in lists]
 
     def has_ended() -> bool:
-        later = [channel for channel, _ in list(writes)[before:] if channel != RESUME]
-        return bool(later) and ERROR not in later
+        ends = [
+            {channel for channel, _ in list(each)[before:]} - {RESUME} for each, before in known
+        ]
+        return any(later and ERROR not in later for later in ends)
 
     return has_ended
 

@@ -65,6 +65,9 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
       LangGraph runs the node again, and the node would repeat its earlier finished calls.
     """
 
+    asks = True
+    """Whether the node asks a person by itself."""
+
     def __init__(self, *, plan: Plan[Any] | None = None, **attributes: Any) -> None:
         super().__init__(**attributes)
         self.plan = plan
@@ -245,10 +248,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         return None if isinstance(own, bool) else own
 
     async def _waiting(self, configurable: Mapping[str, Any]) -> Loop | None:
-        """Return the position of a loop that is the outermost graph and waits for a person.
-
-        Return None for any other loop.
-        """
+        """Return the position of a loop that is the outermost graph and waits; None for others."""
         saver = self._own_saver
         if saver is None or "thread_id" not in configurable:
             return None
@@ -267,12 +267,13 @@ def _check_not_in_node(configurable: Mapping[str, Any]) -> None:
     if around is not None and around.plan.is_node:
         name = around.plan.settings.name
         which = f"`{inner.settings.name}`" if inner is not None else "a retry node"
-        raise MistakeInCodeError(
+        mistake = MistakeInCodeError(
             f"the reviewed node `{name}` makes a call of its own ({which}). Each further attempt "
-            "of the node would make this call again, even if the call has finished. Review either "
-            f"the node or its calls. To review only its calls, leave `{name}` out of the list "
-            "`nodes` of `review_nodes`."
+            "of the node would make this call again, even if the call has finished. To review the "
+            f"calls and not the node, leave `{name}` out of the list `nodes` of `review_nodes`."
         )
+        around.mistakes.append(mistake)
+        raise mistake
 
 
 def _written(run: LoopRun) -> None:

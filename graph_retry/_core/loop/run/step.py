@@ -16,10 +16,7 @@ from graph_retry._core.ground.functions.awaiting import SyncRun, is_sync, run_as
 from graph_retry._core.ground.functions.informing import informing
 from graph_retry._core.ground.functions.signatures import name_of
 from graph_retry._core.langgraph.fork import read_once_a_step, tell_ended_reviews
-from graph_retry._core.langgraph.run_config import (
-    current_saver,
-    namespace_in,
-)
+from graph_retry._core.langgraph.run_config import current_saver, namespace_in
 from graph_retry._core.langgraph.seen import Write
 from graph_retry._core.langgraph.storage.checkpoints import OpenReview, open_review
 from graph_retry._core.loop.run.events import Event, EventKind, log_review, streaming
@@ -60,6 +57,7 @@ class LoopRun:
     answered: The reviews that were answered in this run, as rows of the open-reviews table.
     writes: What the user's function wrote into the caller's state, if its attempt succeeded.
     ended: A sentence about the review that the input of this run ended; empty if none is known.
+    mistakes: The calls that were refused inside the user's function, which may catch the errors.
     """
 
     plan: Plan[Any]
@@ -75,6 +73,7 @@ class LoopRun:
     answered: list[OpenReview] = field(default_factory=list[OpenReview])
     writes: list[Write] = field(default_factory=list[Write])
     ended: str = ""
+    mistakes: list[Exception] = field(default_factory=list[Exception])
 
     async def ended_reviews(self, when: str = "at the end") -> str:
         """Warn of open reviews that a new input or a fork of the thread ended; return the warning.
