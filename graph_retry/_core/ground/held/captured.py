@@ -73,10 +73,19 @@ class Captured(Reading):
 
         A value that calls change, such as a counter of calls, does not tell what a call is about.
         """
-        after = Reading(self.function, self.salt)
+        if not (self.parts or self.shown):
+            return
+        after = Reading(self.function, self.salt, before=self)
         changed = [name for name, each in self.shown.items() if after.shown.get(name) != each]
+        same = {
+            name
+            for name, part in self.parts.items()
+            if name in after.parts and after.parts[name].digest == part.digest
+        }
         for name, part in self.parts.items():
             now = after.parts.get(name)
+            if not same.isdisjoint(self._around(name)):
+                continue
             if part.digest and part.piece_of and now is None:
                 self.unsteady[part.piece_of] = "used"
             elif part.digest and (now is None or now.digest != part.digest):

@@ -263,11 +263,13 @@ class Content:
     def _sorted(self, items: Any) -> list[tuple[str, Any]]:
         """Sort items by their own content, because the order of a set differs between processes."""
         is_flat = _is_flat(items)
+        if not is_flat and self._count + len(items) > self._most:
+            raise TooLargeError  # To sort what is then refused would take longer than to read it.
 
         def place(item: Any) -> str:
             if type(item) is str or is_flat:
                 return str(item)
-            alone = Content("")
+            alone = Content("", self._most)
             alone._around = self._around
             alone.add(item)
             return alone.digest()

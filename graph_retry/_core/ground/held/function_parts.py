@@ -78,18 +78,25 @@ class Reading:
     objects: A token for each function and object that owns parts, by place (see `token_of`).
     shown: Digests of the attributes of values that have no digest, such as a client's model name.
     uncertain: The names of parts whose content cannot be read for certain.
+    places: The names of all values that were looked at.
+
+    With an earlier reading of the function, `before`, only those values are read that this reading
+    has a digest of. The pieces of a value are then read only if the value has another digest.
     """
 
-    def __init__(self, function: Any, salt: str) -> None:
-        self.function, self.salt = function, salt
+    def __init__(self, function: Any, salt: str, before: Reading | None = None) -> None:
+        self.function, self.salt, self._before = function, salt, before
         self.parts: dict[str, Part] = {}
         self.objects: dict[str, str] = {}
         self.shown: dict[str, str] = {}
         self.uncertain: set[str] = set()
+        self.places: set[str] = set()
         self._codes, self._files = [PYTHON], set[str]()
         self._seen: set[int] = set()
         self._depth = 0
         self._function(function, "")
+        if before is not None:
+            return
         files = [file_digest(path) for path in sorted(self._files)]
         self.code = self._digest(self._codes)
         self.source = self._digest(files) if files and all(files) else ""
@@ -171,7 +178,14 @@ class Reading:
 
         If the value has no content as a whole, read its attributes or entries one by one.
         """
+        before = self._before
+        if before and name not in before.places:
+            return
+        self.places.add(name)
+        known = before.parts.get(name) if before else None
         try:
+            if before and not (known and known.digest):
+                raise OpaqueError
             digest = self._digest(value)
         except OpaqueError as error:
             if piece_of:  # Another thread has changed it meanwhile.
@@ -190,6 +204,8 @@ class Reading:
         self.parts[name] = Part(digest, value, "" if is_fixed else state_of, piece_of)
         if isinstance(value, Enum) and is_local(class_of(value)):
             self._value(f"{name}.value", value.value)
+        if known and known.digest == digest:
+            return
         if not is_fixed and not (piece_of and self.parts[piece_of].piece_of):
             for sign, item in itertools.islice(inside_of(value), _MOST_ITEMS):
                 self._read(f"{name}{sign}", item, place, name)
@@ -237,13 +253,14 @@ class Reading:
             self.uncertain.add(name)
         if digest is None:
             for each, item in shown_of(value).items():
-                is_code = isinstance(item, types.FunctionType)
-                with suppress(OpaqueError):
-                    self.shown[f"{name}.{each}"] = self._digest(
-                        code_digest(item.__code__) if is_code else item, most=_SHOWN
-                    )
+                is_code, inside = isinstance(item, types.FunctionType), f"{name}.{each}"
+                if self._before is None or inside in self._before.shown:
+                    with suppress(OpaqueError):
+                        self.shown[inside] = self._digest(
+                            code_digest(item.__code__) if is_code else item, most=_SHOWN
+                        )
                 if is_stream(item) and not (callable(item) or is_means(value)):
-                    self._value(f"{name}.{each}", item, place)
+                    self._value(inside, item, place)
 
     def _object(self, place: str, owner: Any, around: str = "") -> str:
         """Give an object a token and return its place; return `around` if no token is possible."""
