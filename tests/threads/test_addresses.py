@@ -1,4 +1,4 @@
-"""Which addresses of a server are requested, whatever stands for an id."""
+"""Which addresses of a server are requested, and what its threads are read as meanwhile."""
 
 import re
 
@@ -8,6 +8,7 @@ from langgraph.pregel.remote import RemoteGraph
 from langgraph_sdk.client import LangGraphClient
 
 from graph_retry import apending_reviews, approve, aresume
+from graph_retry._core.threads.saved.graphs import get_state
 from graph_retry.desk.web import create_app
 from graph_retry.threads import aattempts_of, alist_reviews
 from tests.web.conftest import SAME_SITE
@@ -80,3 +81,21 @@ async def test_a_posted_thread_is_no_part_of_an_address():
             answer = await page.post("/t", files=fields(thread=thread))
         heard.append((answer.status_code, set(server.paths) - {"/api/threads/search"}))
     assert {str(each) for each in heard} == {"(303, set())"}
+
+
+@pytest.mark.parametrize("comes", [False, True])
+async def test_a_thread_whose_first_run_has_saved_nothing_yet_is_read(comes):
+    """Whether or not its first checkpoint comes between two requests."""
+    empty = {"values": {}, "next": ["ask"], "tasks": [], "interrupts": [], "metadata": {}}
+    empty |= {"created_at": None, "parent_checkpoint": None, "checkpoint": None}
+    place = {"thread_id": "t1", "checkpoint_ns": "", "checkpoint_id": "1"}
+    states = [empty, {**empty, "checkpoint": place} if comes else empty]
+
+    def answer(_):
+        return httpx.Response(200, json=states.pop(0) if len(states) > 1 else states[0])
+
+    transport = httpx.MockTransport(answer)
+    async with httpx.AsyncClient(transport=transport, base_url="http://server") as http:
+        graph = RemoteGraph("chat", client=LangGraphClient(http))
+        state = await get_state(graph, {"configurable": {"thread_id": "t1"}})
+    assert state.next == (("ask",) if comes else ())

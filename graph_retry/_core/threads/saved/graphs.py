@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
+from functools import partial
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
@@ -144,8 +145,9 @@ async def get_state(graph: Any, config: RunnableConfig, **options: Any) -> State
     """
     if is_remote(graph):
         thread_there(config)
+    read = partial(sync_or_async, graph.get_state, graph.aget_state, config, **options)
     try:
-        return await sync_or_async(graph.get_state, graph.aget_state, config, **options)
+        return await read()
     except ValueError as error:
         # A graph without a checkpointer may still get one from the config.
         if not is_local(graph) or graph.checkpointer:
@@ -158,9 +160,9 @@ async def get_state(graph: Any, config: RunnableConfig, **options: Any) -> State
         # `RemoteGraph` raises a `TypeError` for a graph or subgraph without a checkpoint.
         if is_local(graph):
             raise
-        if not await _is_empty(graph, config):
-            raise
-        return StateSnapshot({}, (), config, None, None, None, (), ())
+        if await _is_empty(graph, config):
+            return StateSnapshot({}, (), config, None, None, None, (), ())
+        return await read()  # The first checkpoint may just have been saved.
 
 
 async def _is_empty(graph: Any, config: RunnableConfig) -> bool:
