@@ -1,5 +1,7 @@
-"""Count what a process holds after many calls, and after many answers that were cancelled.
+"""Count what a process holds after many calls, after cancelled answers, and while calls wait.
 
+Calls that wait for their model are measured beside those of a plain node, and of a hand-written
+subgraph of two nodes; afterwards they ask a person.
 Run: `python -m bench.flat [NUMBER]`
 """
 
@@ -10,14 +12,16 @@ import os
 import sys
 import tempfile
 import threading
+import tracemalloc
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.graph import START, StateGraph
 
-from graph_retry import aresume, edit
-from tests.loops import Model, one_call, thread
+from graph_retry import aresume, aretry_llm_call, create_retry_node, edit
+from tests.loops import Model, State, one_call, thread
 
 
 class Held(NamedTuple):
@@ -84,6 +88,72 @@ async def measured(number: int, storage: str) -> dict[str, tuple[Held, Held]]:
     return found
 
 
+class Gate:
+    """A model that lets its calls wait until it is opened, and then gives no valid answer."""
+
+    def __init__(self) -> None:
+        self.opened, self.inside = asyncio.Event(), 0
+
+    async def __call__(self, _params: Any) -> str:
+        """Wait, and answer badly."""
+        self.inside += 1
+        await self.opened.wait()
+        return "no"
+
+    async def plain(self, state: State) -> State:
+        """Make a call in a plain node."""
+        return {"output": await self(state["params"])}
+
+    async def function(self, state: State) -> State:
+        """Make a call in the function form."""
+        return {"output": await aretry_llm_call(self, state["params"], output=dict[str, int])}
+
+    def node(self, form: str) -> Any:
+        """Make the node of a form."""
+        if form == "node":
+            return create_retry_node(self, dict, output=dict[str, int])
+        if form != "by hand":
+            return getattr(self, form)
+        builder = StateGraph(State).add_node("call", self.plain).add_node("check", lambda _: {})
+        return builder.add_edge(START, "call").add_edge("call", "check").compile()
+
+
+async def waiting(form: str, number: int, storage: str) -> tuple[float, float]:
+    """Return the kB that each call holds while it waits for its model, and afterwards."""
+    async with AsyncSqliteSaver.from_conn_string(storage) as saver:
+        gate = Gate()
+        builder = StateGraph(State).add_node("ask", gate.node(form)).add_edge(START, "ask")
+        graph = builder.compile(checkpointer=saver)
+
+        def begun(name: str, count: int) -> list[Any]:
+            gate.opened, gate.inside = asyncio.Event(), 0
+            given = {"params": {"n": 1}}
+            threads = [thread(f"{name} {each}") for each in range(count)]
+            return [asyncio.create_task(graph.ainvoke(given, each)) for each in threads]
+
+        async def traced() -> int:
+            await asyncio.sleep(0.05)
+            gc.collect()
+            return tracemalloc.get_traced_memory()[0]
+
+        tracemalloc.start()
+        for name, count in (("warm", 20), ("measured", number)):
+            before = await traced()
+            tasks = begun(name, count)
+            while gate.inside < count:  # noqa: ASYNC110 - the calls begin in threads of their own
+                await asyncio.sleep(0.01)
+            during = await traced()
+            gate.opened.set()
+            await asyncio.gather(*tasks)
+            del tasks
+            after = await traced()
+        tracemalloc.stop()
+    return (during - before) / number / 1e3, (after - before) / number / 1e3
+
+
+FORMS = ("plain", "by hand", "function", "node")
+
+
 def main() -> None:
     """Print the counts."""
     logging.disable(logging.WARNING)  # Each cancelled review is ended by the next input.
@@ -93,6 +163,10 @@ def main() -> None:
         for name, counts in asyncio.run(measured(number, place)).items():
             for label, count in zip(("before", f"after {number}"), counts, strict=True):
                 print(f"{name:10} {label:12} {count}")
+        for form in FORMS:
+            found = asyncio.run(waiting(form, 100, os.path.join(folder, form)))  # noqa: PTH118
+            told = "kB for each call that waits for its model, {:.1f} when it is over"
+            print(f"{form:10} {found[0]:.0f} {told.format(found[1])}")
 
 
 if __name__ == "__main__":

@@ -3,8 +3,9 @@
 The queue is procrastinate, as in `examples/several_workers.py`. Every fifth job asks a person.
 Reviewer processes list what waits and answer it. Workers are killed in the middle of their work and
 replaced. At the end every job must be done once, with one answer for each question, and a call must
-have been made again only where a killed worker had it in flight.
-Run: `python -m bench.fleet [--workers 4] [--reviewers 2] [--jobs 200] [--kills 5]`
+have been made again only where a killed worker had it in flight. `--server` runs the same graph on
+`langgraph dev`, which has the workers and the queue itself; there nothing is killed.
+Run: `python -m bench.fleet [--workers 4] [--reviewers 2] [--jobs 200] [--kills 5] [--server]`
 """
 
 import argparse
@@ -15,37 +16,50 @@ import resource
 import signal
 import subprocess
 import sys
+import tempfile
 import time
-from asyncio import run, sleep
+from asyncio import run, sleep, to_thread
 from collections import Counter
+from pathlib import Path
 from typing import Any, cast
 
 import psycopg
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.func import entrypoint
+from langgraph_sdk import get_sync_client
 from procrastinate import App, PsycopgConnector
 from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool
 
 from bench.markdown import table
 from graph_retry import AttemptContext, GraphRetryError, aresume, aretry_llm_call, edit
-from graph_retry.threads import aattempts_of, alist_reviews
+from graph_retry.threads import aattempts_of, alist_reviews, list_reviews
+from tests.dev_server import dev_server
 from tests.postgres_server import running_server
 
 POOL = 2
 """Connections of a process in its pool. The lock of a thread takes one more."""
 
-URL = os.environ.get("FLEET_URL", "")
+URL, CALLS = os.environ.get("FLEET_URL", ""), os.environ.get("FLEET_CALLS")
 HOW = {"autocommit": True, "row_factory": dict_row}
 pool: Any = AsyncConnectionPool(URL, kwargs=HOW, min_size=1, max_size=POOL, open=False)
 logging.getLogger("procrastinate").setLevel("ERROR")  # it says that this module is run as a script
 queue = App(connector=PsycopgConnector())
 
 
+def note(file: str, key: str) -> None:
+    """Note a call where there is no database of ours."""
+    with Path(file).open("a") as calls:
+        calls.write(f"{key}\n")
+
+
 async def count(params: dict[str, Any], context: AttemptContext) -> str:
     """Stand in for a model that takes its time, and is wrong about every fifth page at first."""
-    async with pool.connection() as log:
-        await log.execute("INSERT INTO calls VALUES (%s)", (context.idempotency_key,))
+    if CALLS:
+        await to_thread(note, CALLS, context.idempotency_key)
+    else:
+        async with pool.connection() as log:
+            await log.execute("INSERT INTO calls VALUES (%s)", (context.idempotency_key,))
     await sleep(0.02)
     return "a few" if params["page"] % 5 == 0 and not params["care"] else str(params["page"])
 
@@ -109,7 +123,7 @@ async def main(workers: int, reviewers: int, jobs: int, kills: int) -> None:
         await queue.schema_manager.apply_schema_async()
         await log.execute("CREATE TABLE calls (key text)")
         await work.batch_defer_async(*({"page": page} for page in range(1, jobs + 1)))
-        before = await facts(log)
+        before, database_s = await facts(log), database_seconds(log)
         began = time.monotonic()
         fleet = [start("worker") for _ in range(workers)]
         others = [start("reviewer") for _ in range(reviewers)]
@@ -130,13 +144,15 @@ async def main(workers: int, reviewers: int, jobs: int, kills: int) -> None:
             process.send_signal(signal.SIGKILL)
             process.wait()
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
-        after = await facts(log)
+        after, database_s = await facts(log), database_seconds(log) - database_s
         await check(graph, log, jobs, kills - left)
         cpu = used.ru_utime + used.ru_stime
         told = [
             ["jobs, workers, reviewers, kills", f"{jobs}, {workers}, {reviewers}, {kills - left}"],
             ["seconds by the clock", f"{seconds:.0f}"],
             ["processor seconds of workers and reviewers, per job", f"{cpu / jobs:.3f}"],
+            ["processor seconds of PostgreSQL, per job", f"{database_s / jobs:.3f}"],
+            ["MB of memory of the largest process", f"{used.ru_maxrss / 1e3:.0f}"],
             ["transactions per job", f"{(after['commits'] - before['commits']) / jobs:.0f}"],
             ["rows per job", f"{(after['rows'] - before['rows']) / jobs:.0f}"],
             ["kB per job, with indexes", f"{(after['bytes'] - before['bytes']) / jobs / 1e3:.0f}"],
@@ -145,6 +161,23 @@ async def main(workers: int, reviewers: int, jobs: int, kills: int) -> None:
             ["longest transaction seen", f"{seen['longest']} ms"],
         ]
         print(table(["measured", "figure"], told))
+
+
+def database_seconds(log: Any) -> float:
+    """Return the processor time of all processes of the database, those that ended included."""
+    _, postmaster, *_ = stat(log.info.backend_pid)
+    every = [stat(int(each.name)) for each in Path("/proc").iterdir() if each.name.isdecimal()]
+    ticks = sum(sum(times[:2]) for _, parent, times in every if parent == postmaster)
+    return (ticks + sum(stat(postmaster)[2])) / os.sysconf("SC_CLK_TCK")
+
+
+def stat(pid: int) -> tuple[int, int, list[int]]:
+    """Return a process, its parent, and the ticks of it and of its children that have ended."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return pid, 0, [0] * 4
+    return pid, int(fields[1]), [*map(int, fields[11:15])]
 
 
 async def finished(log: Any) -> int:
@@ -196,6 +229,36 @@ async def check(graph: Any, log: Any, jobs: int, kills: int) -> None:
     assert found["calls"] - found["keys"] <= kills, found
 
 
+def on_langgraph_server(jobs: int) -> None:
+    """Run the graph's jobs on LangGraph's development server, answer, and count as for a fleet."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        calls = folder / "calls"
+        os.environ["FLEET_CALLS"] = str(calls)
+        with (
+            dev_server(folder, {"read": f"{__file__}:read"}) as url,
+            get_sync_client(url=url) as client,
+        ):
+            threads = {
+                client.threads.create(graph_id="read")["thread_id"]: page + 1
+                for page in range(jobs)
+            }
+            for thread, page in threads.items():
+                client.runs.create(thread, "read", input=page)
+            answers = 0
+            while any(client.threads.get(thread)["status"] != "idle" for thread in threads):
+                for review in list_reviews(client):
+                    review.answer(edit(care=True))
+                    answers += 1
+                time.sleep(0.2)
+            for thread, page in threads.items():
+                assert client.threads.get(thread)["values"] == page
+        keys = calls.read_text().split()
+    assert len(keys) == len(set(keys)) == jobs + jobs // 5, len(keys)
+    told = [["jobs", jobs], ["calls", len(keys)], ["answers", answers]]
+    print(table(["on LangGraph Server (`langgraph dev`)", "figure"], told))
+
+
 def in_a_server() -> None:
     """Start a server, and the fleet in a process that knows its address."""
     with running_server() as dsn:
@@ -211,9 +274,12 @@ if __name__ == "__main__":
     for name, default in (("workers", 4), ("reviewers", 2), ("jobs", 200), ("kills", 5)):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--be", choices=["lead", "worker", "reviewer"], help=argparse.SUPPRESS)
+    parser.add_argument("--server", action="store_true")
     given = vars(parser.parse_args())
     role = given.pop("be")
-    if role is None:
+    if given.pop("server"):
+        on_langgraph_server(given["jobs"])
+    elif role is None:
         in_a_server()
     else:
         roles = {"lead": lambda: main(**given), "worker": worker, "reviewer": reviewer}
