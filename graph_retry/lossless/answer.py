@@ -155,7 +155,8 @@ def _meant(found: list[Candidate]) -> list[Candidate]:
     likely = SENTENCE if any(each.is_block for each in found) else BROKEN
     least = max(likely, min((each.place for each in found), default=0))
     found = [each for each in found if each.place <= least]
-    if not any(each.place == SENTENCE for each in found):
+    places = {each.place for each in found}
+    if SENTENCE not in places or len(places) == 1:
         return found
     whole = "\0".join(written(e.document.value) for e in found if e.place < SENTENCE)
     return [

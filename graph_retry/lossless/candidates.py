@@ -18,10 +18,12 @@ TURN = lazy(  # In a chat transcript, a turn ends or the next turn begins with t
     r"?(?:Response|Assistant)\b|^Assistant:"
 )
 _FENCE_END = r"[ \t]*\2[`~]*[ \t]*$"
+# Text without the fence's own character is skipped at once, up to the end of a line.
+_INSIDE = rf"(?:(?(3)[^`]++|[^~]++)(?<=\n)|(?!{_FENCE_END})(?:[^\n]*+\n|[^\n]++\Z))*+"
 FENCE = lazy(  # If a fence directly surrounds another, both belong to one match.
-    r"(?ms)(?:^[ \t]*|(?<=[ \t:：=>*]))(?:(`{3,}|~{3,})[^\n`~]*\n[ \t]*)?"
-    rf"(`{{3,}}|~{{3,}})[ \t]*(?P<tag>[\w+#.\-]*)[ \t]*\n(?P<inside>(?:(?!{_FENCE_END})(?:[^\n]*+\n"
-    rf"|[^\n]++\Z))*+)(?:{_FENCE_END}(?(1)(?:\s*^[ \t]*\1[ \t]*$)?)|\Z)"
+    r"(?ms)(?:^[ \t]*|(?<=[ \t:：=>*]))(?:(`{3,}|~{3,})[^\n`~]*\n[ \t]*)?((`)`{2,}|~{3,})[ \t]*"
+    rf"(?P<tag>[\w+#.\-]*)[ \t]*\n(?P<inside>{_INSIDE})"
+    rf"(?:{_FENCE_END}(?(1)(?:\s*^[ \t]*\1[ \t]*$)?)|\Z)"
 )
 CALLS = lazy(  # Open models write these tags around tool calls.
     r"</?(?:tool_?calls?|function_?calls?|functions?|tool_use|tool_code|tools?)>|<\|im_start\|>"
