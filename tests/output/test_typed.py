@@ -1,7 +1,7 @@
 """Types: what is converted and told, and what is refused without a crash."""
 
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from enum import Enum
 from typing import Annotated, Any, Literal
 
@@ -117,6 +117,11 @@ def test_a_conversion_is_told_and_strict_refuses_it(output, value, details):
         (date, 0, ""),
         (list[datetime], ["2024-01-02T00:00:00", 1741132800], "/1"),
         (list[datetime], [1741132800.5], "/0"),
+        (date, "1741132800", ""),
+        (datetime, "20250702", ""),
+        (dict[str, datetime | None], {"a": "2025-07-02", "b": "2025"}, "/b"),
+        (datetime | str, "2025", ""),
+        (time, 1430, ""),
     ],
 )
 def test_a_conversion_that_guesses_is_an_issue(output, value, path):
@@ -124,6 +129,7 @@ def test_a_conversion_that_guesses_is_an_issue(output, value, path):
     checked = build_validator(output).check(value)
     assert [(one["path"], one["code"]) for one in checked.issues] == [(path, "guessed")]
     assert checked.value is None
+    assert build_validator(output, strict=True).check(value).issues
 
 
 def test_what_the_type_itself_converts_is_no_guess():
@@ -131,6 +137,12 @@ def test_what_the_type_itself_converts_is_no_guess():
     assert build_validator(Annotated[int, BeforeValidator(int)]).check(True).value == 1
     assert build_validator(int | bool).check(True).value is True
     assert build_validator(timedelta).check(5).value == timedelta(seconds=5)
+    day = Annotated[datetime, BeforeValidator(lambda text: datetime.strptime(text, "%Y%m%d"))]  # noqa: DTZ007
+    moment = Annotated[
+        datetime, BeforeValidator(lambda text: datetime.fromtimestamp(int(text), UTC))
+    ]
+    assert build_validator(day).check("20250702").value == datetime(2025, 7, 2)  # noqa: DTZ001
+    assert build_validator(moment).check("0").value == datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(("output", "value"), NO_COERCIONS)

@@ -6,12 +6,14 @@ The changes are listed as repairs in the ledger, so that a reviewer sees them.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
+from functools import reduce
 from itertools import islice
 from typing import Any
 
+from jsonpointer import set_pointer
 from pydantic import AliasChoices, AliasPath, BaseModel, RootModel
 from pydantic.fields import FieldInfo
 from pydantic_core import to_jsonable_python
@@ -28,12 +30,18 @@ _LONG_NUMBER = lazy(
 """Numbers that are read as floats and have at least 15 digits. A float keeps shorter numbers."""
 
 _TIMES = (datetime, time, timedelta)
+_DIGITS = lazy(r"[+-]?[\d.]+")
 _NANOSECONDS = lazy(r"[.,]\d{6}\d*[1-9]")
 """A fraction of a second below a microsecond, which Python's times cannot hold."""
 
 
 def conversions(
-    given: Any, accepted: Any, dumped: Any, *, refused_if_strict: bool
+    given: Any,
+    accepted: Any,
+    dumped: Any,
+    refused_strictly: Callable[[Any], list[Issue]],
+    *,
+    is_strict: bool,
 ) -> tuple[list[Repair], list[Issue]]:
     """List the conversions and the ignored fields of a validated value, and issues for guesses.
 
@@ -41,17 +49,29 @@ def conversions(
         given: The JSON value that was validated.
         accepted: The Python value that validation returned.
         dumped: `accepted` as plain Python data.
-        refused_if_strict: Whether a strict validation refuses the value. Strict validation reads
-            dates, enums and sets from their JSON forms, and an `int` for a `float`. Such changes
-            are not listed as conversions.
+        refused_strictly: Returns the issues of a strict validation of a value. Strict validation
+            reads dates, enums and sets from their JSON forms, and an `int` for a `float`. Such
+            changes are not listed as conversions.
+        is_strict: Whether the validation was strict.
     """
-    found = [*islice(_changes(given, dumped, "", every=refused_if_strict), MAX_ISSUES)]
-    guessed = [_guess(*one) for one in found if refused_if_strict and _is_guess(*one[1:])]
+    refused = [] if is_strict else refused_strictly(given)
+    found = [*islice(_changes(given, dumped, "", every=bool(refused)), MAX_ISSUES)]
+    # A strict validation reads a text of digits as a date, but no number.
+    spelled = [path for path, text, now in found if isinstance(text, str) and _is_guess(text, now)]
+    if spelled:
+        refused = refused_strictly(reduce(_with_number, spelled, given))
+    own = {each["path"] for each in refused if each["code"].endswith("_type")}
+    guessed = [_guess(*one) for one in found if _is_guess(*one[1:]) and one[0] in own]
     changes = [_change(*one) for one in found]
-    if refused_if_strict and not changes:
+    if refused and not changes:
         changes = [_repair("coerced", f"{_WHOLE}: converted")]
     ignored = [*islice(_ignored(given, accepted, ""), MAX_ISSUES)]
     return [*changes, *(_repair("ignored", field) for field in ignored)], guessed
+
+
+def _with_number(value: Any, path: str) -> Any:
+    """Return a copy of a value that has a number at `path`."""
+    return set_pointer(value, path, 0, inplace=False)
 
 
 def rounded_numbers(text: str, value: Any) -> list[Repair]:
@@ -104,15 +124,19 @@ def _repair(kind: str, detail: str) -> Repair:
 def _is_guess(given: Any, now: Any) -> bool:
     """Return whether the new value has a meaning that the given value does not state.
 
-    A boolean is no amount, and a number of seconds or milliseconds does not tell its unit.
+    A boolean is no amount, and a number does not tell the unit of a time: `20250702` and `1430` are
+    a date and a time of day for people, and a number of seconds for pydantic.
     """
     if isinstance(given, bool):
         return isinstance(now, int | float)
-    return isinstance(given, int | float) and isinstance(now, date)
+    is_number = isinstance(given, int | float)
+    is_number |= isinstance(given, str) and _DIGITS.fullmatch(given) is not None
+    return is_number and isinstance(now, date | time)
 
 
 def _guess(path: str, given: Any, now: Any) -> Issue:
     wanted = "a date" if isinstance(now, date) else "a number"
+    wanted = "a time" if isinstance(now, time) else wanted
     message = f"{wanted} is wanted, and {describe(given)} does not state one"
     return issue(path, message, "guessed", wanted, describe(given))
 
@@ -142,7 +166,8 @@ def _changes(given: Any, now: Any, path: str, *, every: bool) -> Iterator[tuple[
     plain: list[Any] = to_jsonable_python([given, now], fallback=str, bytes_mode="base64")
     before, after = map(type, plain)
     is_converted = before is not after and (before, after) != (int, float)
-    if _loses_digits(given, now) or (is_converted and (every or bool in (before, after))):
+    is_listed = is_converted and (every or bool in (before, after))
+    if is_listed or _loses_digits(given, now) or (before is str and _is_guess(given, now)):
         yield path, given, now
 
 

@@ -180,9 +180,11 @@ class TypedValidator(Validator):
         return dump(accepted, mode=mode, by_alias=True, round_trip=True, warnings="none")
 
     def _conversions(self, given: Any, accepted: Any) -> tuple[list[Repair], list[Issue]]:
-        refused = not self._strict and bool(attempt(self._read, given, True)[1])
+        def refused(value: Any) -> list[Issue]:
+            return attempt(self._read, value, True, root=value)[1]
+
         dumped = attempt(self._dump, accepted, "python")[0]
-        return conversions(given, accepted, dumped, refused_if_strict=refused)
+        return conversions(given, accepted, dumped, refused, is_strict=bool(self._strict))
 
 
 def read_with(adapter: TypeAdapter[Any], value: Any, strict: bool | None) -> Any:
