@@ -142,7 +142,7 @@ class Budget(BudgetRule):
         return "cost" if self.cost is not None and self.cost_of(attempt) is None else None
 
     def exceeded(self, attempts: Sequence[Attempt], before: Spent | None = None) -> str | None:
-        """Describe the limit that a call with these attempts has reached; None if there is none.
+        """Describe the limit that these attempts have reached. Return None below every limit.
 
         Example:
             >>> spent = {"usage": {"total_tokens": 900}, "duration_s": 2.0, "decision": None}

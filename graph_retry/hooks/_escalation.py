@@ -72,13 +72,13 @@ def _made(params: Any, changes: Changes) -> Any:
 def escalate(schedule: Mapping[Count, Changes]) -> ChangingHook:
     """Make a hook that changes fields after certain attempts, whatever their failure.
 
-    Two equal failures in a row usually end automation. They do not while this hook has a change for
-    the attempt, up to the limit of `auto_retries`.
+    Two equal failures in a row usually end automation, but not while this hook has a change for the
+    attempt. The limit of `auto_retries` still counts.
 
     Args:
         schedule: `{attempt: {field: value}}`: the changes to make after this attempt has failed.
-            They stay for later attempts. Instead of a value, give a function of the old value, for
-            example `lambda old: old + 0.2`.
+            The changes stay for later attempts. Instead of a value, give a function of the old
+            value, for example `lambda old: old + 0.2`.
 
     Raises:
         ValueError: Before the first call, if the params lack one of the fields.
@@ -103,7 +103,7 @@ def fall_back(
 
     Args:
         kinds: The failure kinds, such as `"refusal"` or `("refusal", "context_overflow")`.
-        *steps: The changes after the first such failure, after the second, and so on. Each step is
+        *steps: The changes after the first failure of these kinds, after the second, … Each step is
             a dict `{field: value}`. Instead of a value, give a function of the old value. Changes
             stay for later attempts.
 

@@ -51,9 +51,9 @@ def feedback(
     Args:
         strategy: The part of the last answer that is quoted with the errors: none (`errors_only`),
             all (`full`), or the first 500 characters (`truncated`).
-        field: The params field to write to (default: `messages`, else `prompt`, else params that
-            are a single text). In messages, the feedback is appended to the last message if this is
-            a user's. Otherwise it becomes a new user message.
+        field: The params field to write to (default: the first of `messages`, `prompt`, and params
+            that are a single text). In messages, the feedback is appended to the last message if
+            it is a user's. After any other message, the feedback becomes a new user message.
         schema: Whether the first retry quotes the JSON Schema of the output.
         limit: Maximum size of the field with its feedback, in the unit of `measure`. Feedback is
             shortened to fit. If not even one error fits, no feedback is added.

@@ -59,8 +59,8 @@ class Lesson(TypedDict):
 class Lessons(LessonsRule):
     """The option `lessons`: add the errors of other steps to a call's prompt.
 
-    field: The params field to write to (default: `messages`, else `prompt`, else params that are a
-        single text).
+    field: The params field to write to (default: the first of `messages`, `prompt`, and params that
+        are a single text).
     known: Lessons to start with. In the function form, pass the lessons of earlier steps here. A
         retry node reads them from its state key `lessons`.
     window: Number of newest lessons that the state key keeps. If your own state schema declares
@@ -83,12 +83,12 @@ class Lessons(LessonsRule):
         return lessons_of(step, attempts)
 
     def add_to(self, params: Any, window: list[Lesson]) -> Taught | None:
-        """Add the newest lessons to params. Return both with a reason; None if there are none."""
+        """Return the params with the newest lessons, and a reason. Return None without lessons."""
         taught = self.taught(params, window)
         return taught and Taught(taught[0].params, taught[1], taught[0].added.parts)
 
     def taught(self, params: Any, window: list[Lesson]) -> tuple[Prompt, str] | None:
-        """Add the newest lessons to a prompt. Return it with a reason; None if there are none."""
+        """Return a prompt with the newest lessons, and a reason. Return None without lessons."""
         lessons = [lesson for lesson in window if lesson["text"]][-self.told :]  # See `text`.
         if not lessons:
             return None
