@@ -63,8 +63,8 @@ class Offered:
     does: The effect of the decision, as a text for reviewers.
     form: The decision's JSON, with `…` in place of the values that a person enters.
     needs: The key with the value that a person must enter, such as `params` or `output`; `""` if
-        there is none.
-    schema: The JSON Schema of this value; None if there is none.
+        the decision needs no value.
+    schema: The JSON Schema of the value that `needs` names; None without such a value.
     also: The schemas of other keys that the decision may have instead, such as the `choice` of an
         alternative.
     needs_words: True if the decision needs a `message`.
@@ -235,7 +235,8 @@ def after_edit(review: Review, params: Mapping[str, Any]) -> tuple[dict[str, Any
 async def closed_by(graph: Any, config: RunnableConfig, review_id: str | None = None) -> str:
     """Say what closed a review: an answer and its author, an input or an update; "" if unknown.
 
-    Without `review_id`, this is about the thread's last review. A review that still waits gives "".
+    Without `review_id`, the thread's last review is meant. For a review that still waits, the
+    result is "".
 
     Example:
         >>> from graph_retry import edit, resume
