@@ -63,7 +63,7 @@ class ScriptedLLM:
     """A fake model with a script. Each call returns the next step, or raises it (an exception).
 
     `calls` holds the params of the calls. Used in a `with` block, the model fails the test if the
-    number of calls differs from the number of steps. `assert_finished` checks the same.
+    number of calls differs from the number of steps. `assert_finished` makes this check as well.
 
     Example:
         >>> from graph_retry import retry_llm_call
