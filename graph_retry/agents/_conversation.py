@@ -42,7 +42,7 @@ class repair_history:  # noqa: N801 - a hook is used like a function
     `auto_retries=1` the hook acts by itself. Otherwise a person gets the change as a suggestion,
     and a person's edit starts from it.
 
-    longest: The number of characters that stay of a shortened message: half at its beginning, half
+    longest: The number of characters that a shortened message keeps: half at its beginning, half
         at its end.
 
     Example:
