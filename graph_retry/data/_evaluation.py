@@ -82,7 +82,7 @@ class Evaluation:
         """Count the outcomes of all calls, or of the given results. An unknown figure is None.
 
         A review counts as avoided if the new output equals the output that a person supplied,
-        accepted or approved. If there is no such output, a valid output counts as `valid,
+        accepted or approved. If no person gave an output, a valid output counts as `valid,
         unconfirmed`. A new failure is a call that would now ask a person, although the recorded
         call did not.
         """

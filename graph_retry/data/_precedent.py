@@ -51,7 +51,7 @@ class Precedent:
     in_a_row: The number of approvals since the last other decision.
     approved: The number of all approvals.
     decided: The number of all decisions.
-    since: The time of the first of these approvals in a row (ISO 8601).
+    since: The time of the first of the `in_a_row` approvals (ISO 8601).
     """
 
     call: str
@@ -66,7 +66,7 @@ class Precedent:
 
     @checked
     def code(self, share: Share = 0.05) -> str:
-        """Return the Python code of a reviewer that approves such suggestions.
+        """Return the Python code of a reviewer that approves suggestions like this one.
 
         Read the code before you pass its function as `reviewer=`. The code needs `from graph_retry
         import approve`. People still see a `share` of the reviews (0 to 1), chosen by the review
