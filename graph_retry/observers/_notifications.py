@@ -75,9 +75,9 @@ class Link:
 @checked
 @dataclass(frozen=True)
 class Links:
-    """Creates signed links that expire. Each opens one review.
+    """Creates signed links that expire. Each link opens one review.
 
-    Everyone who has the link can see and answer that review without a login. The page accepts the
+    Everyone who has the link can see and answer the review without a login. The page accepts the
     link if `create_app` got the same `secret`.
 
     Args:
