@@ -49,7 +49,7 @@ class NodeOptions(RetryOptions, total=False):
         values).
     on_retry: Hooks, as in `retry_llm_call`.
     output: The keys of the node's update to validate, with their types, such as `{"person":
-        Person}`. A text or a message under such a key is first read as JSON.
+        Person}`. A text or a message under one of these keys is first read as JSON.
     """
 
     params: Sequence[str] | None
