@@ -6,8 +6,7 @@ These functions read and run a graph in this process and a graph on a server in 
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Collection, Mapping
-from functools import partial
+from collections.abc import Collection, Mapping
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
@@ -145,8 +144,11 @@ async def get_state(graph: Any, config: RunnableConfig, **options: Any) -> State
     """
     if is_remote(graph):
         thread_there(config)
-    read: Callable[[], Awaitable[StateSnapshot]]
-    read = partial(sync_or_async, graph.get_state, graph.aget_state, config, **options)
+
+    async def read() -> StateSnapshot:
+        shown = await sync_or_async(graph.get_state, graph.aget_state, config, **options)
+        return cast("StateSnapshot", shown)
+
     try:
         return await read()
     except ValueError as error:
