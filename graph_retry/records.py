@@ -1,13 +1,14 @@
 """The records that graph state holds as plain JSON: attempts, with failures, issues and repairs."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, NotRequired, cast
+from typing import Any, Literal, NamedTuple, NotRequired, cast
 
 from typing_extensions import TypedDict
 
 from graph_retry.lossless._ground import Repair, RepairLevel
 
 __all__ = [
+    "FAILURE_KINDS",
     "PEOPLE",
     "SCHEMA_VERSION",
     "STRUCTURED_RESPONSE",
@@ -16,6 +17,7 @@ __all__ = [
     "Doubt",
     "Failure",
     "FailureKind",
+    "FailureMeaning",
     "GateVerdict",
     "Issue",
     "KeptIn",
@@ -65,6 +67,38 @@ FailureKind = Literal[
     "rejected_input",
     "permanent",
 ]
+
+
+class FailureMeaning(NamedTuple):
+    """What a failure kind means.
+
+    words: The kind in a few words, for messages and lists.
+    sentence: The kind in a sentence, for a page.
+    for_hooks: True if hooks and feedback act first. Otherwise a reviewer is asked at once.
+    status: The HTTP status with which scripted models raise an error of this kind, or None.
+    """
+
+    words: str
+    sentence: str
+    for_hooks: bool = True
+    status: int | None = None
+
+
+FAILURE_KINDS: dict[FailureKind, FailureMeaning] = {
+    "permanent": FailureMeaning("failed", "The call failed, and would fail again.", False, 401),
+    "rejected_input": FailureMeaning(
+        "error", "The call ended with an error. A changed call may succeed.", status=400
+    ),
+    "context_overflow": FailureMeaning("too long", "The text is too long for this model."),
+    "refusal": FailureMeaning("declined", "The model declined to answer."),
+    "transient": FailureMeaning(
+        "failed for now", "The call failed for now. The same call may succeed later.", status=503
+    ),
+    "truncated": FailureMeaning("cut off", "The model's answer was cut off."),
+    "invalid_schema": FailureMeaning("invalid answer", "The model's answer has the wrong form."),
+    "invalid_syntax": FailureMeaning("unreadable answer", "The model's answer cannot be read."),
+}
+"""All failure kinds. Another attempt helps least for the first kind."""
 
 
 class Issue(TypedDict):

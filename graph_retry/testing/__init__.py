@@ -19,7 +19,7 @@ from graph_retry import Completion, pending_reviews, resume
 from graph_retry._core.langgraph.storage.conformance import acheck_store, check_store
 from graph_retry.ledger import OneCall, attempts_in
 from graph_retry.plugins import checked, counted, is_array, is_object
-from graph_retry.records import Attempt, Failure
+from graph_retry.records import FAILURE_KINDS, Attempt, Failure
 from graph_retry.testing._doors import (
     check_budget,
     check_format,
@@ -47,7 +47,6 @@ __all__ = [
     "waiting_thread",
 ]
 
-_STATUS = {"transient": 503, "permanent": 401, "rejected_input": 400}
 _VOLATILE = (
     "started_at",
     "duration_s",
@@ -208,7 +207,7 @@ def _step(attempt: Attempt) -> Any:
 def _raised(failure: Failure) -> Exception:
     base = OutputParserException if failure["kind"] == "invalid_syntax" else Exception
     error = type(failure["type"], (base,), {})(failure["message"])
-    error.status_code = _STATUS.get(failure["kind"])
+    error.status_code = FAILURE_KINDS[failure["kind"]].status
     return cast("Exception", error)
 
 

@@ -11,13 +11,12 @@ from pydantic import TypeAdapter, ValidationError
 
 from graph_retry import Completion, approve, edit
 from graph_retry._core.output.failures import (
-    ROUTES,
     BudgetExceededError,
     failure_of,
     finish_kind,
     is_complete,
 )
-from graph_retry.records import APPROVAL, OWN_TYPES
+from graph_retry.records import APPROVAL, FAILURE_KINDS, OWN_TYPES, FailureKind
 from tests.loops import Model, answer, one_call, reviews, thread
 
 REQUEST = httpx.Request("POST", "http://127.0.0.1/v1")
@@ -196,16 +195,14 @@ def test_each_kind_takes_its_route(form, mode, kind, reply, hooks):
         state = answer(mode, graph, thread(), edit(n=1))
     assert state["output"] == {"n": 1}
     assert len(model.calls) == 2
-    assert ROUTES[kind] == ("hooks" if hooks else "review")
+    assert FAILURE_KINDS[kind].for_hooks == hooks
 
 
 def test_every_kind_is_in_the_table():
     """No kind is without a route, and each route is tested."""
     from typing import get_args
 
-    from graph_retry.records import FailureKind
-
-    assert set(ROUTES) == set(get_args(FailureKind)) == {kind for kind, _, _ in ROWS}
+    assert set(FAILURE_KINDS) == set(get_args(FailureKind)) == {kind for kind, _, _ in ROWS}
 
 
 def test_the_caller_may_classify_otherwise(form, mode):

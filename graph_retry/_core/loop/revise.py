@@ -15,12 +15,11 @@ from graph_retry._core.loop.asking.hooks import Proposal, propose
 from graph_retry._core.loop.run.keeping import in_state, whole_here
 from graph_retry._core.loop.run.settings import Settings
 from graph_retry._core.loop.run.step import StepInput
-from graph_retry._core.output.failures import ROUTES
 from graph_retry._core.params.prompt import seal
 from graph_retry._core.state.attempts import times_sent
 from graph_retry._core.state.position import LOOP, Loop, fresh_loop
 from graph_retry._core.state.transitions import after_failure, goes_on, repeated_answer, why_no_call
-from graph_retry.records import Attempt, author_role
+from graph_retry.records import FAILURE_KINDS, Attempt, author_role
 
 _LOG = logging.getLogger("graph_retry")
 
@@ -101,14 +100,14 @@ def failure_text(record: Attempt) -> str:
 def hooks_may_help(record: Attempt, settings: Settings) -> bool:
     """Return whether hooks may revise a failed attempt, by its failure kind and its number."""
     kind = record["failure"] and record["failure"]["kind"]
-    return record["number"] < settings.max_attempts and ROUTES[kind or "permanent"] == "hooks"
+    return record["number"] < settings.max_attempts and FAILURE_KINDS[kind or "permanent"].for_hooks
 
 
 def _stop(given: StepInput, attempts: list[Attempt], proposal: Proposal | None) -> _Stop | None:
     """Say why automation must stop; None if it may make another attempt."""
     settings, last = given.plan.settings, attempts[-1]
     kind = last["failure"] and last["failure"]["kind"]
-    if kind and ROUTES[kind] == "review":
+    if kind and not FAILURE_KINDS[kind].for_hooks:
         why = f"{with_article(kind)} failure is not retried automatically"
         return _Stop(why, "correct its cause, or give it another kind with `classify`")
     again = repeated_answer(attempts)

@@ -1,13 +1,12 @@
 """Map an exception, or a provider's finish reason, to a failure kind such as `transient`.
 
-The failure kind decides the next step of a call: see `ROUTES`.
+The failure kind decides the next step of a call: see `FAILURE_KINDS` in `records.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from json import JSONDecodeError
-from typing import Literal
 
 from langchain_core.exceptions import OutputParserException
 from pydantic import ValidationError
@@ -20,36 +19,10 @@ from graph_retry._core.output.providers.exceptions import provider_kind
 from graph_retry._core.output.providers.objects import meaning_of
 from graph_retry.lossless import ParsedOutput
 from graph_retry.lossless._ground import EscapedText, as_repr, text_of
-from graph_retry.records import OWN_TYPES, Failure, FailureKind, Issue
+from graph_retry.records import FAILURE_KINDS, OWN_TYPES, Failure, FailureKind, Issue
 
 MAX_MESSAGE = 4_000
 """The maximum number of characters of an error message in the ledger."""
-
-ROUTES: dict[FailureKind, Literal["hooks", "review"]] = {
-    "transient": "hooks",
-    "invalid_syntax": "hooks",
-    "invalid_schema": "hooks",
-    "truncated": "hooks",
-    "context_overflow": "hooks",
-    "refusal": "hooks",
-    "rejected_input": "hooks",
-    "permanent": "review",
-}
-"""The next step after each kind of failure: hooks and feedback first, or a reviewer at once."""
-
-
-TOLD: dict[str, tuple[str, str]] = {
-    "transient": ("failed for now", "The call failed for now. The same call may succeed later."),
-    "invalid_syntax": ("unreadable answer", "The model's answer cannot be read."),
-    "invalid_schema": ("invalid answer", "The model's answer has the wrong form."),
-    "truncated": ("cut off", "The model's answer was cut off."),
-    "context_overflow": ("too long", "The text is too long for this model."),
-    "refusal": ("declined", "The model declined to answer."),
-    "rejected_input": ("error", "The call ended with an error. A changed call may succeed."),
-}
-"""Each failure kind in a few words for messages and lists, and in a sentence for a page."""
-OTHERWISE_TOLD = "failed", "The call failed, and would fail again."
-"""The same two texts for a failure kind that is not in `TOLD`."""
 
 
 class BudgetExceededError(EscapedText):
@@ -66,11 +39,11 @@ def classified(
     """
     with passed_as("classify"):
         kind = classify(error)
-    if kind is not None and kind not in [*ROUTES]:
+    if kind is not None and kind not in [*FAILURE_KINDS]:
         made_by = quoted_with_article(type(error).__name__)
         raise ValueError(
             f"`classify` returned {as_repr(kind, 200)} for {made_by}, which is not "
-            f"a failure kind: return one of {', '.join(ROUTES)}, or None for the default."
+            f"a failure kind: return one of {', '.join(FAILURE_KINDS)}, or None for the default."
         ) from error
     return kind
 

@@ -13,7 +13,6 @@ from typing_extensions import TypedDict
 
 from graph_retry._core.ground.issues import SHOWN_ISSUES, cut
 from graph_retry._core.ground.json import address_key, as_text
-from graph_retry._core.output.failures import OTHERWISE_TOLD, TOLD
 from graph_retry._core.output.validator import Checked
 from graph_retry._core.params.codec import ParamsCodec
 from graph_retry._core.params.patch import Encoded
@@ -21,6 +20,7 @@ from graph_retry._core.params.prompt import Added
 from graph_retry.lossless._ground import EscapedText
 from graph_retry.records import (
     APPROVAL,
+    FAILURE_KINDS,
     Addition,
     Attempt,
     Failure,
@@ -153,7 +153,8 @@ class Review:
             return "valid, to approve", "The model's output is valid. Should it be used?"
         if self.is_before_call:
             return "to approve", "Nothing has been called yet. Should this call be made?"
-        return TOLD.get(self.failure["kind"], OTHERWISE_TOLD)
+        # A newer server may know more kinds.
+        return FAILURE_KINDS.get(self.failure["kind"], FAILURE_KINDS["permanent"])[:2]
 
     @property
     def key(self) -> str:

@@ -20,7 +20,7 @@ from graph_retry._core.ground.json import is_array, is_object
 from graph_retry._core.output.providers import PROVIDERS
 from graph_retry._core.output.providers.provider import Cause, Said
 from graph_retry.lossless._ground import lazy, text_of
-from graph_retry.records import FailureKind
+from graph_retry.records import FAILURE_KINDS, FailureKind
 
 MAX_RETRY_AFTER = 60.0
 """The longest wait in seconds that a provider's `Retry-After` can cause."""
@@ -44,15 +44,6 @@ _BY_CODE = (400, 413, 424)
 """Statuses for which the provider's code decides: botocore uses these even for throttling."""
 
 _NO_NETWORK = {errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN}
-
-_LASTING: tuple[FailureKind, ...] = (
-    "permanent",
-    "rejected_input",
-    "context_overflow",
-    "refusal",
-    "transient",
-)
-"""Failure kinds in order. Another attempt helps least for the first kind."""
 
 
 _CAUSES: dict[str, Cause] = {
@@ -145,7 +136,7 @@ def _kind(error: BaseException) -> FailureKind | None:
     """Return the kind of the first rule that applies: codes and texts, the status, the class."""
     if members := _members(error):
         kinds = {provider_kind(one) or "rejected_input" for one in members}
-        return next(kind for kind in _LASTING if kind in kinds)
+        return next(kind for kind in FAILURE_KINDS if kind in kinds)
     status, text = _status(error), text_of(error)
     causes = {_CAUSES.get(code) for code in _codes(error)}
     names = " ".join(cls.__name__ for cls in type(error).__mro__)
