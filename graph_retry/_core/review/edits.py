@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -159,11 +159,11 @@ async def checked_change(parts: dict[str, Any], question: Question) -> tuple[Any
             forbidden = [path for path in wrong if _is_in(changed, path)]
             if not forbidden:
                 raise
-        changed = _without(forbidden, changed)
+        changed = _without(forbidden, changed, question)
         parts = {**parts, "drop": [*parts.get("drop", ()), *forbidden]}
 
 
-def _without(paths: Any, value: Any) -> Any:
+def _without(paths: Any, value: Any, _question: Question) -> Any:
     """Return a copy of a value without the keys and items at these JSON Pointers."""
     if not is_array(paths) or not all(isinstance(path, str) for path in paths):
         raise Refused('`drop` takes JSON Pointers of keys to remove, such as ["/lines/0/note"].')
@@ -180,7 +180,8 @@ def _without(paths: Any, value: Any) -> Any:
     return apply_patch(value, [{"op": "remove", "path": path} for path in places])
 
 
-def _with_moves(move: Any, output: Any, schema: dict[str, Any]) -> Any:
+def _with_moves(move: Any, output: Any, question: Question) -> Any:
+    schema = question.schema_of_output or {}
     if move is not True:
         raise Refused(f"`move` must be true, not {literal(move, 80)}.")
     if not moves(output, schema):
@@ -212,16 +213,11 @@ def changed_output(parts: Mapping[str, Any], question: Question) -> Any:
         why = "nothing could be read" if question.redact is None else "what was read is redacted"
         problem = f"No output can be changed in part here, because {why}."
         raise Refused(f"{problem} Send the whole value as `output`.")
-    output, words = question.part_to_change(question.read["value"]), parts.get("replace", {})
-    if "drop" in parts:
-        output = _without(parts["drop"], output)
-    if "move" in parts:
-        output = _with_moves(parts["move"], output, question.schema_of_output or {})
-    if "changes" in parts:
-        output = _with_fields(parts["changes"], output, question)
-    if not is_object(words) or not all(isinstance(new, str) and old for old, new in words.items()):
-        raise Refused('`replace` is an object of old and new words: {"old": "new"}.')
-    return _with_words(output, words) if words else output
+    output = question.part_to_change(question.read["value"])
+    for part, change in CHANGES.items():
+        if part in parts:
+            output = change(parts[part], output, question)
+    return output
 
 
 def _with_fields(fields: Any, original: Any, question: Question) -> Any:
@@ -239,14 +235,18 @@ def _with_fields(fields: Any, original: Any, question: Question) -> Any:
     return new
 
 
-def _with_words(output: Any, words: dict[str, str]) -> Any:
+def _with_words(words: Any, output: Any, _question: Question) -> Any:
     """Replace words in the texts of an output. All words are replaced at the same time."""
+    if not is_object(words) or not all(isinstance(new, str) and old for old, new in words.items()):
+        raise Refused('`replace` is an object of old and new words: {"old": "new"}.')
+    if not words:
+        return output
     found, either = Counter[str](), "|".join(map(re.escape, words))
     replaced: list[str] = []
 
     def put(place: re.Match[str]) -> str:
         replaced.append(place[0])
-        return words[place[0]]
+        return str(words[place[0]])
 
     def change(text: str) -> str:
         # The lookahead finds overlapping places as well, because a match consumes no characters.
@@ -264,6 +264,18 @@ def _with_words(output: Any, words: dict[str, str]) -> Any:
             how = "Replace the whole passage by one pair of old and new words."
             raise Refused(f"{literal(old, 80)} overlaps other words to replace. {how}")
     return changed
+
+
+CHANGES: dict[str, Callable[[Any, Any, Question], Any]] = {
+    "drop": _without,
+    "move": _with_moves,
+    "changes": _with_fields,
+    "replace": _with_words,
+}
+"""The parts of `respond` that change the output that was read, in the order of their effects.
+
+Each function gets the part, the output and the question, and returns the changed output.
+"""
 
 
 async def checked_output(output: Any, question: Question) -> Any:

@@ -27,8 +27,6 @@ from graph_retry._core.review.review_record import (
 from graph_retry.records import Addition
 
 _MAX_NAME = 200
-PARTS_OF_OUTPUT = ("changes", "replace", "drop", "move")
-"""The keys of `respond` that change the output that was read."""
 
 
 class CallAgain(NamedTuple):
@@ -125,9 +123,13 @@ async def rejected(_given: Reading, _question: Question) -> Accepted:
 
 
 async def responded(given: Reading, question: Question) -> Accepted:
-    from graph_retry._core.review.edits import checked_change, checked_output  # noqa: PLC0415
+    from graph_retry._core.review.edits import (  # noqa: PLC0415
+        CHANGES,
+        checked_change,
+        checked_output,
+    )
 
-    parts = {key: part for key, part in given.decision.items() if key in PARTS_OF_OUTPUT}
+    parts = {key: part for key, part in given.decision.items() if key in CHANGES}
     if parts:
         output, parts = await checked_change(parts, question)
     else:
