@@ -29,7 +29,7 @@ from graph_retry.agents._tool_result import (
 from graph_retry.calls import Call, running_task
 from graph_retry.errors import AttemptsExhausted, CallCancelled
 from graph_retry.options import RetryOptions
-from graph_retry.plugins import as_run, did_you_mean, sync_or_async
+from graph_retry.plugins import as_run, did_you_mean, is_array, sync_or_async
 
 _LOG = logging.getLogger("graph_retry")
 
@@ -72,7 +72,7 @@ class ToolCalls:
             return cast("Result", await sync_or_async(handler, handler, request))
 
         @as_run
-        async def use(args: dict[str, Any], context: AttemptContext) -> Result:
+        async def use(args: dict[str, Any], context: AttemptContext) -> Any:
             self._check_approved(request, context)
             sent = of_attempt(request, args)
             return checked_result(request, await sync_or_async(handler, handler, sent))
@@ -92,7 +92,8 @@ class ToolCalls:
         """
         message = message_calling(request)
         is_alone = message is None or len(message.tool_calls) < 2 or self._is_shared(request)
-        is_handoff = isinstance(result, Command) and result.graph == Command.PARENT
+        listed: list[Any] = [*(result if is_array(result) else [result])]
+        is_handoff = any(getattr(each, "graph", None) == Command.PARENT for each in listed)
         if not (self.wrapped and is_handoff) or is_alone:
             return result
         what = f"`{request.tool_call['name']}` leaves this agent, and would end the other tool"
@@ -160,9 +161,9 @@ async def _kept(request: ToolCallRequest, handler: Callable[..., Any]) -> Result
     """Call a tool without a wrapper, and keep its result while another tool waits."""
 
     @as_run
-    async def use(args: dict[str, Any]) -> Result:
+    async def use(args: dict[str, Any]) -> Any:
         try:
-            return cast("Result", await sync_or_async(handler, handler, of_attempt(request, args)))
+            return await sync_or_async(handler, handler, of_attempt(request, args))
         except Exception as error:  # Such an error is no failed attempt, and ends the run.
             raise error if isinstance(error, GraphBubbleUp) else _RaisedError from error
 

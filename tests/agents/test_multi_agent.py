@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
+from langchain.tools import ToolRuntime, tool
 from langchain_core.messages import ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
 from langgraph.warnings import LangGraphDeprecatedSinceV10
 from langgraph_supervisor import create_supervisor
 from langgraph_swarm import create_handoff_tool, create_swarm
@@ -61,7 +63,21 @@ def test_a_worker_of_a_supervisor_waits_and_nothing_is_repeated(mode):
     assert (len(model.calls), len(worker_model.calls)) == (2, 2)
 
 
-def test_a_handoff_beside_another_tool_is_refused(mode):
+def handing_off(runtime: ToolRuntime) -> list[Command[Any]]:
+    """Hand off in a list of commands, as a user's own tool may."""
+    done = ToolMessage("done", tool_call_id=str(runtime.tool_call_id))
+    update = {"messages": [*runtime.state["messages"], done], "active_agent": "bob"}
+    return [Command(goto="bob", graph=Command.PARENT, update=update)]
+
+
+HANDOFFS = {
+    "of the package": create_handoff_tool(agent_name="bob"),
+    "in a list": tool("transfer_to_bob")(handing_off),
+}
+
+
+@pytest.mark.parametrize("kind", HANDOFFS)
+def test_a_handoff_beside_another_tool_is_refused(kind, mode, caplog):
     """It would end the other tool's question, and plain LangGraph loses that tool's result."""
     looked = []
 
@@ -77,7 +93,7 @@ def test_a_handoff_beside_another_tool_is_refused(mode):
     again = asking({**hands_off.tool_calls[0], "id": "alone"})
     alice = in_turn(both, again)
     agents = [
-        worker_with(alice, [lookup, create_handoff_tool(agent_name="bob")], "alice"),
+        worker_with(alice, [lookup, HANDOFFS[kind]], "alice"),
         worker_with(in_turn("bob here"), [create_handoff_tool(agent_name="alice")], "bob"),
     ]
     swarm: Any = create_swarm(agents, default_active_agent="alice")
@@ -91,6 +107,7 @@ def test_a_handoff_beside_another_tool_is_refused(mode):
     assert told[1].startswith("Nothing was handed over: `transfer_to_bob` leaves this agent")
     assert looked == ["k2", "k1"]
     assert state["messages"][-1].content == "bob here"
+    assert "declares that it returns" not in caplog.text
 
 
 def test_a_swarm_hands_off_through_the_middleware(mode):

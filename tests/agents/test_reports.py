@@ -3,14 +3,21 @@
 import json
 
 import pytest
+from deepagents import create_deep_agent
+from langchain.agents.middleware import (
+    ModelFallbackMiddleware,
+    ModelResponse,
+    wrap_model_call,
+)
 from langchain.agents.structured_output import ToolStrategy
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.types import Command, interrupt
 
-from graph_retry import approve, pending_reviews, reject, resume, retry_llm_call
+from graph_retry import approve, edit, pending_reviews, reject, resume, retry_llm_call
 from graph_retry.agents import RetryMiddleware
 from tests.agents.scripted import ScriptedChat, Weather, agent_of, asking, told, weather_of
 from tests.loops import thread
@@ -125,3 +132,59 @@ def test_a_reviewed_reply_of_a_chat_node_is_saved_under_the_id_that_was_streamed
     last = graph.get_state(thread()).values["messages"][-1]
     assert "".join(str(part.content) for part in parts) == "Hello again!"
     assert {part.id for part in parts} == {last.id}
+
+
+@pytest.mark.parametrize(("said", "calls"), [("yes", 1), ("no", 0)])
+@pytest.mark.parametrize(
+    "around", [(), (ModelFallbackMiddleware(ScriptedChat(answer=str)),)], ids=["", "fallback"]
+)
+def test_a_gate_in_front_of_the_model_asks_its_own_question(said, calls, around):
+    """Middleware behind ours may interrupt: this is no failure, and no fallback runs."""
+
+    @wrap_model_call
+    def gate(request, handler):
+        if interrupt("may I?") == "yes":
+            return handler(request)
+        return ModelResponse(result=[AIMessage("denied")])
+
+    model = ScriptedChat(answer=lambda _: "answer")
+    agent = saved(model, [], RetryMiddleware(), *around, gate)
+    (question,) = agent.invoke(HI, thread())["__interrupt__"]
+    assert question.value == "may I?"
+    assert pending_reviews(agent, thread()) == []
+    state = agent.invoke(Command(resume=said), thread())
+    assert state["messages"][-1].content == ("answer" if calls else "denied")
+    assert len(model.calls) == calls
+    assert not state.get("ledgers")
+
+
+@pytest.mark.parametrize(
+    ("decision", "used"), [(edit(x=9), [9]), (reject("no"), []), (approve(), [1])]
+)
+def test_a_question_in_a_subagent_of_deepagents_is_answered(decision, used):
+    """The state shows the agent's messages, and no model is called again."""
+    seen = []
+
+    @tool
+    def look(x: int) -> str:
+        """Look."""
+        seen.append(x)
+        return "seen"
+
+    worker = once({"name": "look", "args": {"x": 1}, "id": "l"})
+    task = {"name": "task", "args": {"description": "d", "subagent_type": "w"}, "id": "t"}
+    sub = {"name": "w", "description": "w", "system_prompt": "w", "tools": [look], "model": worker}
+    agent = create_deep_agent(
+        model=once(task),
+        middleware=[RetryMiddleware(tools=True)],
+        subagents=[{**sub, "interrupt_on": {"look": True}}],
+        checkpointer=InMemorySaver(),
+    )
+    agent.invoke(HI, thread())
+    (review,) = pending_reviews(agent, thread())
+    assert (review.function_name, review.params) == ("look", {"x": 1})
+    kinds = [message.type for message in agent.get_state(thread()).values["messages"]]
+    assert kinds == ["human", "ai"]
+    assert resume(agent, thread(), decision)["messages"][-1].content == "end"
+    assert seen == used
+    assert len(worker.calls) == 2
