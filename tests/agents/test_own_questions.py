@@ -183,8 +183,11 @@ def test_a_call_that_people_edit_twice_is_told_so(mode):
     mode.invoke(agent, Command(resume={"decisions": [edited]}), thread())
     state = answer(mode, agent, thread(), edit(city="Lima"))
     assert updates == [["ledgers", "messages"]]
-    theirs, ours, result = str(state["messages"][-2].content).split("Tool response:\n")
-    assert theirs.endswith('Executed instead: weather with arguments {"city": "Rome"}.\n\n')
+    # Older versions of LangChain edit the model's message, and say nothing.
+    *theirs, ours, result = str(state["messages"][-2].content).split("Tool response:\n")
+    assert not theirs or theirs[0].endswith(
+        'Executed instead: weather with arguments {"city": "Rome"}.\n\n'
+    )
     assert ours.startswith("Note: a person replaced this tool call after it had failed.")
     assert ours.endswith('Executed instead: weather with arguments {"city": "Lima"}.\n\n')
     assert result == "sunny in Lima"
