@@ -75,15 +75,18 @@ class Sending:
     used: AttemptRequest | None = None
     carried: bool = False
 
-    def check(self) -> None:
+    def check(self, sent: Sequence[BaseMessage]) -> None:
         """Just before the model is called, compare the request with the request that a person saw.
+
+        `sent` are the messages of the model call. A model that middleware asks about something else
+        is no matter of this request: it gets another last message.
 
         Raises:
             RequestChangedError: If the request lacks the change of a person or a hook. After the
                 change was sent once, a fallback may send another request.
         """
         asked, used = self.asked, self.used
-        if asked is None or used is None:
+        if asked is None or used is None or not _ends_alike(sent, used.messages):
             return
         if not self.carried:
             for field in _lost(self.given, asked, used):
@@ -107,6 +110,11 @@ class Sending:
         """The names of tools that middleware has added to the given request."""
         known = {*_tool_names(self.given)}
         return [] if self.used is None else sorted({*_tool_names(self.used)} - known)
+
+
+def _ends_alike(*lists: Sequence[BaseMessage]) -> bool:
+    ends = [(each[-1].type, each[-1].id, str(each[-1].text)) for each in lists if each]
+    return ends[:1] == ends[1:] or not lists[1]
 
 
 class AttemptRequest(ModelRequest[Any]):

@@ -90,6 +90,22 @@ def test_what_inner_middleware_sends_instead_is_shown(parts, sent, mode):
     assert any("instead of the params" in heading for heading, _ in review.quoted)
 
 
+class Classifying(Changing):
+    """Middleware that asks a model of its own first."""
+
+    def wrap_model_call(self, request: Any, handler: Any) -> Any:
+        """Ask about the last message."""
+        about = f"Is this hard? {request.messages[-1].content}"
+        ScriptedChat(answer=lambda _: "no").invoke([HumanMessage(about)])
+        return super().wrap_model_call(request, handler)
+
+    async def awrap_model_call(self, request: Any, handler: Any) -> Any:
+        """Do the same."""
+        await ScriptedChat(answer=lambda _: "no").ainvoke([HumanMessage("Is this hard?")])
+        return await super().awrap_model_call(request, handler)
+
+
+@pytest.mark.parametrize("kind", [Changing, Classifying])
 @pytest.mark.parametrize(
     ("parts", "change"),
     [
@@ -100,12 +116,12 @@ def test_what_inner_middleware_sends_instead_is_shown(parts, sent, mode):
         ({"messages": [HumanMessage("hi")]}, {"messages": [{"role": "user", "content": "bye"}]}),
     ],
 )
-def test_an_edit_that_would_not_be_sent_is_refused_before_the_call(parts, change, mode):
+def test_an_edit_that_would_not_be_sent_is_refused_before_the_call(kind, parts, change, mode):
     """The error names the order; nothing is called."""
     large = ScriptedChat(answer=lambda _: "fine", model_name="large")
     small = ScriptedChat(answer=failing)
     middleware = RetryMiddleware(models={"large": large})
-    agent = agent_of(small, middleware, Changing(**parts))
+    agent = agent_of(small, middleware, kind(**parts))
     mode.invoke(agent, HI, thread())
     before = len(small.calls), len(SMALL.calls)
     with pytest.raises(ValueError, match=f"changes `{next(iter(change))}` of the request"):

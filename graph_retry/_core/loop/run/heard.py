@@ -9,7 +9,7 @@ this context.)
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -31,7 +31,7 @@ class Heard(BaseCallbackHandler):
     answers: The answers, in the order in which they ended.
     sent: The field `sent` of the record: values that an agent's middleware sent instead of those
         in the params.
-    before_model: Functions that are called just before each model call.
+    before_model: Functions that are called just before each model call, with its messages.
     """
 
     run_inline = True  # In the context of the model's caller, by which nested calls are told apart.
@@ -41,14 +41,14 @@ class Heard(BaseCallbackHandler):
         """Begin without an answer."""
         self.answers: list[AIMessage] = []
         self.sent: dict[str, Any] = {}
-        self.before_model: list[Any] = []
+        self.before_model: list[Callable[[list[BaseMessage]], None]] = []
         self._failed = False
 
-    def on_chat_model_start(self, *_: Any, **__: Any) -> None:
+    def on_chat_model_start(self, serialized: Any, messages: Any, **_: Any) -> None:
         """Call the functions in `before_model`, which may check what is sent."""
-        if _heard.get() is self:
-            for check in self.before_model:
-                check()
+        del serialized
+        for check in self.before_model if _heard.get() is self else ():
+            check(messages[0])
 
     def on_llm_end(self, response: Any, **_: Any) -> None:
         """Keep an answer, unless it belongs to a nested call, which has its own `Heard`."""
