@@ -37,7 +37,7 @@ from graph_retry.agents._request import (
     params_of,
     requested,
 )
-from graph_retry.agents._tool_call import When, tool_options
+from graph_retry.agents._tool_call import LabelsOf, When, labelled, tool_options
 from graph_retry.agents._tool_result import ledger_of
 from graph_retry.agents._tools import ToolCalls
 from graph_retry.calls import Call
@@ -136,6 +136,7 @@ class RetryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         rejected_tools: Literal["tell", "raise"] = "tell",
         tell_model: bool = True,
         repeatable: Sequence[_ToolName] | None = None,
+        labels_of: LabelsOf | None = None,
         **options: Unpack[RetryOptions],
     ) -> None:
         """Create the middleware.
@@ -171,6 +172,9 @@ class RetryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
                 `transient` then also repeats transient failures of these tools. Any other tool is
                 called only once in each attempt: a payment, for example, may have been made
                 although its connection broke.
+            labels_of: A function of the `ModelRequest` or `ToolCallRequest` of a call. It returns
+                labels of this call, for example the tenant in `request.runtime.context`, beside
+                `labels`.
             **options: See `RetryOptions`. `key`, `keys` and `on_cancel` are not allowed.
                 `feedback`, `lessons`, `repair`, `strict`, `locked`, `name` (default `model`) and
                 `review="always"` apply only to model calls.
@@ -220,6 +224,7 @@ class RetryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             rejected=rejected_tools,
             tells=tell_model,
             options=tool_options(options),
+            labels_of=labels_of,
         )
 
     @property
@@ -291,7 +296,8 @@ class RetryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         self._tool_calls.tell_unknown(request)
         params = params_of(request, self._models, self._last)
         validator = AnswerValidator(request, self._repair, one_at_a_time=self._one_at_a_time)
-        options: RetryOptions = {**self._options, "key": key_of(request, params)}
+        labels_of = self._tool_calls.labels_of
+        options = labelled(self._options, labels_of, request) | {"key": key_of(request, params)}
         cast("Any", ask).__name__ = name_of_model(request.model, self._models)
         hooks = [
             hook.of(request) if isinstance(hook, repair_history) else hook for hook in self._hooks

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, cast
 
+from langchain.agents.middleware import ModelRequest
 from langchain_core.messages import ToolCall
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config
@@ -28,6 +29,9 @@ from graph_retry.records import Issue, Repair
 When = bool | Callable[[ToolCallRequest], bool]
 """Whether a person must approve a tool call before it runs, or a function of the call."""
 
+LabelsOf = Callable[[ModelRequest[Any] | ToolCallRequest], Mapping[str, str]]
+"""A function of a call's request that returns the labels of the call."""
+
 _ASKING = ("feedback", "lessons", "repair", "strict", "locked", "name")
 _OF_MODELS = (*_ASKING, "auto_retries", "transient")
 
@@ -41,6 +45,21 @@ def tool_options(options: RetryOptions) -> RetryOptions:
     if kept.get("review") == "always":
         kept["review"] = True
     return cast("RetryOptions", kept)
+
+
+def labelled(
+    options: RetryOptions, labels_of: LabelsOf | None, request: ModelRequest[Any] | ToolCallRequest
+) -> RetryOptions:
+    """Return the options of one call, with its own labels.
+
+    Raises:
+        TypeError: If `labels_of` returns no dict.
+    """
+    labels: Any = {} if labels_of is None else labels_of(request)
+    if not is_object(labels):
+        raise TypeError(f"`labels_of` returned {type(labels).__name__}: return a dict of texts.")
+    known = options.get("labels", {})
+    return {**options, "labels": {**known, **labels}} if labels else {**options}
 
 
 def tool_issues(tool: BaseTool, args: Mapping[str, Any]) -> list[Issue]:

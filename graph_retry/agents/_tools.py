@@ -16,7 +16,14 @@ from langgraph.types import Command
 from graph_retry import AttemptContext
 from graph_retry.agents._order import Wrapped, misplaced
 from graph_retry.agents._request import RequestChangedError
-from graph_retry.agents._tool_call import When, args_of, check_approved, of_attempt
+from graph_retry.agents._tool_call import (
+    LabelsOf,
+    When,
+    args_of,
+    check_approved,
+    labelled,
+    of_attempt,
+)
 from graph_retry.agents._tool_result import (
     Result,
     checked_result,
@@ -50,6 +57,7 @@ class ToolCalls:
     rejected: The effect of a rejection; see `rejected_tools`.
     tells: Whether the model is told about changed calls.
     options: The options of each call.
+    labels_of: A function that returns the labels of one call, or None.
     is_of_agent: Whether `create_agent` has made the node that runs the tools.
     """
 
@@ -61,6 +69,7 @@ class ToolCalls:
     rejected: Literal["tell", "raise"]
     tells: bool
     options: RetryOptions
+    labels_of: LabelsOf | None
     is_of_agent: bool = field(default=False, init=False)
     _has_told: bool = field(default=False, init=False)
 
@@ -134,7 +143,7 @@ class ToolCalls:
 
     def _call(self, use: Callable[..., Any], request: ToolCallRequest) -> Call:
         name = request.tool_call["name"]
-        options: RetryOptions = {**self.options}
+        options = labelled(self.options, self.labels_of, request)
         if name in self.repeatable:
             options |= self.transient
         if self.approve.get(name):

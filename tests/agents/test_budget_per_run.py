@@ -1,4 +1,4 @@
-"""A budget of one conversation is not spent by another one."""
+"""Budgets and labels are those of one run of an agent."""
 
 import pytest
 from langchain.agents.middleware import ModelCallLimitMiddleware
@@ -59,3 +59,33 @@ def test_retries_are_no_further_calls_for_a_limit_of_langchain():
     state = resume(agent, thread(), approve())
     assert state["messages"][-1].content == "fine"
     assert len(model.calls) == 3
+
+
+def test_each_run_has_its_own_labels(mode):
+    """The tenant of the run is on the reviews of its model calls and of its tool calls."""
+    model = ScriptedChat(
+        answer=lambda m: asking(
+            {"name": "nope", "args": {}, "id": "n"} if "bad" in str(m) else weather_of("Oslo")
+        )
+    )
+    middleware = RetryMiddleware(
+        tools=True,
+        labels={"team": "travel"},
+        labels_of=lambda request: {"tenant": request.runtime.context["tenant"]},
+    )
+    tool = Weather(failing=["Oslo"]).tool(is_async=mode.is_async)
+    agent = agent_of(model, [tool], middleware, checkpointer=InMemorySaver(), context_schema=dict)
+    for tenant, text in (("acme", "bad"), ("initech", "good")):
+        given = {"messages": [HumanMessage(text)]}
+        mode.invoke(agent, given, thread(tenant), context={"tenant": tenant})
+        (review,) = reviews(mode, agent, thread(tenant))
+        assert review.labels == {"team": "travel", "tenant": tenant}
+
+
+def test_labels_that_are_no_dict_are_an_error():
+    """Nothing is called, because reviewers could not find the review."""
+    model = ScriptedChat(answer=lambda _: "fine")
+    agent = agent_of(model, [], RetryMiddleware(labels_of=lambda _: None))
+    with pytest.raises(TypeError, match="`labels_of` returned NoneType"):
+        agent.invoke({"messages": [HumanMessage("x")]})
+    assert model.calls == []
