@@ -7,9 +7,8 @@ from langchain_core.language_models import FakeListChatModel
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.config import get_stream_writer
-from langgraph.graph import END, START, MessagesState, StateGraph
-from langgraph.types import Command, RetryPolicy, Send, interrupt
-from typing_extensions import TypedDict
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.types import Command, Send, interrupt
 
 import graph_retry
 from graph_retry import AnswerRefused, CallCancelled, edit, reject, respond
@@ -21,64 +20,6 @@ from tests.reviewed.nodes import Calls, State, answered, waiting
 def lacks(text):
     """Return a rule: a node fails while its prompt lacks a text."""
     return lambda state: text not in state["prompt"]
-
-
-@pytest.mark.parametrize("join", ["edges", "barrier"])
-def test_parallel_nodes_are_joined_once(mode, checkpointer, join):
-    """The node behind parallel nodes runs once, after all questions are answered."""
-    calls, ends = Calls(), []
-    builder = StateGraph(State)
-    for name, needed in (("A", 2), ("B", 1), ("ok", 0)):
-        fails = lambda state, needed=needed: state["prompt"].count("!") < needed  # noqa: E731
-        builder.add_node(name, calls.node(mode, name, fails, {"log": [name]}))
-        builder.add_edge(START, name)
-    builder.add_node("end", lambda state: ends.append(sorted(state["log"])))
-    for name in ("A", "B", "ok") if join == "edges" else ():
-        builder.add_edge(name, "end")
-    if join == "barrier":
-        builder.add_edge(["A", "B", "ok"], "end")
-    graph = review_nodes(builder, ["prompt"]).compile(checkpointer=checkpointer)
-
-    _, asked = answered(mode, graph, lambda _, params: {"prompt": params["prompt"] + "!"})
-
-    assert calls == {"A": 3, "B": 2, "ok": 1}
-    assert asked == 3
-    assert ends == [["A", "B", "ok"]]
-
-
-def test_branches_of_a_send_are_reduced_once(mode, checkpointer):
-    """Each branch keeps its own input, and the reduce step sees all results at once."""
-    calls, reduced = Calls(), []
-
-    class Branch(TypedDict):
-        item: str
-
-    def work(state: Branch) -> Any:
-        calls[state["item"]] += 1
-        if state["item"].startswith("bad"):
-            message = state["item"]
-            raise ValueError(message)
-        return {"log": [state["item"]]}
-
-    items = ("g1", "bad1", "bad2", "g2")
-    builder = StateGraph(State)
-    builder.add_node("work", mode.colour(work), input_schema=Branch)
-    builder.add_node("reduce", lambda state: reduced.append(len(state["log"])))
-    sends = [Send("work", {"item": item}) for item in items]
-    builder.add_conditional_edges(START, lambda _: sends, ["work"])
-    builder.add_edge("work", "reduce")
-    graph = review_nodes(builder, nodes={"work": {"params": ["item"]}}).compile(
-        checkpointer=checkpointer
-    )
-
-    state, asked = answered(
-        mode, graph, lambda _, params: {"item": params["item"].replace("bad", "fixed")}
-    )
-
-    assert sorted(state["log"]) == ["fixed1", "fixed2", "g1", "g2"]
-    assert reduced == [4]
-    assert asked == 2
-    assert calls.total() == 6
 
 
 def test_a_bare_value_in_a_send_is_the_param(mode):
@@ -271,52 +212,6 @@ def test_a_rejection_ends_the_node_with_its_error(mode, checkpointer):
     assert calls["ask"] == 1
 
 
-def test_the_retry_policy_of_a_node_tries_again_before_the_question(mode, checkpointer):
-    """A node's `RetryPolicy` becomes `transient`: its tries come before each question."""
-    seen = []
-
-    def ask(state):
-        seen.append(state["prompt"])
-        if "JSON" not in state["prompt"]:
-            message = "down"
-            raise ConnectionError(message)
-        return {"out": "ok"}
-
-    policy = RetryPolicy(max_attempts=3, initial_interval=0, jitter=False)
-    builder = StateGraph(State).add_node("ask", mode.colour(ask), retry_policy=policy)
-    builder.add_edge(START, "ask")
-    graph = review_nodes(builder, ["prompt"]).compile(checkpointer=checkpointer)
-
-    state, asked = answered(mode, graph, lambda *_: {"prompt": "JSON"})
-
-    assert seen == ["x", "x", "x", "JSON"]
-    assert (state["out"], asked) == ("ok", 1)
-
-
-def test_a_question_of_the_node_itself_then_a_failure(mode, checkpointer):
-    """A node's own `interrupt` pauses as before, and its failure afterwards is a review."""
-    seen = []
-
-    def ask(state):
-        seen.append((interrupt("own"), state["prompt"]))
-        if state["prompt"] == "x":
-            message = "bad"
-            raise ValueError(message)
-        return {"out": seen[-1][0]}
-
-    builder = StateGraph(State).add_node("ask", mode.colour(ask)).add_edge(START, "ask")
-    graph = review_nodes(builder, ["prompt"]).compile(checkpointer=checkpointer)
-    first = mode.invoke(graph, {"prompt": "x"}, thread())
-    assert [one.value for one in first["__interrupt__"]] == ["own"]
-
-    mode.invoke(graph, Command(resume="first"), thread())
-    mode.call(graph_retry, "resume", graph, thread(), edit(prompt="y"))
-    last = mode.invoke(graph, Command(resume="second"), thread())
-
-    assert seen == [("first", "x"), ("second", "y")]
-    assert last["out"] == "second"
-
-
 def test_messages_are_edited_with_their_types(mode, checkpointer):
     """Messages are params by their type, so that a node gets message objects again."""
     seen = []
@@ -364,19 +259,3 @@ def test_tokens_and_events_stream_in_the_name_of_the_node(mode):
     plain, ours = streamed(lambda builder: builder), streamed(review_nodes)
 
     assert [part for part in ours if "graph_retry" not in str(part)] == plain
-
-
-def test_a_loop_in_the_graph_asks_at_each_round(mode, checkpointer):
-    """A node that runs again in a later step is a new call, though its params are equal."""
-    calls = Calls()
-    builder = StateGraph(State)
-    builder.add_node("ask", calls.node(mode, "ask", lacks("JSON"), {"log": ["x"]}))
-    builder.add_edge(START, "ask")
-    builder.add_conditional_edges(
-        "ask", lambda s: "ask" if len(s["log"]) < 3 else END, ["ask", END]
-    )
-    graph = review_nodes(builder, ["prompt"]).compile(checkpointer=checkpointer)
-
-    state, asked = answered(mode, graph, lambda *_: {"prompt": "JSON"})
-
-    assert (state["log"], asked, calls["ask"]) == (["x"] * 3, 3, 6)

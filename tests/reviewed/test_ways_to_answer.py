@@ -1,5 +1,7 @@
 """A reviewed node is answered like any call: in two tabs, elsewhere, on the page, late, again."""
 
+from collections import Counter
+
 import pytest
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
@@ -12,6 +14,7 @@ from graph_retry.desk.web import applying
 from graph_retry.nodes import review_nodes
 from tests.loops import thread
 from tests.reviewed.nodes import Calls, State, waiting
+from tests.reviewed.programs import PROGRAMS, played
 from tests.web.conftest import Desk
 from tests.web.forms import Form
 from tests.web.test_answers import opened, sent
@@ -103,3 +106,16 @@ def test_the_page_and_the_console_answer_it(tmp_path, capsys, monkeypatch):
     with pytest.raises(SystemExit):
         app(["answer", "1", *where, "edit", "prompt=a!"])
     assert calls == {"ask": 4, "end": 2}, capsys.readouterr()
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_ends_as_if_no_node_had_failed(mode, checkpointer, name):
+    """What surrounds a node works as before, and no node runs too often."""
+    program, calls = PROGRAMS[name], Counter()
+    builder = program.build(mode.colour, lambda node: calls.update([node]))
+    graph = builder.compile(checkpointer=checkpointer)
+
+    state, asked = played(mode, graph, thread(), program)
+
+    assert {key: state[key] for key in program.ends} == program.ends
+    assert (calls, asked) == (program.calls, program.asked)

@@ -14,11 +14,11 @@ from langgraph_sdk import get_client, get_sync_client
 
 from tests.conftest import Mode
 from tests.dev_server import ROOT, dev_server, shows_functions
+from tests.reviewed.programs import PROGRAMS
 from tests.server.remote import Remote
 
 GRAPHS = (
     "approving_all",
-    "reviewed_shapes",
     "approving_each",
     "node",
     "function",
@@ -43,6 +43,7 @@ GRAPHS = (
     "expiring_tenants",
     "agent",
     "reviewed",
+    *(f"program_{number}" for number in range(len(PROGRAMS))),
 )
 
 

@@ -4,6 +4,7 @@ import asyncio
 import json
 import time
 from dataclasses import dataclass
+from functools import partial
 from operator import add
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,7 +16,7 @@ from langgraph.config import get_config
 from langgraph.func import entrypoint, task
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.runtime import get_runtime
-from langgraph.types import Command, Send
+from langgraph.types import Send
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
@@ -32,6 +33,7 @@ from graph_retry.nodes import review_nodes
 from tests.agents.journey import traveller
 from tests.agents.scripted import ScriptedChat, asking, weather_of
 from tests.review.questions import Params, Person
+from tests.reviewed.programs import PROGRAMS
 
 HERE = Path(__file__).parent
 
@@ -351,36 +353,15 @@ reviewed = review_nodes(
 ).compile()
 
 
-class Shapes(TypedDict, total=False):
-    """A state that several nodes add to at once."""
+def colour(number: int, node: Any) -> Any:
+    """Make the nodes of every second graph async."""
 
-    params: dict[str, Any]
-    results: Annotated[list[Any], add]
+    async def run(state: Any) -> Any:
+        return node(state)
 
-
-def count_and_add(state: Shapes) -> dict[str, Any]:
-    """Count, and add the result to those of the other nodes."""
-    return {"results": [count_in_node({"params": state["params"]})["output"]["n"]]}
+    return run if number % 2 else node
 
 
-def count_and_jump(state: Shapes) -> Command[Any]:
-    """Count, and go on by a command."""
-    return Command(goto="last", update=count_and_add(state))
-
-
-class Results(TypedDict):
-    """What the inner graph gives back."""
-
-    results: list[Any]
-
-
-deep = StateGraph(Shapes, output_schema=Results).add_node("deep", count_and_add)
-inner = deep.add_edge(START, "deep").compile()
-shapes = StateGraph(Shapes).add_node("branch", count_and_add).add_node("inner", inner)
-shapes.add_node("jump", count_and_jump, destinations=("last",))
-shapes.add_node("last", lambda state: {"results": [len(state["results"])]})
-shapes.add_conditional_edges(
-    START, lambda _: [Send("branch", {"params": {"n": 0, "item": item}}) for item in "ab"]
-)
-shapes.add_edge(START, "inner").add_edge(["branch", "inner"], "jump")
-reviewed_shapes = review_nodes(shapes, ["params"], nodes=["branch", "inner", "jump"]).compile()
+for _number, _program in enumerate(PROGRAMS.values()):
+    _built = _program.build(partial(colour, _number), lambda name: log_call({"n": name}))
+    globals()[f"program_{_number}"] = _built.compile()
