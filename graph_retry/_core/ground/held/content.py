@@ -62,7 +62,7 @@ _MEANS = (
 )  # fmt: skip
 """Classes whose objects only help to make a call. They may be exchanged while a call waits."""
 
-CONTAINERS = (list, tuple, dict, set, frozenset, deque)
+CONTAINERS, _NAMED = (list, tuple, dict, set, frozenset, deque), (type, types.ModuleType)
 _FLAT = frozenset({type(None), bool, int, float, str, bytes})
 _MANY, _MOST, _DEEPEST = 5_000, 50_000, 50
 _MOST_PAGES = 1_000
@@ -168,12 +168,12 @@ class Content:
         if self._count > self._most or len(self._around) > _DEEPEST:
             raise TooLargeError
         kind: Any = class_of(value)
-        if isinstance(value, type | types.ModuleType) or inspect.isroutine(value):
+        if kind in _SPELLED:
+            self._text(kind, hex(value) if kind is int else repr(value))
+        elif kind not in CONTAINERS and (isinstance(value, _NAMED) or inspect.isroutine(value)):
             self._reference(value)
         elif isinstance(value, Enum):
             self._text(kind, value.name)
-        elif kind in _SPELLED:
-            self._text(kind, hex(value) if kind is int else repr(value))
         elif not isinstance(value, CONTAINERS) and is_lock(value):
             if self._foreign:  # The state that another library guards is its own affair.
                 raise OpaqueError
@@ -263,8 +263,8 @@ class Content:
     def _sorted(self, items: Any) -> list[tuple[str, Any]]:
         """Sort items by their own content, because the order of a set differs between processes."""
         is_flat = _is_flat(items)
-        if not is_flat and self._count + len(items) > self._most:
-            raise TooLargeError  # To sort what is then refused would take longer than to read it.
+        if not is_flat and self._count + len(items) > self._most:  # Sorting would take longer.
+            raise TooLargeError
 
         def place(item: Any) -> str:
             if type(item) is str or is_flat:
