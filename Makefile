@@ -176,6 +176,7 @@ studio: .venv/.studio ## serve the graphs of nodes/ to Studio and chat UIs; PORT
 
 bench: install ## measure, beside other libraries: print all tables and write bench/results.md
 	$(PIP) '.[bench]'
+	@! command -v npm >/dev/null || npm install --silent --no-save --prefix .venv jsonrepair
 	$(BIN)/python -m bench.report | tee bench/results.tmp
 	@mv bench/results.tmp bench/results.md
 

@@ -169,7 +169,7 @@ def main() -> None:
     arguments.add_argument("--each", type=int, default=10, help="cases a mode")
     arguments.add_argument("--damaged", type=int, default=1000, help="damaged documents")
     arguments.add_argument("--only", default="", help="readers whose names start with this")
-    arguments.add_argument("--jsonrepair", default="node_modules/jsonrepair/lib/esm/index.js")
+    arguments.add_argument("--jsonrepair", default=".venv/node_modules/jsonrepair/lib/esm/index.js")
     arguments.add_argument("--speed", action="store_true", help="time the readers, too")
     options = arguments.parse_args()
     cases = build(options.seed, options.each) + damaged(options.seed + 1, options.damaged)

@@ -144,13 +144,8 @@ async def get_state(graph: Any, config: RunnableConfig, **options: Any) -> State
     """
     if is_remote(graph):
         thread_there(config)
-
-    async def read() -> StateSnapshot:
-        shown = await sync_or_async(graph.get_state, graph.aget_state, config, **options)
-        return cast("StateSnapshot", shown)
-
     try:
-        return await read()
+        return await sync_or_async(graph.get_state, graph.aget_state, config, **options)
     except ValueError as error:
         # A graph without a checkpointer may still get one from the config.
         if not is_local(graph) or graph.checkpointer:
@@ -165,7 +160,8 @@ async def get_state(graph: Any, config: RunnableConfig, **options: Any) -> State
             raise
         if await _is_empty(graph, config):
             return StateSnapshot({}, (), config, None, None, None, (), ())
-        return await read()  # The first checkpoint may just have been saved.
+        # The first checkpoint was saved meanwhile.
+        return await sync_or_async(graph.get_state, graph.aget_state, config, **options)
 
 
 async def _is_empty(graph: Any, config: RunnableConfig) -> bool:
