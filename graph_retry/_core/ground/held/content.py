@@ -149,8 +149,7 @@ class Content:
     def __init__(self, salt: str, most: int = _MOST) -> None:
         self._hash = hashlib.blake2b(digest_size=6, key=salt.encode(errors="replace")[:64])
         self._around: list[int] = []
-        self._foreign = 0
-        self._count, self._most = 0, most
+        self._foreign, self._count, self._most = 0, 0, most
 
     def digest(self) -> str:
         """Return the digest of all values that were added."""
@@ -262,8 +261,9 @@ class Content:
 
     def _sorted(self, items: Any) -> list[tuple[str, Any]]:
         """Sort items by their own content, because the order of a set differs between processes."""
-        is_flat = _is_flat(items)
-        if not is_flat and self._count + len(items) > self._most:  # Sorting would take longer.
+        is_flat, tuples = _is_flat(items), (each for each in items if type(each) is tuple)
+        least = len(items) + sum(len(each) for each in tuples if len(each) <= _MANY)
+        if not is_flat and self._count + least > self._most:  # To sort first would take longer.
             raise TooLargeError
 
         def place(item: Any) -> str:
