@@ -325,3 +325,26 @@ def test_an_answer_that_an_exception_has_in_its_message_as_well_is_shown():
     with pytest.raises(AttemptsExhausted) as caught:
         retry_llm_call(fails, {}, output=dict[str, str], review=False)
     assert caught.value.attempts[-1]["raw"] == {"text": '{"name": "Ada"}'}
+
+
+def test_the_answer_in_an_exception_is_neither_its_prompt_nor_a_part():
+    """A client keeps its prompt beside the answer, and pydantic the whole object of a lost key."""
+
+    class ParseError(Exception):
+        def __init__(self, prompt, raw_output):
+            super().__init__("no such city")
+            self.prompt, self.raw_output = prompt, raw_output
+
+    def fails(_):
+        raise ParseError('Answer as {"city": "the name of the city", "days": 3}', "{'city': 1}")
+
+    for function, raw in (
+        (fails, {"text": "{'city': 1}"}),
+        (lambda _: Trip.model_validate_json('{"town": "Oslo"}'), {"value": {"town": "Oslo"}}),
+    ):
+        with pytest.raises(AttemptsExhausted) as caught:
+            retry_llm_call(function, {}, output=Trip, review=False)
+        assert caught.value.attempts[-1]["raw"] == raw
+    wrapped = f'{{"answer": {TRIP}}}'
+    read = retry_llm_call(lambda _: Trip.model_validate_json(wrapped), {}, output=Trip)
+    assert read == Trip(city="Oslo", days=3)

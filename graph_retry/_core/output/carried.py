@@ -1,7 +1,7 @@
 """Find the model's answer in an exception, by the attributes of the exception, not by its class.
 
 An exception that was raised while an answer was read often carries this answer: `JSONDecodeError`
-has `doc`, LangChain's parsers have `llm_output`, pydantic has the input of its error, and clients
+has `doc`, LangChain's parsers have `llm_output`, pydantic has the input of its errors, and clients
 such as `instructor` keep the last completion. `ChatOpenAI` attaches the HTTP response. The
 exception with the answer may also be the cause of another exception.
 """
@@ -27,6 +27,8 @@ from graph_retry._core.output.providers.objects import message_of
 from graph_retry.lossless._ground import text_of
 
 _MAX_CAUSES = 10
+_OF_REQUEST = ("prompt", "input", "query", "messages")
+"""Words in the names of attributes that have the request, and not the answer."""
 _YIELDS = inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
 _Place = tuple[int | None, int | None, int | None, int | None]
 """The first and the last line of an expression, and its first and last column."""
@@ -143,9 +145,10 @@ def _said_by(error: BaseException) -> Any:
         return text
     if _is_json_error(error):
         return getattr(error, "doc", None)
-    if (errors := _pydantic_errors(error)) and errors[0].get("type") == "json_invalid":
-        text = errors[0].get("input")
-        return text if isinstance(text, str) else None
+    if errors := _pydantic_errors(error):
+        # The input of such an error is the whole answer. Other errors have only a part of it.
+        whole = (one for one in errors if len(one["loc"]) == (one["type"] == "missing"))
+        return next((one["input"] for one in whole), None)
     for value in vars(error).values():
         message, failed = attempt(message_of, value)
         if message is not None and not failed:
@@ -176,7 +179,11 @@ def _longest_text(error: BaseException) -> str | None:
     if any(hasattr(error, name) for name in ("status_code", "response", "request")):
         return None
     told = text_of(error)
-    texts = [value for value in vars(error).values() if isinstance(value, str)]
+    texts = [
+        text
+        for name, text in vars(error).items()
+        if isinstance(text, str) and not any(word in name for word in _OF_REQUEST)
+    ]
     texts = [
         text
         for text in texts
