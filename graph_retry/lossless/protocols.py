@@ -225,7 +225,7 @@ PROTOCOLS = (
         r"(?:[^()\"']|\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+')*+",
         r"\)(?=\s*(?:,\s*[A-Za-z_][\w.]*\(|\]?\s*(?:\Z|\n|<[|｜]|`)))"),
     Protocol("`call:name{key:value}`", _keywords,
-        lazy(rf"(?:<\|tool_call>\s*|\A\s*)call:{_NAME}\s*[({{]"),
+        lazy(rf"(?:<\|tool_call>\s*|\A\s*)call:(?:\w+:)*{_NAME}\s*[({{]"),
         r".*?(?=[)}]\s*(?:<tool_call\|>|\Z))",
         r"[)}]\s*(?:<tool_call\|>)?"),
 )  # fmt: skip

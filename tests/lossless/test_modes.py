@@ -79,6 +79,7 @@ INSIDE: dict[str, tuple[str, Any]] = {
     "single-quotes": ("{'a': 'say \"x\"'}", {"a": 'say "x"'}),
     "apostrophe": ("{'a': 'it's mine', 'b': ['don't']}", {"a": "it's mine", "b": ["don't"]}),
     "smart-quotes": ("{“a”: “it’s”, “b”: ‘c’}", {"a": "it’s", "b": "c"}),
+    "half-typographic": ('{"a": "say „no" now", "b": "“x"}', {"a": 'say „no" now', "b": "“x"}),
     "backticks": ("{`a`: `x\ny`}", {"a": "x\ny"}),
     "triple-quotes": ('{"a": """he "x"\nsaid"""}', {"a": 'he "x"\nsaid'}),
     "full-width": ('｛"a"：［1，2］、"b"：＂x＂｝', {"a": [1, 2], "b": "x"}),

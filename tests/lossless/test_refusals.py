@@ -92,6 +92,7 @@ REFUSED: dict[str, list[str]] = {
         '{"a": fals", "b": "x"}',
         '{"name": "Ann, age: "5", city: "Rome"}',
         '["S""M","L"]',
+        '["5", "OK“, "naïve", "“smart”"]',
         '{""color": "x"}',
         '{"k"" "v"}',
         '{"a": "b" "c"}',

@@ -34,6 +34,7 @@ _NO_QUOTE = {"k": lazy(r"\s*+[:=]"), "v": lazy(r"[ \t\r]*+\n|\s*+(?:[,}\]]|//|/\
 _STRUCTURE = lazy(r"[\"'{}\[\]:,=\n]|^\s|\s\Z")
 _EDGE = frozenset(",:{[(}])")
 _AFTER = frozenset(".,;:!?)…'’\"”<>*_")
+_QUOTATION = lazy("[„“]\\w[^„“”]*\\Z")  # It began with a typographic quote, and has no end yet.
 _BEFORE, _BEHIND = frozenset("([{—–-='>"), frozenset("<$€£¿¡-_/@#{[(")
 
 
@@ -121,8 +122,10 @@ class Reader(Moves):
         else:
             odd = "" if opens and at > pos else "edge" if opens else "odd_inner"
             self._write(at + 1, f"{mode[:3]}1{marks}", inside, "inner_quote", *both, odd, torn)
-        odd = "" if opens or closes else "odd_inner"
+        is_end = mode[1] in "\"'" and _QUOTATION.search(inside)
+        odd = "" if opens or closes or is_end else "odd_inner"
         lone = "inch_mark" if before.isdigit() and ahead == " " else "unpaired"
+        lone = "inner_quote" if is_end else lone
         torn = "torn_member" if "m" in marks and (torn or "l" not in marks) else ""
         marks += "" if "l" in marks else "l"
         self._write(at + 1, mode[:4] + marks, inside, lone, *both, odd, torn)
