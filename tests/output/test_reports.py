@@ -1,4 +1,4 @@
-"""Texts of 224 public reports, with the value that was decided by hand before they were read.
+"""Texts of 238 public reports, with the value that was decided by hand before they were read.
 
 A row of `reports.jsonl` has the report, the text, the JSON Schema that was wanted (none: any JSON),
 and the value. A row without a value has to be refused, and one that `may_ask` may be.
