@@ -64,8 +64,9 @@ class Reading:
         return next((node.pos for node in reversed(self.nodes) if node.mode == "z"), size)
 
     def told(self) -> str:
-        """Return a list of the departures from strict JSON, for a person to read."""
-        return ", ".join(COSTS[row].told for row in self.names) or "as it stands"
+        """Return a list of the departures from strict JSON, or else of the surprises, in words."""
+        names = self.names or dict.fromkeys(row for row, _ in self.rows)
+        return ", ".join(COSTS[row].told for row in names) or "as it stands"
 
     def value(self) -> Any:
         """Return the value of the strict JSON that this reading has written.
