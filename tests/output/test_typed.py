@@ -121,6 +121,8 @@ def test_a_conversion_is_told_and_strict_refuses_it(output, value, details):
         (datetime, "20250702", ""),
         (dict[str, datetime | None], {"a": "2025-07-02", "b": "2025"}, "/b"),
         (datetime | str, "2025", ""),
+        (datetime | int, "2025", ""),
+        (tuple[datetime, int], ["2025", 1], "/0"),
         (time, 1430, ""),
     ],
 )

@@ -29,6 +29,8 @@ _LONG_NUMBER = lazy(
 )
 """Numbers that are read as floats and have at least 15 digits. A float keeps shorter numbers."""
 
+_OF_FUNCTIONS = frozenset({"value_error", "assertion_error", "unexpected_error"})
+"""The codes of issues that come from a user's validator, and not from the type."""
 _TIMES = (datetime, time, timedelta)
 _DIGITS = lazy(r"[+-]?[\d.]+")
 _NANOSECONDS = lazy(r"[.,]\d{6}\d*[1-9]")
@@ -56,12 +58,12 @@ def conversions(
     """
     refused = [] if is_strict else refused_strictly(given)
     found = [*islice(_changes(given, dumped, "", every=bool(refused)), MAX_ISSUES)]
-    # A strict validation reads a text of digits as a date, but no number.
+    # A strict validation reads a text of digits as a date, but `True` only as a boolean.
     spelled = [path for path, text, now in found if isinstance(text, str) and _is_guess(text, now)]
     if spelled:
-        refused = refused_strictly(reduce(_with_number, spelled, given))
-    own = {each["path"] for each in refused if each["code"].endswith("_type")}
-    guessed = [_guess(*one) for one in found if _is_guess(*one[1:]) and one[0] in own]
+        refused = refused_strictly(reduce(_with_true, spelled, given))
+    by_type = {each["path"] for each in refused if each["code"] not in _OF_FUNCTIONS}
+    guessed = [_guess(*one) for one in found if _is_guess(*one[1:]) and one[0] in by_type]
     changes = [_change(*one) for one in found]
     if refused and not changes:
         changes = [_repair("coerced", f"{_WHOLE}: converted")]
@@ -69,9 +71,9 @@ def conversions(
     return [*changes, *(_repair("ignored", field) for field in ignored)], guessed
 
 
-def _with_number(value: Any, path: str) -> Any:
-    """Return a copy of a value that has a number at `path`."""
-    return set_pointer(value, path, 0, inplace=False)
+def _with_true(value: Any, path: str) -> Any:
+    """Return a copy of a value that has `True` at `path`."""
+    return set_pointer(value, path, True, inplace=False)
 
 
 def rounded_numbers(text: str, value: Any) -> list[Repair]:
@@ -159,6 +161,7 @@ def _changes(given: Any, now: Any, path: str, *, every: bool) -> Iterator[tuple[
     Otherwise, only lost digits and conversions from or to `bool` are yielded.
     """
     if is_object(given) or is_array(given):
+        now = [*now] if isinstance(now, tuple) else now
         for part, child in given.items() if is_object(given) else enumerate(given):
             if (after := child_of(now, part)) is not ABSENT:
                 yield from _changes(child, after, path + pointer([part]), every=every)
