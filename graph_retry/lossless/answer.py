@@ -226,7 +226,7 @@ def _beside(
     turn = TURN.search(text, end)
     gaps = [text[left[1] : right[0]] for left, right in pairwise(spans)]
     before, *between, after = (
-        CALLS.sub("", FENCE.sub("", side))
+        CALLS.sub("", FENCE.sub(_without_mark, side))
         for side in (text[start : spans[0][0]], *gaps, text[end : turn and turn.start()])
     )
     judge(before, "\0" + "".join(f"{gap}\0" for gap in between), after, one, is_block=is_block)
@@ -236,6 +236,11 @@ def _beside(
     kind = "code_fence" if _ONLY_FENCE.fullmatch(left_out) else "surroundings"
     note = repair(kind, 0, f"left out around the answer: {left_out[:60]}")
     return replace(one, repairs=[*one.repairs, note])
+
+
+def _without_mark(fence: re.Match[str]) -> str:
+    """Return nothing for another fence, and the contents of the fence that has the answer."""
+    return fence["inside"] if fence.end() == fence.end("inside") else ""
 
 
 def _scalar(text: str, start: int, wanted: Wanted) -> Document:

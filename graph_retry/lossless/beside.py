@@ -104,6 +104,20 @@ def _in_cell(lines: list[str], at: int) -> bool:
     return bool(_INLINE.search(around))
 
 
+def _in_row(lines: list[str], at: int) -> bool:
+    """Return whether the document is a cell of CSV: the next line or the one before is such a row.
+
+    Both rows have as many separators, without spaces behind them.
+    """
+    for other in [*lines[max(0, at - 1) : at], *lines[at + 1 : at + 2]]:
+        for mark in ",;":
+            cells = lines[at].split(mark)
+            is_row = len(cells) == other.count(mark) + 1 and f"{mark} " not in lines[at] + other
+            if is_row and len(cells) > 1 and any(cell.strip(" \t\0") for cell in cells):
+                return True
+    return False
+
+
 def _in_field(lines: list[str], at: int) -> bool:
     own = _FIELD.match(lines[at])
     if (
@@ -165,12 +179,12 @@ def _under_heading(lines: list[str], at: int) -> bool:
     )
 
 
-SHAPES = (_in_cell, _in_field, _in_list, _under_heading)
+SHAPES = (_in_cell, _in_row, _in_field, _in_list, _under_heading)
 
 
 _PIECE = lazy(  # A quotation, a member, a list or the arguments of a call went before the answer.
     r"(?ma)[\w+-]\Z|[\"'”][ \t]*\Z|[\"'”}]\s*[,:=]\s*\Z|^\W*\"[^\"\n]*\Z"
-    r"|^\s*(?:-?\d[\d.]*|true|false|null)\s*,\s*\Z|\([^()\n]*[=,]\s*\Z|[\[{][^\[\]{}\n]*\Z"
+    r"|(?:^|,)\s*(?:-?\d[\d.]*|true|false|null)\s*,\s*\Z|\([^()\n]*[=,]\s*\Z|[\[{][^\[\]{}\n]*\Z"
 )
 _LOOSE = lazy(
     r"(?m)^[ \t]*(?:\{|\[(?!\^?\d+\]|/?[A-Za-z_. -]+\])|[\"“'][^\"“”'\n]*[\"”']\s*[:：{\[]"

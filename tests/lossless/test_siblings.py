@@ -37,6 +37,7 @@ OTHERS = (
     "Q1: Ada\nQ2: @\nQ3: 36",
     "1. Name: Ada\n2. Data: @\n3. Age: 36",
 )
+ROWS = ["name,data\nAda,@", "data,name\n@,Ada", "id;name;data\n1;Ada;@", "Ada, 36, @", "1, true, @"]
 ALONE = [
     "Answer: @",
     "Result: @\nConfidence: high",
@@ -72,10 +73,12 @@ def records():
 
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_one_field_of_a_record_is_no_answer(document):
-    """It is refused in each notation, in a fence and as strict JSON as well."""
+    """It is refused in each notation, as strict JSON and in a fence, or if all is in a fence."""
     is_fence = document.startswith(F)  # It ends with its line.
     whole = [record for record in records() if not is_fence or f"{record}\n".count("@\n")]
+    whole += [] if is_fence else ROWS
     texts = [record.replace("@", document) for record in whole]
+    texts += [] if is_fence else [f"{F}\n{text}\n{F}" for text in texts]
     values = {text: parse_output(text, complete=True).value for text in texts}
     lost = {text: value for text, value in values.items() if value and "Age" not in value}
     assert not lost
