@@ -61,6 +61,9 @@ _IN_STRING = lazy(r"[\[{:,]\s*\"(?:[^\"\\]|\\.)*\Z")
 _BETWEEN = lazy(  # Tags, bullets and fences may separate the items of a list.
     rf"(?:\s|,|;|{TAG}|[`~]{{3,}}\w*|[-*•]\s|\d+[.)]\s)*\Z"
 )
+_OTHER_ELEMENT = lazy(  # The names of two elements differ, and are data of the values inside.
+    r"\s*</(\w+)>\s*<(?!\1\b)\w[^<>]*>\s*\Z"
+)
 _SCALAR = lazy(  # A value that is alone, or has only a label, tags and emphasis around it.
     rf"(?:\s|[`*]|<[\w|/-]+>)*(?i:(?:(?:the|final|my) )*{LABEL}[\s:`*]+)?"
     r"(?P<value>\"(?:[^\"\\\n]|\\.)*+\"|-?\d[\d.eE+-]*|true|false|null)(?:\s|[`*]|</?[\w|/-]+>)*\Z"
@@ -187,6 +190,7 @@ def _one_of(text: str, start: int, meant: list[Candidate], wanted: Wanted) -> Do
         again = repair("repeated", documents[1].start, "the same answer given again")
         return replace(first, repairs=[*first.repairs, again])
     is_row = all(map(_BETWEEN.match, gaps)) and (in_calls or wanted.is_list is True)
+    is_row = is_row and not any(map(_OTHER_ELEMENT.match, gaps))
     is_joined = is_list or is_plain or is_row
     whole = _sequence(documents, wanted, in_calls=in_calls) if is_joined else None
     if found := _fitting([each for each in [*documents[:20], whole] if each], wanted):

@@ -85,6 +85,13 @@ def test_one_field_of_a_record_is_no_answer(document):
     assert len(texts) > 250
 
 
+def test_elements_with_names_of_their_own_are_no_list():
+    """The names would be lost; elements of one name are a list."""
+    texts = ['<ada>{"x": 1}</ada>\n<bob>{"x": 2}</bob>', '<one>{"x": 1}</one>\n<one>{"x": 2}</one>']
+    read = [parse_output(text, wants_list=True).value for text in texts]
+    assert read == [None, [{"x": 1}, {"x": 2}]]
+
+
 def test_the_refusal_says_what_is_lost():
     """The model can then write the whole record as JSON."""
     failure = parse_output('Name: Ada\nData: {"x": 1}\nAge: 36').failure
