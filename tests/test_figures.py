@@ -72,7 +72,7 @@ def test_a_figure_of_a_run_by_hand_is_the_same(page, words, measured):
         ("README.md", "calls for 3 edits | 4 | 4 | # | # |", [cells(LOOP)[2], 4]),
         (HOME, "Three edits cost **# model calls**", [4]),
         (HOME, "the same edits cost **# model calls**", [cells(LOOP)[2]]),
-        (OTHERS, "3 edits cost # calls, and 10 edits cost #.", cells(LOOP)[2:5:2]),
+        (OTHERS, "costs # calls for 3 edits and # for 10", cells(LOOP)[2:5:2]),
         (OTHERS, "(# to # % recovered)", [round(cells(each)[0]) for each in AGENTS]),
         (OTHERS, "begins from zero (# %)", [round(cells("instructor, JSON (")[0])]),
         (OTHERS, "not JSON (# %)", [round(cells("trustcall (")[0])]),
