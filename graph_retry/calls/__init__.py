@@ -180,8 +180,11 @@ class Call:
         check_identity(name, loop_of(state)["identity"], self._identity)
         if state["status"] not in WITH_OUTPUT:
             raise ended_error(self.plan.settings, state, loop_of(state)["stopped"])
-        if self.plan.validator is not None and state["status"] == "succeeded":
-            return self.plan.validator.rebuild(state["output"])
+        last: Attempt = state["attempts"][-1]
+        by_person = last["decision"] is not None and last["decision"]["type"] == "respond"
+        validator = self.plan.of_people if by_person else self.plan.validator
+        if validator is not None and state["status"] == "succeeded":
+            return validator.rebuild(state["output"])
         return restore_value(state.get("output"), state[LOOP]["output_types"])
 
 

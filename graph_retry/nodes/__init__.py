@@ -12,7 +12,7 @@ import functools
 import inspect
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MethodType
 from typing import Annotated, Any, TypeVar, Unpack, cast, get_type_hints
 
@@ -22,7 +22,7 @@ from langchain_core.runnables.config import var_child_runnable_config
 from langgraph.func import task
 from langgraph.graph import StateGraph
 from langgraph.pregel import Pregel
-from langgraph.types import TimeoutPolicy
+from langgraph.types import Command, TimeoutPolicy
 from pydantic import BaseModel, BeforeValidator, TypeAdapter
 
 from graph_retry._core.langgraph.builders import with_defaults
@@ -30,9 +30,19 @@ from graph_retry._core.langgraph.inside_node import subgraph_of
 from graph_retry.calls import Call, ParamsCodec
 from graph_retry.hooks import fields_of, with_fields
 from graph_retry.nodes._limits import limits_of
-from graph_retry.nodes._types import part_of, plain_type, type_for, typed_dict, types_in
+from graph_retry.nodes._types import (
+    check_known,
+    checked_type,
+    part_of,
+    plain_type,
+    read_text,
+    type_for,
+    typed_dict,
+    types_in,
+    with_message_classes,
+)
 from graph_retry.options import OnRetry, RetryOptions, settle
-from graph_retry.output import build_validator, parse_output
+from graph_retry.output import build_validator
 from graph_retry.plugins import WrongArgumentError, as_repr, checked
 
 __all__ = ["NodeOptions", "review_nodes", "reviewed"]
@@ -76,7 +86,7 @@ def reviewed(
         on_retry: Hooks, as in `retry_llm_call`.
         schema: The state schema, which gives params and responses their types (default: the
             annotation of the node's first parameter).
-        output: The keys of the update to validate, with their types.
+        output: The keys of the node's update to validate, with their types; not for a `@task`.
         **options: See `RetryOptions`.
 
     Raises:
@@ -151,7 +161,7 @@ def review_nodes(
             )
     common: NodeOptions = {**options, "params": params, "on_retry": on_retry, "output": None}
     states = {name: _state_of(builder, spec) for name, spec in specs.items()}
-    _check_known("params", params, {key for types in states.values() for key in types})
+    check_known("params", params, {key for types in states.values() for key in types})
     for name in specs if nodes is None else nodes:
         spec = specs[name]
         given = cast("NodeOptions", nodes[name] if isinstance(nodes, Mapping) else {})
@@ -198,13 +208,13 @@ class _Reviewed(RunnableLambda[Any, Any]):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
         """Run the node until it succeeds, or a person ends it."""
-        again = _Again(self._node, input, self._kind.name)
+        again = _Again(self._node, input, self._kind)
         with _running(config):
             return self._kind.update_of(self._kind.call(again, input).invoke()[0])
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
         """Do the same as `invoke`, in async code."""
-        again = _Again(self._node, input, self._kind.name)
+        again = _Again(self._node, input, self._kind)
         with _running(config):
             return self._kind.update_of((await self._kind.call(again, input).ainvoke())[0])
 
@@ -223,14 +233,14 @@ def _running(config: RunnableConfig | None) -> Generator[None]:
 class _Again(Runnable[Any, Any]):
     """The node as a function of its params. The rest of the node's input stays unchanged."""
 
-    def __init__(self, node: Runnable[Any, Any], given: Any, name: str) -> None:
-        self._node, self._given, self.name = node, given, name
+    def __init__(self, node: Runnable[Any, Any], given: Any, kind: _Kind) -> None:
+        self._node, self._given, self.name, self._kind = node, given, kind.name, kind
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
-        return self._node.invoke(_with(self._given, input), config)
+        return self._kind.texts_in(self._node.invoke(_with(self._given, input), config))
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
-        return await self._node.ainvoke(_with(self._given, input), config)
+        return self._kind.texts_in(await self._node.ainvoke(_with(self._given, input), config))
 
 
 def _with(given: Any, params: Any) -> Any:
@@ -246,6 +256,7 @@ class _Kind:
     types: The types of the keys of the node's input and updates.
     params: The keys that a person may change; None for all keys with JSON values.
     output: The keys of the node's update to validate, with their types.
+    returns: The type of a `@task`'s result, which is no update; None for a node.
     """
 
     name: str
@@ -254,6 +265,7 @@ class _Kind:
     on_retry: OnRetry[Any]
     output: Mapping[str, Any]
     options: RetryOptions = field(default_factory=RetryOptions)
+    returns: Any = None
 
     def call(self, function: Any, given: Any) -> Call:
         """Return the call of a function of the params. `given` is the node's whole input."""
@@ -273,10 +285,13 @@ class _Kind:
     def _made(self, function: Any, shown: Any, codec: ParamsCodec[Any]) -> Call:
         # A run of a node makes one call, whatever its params are: the time, or the steps left.
         options: RetryOptions = {**self.options, "key": self.name}
-        read = {key: Annotated[kind, BeforeValidator(_read)] for key, kind in self.output.items()}
+        read = {
+            key: Annotated[kind, BeforeValidator(read_text)] for key, kind in self.output.items()
+        }
         update = typed_dict(f"update of {self.name}", tuple({**self.types, **read}.items()))
         made = Call(function, shown, self.on_retry, update if self.output else None, options, codec)
-        return made.of_node(build_validator(update) if self.types else None)
+        known = (update if self.types else Any) if self.returns is None else self.returns
+        return made.of_node(None if known is Any else build_validator(known))
 
     def _part(self, given: Any, kinds: Mapping[str, Any]) -> tuple[Any, ParamsCodec[Any]]:
         """Return the params: those fields of the input that `types` names."""
@@ -287,11 +302,25 @@ class _Kind:
             return part.model_construct(**shown), ParamsCodec[Any](part)
         return shown, ParamsCodec[Any](typed_dict(self.name, tuple(kinds.items())))
 
-    def update_of(self, value: Any) -> Any:
-        """Return the node's update, as plain JSON where the state's type is not the output's."""
+    def texts_in(self, value: Any) -> Any:
+        """Return an attempt's update with the text of each message that is to be validated."""
+        if self.output and isinstance(value, Command):
+            raise WrongArgumentError(
+                f"`{self.name}` returns a `Command`, and `output` validates an update: return the "
+                "update, and choose the next node by an edge."
+            )
         if not self.output or not isinstance(value, Mapping):
             return value
-        update = dict(cast("Mapping[str, Any]", value))
+        update = cast("Mapping[str, Any]", value)
+        messages = {k: m for k, m in update.items() if isinstance(m, BaseMessage)}
+        return {**update, **{k: str(messages[k].text) for k in messages.keys() & self.output}}
+
+    def update_of(self, value: Any) -> Any:
+        """Return the node's update, as plain JSON where the state's type is not the output's."""
+        if not isinstance(value, dict):
+            return with_message_classes(value)
+        given = cast("dict[str, Any]", value)
+        update = {key: with_message_classes(each) for key, each in given.items()}
         for key, kind in self.output.items():
             if key in update and plain_type(self.types.get(key)) != kind:
                 update[key] = TypeAdapter(kind).dump_python(update[key], mode="json")
@@ -308,8 +337,8 @@ def _kind_of(name: str, types: Mapping[str, Any], own: NodeOptions) -> _Kind:
             f"`output` is {as_repr(given, 100)}: give a mapping of state keys to types."
         )
     output = cast("Mapping[str, Any]", given or {})
-    _check_known("params", params, types)
-    _check_known("output", output, types)
+    check_known("params", params, types)
+    check_known("output", output, types)
     if "key" in options:
         raise WrongArgumentError(
             "`key` is not allowed for a node: leave it out, because the node makes one call."
@@ -325,17 +354,6 @@ def _kind_of(name: str, types: Mapping[str, Any], own: NodeOptions) -> _Kind:
     )
 
 
-def _check_known(what: str, names: Collection[str] | None, known: Collection[str]) -> None:
-    if isinstance(names, str):
-        raise WrongArgumentError(f"`{what}` is {as_repr(names, 100)}: give a list of state keys.")
-    for name in names or ():
-        if known and name not in known:
-            raise WrongArgumentError(
-                f"`{what}` names `{name}`, which is not a state key: choose from "
-                f"{', '.join(sorted(known))}."
-            )
-
-
 def _state_of(builder: StateGraph[Any, Any, Any, Any], spec: Any) -> dict[str, Any]:
     """Return the types of a node's state keys, without LangGraph's managed values."""
     types = types_in(builder.state_schema, spec.input_schema)
@@ -349,7 +367,12 @@ def _reviewed_task(found: Any, own: NodeOptions) -> Any:
     hints = get_type_hints(function, include_extras=True)
     types = {key: hints.get(key, Any) for key in signature.parameters}
     name = own.get("name") or function.__name__
+    if own.get("output") is not None:
+        raise WrongArgumentError(
+            "`output` is not allowed for a `@task`, whose result is no update of a state."
+        )
     kind = _kind_of(name, types, {**limits_of(name, found, own), **own})
+    kind = replace(kind, returns=checked_type(hints.get("return", Any)))
 
     def call_of(args: Any, kwargs: Any) -> Call:
         bound = signature.bind(*args, **kwargs)
@@ -364,24 +387,13 @@ def _reviewed_task(found: Any, own: NodeOptions) -> Any:
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
-        return call_of(args, kwargs).invoke()[0]
+        return kind.update_of(call_of(args, kwargs).invoke()[0])
 
     @functools.wraps(function)
     async def arun(*args: Any, **kwargs: Any) -> Any:
-        return (await call_of(args, kwargs).ainvoke())[0]
+        return kind.update_of((await call_of(args, kwargs).ainvoke())[0])
 
     made = copy.copy(found)
     made.func = arun if inspect.iscoroutinefunction(function) else run
     made.retry_policy, made.timeout = (), None
     return made
-
-
-def _read(value: Any) -> Any:
-    """Read the JSON in a text or a message. Any other value is returned unchanged."""
-    text = value.text if isinstance(value, BaseMessage) else value
-    if not isinstance(text, str):
-        return text
-    read = parse_output(str(text))
-    if read.failure is not None:
-        raise ValueError(read.failure["message"])
-    return read.value

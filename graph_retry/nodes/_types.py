@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import lru_cache
 from typing import Any, cast, get_type_hints
 
-from pydantic import BaseModel, create_model
+from langchain_core.messages import AnyMessage, BaseMessage
+from pydantic import BaseModel, TypeAdapter, create_model
 from typing_extensions import TypedDict
 
 from graph_retry.calls import ParamsCodec
-from graph_retry.output import build_validator
+from graph_retry.output import build_validator, parse_output
+from graph_retry.plugins import WrongArgumentError, as_repr
 
 
 def types_in(*schemas: Any) -> dict[str, Any]:
@@ -23,7 +25,12 @@ def types_in(*schemas: Any) -> dict[str, Any]:
     types = {key: kind for each in hints for key, kind in each.items()}
     if _are_checked(types):
         return types
-    return {key: kind if _are_checked({key: kind}) else Any for key, kind in types.items()}
+    return {key: checked_type(kind) for key, kind in types.items()}
+
+
+def checked_type(kind: Any) -> Any:
+    """Return a type, or `Any` if pydantic cannot check it."""
+    return kind if _are_checked({"value": kind}) else Any
 
 
 def _are_checked(types: dict[str, Any]) -> bool:
@@ -77,3 +84,41 @@ def part_of(name: str, model: type[BaseModel], names: tuple[str, ...]) -> Any:
     """Make a pydantic model of some fields of another one."""
     fields: Any = {key: (f.annotation, f) for key, f in model.model_fields.items() if key in names}
     return create_model(name, **fields)
+
+
+def read_text(value: Any) -> Any:
+    """Read the JSON in a text. Any other value is returned unchanged."""
+    if not isinstance(value, str):
+        return value
+    read = parse_output(value)
+    if read.failure is not None:
+        raise ValueError(read.failure["message"])
+    return read.value
+
+
+def check_known(what: str, names: Collection[str] | None, known: Collection[str]) -> None:
+    """Refuse a name that is no key of a state."""
+    if isinstance(names, str):
+        raise WrongArgumentError(f"`{what}` is {as_repr(names, 100)}: give a list of state keys.")
+    for name in names or ():
+        if known and name not in known:
+            raise WrongArgumentError(
+                f"`{what}` names `{name}`, which is not a state key: choose from "
+                f"{', '.join(sorted(known))}."
+            )
+
+
+def with_message_classes(value: Any) -> Any:
+    """Give each message of the class `BaseMessage` the class of its type, also in a list.
+
+    A person's response has such messages where a state declares `list[BaseMessage]`.
+    """
+    if isinstance(value, list):
+        items: list[Any] = value
+        return [with_message_classes(each) for each in items]
+    if type(value) is not BaseMessage:
+        return value
+    try:
+        return TypeAdapter[Any](AnyMessage).validate_python(value.model_dump())
+    except ValueError:
+        return value

@@ -4,14 +4,15 @@ import asyncio
 import re
 import threading
 import typing
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint, task
-from langgraph.graph import START, StateGraph
+from langgraph.graph import END, START, StateGraph, add_messages
 from langgraph.managed import RemainingSteps
-from langgraph.types import RetryPolicy
+from langgraph.types import Command, RetryPolicy
 from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
@@ -55,19 +56,50 @@ def test_the_text_under_a_key_is_read_and_validated(mode):
     assert state["log"] == ["asked"]
 
 
-def test_a_key_of_the_declared_type_gets_the_object(mode):
+class Typed(TypedDict, total=False):
+    """A state that declares a model and messages."""
+
+    prompt: str
+    person: Person
+    messages: Annotated[list[BaseMessage], add_messages]
+
+
+@pytest.mark.parametrize("kind", [str, AIMessage])
+def test_a_key_of_the_declared_type_gets_the_object(mode, kind):
     """Where the state declares the model itself, the node's update has an object of it."""
-
-    class Typed(TypedDict, total=False):
-        prompt: str
-        person: Person
-
-    builder = StateGraph(Typed)
-    builder.add_node("ask", mode.colour(lambda _: {"person": '{"name": "Ada", "age": "36"}'}))
+    answer = kind('{"name": "Ada", "age": "36"}')
+    builder = StateGraph(Typed).add_node("ask", mode.colour(lambda _: {"person": answer}))
     builder.add_edge(START, "ask")
     graph = review_nodes(builder, nodes={"ask": {"output": {"person": Person}}}).compile()
 
     assert mode.invoke(graph, {"prompt": "x"})["person"] == Person(name="Ada", age=36)
+
+
+def test_a_response_has_the_types_of_the_state(mode):
+    """The next node gets the objects that an attempt would have returned."""
+    seen = []
+
+    def ask(_state):
+        raise ValueError
+
+    builder = StateGraph(Typed).add_node("ask", mode.colour(ask))
+    builder.add_node("next", mode.colour(seen.append))
+    builder.add_edge(START, "ask").add_edge("ask", "next")
+    graph = review_nodes(builder).compile(checkpointer=InMemorySaver())
+    mode.invoke(graph, {"prompt": "x"}, thread())
+    by_hand = {"person": {"name": "Bo", "age": 3}, "messages": [{"type": "ai", "content": "Bo"}]}
+
+    mode.call(graph_retry, "resume", graph, thread(), respond(by_hand))
+
+    assert seen[0]["person"] == Person(name="Bo", age=3)
+    assert [type(message) for message in seen[0]["messages"]] == [AIMessage]
+
+
+def test_a_command_is_no_update_to_validate(mode):
+    """The question says so, because `output=` would lose where the command leads."""
+    graph = alone(mode, lambda _: Command(goto=END), output={"person": Person})
+    mode.invoke(graph, {"prompt": "x"}, thread())
+    assert "returns a `Command`" in waiting(mode, graph)[0].value["error"]
 
 
 def test_edits_are_checked_by_the_input_model(mode):
@@ -165,6 +197,35 @@ def test_a_task_asks_about_its_arguments(mode):
 
     assert result == "aazzz"
     assert seen == [("a", 1), ("a", 0), ("a", 0), ("a", 2), ("z", 3)]
+
+
+def test_a_response_in_place_of_a_task_is_its_result(mode):
+    """It has the type that the task declares, and is refused if it does not fit."""
+
+    def find(prompt: str) -> Person:
+        raise ValueError(prompt)
+
+    made = reviewed(task(mode.colour(find)))
+
+    @entrypoint(checkpointer=InMemorySaver())
+    def flow(text: str) -> str:
+        return made(text).result().name
+
+    if mode.is_async:
+
+        @entrypoint(checkpointer=InMemorySaver())
+        async def flow(text: str) -> str:
+            return (await made(text)).name
+
+    mode.invoke(flow, "a", thread())
+    for wrong in ({"prompt": "b"}, "Bo", {"name": "Bo"}):
+        with pytest.raises(AnswerRefused):
+            mode.call(graph_retry, "resume", flow, thread(), respond(wrong))
+    answer = respond({"name": "Bo", "age": 3})
+    assert mode.call(graph_retry, "resume", flow, thread(), answer) == "Bo"
+
+    with pytest.raises(ValueError, match="`output` is not allowed for a `@task`"):
+        reviewed(task(find), output={"name": str})
 
 
 @pytest.mark.parametrize("catches", [False, True])
