@@ -79,7 +79,11 @@ def test_a_figure_of_a_run_by_hand_is_the_same(page, words, measured):
         (OTHERS, "well (# %), with # calls", [cells(AI)[0], round(cells(AI)[5], 2)]),
         (OTHERS, "per success instead of #.", [round(cells(OURS)[5], 2)]),
         (OTHERS, "were wrong (# to # %)", [round(cells(each)[0]) for each in PARSERS]),
-        (OTHERS, "takes # to # times the processor time", [ratios("node")[0], ratios("function")[1]]),
+        (
+            OTHERS,
+            "takes # to # times the processor time",
+            [ratios("node")[0], ratios("function")[1]],
+        ),
         (PROVEN, "# to # times the space", [round(f(SMALL + LARGE), 1) for f in (min, max)]),
         (PROVEN, "simulated tasks: # calls a success", [cells("graph-retry |")[4]]),
         (PROVEN, "# of 10000 are read", [float(DAMAGED[1]) if DAMAGED else -1]),
