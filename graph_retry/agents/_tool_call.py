@@ -120,9 +120,10 @@ def check_approved(request: ToolCallRequest, when: When, attempt: int) -> None:
 class _InStep:
     """A tool that runs with the config of the attempt's step instead of the agent's config.
 
-    Therefore an `interrupt` in the tool, and the state of agents that the tool calls, belong to
-    this attempt. With the agent's config, a second attempt would get the answers and the state of
-    the first. Inner middleware sees an instance of the tool's own class.
+    Therefore this attempt alone gets the answers to an `interrupt` in the tool, and the state of
+    agents that the tool invokes. With the config of the outer agent, a second attempt would get the
+    answers and the state of the first attempt. Inner middleware sees an instance of the tool's own
+    class.
     """
 
     def __init__(self, tool: Any, args: dict[str, Any]) -> None:

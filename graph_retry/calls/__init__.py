@@ -70,8 +70,8 @@ context.
 def watched_pause(name: str) -> Generator[None, None, None]:
     """Let a call's interrupt pass. If user code catches the interrupt, refuse the node's next call.
 
-    The refusal is an `Exception`, and is also logged, because the same user code may catch it. It
-    is not a `BaseException`, because LangGraph's server never ends a run that raises one.
+    The refusal is also logged, because the user's code may catch it. It is an `Exception` and not a
+    `BaseException`, because LangGraph's server never ends a run that raises a `BaseException`.
 
     Raises:
         PauseSwallowed: If an earlier call of this run of the node has paused already.

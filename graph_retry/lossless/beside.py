@@ -130,7 +130,7 @@ def _in_field(lines: list[str], at: int) -> bool:
 
 
 def _fields(lines: list[str], at: int) -> Iterator[re.Match[str]]:
-    """Yield a match for each line, except for the line `at`, that is a field with a value."""
+    """Yield a match for each line that is a field with a value. The line `at` is left out."""
     for number, line in enumerate(lines):
         found = _FIELD.match(line) if number != at else None
         if found and _is_value(found["value"]):

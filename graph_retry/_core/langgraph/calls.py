@@ -187,10 +187,10 @@ async def _without_part(
 ) -> CheckpointTuple:
     """Make LangGraph repeat a step of which only some writes were saved when the process ended.
 
-    LangGraph takes the saved writes of a step for all writes of the step, but some savers may keep
-    only a part of them. Therefore the checkpoint is copied without any writes of the step. `ended`
-    is the last channel that the last step of a call writes. A waiting answer is copied first, so
-    that the newest checkpoint has it at any time.
+    If a step has saved writes, LangGraph does not run the step again. But some savers may have
+    saved only a part of these writes. Therefore the checkpoint is copied without them, and
+    LangGraph runs the step again. An answer that waits beside the checkpoint is copied first, so
+    that it is never lost. `ended` is the last channel that the last step of a call writes.
     """
     writes = [write for write in saved.pending_writes or () if write[0] != NO_TASK]
     steps = {task for task, channel, _ in writes if not channel.startswith("__")}

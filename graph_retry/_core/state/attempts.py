@@ -53,8 +53,8 @@ def merge_attempts(
     """Merge updates into the ledger, as LangGraph's reducer of the key `attempts`.
 
     An update with the `number` of a record in the ledger completes this record. Any other update is
-    appended as a new record. Stubs between the first and the last eight are removed, and `listed`
-    restores them.
+    appended as a new record. Of the stubs, the first one and the last eight stay. `listed` restores
+    the others.
 
     Example:
         >>> merge_attempts([{"number": 1, "raw": None}], [{"number": 1, "status": "failed"}])

@@ -31,7 +31,7 @@ Reader = Callable[[KeptIn], Awaitable[Mapping[str, Any] | None]]
 
 
 async def whole(attempts: Sequence[Attempt], read: Reader) -> list[Attempt]:
-    """Return a ledger with whole records in place of the stubs whose checkpoints can be read."""
+    """Return a ledger in which each stub is replaced by its whole record, if this can be read."""
     attempts = listed(attempts)
     trail = _Trail(read, attempts)
     made: list[Attempt] = []

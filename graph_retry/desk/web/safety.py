@@ -243,7 +243,7 @@ def cookie_of(request: Request, name: str) -> str:
 
 
 def check_origin(request: Request) -> None:
-    """Check by headers, which only a browser can set, that a form comes from one of our pages.
+    """Check that a form comes from one of our pages, by headers that only a browser can set.
 
     Browsers send `Sec-Fetch-Site` over HTTPS and to this machine. Otherwise they send `Origin`,
     with the scheme, the host and the port.

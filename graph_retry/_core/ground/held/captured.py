@@ -71,7 +71,8 @@ class Captured(Reading):
     def note_changes(self) -> None:
         """Record in `unsteady` which values the call that has just ended changed in place.
 
-        A value that calls change, such as a counter of calls, does not tell what a call is about.
+        Some values change with each call, such as a counter of calls. They do not tell what a call
+        is about.
         """
         if not (self.parts or self.shown):
             return

@@ -133,7 +133,7 @@ def stub(record: Attempt) -> Attempt:
 
 
 def stubs_again(attempts: Sequence[Attempt]) -> list[Attempt]:
-    """Return a ledger as state keeps it: records that a checkpoint holds are stubs again."""
+    """Return a ledger with stubs in place of records that a checkpoint holds, as state keeps it."""
     return without_implied(list(map(stub, attempts)))
 
 

@@ -1,7 +1,8 @@
 """The table of clients: how each client shows a question, and its keys and words in answers.
 
-To add a client, add a row to `CLIENTS`. Each function of a row gets the entry of an answer (the
-object with the decision), and returns the entry in the words of the table of decisions.
+To add a client, add a row to `CLIENTS`. Each function of a row gets the entry of an answer, which
+is the object with the decision. The function returns this object with the words and keys of
+graph-retry's own decisions.
 """
 
 from __future__ import annotations

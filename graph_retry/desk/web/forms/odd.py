@@ -1,6 +1,7 @@
 """Find fields of a value that are unlike those of many similar values, and say why.
 
-A value is odd if it lacks a property that most of the others share. Few values are never compared.
+A value is odd if it lacks a property that most of the others share. If there are only a few values,
+they are not compared.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def answered(at: str, author: str) -> str:
 
 
 def said_role(written: str) -> str:
-    """Return the role of a message from its field. The field is a choice, and holds JSON.
+    """Return the role of a message from the select field of its form. The field's value is JSON.
 
     Example:
         >>> said_role('"user"'), said_role("user")
