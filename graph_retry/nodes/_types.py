@@ -114,7 +114,7 @@ def with_message_classes(value: Any) -> Any:
     A person's response has such messages where a state declares `list[BaseMessage]`.
     """
     if isinstance(value, list):
-        items: list[Any] = value
+        items: list[Any] = cast("Any", value)
         return [with_message_classes(each) for each in items]
     if type(value) is not BaseMessage:
         return value
