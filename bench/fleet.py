@@ -5,7 +5,8 @@ Reviewer processes list what waits and answer it. Workers are killed in the midd
 replaced. At the end every job must be done once, with one answer for each question, and a call must
 have been made again only where a killed worker had it in flight. `--server` runs the same graph on
 `langgraph dev`, which has the workers and the queue itself; there nothing is killed.
-Run: `python -m bench.fleet [--workers 4] [--reviewers 2] [--jobs 200] [--kills 5] [--server]`
+Run: `python -m bench.fleet [--workers 4] [--reviewers 2] [--jobs 200] [--kills 5] [--at-once 1]
+[--server]`; `--at-once` is the number of jobs that a worker runs at the same time.
 """
 
 import argparse
@@ -82,10 +83,11 @@ async def work(page: int) -> None:
     await aresume(graph_now(), config, start=page)
 
 
-async def worker() -> None:
+async def worker(at_once: int) -> None:
     """Work until the process is ended."""
     async with pool, queue.open_async(pool):
         await queue.run_worker_async(
+            concurrency=at_once,
             listen_notify=False,
             fetch_job_polling_interval=0.2,
             update_heartbeat_interval=0.5,
@@ -108,13 +110,14 @@ async def reviewer() -> None:
             await sleep(0.2)
 
 
-def start(kind: str) -> "subprocess.Popen[bytes]":
+def start(kind: str, at_once: int = 1) -> "subprocess.Popen[bytes]":
     """Start a process of the fleet."""
     command = [sys.executable, "-W", "ignore", "-m", "bench.fleet", "--be", kind]
+    command += ["--at-once", str(at_once)]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
-async def main(workers: int, reviewers: int, jobs: int, kills: int) -> None:
+async def main(workers: int, reviewers: int, jobs: int, kills: int, at_once: int) -> None:
     """Run the fleet, and print what a job costs."""
     seen = Counter[str]()
     async with pool, queue.open_async(pool), pool.connection() as log:
@@ -125,7 +128,7 @@ async def main(workers: int, reviewers: int, jobs: int, kills: int) -> None:
         await work.batch_defer_async(*({"page": page} for page in range(1, jobs + 1)))
         before, database_s = await facts(log), database_seconds(log)
         began = time.monotonic()
-        fleet = [start("worker") for _ in range(workers)]
+        fleet = [start("worker", at_once) for _ in range(workers)]
         others = [start("reviewer") for _ in range(reviewers)]
         left = kills
         while (done := await finished(log)) < jobs:
@@ -133,7 +136,7 @@ async def main(workers: int, reviewers: int, jobs: int, kills: int) -> None:
                 victim = fleet.pop(random.randrange(len(fleet)))
                 victim.send_signal(signal.SIGKILL)
                 victim.wait()
-                fleet.append(start("worker"))
+                fleet.append(start("worker", at_once))
                 left -= 1
             for job in await queue.job_manager.get_stalled_jobs(seconds_since_heartbeat=2):
                 await queue.job_manager.retry_job(job)
@@ -145,10 +148,11 @@ async def main(workers: int, reviewers: int, jobs: int, kills: int) -> None:
             process.wait()
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
         after, database_s = await facts(log), database_seconds(log) - database_s
-        await check(graph, log, jobs, kills - left)
+        await check(graph, log, jobs, (kills - left) * at_once)
         cpu = used.ru_utime + used.ru_stime
         told = [
             ["jobs, workers, reviewers, kills", f"{jobs}, {workers}, {reviewers}, {kills - left}"],
+            ["jobs of a worker at the same time", str(at_once)],
             ["seconds by the clock", f"{seconds:.0f}"],
             ["processor seconds of workers and reviewers, per job", f"{cpu / jobs:.3f}"],
             ["processor seconds of PostgreSQL, per job", f"{database_s / jobs:.3f}"],
@@ -271,7 +275,13 @@ def in_a_server() -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    for name, default in (("workers", 4), ("reviewers", 2), ("jobs", 200), ("kills", 5)):
+    for name, default in (
+        ("workers", 4),
+        ("reviewers", 2),
+        ("jobs", 200),
+        ("kills", 5),
+        ("at-once", 1),
+    ):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--be", choices=["lead", "worker", "reviewer"], help=argparse.SUPPRESS)
     parser.add_argument("--server", action="store_true")
@@ -282,5 +292,9 @@ if __name__ == "__main__":
     elif role is None:
         in_a_server()
     else:
-        roles = {"lead": lambda: main(**given), "worker": worker, "reviewer": reviewer}
+        roles = {
+            "lead": lambda: main(**given),
+            "worker": lambda: worker(given["at_once"]),
+            "reviewer": reviewer,
+        }
         run(roles[role]())

@@ -261,8 +261,8 @@ class Content:
 
     def _sorted(self, items: Any) -> list[tuple[str, Any]]:
         """Sort items by their own content, because the order of a set differs between processes."""
-        is_flat, tuples = _is_flat(items), (each for each in items if type(each) is tuple)
-        least = len(items) + sum(len(each) for each in tuples if len(each) <= _MANY)
+        is_flat, tuples = _is_flat(items), filter(lambda each: type(each) is tuple, items)
+        least = len(items) + sum(size for size in map(len, tuples) if size <= _MANY)
         if not is_flat and self._count + least > self._most:  # To sort first would take longer.
             raise TooLargeError
 
