@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import logging
 import traceback
-from collections.abc import Generator
-from contextlib import AbstractContextManager, contextmanager
-from typing import cast
+from types import TracebackType
 
 from langgraph.errors import GraphBubbleUp
 
@@ -23,7 +21,7 @@ from graph_retry.lossless._ground import error_text
 _LOG = logging.getLogger("graph_retry")
 
 
-def informing(what: str, redact: Redact | None = None) -> AbstractContextManager[None, bool]:
+class informing:  # noqa: N801 - it is read as a verb: `with informing("…"):`
     """Log an error of the code in the `with` block, and go on after the block.
 
     Two kinds of exceptions are raised again. One is LangGraph's control flow, such as an interrupt.
@@ -33,25 +31,32 @@ def informing(what: str, redact: Redact | None = None) -> AbstractContextManager
         what: What the block does, for the log.
         redact: A function that removes from the error's text what the log must not show.
     """
-    # A type checker then knows that the block may end early.
-    return cast("AbstractContextManager[None, bool]", _informing(what, redact))
 
+    def __init__(self, what: str, redact: Redact | None = None) -> None:
+        self._what, self._redact = what, redact
 
-@contextmanager
-def _informing(what: str, redact: Redact | None) -> Generator[None, None, None]:
-    try:
-        yield
-    except GraphBubbleUp:
-        raise
-    except Exception as error:
+    def __enter__(self) -> None:
+        """Begin the block."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool:
+        """Log the error of the block, if there is one; return whether it ends here."""
+        if not isinstance(error, Exception) or isinstance(error, GraphBubbleUp):
+            return False
         if is_async_only(error):
-            raise
+            return False
         if isinstance(error, NotImplementedError):
             # What a saver cannot do, it will never be able to do.
             why = error_text(error) or type(error).__name__
-            warn_once(_LOG, "%s is not possible here: %s", what, why)
-            return
+            warn_once(_LOG, "%s is not possible here: %s", self._what, why)
+            return True
         # What was raised before, as an interrupt with its question, is none of the log's business.
-        trace = "".join(traceback.format_exception(error, chain=False))
-        told = redacted_in_logs(without_keys(trace), redact)
-        _LOG.warning("%s failed; the run goes on as if it had not been tried:\n%s", what, told)
+        text = "".join(traceback.format_exception(error, chain=False))
+        told = redacted_in_logs(without_keys(text), self._redact)
+        goes_on = "the run goes on as if it had not been tried"
+        _LOG.warning("%s failed; %s:\n%s", self._what, goes_on, told)
+        return True
