@@ -229,10 +229,10 @@ def _beside(
     end = spans[-1][1]
     turn = TURN.search(text, end)
     gaps = [text[left[1] : right[0]] for left, right in pairwise(spans)]
-    before, *between, after = (
-        CALLS.sub("", FENCE.sub(_without_mark, side))
-        for side in (text[start : spans[0][0]], *gaps, text[end : turn and turn.start()])
-    )
+    # The contents of other fences do not count. A fence that is still open has the answer.
+    opened = FENCE.sub(_if_open, text[start : spans[0][0]])
+    rest = (FENCE.sub("", side) for side in (*gaps, text[end : turn and turn.start()]))
+    before, *between, after = (CALLS.sub("", side) for side in (opened, *rest))
     judge(before, "\0" + "".join(f"{gap}\0" for gap in between), after, one, is_block=is_block)
     left_out = (text[: one.start] + text[max(end, one.end) :]).strip()
     if not left_out:
@@ -242,8 +242,8 @@ def _beside(
     return replace(one, repairs=[*one.repairs, note])
 
 
-def _without_mark(fence: re.Match[str]) -> str:
-    """Return nothing for another fence, and the contents of the fence that has the answer."""
+def _if_open(fence: re.Match[str]) -> str:
+    """Return the contents of a fence that is not closed, or else nothing."""
     return fence["inside"] if fence.end() == fence.end("inside") else ""
 
 
