@@ -45,7 +45,9 @@ _HEADING = lazy(
 )
 _MARKED = lazy(r"^[ \t]*(?:#{1,6}[ \t]|\d+[.)][ \t]|\*\*|__)|:[*_]*[ \t]*$")
 _ITEM = lazy(r"^(?P<indent>[ \t]*)(?P<bullet>[-*•+]|\d+[.)])[ \t]+(?P<value>.*)$")
-_MARK = lazy(r"</?[|｜][^<>\n]{1,40}>")
+_MARK = lazy(  # Marks of models, of quotations, and of the ends of lines are no part of a notation.
+    r"(?m)</?[|｜][^<>\n]{1,40}>|[\r\ufeff]|^(?:[ \t]*>)+[ \t]?"
+)
 _INLINE = lazy(
     rf"(?:^|[^\w]){_EMPHASIS}[\w ]{{1,30}}{_EMPHASIS}[:=]{_EMPHASIS}[^,;:=\0]{{1,60}}[,;][ \t]*"
     rf"{_EMPHASIS}[\w ]{{1,30}}{_EMPHASIS}[:=]{_EMPHASIS}[ \t]*\0"

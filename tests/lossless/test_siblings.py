@@ -38,6 +38,11 @@ OTHERS = (
     "1. Name: Ada\n2. Data: @\n3. Age: 36",
 )
 ROWS = ["name,data\nAda,@", "data,name\n@,Ada", "id;name;data\n1;Ada;@", "Ada, 36, @", "1, true, @"]
+FRAMES = (
+    lambda text: f"{F}\n{text}\n{F}",
+    lambda text: "> " + text.replace("\n", "\n> "),
+    lambda text: text.replace("\n", "\r\n"),
+)
 ALONE = [
     "Answer: @",
     "Result: @\nConfidence: high",
@@ -73,12 +78,12 @@ def records():
 
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_one_field_of_a_record_is_no_answer(document):
-    """It is refused in each notation, as strict JSON and in a fence, or if all is in a fence."""
+    """It is refused in each notation, as strict JSON, and in a fence or quotation with the rest."""
     is_fence = document.startswith(F)  # It ends with its line.
     whole = [record for record in records() if not is_fence or f"{record}\n".count("@\n")]
     whole += [] if is_fence else ROWS
     texts = [record.replace("@", document) for record in whole]
-    texts += [] if is_fence else [f"{F}\n{text}\n{F}" for text in texts]
+    texts += [] if is_fence else [frame(text) for text in texts for frame in FRAMES]
     values = {text: parse_output(text, complete=True).value for text in texts}
     lost = {text: value for text, value in values.items() if value and "Age" not in value}
     assert not lost
