@@ -17,13 +17,13 @@ TURN = lazy(  # In a chat transcript, a turn ends or the next turn begins with t
     r"|<\|(?:start_header_id|assistant|eot_id|eom_id|im_end|endoftext|end_of_text)\|>|^#{2,} "
     r"?(?:Response|Assistant)\b|^Assistant:"
 )
-_FENCE_END = r"[ \t]*\2[`~]*[ \t]*$"
+_FENCE_END = r"[ \t]*\2[`~]*[ \t\r]*$"
 # Text without the fence's own character is skipped at once, up to the end of a line.
 _INSIDE = rf"(?:(?(3)[^`]++|[^~]++)(?<=\n)|(?!{_FENCE_END})(?:[^\n]*+\n|[^\n]++\Z))*+"
 FENCE = lazy(  # If a fence directly surrounds another, both belong to one match.
     r"(?ms)(?:^[ \t]*|(?<=[ \t:：=>*]))(?:(`{3,}|~{3,})[^\n`~]*\n[ \t]*)?((`)`{2,}|~{3,})[ \t]*"
-    rf"(?P<tag>[\w+#.\-]*)[ \t]*\n(?P<inside>{_INSIDE})"
-    rf"(?:{_FENCE_END}(?(1)(?:\s*^[ \t]*\1[ \t]*$)?)|\Z)"
+    rf"(?P<tag>[\w+#.\-]*)[ \t\r]*\n(?P<inside>{_INSIDE})"
+    rf"(?:{_FENCE_END}(?(1)(?:\s*^[ \t]*\1[ \t\r]*$)?)|\Z)"
 )
 CALLS = lazy(  # Open models write these tags around tool calls.
     r"</?(?:tool_?calls?|function_?calls?|functions?|tool_use|tool_code|tools?)>|<\|im_start\|>"
@@ -51,7 +51,7 @@ _INDEXED = lazy(r"(?i)[\w)\]](?<!json)(?<!functools)(?<!\[TOOL_CALLS\])\Z")
 _WORDS = lazy(r"\w[^\w>]*\Z")
 _APART_BEFORE = lazy(r"(?:\A|\n[ \t\r]*\n)[ \t\r]*\Z")
 _APART_BEHIND = lazy(r"[ \t\r]*(?:\n[ \t\r]*\n|\s*\Z)")
-_ASSIGNED, _USED = lazy(r"\w[ \t]*=[ \t]*\Z"), lazy(r"\n[ \t]*[\w.]+\(")
+_ASSIGNED, _USED = lazy(r"\w[ \t]*=[ \t]*\Z"), lazy(r"\r?\n[ \t]*[\w.]+\(")
 REFUSED = 3
 """The search stops after this number of unreadable documents, because each one takes work."""
 BLOCK, LINE, SENTENCE, BROKEN, CODE, NUMBERS = range(6)

@@ -48,6 +48,7 @@ class Protocol(NamedTuple):
 
 
 _MARK = lazy(r"</?[^<>\n]{0,20}(?:parameter|arg_key|arg_value)\b[^<>\n]*>")
+_OWN_LINES = lazy(r"\A\r?\n|\r?\n\Z")
 _TOKEN_QUOTES = lazy(r"<\|\"\|>(.*?)<\|\"\|>", re.DOTALL)
 
 
@@ -145,7 +146,7 @@ def _keywords(
 
 def _readings(spelled: str, hint: str) -> tuple[Any, tuple[Any] | None]:
     """Read the text of one parameter: return the likelier value, and the other one in a tuple."""
-    plain = spelled.removeprefix("\n").removesuffix("\n")
+    plain = _OWN_LINES.sub("", spelled)
     if 'string="true"' in hint:
         return plain, None
     try:

@@ -38,3 +38,13 @@ def test_no_report_is_read_wrongly_and_what_is_plain_is_read(row):
         assert "value" not in row or row.get("may_ask") or row["report"] in REFUSED_THOUGH_PLAIN
     else:
         assert got == row.get("value", ASKED)
+
+
+def test_other_ends_of_lines_change_nothing():
+    """Texts with the ends of lines of Windows are read as the same values, or refused as well."""
+    rows = [row for row in ROWS if "\n" in row["text"] and "\r" not in row["text"]]
+    for row in rows:
+        got = outcome({**row, "text": row["text"].replace("\n", "\r\n")})
+        plain = got if got is ASKED else json.loads(json.dumps(got).replace("\\r\\n", "\\n"))
+        assert plain == outcome(row), row["report"]
+    assert len(rows) > 80
