@@ -1,13 +1,14 @@
 """LangChain's decision models as a gate and as a reviewer.
 
 A decision model (`langchain_core.decisions`, langchain-core 1.8 or newer) answers a question about
-data with a probability. `langchain_core.decisions` is imported only when a model is asked.
+data with a probability. Other versions of LangChain are refused when a hook is made.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, cast
+from importlib import import_module
+from typing import Annotated, Any, Literal
 
 from langchain_core.runnables import Runnable, RunnableLambda
 
@@ -22,6 +23,15 @@ DecisionModel = Annotated[
 ]
 
 
+def _question(kind: Literal["Noul", "Choice"], **said: Any) -> Any:
+    """Make LangChain's question to a decision model."""
+    try:
+        decisions = import_module("langchain_core.decisions")
+    except ImportError:
+        raise ImportError("Decision models need langchain-core 1.8 or newer: update it.") from None
+    return getattr(decisions, kind)(**said)
+
+
 @checked
 def decision_gate(
     model: DecisionModel, question: str, *, above: Share = 0.5, sample: Share = 0.0
@@ -31,7 +41,8 @@ def decision_gate(
     The ledger records the confidence in the output: 1 minus the probability of "yes".
 
     Args:
-        model: A decision model of LangChain (`langchain_core.decisions.BaseDecisionModel`).
+        model: A decision model of LangChain (`langchain_core.decisions.BaseDecisionModel`). It
+            needs langchain-core 1.8 or newer.
         question: A question to the model. If the answer is "yes", a person is asked. Example: "Does
             a person need to see this?".
         above: The probability of "yes" above which a person is asked.
@@ -44,12 +55,11 @@ def decision_gate(
         >>> decision_gate(model, "Does a person need to see this invoice?", above=0.25).confidence
         0.75
     """
+    asked = _question("Noul", instructions=question)
 
     def request(attempt: Attempt) -> dict[str, Any]:
-        from langchain_core.decisions import Noul  # noqa: PLC0415 - newer than the oldest LangChain
-
         shown = {key: attempt.get(key) for key in ("name", "raw", "parsed")}
-        return {"state": shown, "questions": {"ask": Noul(instructions=question)}}
+        return {"state": shown, "questions": {"ask": asked}}
 
     def confidence(said: Any) -> float:
         return 1.0 - float(said.nouls["ask"].noul)
@@ -73,7 +83,8 @@ def decision_reviewer(
     decision model only chooses among labels. For edits, use `model_reviewer`.
 
     Args:
-        model: A decision model of LangChain (`langchain_core.decisions.BaseDecisionModel`).
+        model: A decision model of LangChain (`langchain_core.decisions.BaseDecisionModel`). It
+            needs langchain-core 1.8 or newer.
         question: The question to the model, such as "What should be done about this failed call?".
         criteria: A text for each allowed choice (`approve`, `reject`, `person`) that says when to
             choose it.
@@ -87,12 +98,10 @@ def decision_reviewer(
         >>> decision_reviewer(model, "What now?", when).get_name()
         'decision_reviewer'
     """
+    asked = _question("Choice", instructions=question, criteria={**criteria})
 
     def request(review: Review) -> dict[str, Any]:
-        from langchain_core.decisions import Choice  # noqa: PLC0415 - as above
-
         shown = {key: review.value[key] for key in ("message", "error", "params", "raw_output")}
-        asked = Choice(instructions=question, criteria=dict(cast("Mapping[str, Any]", criteria)))
         return {"state": shown, "questions": {"what": asked}}
 
     def decision(said: Any) -> Decision | None:

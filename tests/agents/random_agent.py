@@ -16,7 +16,6 @@ from langchain.agents import create_agent
 from langchain.agents.middleware import (
     AgentMiddleware,
     ContextEditingMiddleware,
-    HumanInTheLoopMiddleware,
     ModelCallLimitMiddleware,
     ModelFallbackMiddleware,
     ModelRetryMiddleware,
@@ -36,7 +35,7 @@ from langgraph.store.memory import InMemoryStore
 import graph_retry
 from graph_retry import approve, edit, reject, respond
 from graph_retry.agents import RetryMiddleware
-from tests.agents.scripted import ScriptedChat, asking
+from tests.agents.scripted import MODES, ScriptedChat, approvals, asking
 
 _FAR: Any = ("tokens", 10**6)
 
@@ -151,14 +150,14 @@ class Drawn:
                 lambda: SummarizationMiddleware(fallback, trigger=("tokens", 10**6)),
             ),
             "noting": ("any", lambda: Noting("noting")),
-            "approvals": ("before", lambda: self._human("batched")),
-            "approvals of each": ("before", lambda: self._human("per_call")),
+            "approvals": ("before", lambda: self._human(MODES[0])),
+            "approvals of each": ("before", lambda: self._human(MODES[-1])),
         }
 
     def _human(self, how: Any) -> Any:
         """Return LangChain's own approvals for one of the tools; nobody is asked without us."""
         asks: dict[str, Any] = {"tool0": True} if self.is_wrapped else {}
-        return HumanInTheLoopMiddleware(asks, interrupt_mode=how)
+        return approvals(asks, how)
 
     def answer(self, messages: Any) -> Any:
         """Answer by the conversation alone."""

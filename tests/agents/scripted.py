@@ -2,9 +2,11 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from inspect import signature
 from typing import Any
 
 from langchain.agents import create_agent
+from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
@@ -13,6 +15,11 @@ from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import Field
 
 CITIES = ("Rome", "Oslo", "Lima")
+_SETTINGS = signature(HumanInTheLoopMiddleware).parameters
+MODES = ("batched", "per_call") if "interrupt_mode" in _SETTINGS else ("batched",)
+"""How LangChain's approvals ask: about all calls of a message or, since 1.4.6, about each call."""
+NOTES_EDITS = "edit_notice" in _SETTINGS
+"""Whether LangChain tells the model that a person edited a call, as it does since 1.4.3."""
 
 
 class ScriptedChat(BaseChatModel):
@@ -90,6 +97,12 @@ class Weather:
 def agent_of(model: BaseChatModel, tools: Sequence[BaseTool], *middleware: Any, **more: Any) -> Any:
     """Compile an agent."""
     return create_agent(model, list(tools), middleware=list(middleware), **more)
+
+
+def approvals(asks: dict[str, Any], mode: str = "batched") -> Any:
+    """Make LangChain's own middleware for approvals, in a mode that the installed version has."""
+    options: Any = {"interrupt_mode": mode} if mode != "batched" else {}
+    return HumanInTheLoopMiddleware(asks, **options)
 
 
 def told(state: Any) -> dict[str, str]:

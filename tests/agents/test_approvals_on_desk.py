@@ -5,7 +5,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 
 from graph_retry.desk.cli.app import app
 from graph_retry.desk.web import applying
-from tests.agents.scripted import Weather
+from tests.agents.scripted import MODES, Weather
 from tests.agents.test_other_questions import HI, agent, said
 from tests.loops import thread
 from tests.web.conftest import Desk
@@ -13,7 +13,7 @@ from tests.web.forms import Form
 from tests.web.test_answers import opened, sent
 
 
-@pytest.mark.parametrize("asks", ["batched", "per_call"])
+@pytest.mark.parametrize("asks", MODES)
 def test_the_page_edits_a_call_before_it_is_made(asks, monkeypatch):
     """Its words say that nothing was called, and the answer goes back to the other library."""
     monkeypatch.setattr(applying, "HELD_S", 0.0)

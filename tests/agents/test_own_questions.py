@@ -10,7 +10,15 @@ from langgraph.types import Command, interrupt
 
 from graph_retry import edit
 from graph_retry.agents import RetryMiddleware
-from tests.agents.scripted import ScriptedChat, Weather, agent_of, asking, told, weather_of
+from tests.agents.scripted import (
+    NOTES_EDITS,
+    ScriptedChat,
+    Weather,
+    agent_of,
+    asking,
+    told,
+    weather_of,
+)
 from tests.loops import Model, answer, one_call, reviews, thread
 
 HI = {"messages": [HumanMessage("Where is it sunny?")]}
@@ -183,11 +191,10 @@ def test_a_call_that_people_edit_twice_is_told_so(mode):
     mode.invoke(agent, Command(resume={"decisions": [edited]}), thread())
     state = answer(mode, agent, thread(), edit(city="Lima"))
     assert updates == [["ledgers", "messages"]]
-    # Older versions of LangChain edit the model's message, and say nothing.
     *theirs, ours, result = str(state["messages"][-2].content).split("Tool response:\n")
-    assert not theirs or theirs[0].endswith(
-        'Executed instead: weather with arguments {"city": "Rome"}.\n\n'
-    )
+    assert len(theirs) == NOTES_EDITS
+    for note in theirs:
+        assert note.endswith('Executed instead: weather with arguments {"city": "Rome"}.\n\n')
     assert ours.startswith("Note: a person replaced this tool call after it had failed.")
     assert ours.endswith('Executed instead: weather with arguments {"city": "Lima"}.\n\n')
     assert result == "sunny in Lima"

@@ -1,6 +1,7 @@
 """A result that reports an error is a failure, and the model is told what was really executed."""
 
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -236,14 +237,11 @@ def test_the_file_tools_of_deepagents_work_as_without_us(tools, inside):
 
 
 PICTURE = {"type": "image", "base64": "aGk=", "mime_type": "image/png"}
+IS_OLD = find_spec("deepagents.middleware.unsupported_content") is None
+"""Whether deepagents leaves pictures as they are, and adds its skills before our middleware."""
 
 
-FEATURES = ["memory", "skills"]
-if hasattr(deepagents.middleware, "UnsupportedContentMiddleware"):  # older versions lack it
-    FEATURES.append("image")
-
-
-@pytest.mark.parametrize("feature", FEATURES)
+@pytest.mark.parametrize("feature", ["memory"] if IS_OLD else ["memory", "skills", "image"])
 def test_what_deepagents_adds_to_a_request_is_shown_and_stays(feature: str, tmp_path: Path):
     """Its last middleware adds to the prompt, and replaces pictures that a model cannot see."""
     (tmp_path / "skills" / "mail").mkdir(parents=True)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from langchain.agents import create_agent
-from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain_core.messages import AIMessage
 from langgraph.config import get_config
 from langgraph.func import entrypoint, task
@@ -31,7 +30,7 @@ from graph_retry import (
 )
 from graph_retry.nodes import review_nodes
 from tests.agents.journey import traveller
-from tests.agents.scripted import ScriptedChat, asking, weather_of
+from tests.agents.scripted import MODES, ScriptedChat, approvals, asking, weather_of
 from tests.review.questions import Params, Person
 from tests.reviewed.programs import PROGRAMS
 
@@ -336,11 +335,11 @@ def approving(mode: Any) -> Any:
     def answer(messages: Any) -> Any:
         return asking(weather_of("Oslo")) if messages[-1].type == "human" else "Done."
 
-    human = HumanInTheLoopMiddleware({"weather": True}, interrupt_mode=mode)
+    human = approvals({"weather": True}, mode)
     return create_agent(ScriptedChat(answer=answer), [weather], middleware=[human])
 
 
-approving_all, approving_each = approving("batched"), approving("per_call")
+approving_all, approving_each = approving(MODES[0]), approving(MODES[-1])
 
 
 def count_in_node(state: State) -> dict[str, Any]:

@@ -21,6 +21,9 @@ _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: the class was made by Python code.
 
 class_of: Callable[[object], type[Any]] = type
 
+is_of: Callable[[type[Any], object], bool] = type.__instancecheck__
+"""`isinstance` that asks no metaclass: that of older pydantic fetches from the object."""
+
 
 def is_named(value: Any) -> bool:
     """Return whether a function can be found by its module and name, and holds no values."""

@@ -42,6 +42,7 @@ from graph_retry._core.ground.held.classes import (
     is_hidden,
     is_local,
     is_named,
+    is_of,
     is_of_library,
     is_of_python,
     is_own,
@@ -330,7 +331,7 @@ def is_unknown(value: Any) -> bool:
     Such a value is a stream, or an object that Python implements in C.
     """
     kind = class_of(value)
-    is_known = isinstance(value, (*CONTAINERS, io.IOBase, *_MEANS)) or callable(value)
+    is_known = is_means(value) or isinstance(value, (*CONTAINERS, io.IOBase)) or callable(value)
     if is_known or not any(is_hidden(base) and is_of_python(base) for base in kind.__mro__):
         return is_stream(value)
     return kind is not object
@@ -350,7 +351,7 @@ def is_lock(value: Any) -> bool:
 
 def is_means(value: Any) -> bool:
     """Return whether a value is a known means of making calls, such as a chat model."""
-    return isinstance(value, _MEANS)
+    return any(is_of(kind, value) for kind in _MEANS)
 
 
 def _dict_of(value: Any) -> dict[str, Any]:
@@ -370,11 +371,10 @@ def attributes_of(value: Any) -> Mapping[str, Any]:
     kind = class_of(value)
     if is_hidden(kind) or kind is object or is_means(value) or is_lock(value):
         raise OpaqueError
-    if isinstance(value, BaseModel):
-        more = (value.__pydantic_extra__, value.__pydantic_private__)
-        return {
-            name: item for each in (vars(value), *more) for name, item in {**(each or {})}.items()
-        }
+    if is_of(BaseModel, value):
+        model: BaseModel = value
+        every = (vars(model), model.__pydantic_extra__, model.__pydantic_private__)
+        return {name: item for each in every for name, item in {**(each or {})}.items()}
     found: dict[str, Any] = {}
     for base in kind.__mro__:
         slots = vars(base).get("__slots__", ())
