@@ -5,7 +5,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import deepagents.middleware
 import pytest
 from deepagents import create_deep_agent
 from deepagents.backends import FilesystemBackend
