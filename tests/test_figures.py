@@ -35,6 +35,7 @@ def ratios(form: str) -> list[float]:
 
 LOOP, AI = "LangGraph: a task in a loop", "pydantic-ai, ToolOutput"
 OURS = "graph-retry, text (langchain-openai"
+REVIEWED = "graph-retry, RetryMiddleware ("
 AGENTS = ("create_agent, ProviderStrategy", "create_agent, ToolStrategy")
 PARSERS = ("LangChain RetryOutputParser", "LangChain RetryWithErrorOutputParser")
 STORES = ("SQLite", "PostgreSQL")
@@ -84,6 +85,12 @@ def test_a_figure_of_a_run_by_hand_is_the_same(page, words, measured):
             "takes # to # times the processor time",
             [ratios("node")[0], ratios("function")[1]],
         ),
+        (OTHERS, "a `@task` takes # to #", ratios("a `@task`")),
+        (OTHERS, "`error_handler` # to #", ratios("a plain node with an `error_handler`")),
+        (OTHERS, "# % with pydantic-ai and", [round(cells(f"{AI}, FallbackModel")[0])]),
+        (OTHERS, "# % with `create_agent`", [round(cells("create_agent, ToolStrategy, Su")[0])]),
+        (OTHERS, "A retry sends # to #", [cells(each)[-1] for each in (REVIEWED, OURS)]),
+        (OTHERS, "and # to # with", [cells(each)[-1] for each in ("pydantic-ai, Pr", AI)]),
         (PROVEN, "# to # times the space", [round(f(SMALL + LARGE), 1) for f in (min, max)]),
         (PROVEN, "simulated tasks: # calls a success", [cells("graph-retry |")[4]]),
         (PROVEN, "# of 10000 are read", [float(DAMAGED[1]) if DAMAGED else -1]),
