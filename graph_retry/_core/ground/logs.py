@@ -1,4 +1,4 @@
-"""Escape the texts of others in each message that this library logs.
+"""Escape control characters and line breaks in each message that this library logs.
 
 A key of the params, an error of a provider or a name may contain control characters or a line
 break. Control characters would control the terminal that shows the log. A line break would forge a

@@ -3,9 +3,9 @@
 LangGraph numbers the subgraphs that a task invokes, in the order in which they start. If the order
 changed, a call would find the state of a different call. Therefore the namespace of each call
 contains the call's identity (see `_core/state/identity.py`). Equal calls in one execution of the
-task also get a number. An execution is known by LangGraph's scratchpad and by the number of the
-node's attempt, because a retry policy runs a node again with the same scratchpad. (Observed by
-printing both in a node that fails.)
+task also get a number. LangGraph's scratchpad and the number of the node's attempt identify an
+execution. The scratchpad alone does not, because a retry policy runs a node again with the same
+scratchpad. (Observed by printing both in a node that fails.)
 """
 
 from __future__ import annotations
@@ -105,9 +105,9 @@ async def find_slot(
     1. The slot counts as running, so that a pause elsewhere in the node waits for this call.
     2. The saved calls that are equal to this call are read. They decide its number and namespace.
     3. `begin` registers the slot as the newest run. An older execution then cannot begin this call.
-    4. The call waits until the checkpoint is saved from which the task began.
+    4. The call waits until the checkpoint from which the task began is saved.
     5. `take_over` waits for the earlier run of this call. Afterwards nobody else saves this call.
-    6. Now the saved state is read. What step 2 read is out of date if the earlier run ran then.
+    6. Now the saved state is read. Step 2's reading is old if the earlier run went on.
 
     Raises:
         ReplayMismatch: If a newer run of the node makes the call, or if another graph waits in the
@@ -164,8 +164,8 @@ async def _find_saved(
     if values.get(made.keys["status"]) in (None, *WITH_OUTPUT):
         written: Any = values.get(WRITES) or []
         slot.writes = [(str(channel), value) for channel, value in written]
-    # The first step copies the past state, and writes the channel `ANSWER`. Without this channel,
-    # the process died before the first step ended, and the past state is still needed.
+    # The first step copies the past state, and writes the channel `ANSWER`. If the channel is
+    # missing, the process died before the first step ended, and the past state is still needed.
     if not (saved and ANSWER in saved.checkpoint["channel_values"]):
         calls = await past_calls(configurable, saver)
         if calls:
@@ -185,12 +185,12 @@ async def _find_saved(
 async def _without_part(
     saver: BaseCheckpointSaver[Any], saved: CheckpointTuple, ended: str
 ) -> CheckpointTuple:
-    """Make LangGraph repeat a step of which only some writes were saved when the process ended.
+    """Make LangGraph repeat a step if the process ended when only some of its writes were saved.
 
     If a step has saved writes, LangGraph does not run the step again. But some savers may have
-    saved only a part of these writes. Therefore the checkpoint is copied without them, and
+    saved only a part of these writes. Therefore the checkpoint is copied without the writes, and
     LangGraph runs the step again. An answer that waits beside the checkpoint is copied first, so
-    that it is never lost. `ended` is the last channel that the last step of a call writes.
+    that it is never lost. `ended` is the channel that the last step of a call writes last.
     """
     writes = [write for write in saved.pending_writes or () if write[0] != NO_TASK]
     steps = {task for task, channel, _ in writes if not channel.startswith("__")}

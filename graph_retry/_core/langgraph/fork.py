@@ -114,9 +114,9 @@ async def past_calls(
 async def read_once_a_step(
     configurable: Mapping[str, Any], name: str, read: Callable[[], Coroutine[Any, Any, T]]
 ) -> T:
-    """Read once what is the same for all tasks of a step, such as the branches of a `Send`.
+    """Read a value once for all tasks of a step, such as the branches of a `Send`.
 
-    `name` names what is read.
+    `name` is the name of the value.
     """
     loop = outermost_loop(configurable)
     if loop is None:
@@ -182,10 +182,10 @@ def _made_from(roots: Collection[str], saved: list[CheckpointTuple]) -> dict[str
 
 
 async def tell_ended_reviews(saver: BaseCheckpointSaver[Any], thread_id: str | None) -> str:
-    """Warn of open reviews that the thread's newest input or fork ended; return the warning.
+    """Warn if the thread's newest input or fork has ended open reviews; return the warning.
 
-    A fork of the checkpoint that shows a review does not end the review, but asks it again. This is
-    also true of a fork of a copy of that checkpoint.
+    If a fork begins at the checkpoint that shows a review, or at a copy of that checkpoint, the
+    fork does not end the review, but asks it again.
     """
     store = store_of(saver)
     if store.keeps_reviews and not await store.open_in(thread_id or ""):
@@ -222,7 +222,7 @@ async def tell_unused(
     values: Mapping[str, Any],
     name: str,
 ) -> None:
-    """Warn of an answer that was sent to an earlier checkpoint, although its call has ended.
+    """Warn if an answer was sent to an earlier checkpoint of a call that has ended.
 
     `place` is the namespace of the call, and `values` is the call's state.
     """

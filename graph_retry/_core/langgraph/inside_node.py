@@ -1,4 +1,4 @@
-"""The subgraph of a reviewed node, as `get_state` of the outer graph shows it.
+"""Show the subgraph of a reviewed node in `get_state` of the outer graph.
 
 LangGraph looks for the state of a node's subgraph in the namespace of the node's task. The subgraph
 of a reviewed node starts anew in each attempt, in the namespace of the attempt. This module leads

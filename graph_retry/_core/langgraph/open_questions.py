@@ -145,12 +145,12 @@ def interventions(
 
 
 class ShownQuestion(NamedTuple):
-    """A question of graph-retry that a thread shows, even if it was answered.
+    """A question of graph-retry that a thread shows. The question may already be answered.
 
-    `is_apart` means that the call is not inside the task that shows the question. Either the call
-    is in another thread, such as the thread of a `RemoteGraph`. Or the call is in a `@task` of an
-    entrypoint. The `@task` then shows the question before the entrypoint shows it, and the question
-    can only be answered in the entrypoint.
+    `is_apart` means that the call is not inside the task that shows the question. For example, the
+    call is in a different thread, such as the thread of a `RemoteGraph`. Or the call is in a
+    `@task` of an entrypoint. The `@task` then shows the question before the entrypoint shows it,
+    and the question can only be answered in the entrypoint.
     """
 
     interrupt: Interrupt

@@ -3,9 +3,9 @@
 LangGraph keeps its own objects under private keys of `configurable`: the saver, a scratchpad (the
 answers and a counter of subgraphs), the stream, the replay position, a `Runtime` and the functions
 of the running task. Only this file searches a `configurable` for them. It finds an object by its
-type or attributes, and a plain value by the end of its key. If something is missing, the loop works
-without it, and `tests/langgraph/test_run_config.py` fails. (Observed by printing the `configurable`
-of a node.)
+type or attributes, and a plain value by the end of its key. If an object or a value is missing, the
+loop works without it, and `tests/langgraph/test_run_config.py` fails. (Observed by printing the
+`configurable` of a node.)
 
 The functions stand in this order: where the step runs; the graph and the task around it; the config
 of a call's subgraph; the answers that a run brings; the run's attempt, durability and context.

@@ -1,9 +1,9 @@
 """Show the user's function the LangGraph config that it would see without this library.
 
-The function gets the config of the node that made the call. Only the parts that pause and continue
-the function come from the step that runs the function: the namespace, the task's id, the
-scratchpad, the starter of `@task`s, the durability and the replay position. The parent of the
-function's traces is the step as well.
+The function gets the config of the node that made the call. Six parts come instead from the step
+that runs the function, because they pause and continue the function: the namespace, the task's id,
+the scratchpad, the starter of `@task`s, the durability and the replay position. The step is also
+the parent of the function's traces.
 
 A function may also write into the state of the node's graph, as `push_message` and the file tools
 of deepagents do. The writes are saved with the call, and reach the node's graph when the call has

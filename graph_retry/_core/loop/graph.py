@@ -1,7 +1,8 @@
-"""The retry loop as a LangGraph subgraph: its nodes are the steps, its edges are `FOLLOWERS`.
+"""Build the retry loop as a LangGraph subgraph from its steps and the edges `FOLLOWERS`.
 
-Each step returns a `Command` that names its successor. LangGraph's conditional edges would copy all
-channels of state for each step, to read from them the next step that the update itself contains.
+Each step returns a `Command` that names its successor. With conditional edges, LangGraph would copy
+all channels of state after each step to find the next step, although the update already contains
+the next step.
 """
 
 from __future__ import annotations

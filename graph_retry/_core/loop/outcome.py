@@ -70,7 +70,7 @@ def outcome_of_error(
     """
     settings, answer = plan.settings, heard.last
     failure, said = _failure_of(error, settings), said_in(error)
-    # A text that the answer does not have was read from elsewhere. A parser may give what it read.
+    # A text that is not in the answer is from elsewhere. Parsers may give the text that they read.
     is_other = isinstance(said, str) and answer is not None and said.strip() not in answer.text
     if answer is not None and (not is_other or not answer.text or hasattr(error, "llm_output")):
         said = answer
@@ -208,7 +208,7 @@ def _with_answer(reading: Reading, said: Reading, heard: Heard) -> tuple[Reading
     Also return whether the result, or else the answer, is a text that can be read as JSON.
     """
     is_other = reading.text is not None and reading.text.strip() != (said.text or "").strip()
-    # Other texts are the function's own. A cut-off of the answer says nothing about them.
+    # The function made any other text. A cut-off of the answer says nothing about such a text.
     ends = None if is_other else said.finish_reason
     usage = reading.usage if reading.usage and len(heard.answers) == 1 else heard.usage
     with_usage = reading._replace(usage=usage or reading.usage)
@@ -217,7 +217,7 @@ def _with_answer(reading: Reading, said: Reading, heard: Heard) -> tuple[Reading
         reasoning=reading.reasoning or said.reasoning,
         refusal=reading.refusal,
     )
-    # Parsers of chains complete a text that was cut off, so that a value tells nothing.
+    # A chain's parser completes a cut-off text. So a value does not show a complete answer.
     return full, reading.text is not None or _is_json(said.text)
 
 

@@ -87,7 +87,7 @@ def _left_open(given: StepInput, taken: Taken, decision: Decision, effect: Wait)
     note = _note(_redacted(plan, decision), taken)
     again["noted"] = {**again["noted"], **effect.fields}
     if message := note.get("message"):
-        # What somebody says to whoever answers stays in sight until the review is answered.
+        # A message to the person who will answer stays visible until the review is answered.
         labels = again["noted"].get("labels", taken.question.labels)
         said = f"{note['author'].partition(':')[2] or 'somebody'}: {message}"
         again["noted"]["labels"] = {**labels, REMARK: cut(" ".join(said.split()), MOST_OF_REMARK)}

@@ -161,7 +161,7 @@ def _spent(given: StepInput, attempts: list[Attempt]) -> _Stop | None:
     """Return the limit of automation (budget or `auto_retries`) that is reached, or None."""
     settings, before = given.plan.settings, given.loop["spent"]
     made, budget = given.loop["automatic"], settings.budget
-    # A sum also has the records whose checkpoints somebody deleted. Without one, all are counted.
+    # A sum includes records whose checkpoints were deleted. Without a sum, all are counted.
     counted_now = attempts if before is None else given.attempts
     if budget is not None:
         with passed_as("budget"):

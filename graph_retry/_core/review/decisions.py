@@ -60,14 +60,14 @@ class DecisionKind:
     data: The key that the decision's JSON needs.
     parts: Optional keys.
     message: "needed", or "why" for an optional reason.
-    calls: Whether the decision causes another call: for a failed attempt, and for a valid output.
+    calls: Whether the decision causes a call after a failed attempt, and after a valid output.
     waits: Whether the review stays open.
     outcome: The status of a call that the decision ends.
     does: The effect, as a text for reviewers.
     typed: The inputs that may follow the word in a console.
     place: The position on a page.
     done: The page's text after the decision, if it causes no call.
-    how: The word in data sets; empty to leave the decision out of them.
+    how: The word in data sets. If it is empty, data sets leave the decision out.
 
     Example:
         >>> from graph_retry.reviews import DECISIONS

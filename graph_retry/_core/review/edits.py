@@ -175,7 +175,7 @@ def _without(paths: Any, value: Any, _question: Question) -> Any:
                 f"{literal(path, 80)} is not a place in the output: give a path such as "
                 f"/lines/0.{near}"
             )
-    # Of a list, later items go first, so that the places of earlier ones stay.
+    # Later items of a list go first, so that the places of earlier items stay.
     places = sorted(dict.fromkeys(paths), key=_place, reverse=True)
     return apply_patch(value, [{"op": "remove", "path": path} for path in places])
 

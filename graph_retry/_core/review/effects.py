@@ -43,7 +43,7 @@ class CallAgain(NamedTuple):
 
 
 class End(NamedTuple):
-    """A decision's effect: the call ends with `output` (None: with the shown output)."""
+    """A decision's effect: the call ends with `output`, or with the shown output if it is None."""
 
     status: Literal["succeeded", "overruled", "cancelled"]
     output: dict[str, Any] | None = None

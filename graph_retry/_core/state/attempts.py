@@ -53,8 +53,8 @@ def merge_attempts(
     """Merge updates into the ledger, as LangGraph's reducer of the key `attempts`.
 
     An update with the `number` of a record in the ledger completes this record. Any other update is
-    appended as a new record. Of the stubs, the first one and the last eight stay. `listed` restores
-    the others.
+    appended as a new record. The first stub and the last eight stubs stay. `listed` restores the
+    other stubs.
 
     Example:
         >>> merge_attempts([{"number": 1, "raw": None}], [{"number": 1, "status": "failed"}])
@@ -70,7 +70,7 @@ def merge_attempts(
 
 
 def without_implied(attempts: Sequence[Attempt]) -> list[Attempt]:
-    """Remove the stubs that `listed` can restore: those between the first and the last eight."""
+    """Keep the first stub and the last eight. Remove the others, which `listed` can restore."""
     kept = sum(bool(record.get("kept_in")) for record in attempts)
     return [
         record
@@ -222,9 +222,9 @@ def decision_ids(attempts: Sequence[Attempt]) -> list[str]:
 
 
 def is_returned(attempt: Attempt) -> bool:
-    """Return whether the user's function returned. Without a return, `raw` has a broken-off stream.
+    """Return whether the user's function returned. If not, `raw` has a broken-off stream.
 
-    `raw` is None if nothing arrived.
+    If nothing arrived, `raw` is None.
     """
     return attempt["raw"] is not None and "received" not in attempt["raw"]
 
@@ -361,8 +361,8 @@ def stated_confidence(attempt: Attempt, field: str) -> Any:
 def verdict(attempt: Attempt, needed: float, given: Any, sample: float = 0.0) -> GateVerdict:
     """Return a gate's verdict: ask a person if the confidence `given` is missing or below `needed`.
 
-    Of the outputs that pass, the share `sample` (0 to 1) is asked about as well. The draw depends
-    only on the attempt's idempotency key.
+    A person is also asked about the share `sample` (0 to 1) of the outputs that pass. The draw of
+    these outputs depends only on the attempt's idempotency key.
 
     Example:
         >>> verdict({"idempotency_key": "k"}, 0.9, 0.5)["ask"]

@@ -132,8 +132,8 @@ class Execution:
     def first_namespace(self, made: Made) -> str | None:
         """Return the namespace of the first call of the task that is equal to the call `made`.
 
-        Return None if the call gets the namespace of the task itself. This is so for the first call
-        that is the whole task, and for a call without params or identity.
+        Return None if the call gets the namespace of the task itself. The first call that is the
+        whole task gets this namespace, and so does a call without params or identity.
         """
         if made.is_task and not self.begun[self.task]:
             return None

@@ -145,8 +145,8 @@ class Made:
     def function(self) -> Captured | None:
         """The user's function with the values that it holds; None if they are not needed.
 
-        They are not needed for a call with a key, which the key identifies. They are not needed for
-        a retry node that LangGraph runs, which its task identifies.
+        If the call has a key, the values are not needed, because the key identifies the call. If
+        LangGraph runs a retry node, they are not needed, because the task identifies the call.
         """
         if self.key is not None or self.is_task:
             return None

@@ -58,7 +58,7 @@ class _Trail:
     """Reads whole records by following stubs from checkpoint to checkpoint, last record first.
 
     `attempts` has the records that were read last. `_record` finds the implied stubs among them.
-    `listed` would do it, too, but would make stubs for all records at each checkpoint.
+    `listed` also finds them, but would make stubs for all records at each checkpoint.
     """
 
     def __init__(self, read: Reader, attempts: Sequence[Attempt]) -> None:

@@ -80,8 +80,8 @@ def is_rewind(answer: Any) -> bool:
 def rewound_by(answer: Any, attempts: list[Attempt]) -> Rewound | None:
     """Read an answer such as `{…, "rewind": {"attempt": 2, "again": true}}`.
 
-    Return None for an answer without a valid `rewind`, or if the attempt is not in the ledger. Such
-    an answer then counts as an answer to the open review, which ignores the key `rewind`.
+    If the answer has no valid `rewind`, or if the attempt is not in the ledger, return None. The
+    answer then counts as an answer to the open review, and its key `rewind` is ignored.
     """
     asked: Any = answer.get(REWIND) if is_object(answer) else None
     number: Any = asked.get("attempt") if is_object(asked) else None
@@ -182,8 +182,8 @@ class PastCalls:
             and [each.get("name", name) for each in records_in(values)[-1:]] == [name]
         }
         same = [place for place in there if loop_of(there[place])["identity"] == made.identity]
-        # A lone retry node is known by its task, whatever its params are today. The params may come
-        # from the output of the rewound call only in the same task of the outermost graph.
+        # A lone retry node is known by its task, even if its params have changed. In the outermost
+        # task of the rewound call, however, the params may come from the output of that call.
         if namespace == task and [*map(without_task_ids, there)] == [here]:
             independent = outermost(rewound) != outermost(*there)
             same = [*there] if independent or rewound in there else same

@@ -55,8 +55,8 @@ def why_no_call(
         attempts: The ledger so far.
         author: The author of the next params, as the ledger names authors.
         sent: The number of attempts that were made with the next params. A hook may never repeat
-            params. An automatic reviewer may repeat params once, because the failure may have been
-            an accident.
+            params. An automatic reviewer may repeat params once, because the failure may have
+            happened by chance.
         max_attempts: Maximum number of attempts. The last attempt is reserved for a person.
         person: Whether a person may be asked. Without a person, automation may use all attempts,
             and may try changed params even after two equal failures.

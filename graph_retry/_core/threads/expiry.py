@@ -4,8 +4,8 @@ Call `expire_reviews` regularly, for example from a cron job or a timer.
 
 Each reminder or escalation is a stage, and is sent once. The names of the sent stages are saved in
 a separate namespace of the review's thread, and are deleted with the thread. While messages are
-sent, the thread's lock keeps other sweeps out. A stage is saved after its message was sent: the
-next sweep repeats a failed message, and a crash repeats at most one message.
+sent, the thread's lock keeps other sweeps out. A stage is saved only after its message was sent.
+Therefore the next sweep repeats a failed message, and a crash repeats at most one message.
 """
 
 from __future__ import annotations

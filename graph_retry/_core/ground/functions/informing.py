@@ -1,7 +1,7 @@
 """Run code that only informs, for example by a warning, an event, a span or a message.
 
-A row of a list is also such information. If such code fails, a pause, a result or an answer must
-not change. Therefore all such code runs in `informing`, which logs a failure as a WARNING.
+For example, the code may make a row of a list. If such code fails, a pause, a result or an answer
+must not change. Therefore all such code runs in `informing`, which logs a failure as a WARNING.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ class informing:  # noqa: N801 - it is read as a verb: `with informing("…"):`
         if is_async_only(error):
             return False
         if isinstance(error, NotImplementedError):
-            # What a saver cannot do, it will never be able to do.
+            # A saver that cannot do this now will never be able to do it.
             why = error_text(error) or type(error).__name__
             warn_once(_LOG, "%s is not possible here: %s", self._what, why)
             return True
-        # What was raised before, as an interrupt with its question, is none of the log's business.
+        # An earlier exception, such as an interrupt with its question, does not belong in the log.
         text = "".join(traceback.format_exception(error, chain=False))
         told = redacted_in_logs(without_keys(text), self._redact)
         goes_on = "the run goes on as if it had not been tried"

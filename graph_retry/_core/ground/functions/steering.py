@@ -80,8 +80,8 @@ class BudgetRule(Protocol):
 class Taught(NamedTuple):
     """Params to which lessons were added, and the reason that the ledger shows.
 
-    added: The parts of the params that the lessons added. The library then never takes such a part
-        for text of the caller. Only the ready-made lessons know these parts.
+    added: The parts of the params that the lessons added. So the library never treats such a part
+        as text of the caller. Only the ready-made lessons know these parts.
     """
 
     params: Any

@@ -24,7 +24,7 @@ _BY_WEIGHT: tuple[Likeness, ...] = ("same", "changed", "unknown", "other")
 
 
 class Compared(NamedTuple):
-    """The likeness of a function to that of a saved call, and the values that decide it."""
+    """How like a function is to the function of a saved call, and the values that decide this."""
 
     likeness: Likeness
     names: list[str]

@@ -1,7 +1,7 @@
 """Tell how a class was made, and by whom.
 
-A class is found by its name or made in a function, written in Python or in C, and belongs to the
-user, a library or Python.
+A class can be found by its name, or was made in a function. Its code is in Python or in C. It
+belongs to the user, to a library or to Python.
 """
 
 from __future__ import annotations

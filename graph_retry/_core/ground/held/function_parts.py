@@ -80,8 +80,8 @@ class Reading:
     uncertain: The names of parts whose content cannot be read for certain.
     places: The names of all values that were looked at.
 
-    With an earlier reading of the function, `before`, only those values are read that this reading
-    has a digest of. The pieces of a value are then read only if the value has another digest.
+    If an earlier reading `before` is given, a value is read only if `before` has a digest of the
+    value. The pieces of this value are read only if its digest has changed.
     """
 
     def __init__(self, function: Any, salt: str, before: Reading | None = None) -> None:
@@ -141,7 +141,7 @@ class Reading:
         self._codes.append(code_digest(code))
         self._files.add(code.co_filename)
         held: dict[str, Any] = {}
-        if not file_digest(code.co_filename):  # What `exec` made holds what it was given.
+        if not file_digest(code.co_filename):  # Code of `exec` holds what it was given.
             given = function.__globals__
             held.update({name: given[name] for name in code.co_names if name in given})
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
@@ -231,13 +231,13 @@ class Reading:
         self._depth += 1
         for sign, item in inside.items():
             owner = getattr(item, "__self__", item)
-            # The methods of a client would lead into all of it.
+            # The methods of a client would lead to everything in the client.
             if callable(item) and not (_is_plain(item) or is_own(class_of(owner))):
                 self._read(f"{name}{sign}", item, place)
             else:
                 self._value(f"{name}{sign}", item, place)
             if is_of_others and is_unknown(item) and not is_stream(item):
-                # What a library keeps for itself is no data of the user's.
+                # A library's private values are not data of the user.
                 self.uncertain.discard(f"{name}{sign}")
         self._depth -= 1
 

@@ -1,4 +1,4 @@
-"""Read the defaults that a graph gives its nodes, which LangGraph applies when it compiles."""
+"""Read a graph's defaults for its nodes. LangGraph applies the defaults in `compile`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def with_defaults(spec: Any, builder: Any) -> Any:
-    """Return the retry policy and the timeout that a node will have: its own, or the graph's.
+    """Return a node's retry policy and timeout: the node's own, or else the defaults of the graph.
 
     LangGraph keeps the graph's defaults in a private attribute. If this attribute is missing, only
     the node's own values are returned.

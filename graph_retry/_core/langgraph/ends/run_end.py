@@ -86,7 +86,7 @@ class _AtEnd(BaseCallbackHandler):
 
     def on_chain_end(self, *_told: Any, **_more: Any) -> None:
         """Run the checks."""
-        with ExitStack() as each:  # One that raises keeps none of the others from being run.
+        with ExitStack() as each:  # If one check raises, the others still run.
             for check in self.checks:
                 each.callback(check)
 
@@ -104,6 +104,6 @@ def at_run_end(configurable: Mapping[str, Any], check: Callable[[], None]) -> No
     ends = [handler for handler in manager.handlers if isinstance(handler, _AtEnd)]
     if not ends:
         ends = [_AtEnd()]
-        # The run alone gets the handler. The list may be shared with other runs.
+        # Only this run gets the handler, because other runs may share the list.
         manager.handlers = [*manager.handlers, *ends]
     ends[0].checks.append(check)

@@ -4,10 +4,10 @@ from typing import Any
 
 
 class AdvisoryLock:
-    """A lock by PostgreSQL's advisory lock on the number `hashtextextended(name, 0)`.
+    """Locks a thread by PostgreSQL's advisory lock on the number `hashtextextended(name, 0)`.
 
-    The lock holds a separate connection, because a pool may have no free connection. The name
-    includes any schema except `public`, because advisory locks belong to the whole database.
+    The lock opens its own connection, because a pool may have no free connection. The name includes
+    any schema except `public`, because advisory locks belong to the whole database.
     """
 
     def __init__(self, connection: Any, thread_id: str) -> None:

@@ -85,7 +85,7 @@ def root_of(saved: CheckpointTuple) -> str:
 def line_of(roots: Mapping[str, CheckpointTuple]) -> dict[str, bool]:
     """Return, by id, whether each root of a thread led to the newest root; False if forked away.
 
-    The roots are the checkpoints of the outermost graph by id, newest first. Of the deleted roots,
+    The roots are the checkpoints of the outermost graph by id, newest first. If roots were deleted,
     only the parent of the oldest root in the line is known.
     """
     line = dict.fromkeys(roots, False)
@@ -314,7 +314,8 @@ async def write_answer(
     The next run of the thread continues the call with this answer. The answer is a single write, so
     it is saved completely or not at all. A saver numbers a task's writes by their places in the
     list, and keeps the first write with each number. LangGraph saves the writes of all commands
-    under `NO_TASK`. Only their answers take no number. So the count of these writes is a free one.
+    under `NO_TASK`. Only the answers in commands take no number. So the count of these writes is a
+    free number.
 
     Raises:
         ReplayMismatch: If the clock of this machine is behind.
@@ -363,7 +364,7 @@ def record_place(thread_id: str | None, namespace: str, place: KeptIn) -> Runnab
 
 
 class OpenReview(NamedTuple):
-    """A call that waits for a person: a row of the open-reviews table, sorted by `place` (time)."""
+    """A row of the open-reviews table: a call that waits for a person. `place` sorts by time."""
 
     thread_id: str
     namespace: str
@@ -389,7 +390,8 @@ def is_over(entry: OpenReview, root: CheckpointTuple | None, call: CheckpointTup
     """Return whether a review is closed for good, although its thread does not show the review.
 
     A review is closed if its call has continued, or if the thread has left the step that made the
-    call (a new run of that step has a new namespace). A call that is about to ask is not closed.
+    call (a new run of that step has a new namespace). If a call is about to ask, its review is
+    open.
     """
     if call is None or not waits_for(call, entry.review_id):
         return True

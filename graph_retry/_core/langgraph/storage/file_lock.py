@@ -1,4 +1,4 @@
-"""A lock on a thread between processes, by an empty file, for a database that is a file."""
+"""Lock a thread against other processes by an empty file, if the database is a file."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LOCK_TROUBLE = {
 
 
 class ThreadFileLock:
-    """A lock by one empty file per thread, in a folder beside the database. The files stay there.
+    """Locks a thread by an empty file in a folder beside the database. The file stays there.
 
     The folder and the files get the database's group and permissions, because every user of the
     database must be able to lock.
@@ -60,14 +60,14 @@ class ThreadFileLock:
 
         if self._lock is None:
             mode = self._database.stat().st_mode & 0o666
-            # A soft lock, made where a file system has no locks, outlives the death of its holder.
+            # A soft lock, for file systems without locks, would outlive the death of its holder.
             self._lock = FileLock(self._path, mode=mode, thread_local=False, fallback_to_soft=False)
         with suppress(Timeout):
             self._lock.acquire(blocking=False)
         return bool(self._lock.is_locked)
 
     def _make_folder(self) -> None:
-        if self._folder.is_symlink():  # Its maker would choose where all locks are created.
+        if self._folder.is_symlink():  # Whoever made the link would choose the place of all locks.
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(self._folder))
         if self._folder.is_dir():
             return

@@ -1,7 +1,8 @@
 """The lock on a thread, which `resume` holds until the graph stops again.
 
 A run that asks a person also locks its thread until the run ends, unless the thread is locked
-already. An answer that arrives meanwhile waits: it would run the nodes again that still run.
+already. If an answer arrives meanwhile, the answer waits, because it would run nodes again that
+still run.
 
 Within a process, the lock is a mutex. The lock of the storage (`Store.lock`) keeps other processes
 out. If the holder dies, the operating system or the database releases it.
@@ -27,7 +28,7 @@ _asking: WeakValueDictionary[tuple[int, str], AskingRun] = WeakValueDictionary()
 
 
 class AskingRun:
-    """A run that holds the lock of its thread until it ends, or until none of its tasks runs."""
+    """A run that holds its thread's lock until the run ends, or until none of its tasks runs."""
 
     def __init__(self, lock: ThreadLock, is_idle: Callable[[], bool]) -> None:
         self._lock, self.is_idle = lock, is_idle

@@ -48,7 +48,7 @@ class Store:
     """A storage of checkpoints. This base class fits each saver that has no class of its own.
 
     The base class has no table of open reviews, so an inbox reads all threads. It locks threads
-    only within this process. A subclass overrides what its storage does better. The async methods
+    only within this process. A subclass overrides what its storage can do better. The async methods
     also serve sync programs, where they must await nothing (see `graph_retry.plugins.is_sync`).
     """
 
@@ -126,7 +126,7 @@ class Store:
 
     async def pauses(self) -> list[tuple[str, ...]]:
         """List the pauses (thread, checkpoint, questions) of threads without an open review."""
-        return []  # Then other libraries' questions are listed only beside a review.
+        return []  # So other libraries' questions are listed only beside a review.
 
     async def close_answered(self, review: OpenReview) -> None:
         """Delete a review's entry, unless the saved call still waits for the answer."""
@@ -145,7 +145,7 @@ class MemoryStore(Store):
     async def namespaces(self, thread_id: str, start: str) -> list[str]:
         """List the namespaces of a thread that begin with `start`."""
         known: dict[str, Any] = self.saver.storage.get(thread_id, {})
-        # A look at a namespace makes an empty one.
+        # If a namespace does not exist, reading it creates an empty one.
         return [each for each, saved in known.items() if saved and each.startswith(start)]
 
 

@@ -202,10 +202,9 @@ def _check_savable(
 ) -> None:
     """Refuse an answer that the checkpointer cannot save.
 
-    This is the only answer that makes the step raise. LangGraph saves the answer together with this
-    step. If the answer cannot be saved, the run ends with an error in any case. Therefore this
-    check comes before the model is called and before anything is saved. Otherwise the review would
-    be lost.
+    No other answer makes the step raise. LangGraph saves the answer together with this step. If the
+    answer cannot be saved, the run ends with an error in any case. Therefore this check comes
+    before the model is called and before anything is saved. Otherwise the review would be lost.
 
     Raises:
         AnswerRefused: If the checkpointer's serializer cannot store the answer.
@@ -287,10 +286,10 @@ def _require_checkpointer(given: StepInput, attempts: list[Attempt]) -> BaseChec
 class _Shown(NamedTuple):
     """What the answer of a run means for a question that is about to be asked.
 
-    `is_ours` means that an answer that `interrupt` gives is meant for this question: the thread
-    already showed the question, or the run has brought no answer so far. `is_for_another` means
-    that a waiting answer is meant for a different question. `is_late` means that the run brings an
-    answer to an earlier question of this call, which an earlier run has answered already.
+    If `is_ours`, an answer from `interrupt` is meant for this question, because the thread already
+    showed the question, or because the run has brought no answer so far. If `is_for_another`, a
+    waiting answer is meant for a different question. If `is_late`, the run brings an answer to an
+    earlier question of this call, which an earlier run has answered already.
     """
 
     is_ours: bool = True
@@ -313,7 +312,7 @@ async def _meant_by_answer(review_id: str, reads: SharedReads, settled: set[str]
     """Find the question to which the run's answer belongs, before `interrupt` takes the answer.
 
     A person sent the answer before this run began. Therefore the thread is read once (`reads`), by
-    the first call of the execution, and all calls of the execution use what it showed then.
+    the first call of the execution, and all calls of the execution use what the thread showed then.
     `settled` has the ids of the reviews whose answers this run has applied or refused. The id of a
     late answer is added.
     """
@@ -335,7 +334,7 @@ async def _meant_by_answer(review_id: str, reads: SharedReads, settled: set[str]
         if namespace == here:
             continue  # The call already has the answer to this earlier question.
         call = None if namespace is None else await newest_checkpoint(saver, thread_id, namespace)
-        # Without a namespace, an `interrupt` that is not ours asks, and waits.
+        # If there is no namespace, an `interrupt` of other code asks, and still waits.
         if call is None or waits_for(call, question.get("review_id")):
             return _Shown(is_ours=False, is_for_another=True)
     return _Shown(is_ours=False, saver=saver, thread=thread)

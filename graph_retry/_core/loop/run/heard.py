@@ -1,4 +1,4 @@
-"""The answers of LangChain's models inside a call, whatever the user's function makes of them.
+"""Collect all answers of LangChain's models in a call, because the user's function may drop some.
 
 A chain such as `model.with_structured_output(Trip)` returns an object or None, or raises. The text
 of the model's answer, its usage and its stop reason are lost on the way. A callback in the context
@@ -34,7 +34,7 @@ class Heard(BaseCallbackHandler):
     before_model: Functions that are called just before each model call, with its messages.
     """
 
-    run_inline = True  # In the context of the model's caller, by which nested calls are told apart.
+    run_inline = True  # In the context of the model's caller, which distinguishes nested calls.
     raise_error = True
 
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
 """Keep long ledgers small: leave earlier records in older checkpoints, and read them back.
 
 Every checkpoint of a loop stores the ledger, and some savers store all of state in each checkpoint.
-With every record in state, storage would grow with the square of the number of attempts. Therefore
+If state held every record, storage would grow with the square of the number of attempts. Therefore
 state holds a stub for each large earlier record while the call is open. A stub has the record's
 number, and names the checkpoint with the whole record (`kept_in`). All records return at the end.
 """

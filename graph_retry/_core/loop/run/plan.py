@@ -39,7 +39,7 @@ class Plan(Generic[ParamsT]):
     hooks: The functions of `on_retry`, in the order in which they are asked.
     validator: Checks outputs against `output=`; None if no output type was given.
     accepts: Checks the outputs that people give; None if `validator` checks them, too.
-    is_node: Whether `llm_call` is a whole node, which may make no calls of its own.
+    is_node: Whether `llm_call` is a whole node, which must not make other calls.
     settings: All other options.
     """
 

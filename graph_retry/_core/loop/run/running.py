@@ -296,9 +296,9 @@ async def _paused(run: LoopRun) -> None:
 async def _closed(run: LoopRun) -> None:
     """End a run, and remove its answered reviews from the inbox.
 
-    The first new call of a node also warns of open reviews that a new input or a fork of the thread
-    ended. The warning comes at the end of the call, because LangGraph may save the input while the
-    call runs.
+    The first new call of a node also warns if a new input or a fork of the thread has ended open
+    reviews. The warning comes at the end of the call, because LangGraph may save the input while
+    the call runs.
     """
     run.trace.close()
     run.slot.end()

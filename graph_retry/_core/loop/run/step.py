@@ -76,7 +76,7 @@ class LoopRun:
     mistakes: list[Exception] = field(default_factory=list[Exception])
 
     async def ended_reviews(self, when: str = "at the end") -> str:
-        """Warn of open reviews that a new input or a fork of the thread ended; return the warning.
+        """Warn if a new input or a fork of the thread has ended open reviews; return the warning.
 
         Only the first new call of a graph step looks for ended reviews. It looks when it asks a
         person, and again at its end, because LangGraph may save the input while the call runs.

@@ -1,7 +1,7 @@
 """The value of a review's LangGraph interrupt: its shortened record, and the keys of clients.
 
-One key is the JSON Schema of a valid answer. It is a plain dict, so LangGraph does not validate
-answers with it: an invalid answer would raise an error, which would hide the review.
+One key is the JSON Schema of a valid answer. It is a plain dict, so that LangGraph does not
+validate answers. Otherwise, the error of an invalid answer would hide the review.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ def is_untouched(name: str, text: Any, shown: dict[str, Any]) -> bool:
 
 
 def put_back(value: Any, shown: Any, original: Any) -> Any:
-    """Return an answer's value with the original wherever the answer repeats the shown value.
+    """Return an answer's value. Each part that repeats its shown value becomes the original again.
 
     Objects are compared by key. Lists of equal length are compared by position.
 

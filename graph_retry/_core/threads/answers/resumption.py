@@ -1,4 +1,4 @@
-"""Answer reviews as `resume` does, but stream the run yourself while the thread is locked."""
+"""Answer reviews as `resume` does, but run the graph yourself, for example to stream the run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The saved form of an answer from code, which a thread keeps until a run applies the answer."""
+"""Make the form in which a thread keeps an answer from code until a run applies the answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The state of a thread that a job may have started before."""
+"""Read how to go on with a thread that a job may have started before."""
 
 from __future__ import annotations
 

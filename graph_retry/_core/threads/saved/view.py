@@ -1,4 +1,4 @@
-"""The `ThreadView`: a saved thread's calls, open questions and checkpoints, as far as it was read.
+"""The `ThreadView`: the calls, open questions and checkpoints that were read from a thread.
 
 The caller adds checkpoints to the view, newest first within each namespace. For ledgers, add all
 checkpoints. For open questions, the newest checkpoint of each call that asked is enough.

@@ -29,10 +29,11 @@ _NEWEST = 20
 class RemoteRuns:
     """The runs on one thread of a server.
 
-    While a thread runs, the server refuses an answer (409). If an answer arrives just after another
-    answer was applied, its question is gone. The server then ignores the answer, but reports
-    success. Therefore the list of runs is read before the review is read, and again after the
-    answer is sent. If there is a run in between, that run brought an earlier answer.
+    While a thread runs, the server refuses an answer (409). If a second answer arrives just after
+    the first answer was applied, the question is gone. The server then ignores the second answer,
+    but reports success. Therefore the list of runs is read before the review is read, and again
+    after the answer is sent. If there is a run in between with an answer to the review, that run
+    brought the first answer.
     """
 
     def __init__(
@@ -58,8 +59,8 @@ class RemoteRuns:
     async def look(self) -> None:
         """Remember the finished runs. A finished run cannot answer an open review.
 
-        `is_asking` becomes True if a run that brought no answer still runs. This run may have
-        asked the question already. If an answer ended the run, its other work would be repeated.
+        `is_asking` becomes True if an unfinished run brought no answer, because this run may have
+        asked the question. If an answer ended this run, the run's other work would be repeated.
         """
         runs = await self._read()
         self.is_asking = any(

@@ -1,8 +1,8 @@
 """Read a thread on a server. A server shows checkpoints one namespace at a time.
 
 A server cannot list the namespaces of a thread, so this module derives them. A retry node or a
-subgraph has the namespace of its task. For a function's call, the call's question names the
-namespace. After a rewind the node has a new task, and only the task id in the namespace changes.
+subgraph has the namespace of its task. If a function makes a call, the call's question names the
+namespace. After a rewind, the node has a new task, so only the task id in the namespace changes.
 """
 
 from __future__ import annotations
