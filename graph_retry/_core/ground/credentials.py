@@ -35,7 +35,7 @@ _QUOTE = r"\\{0,4}[\"']"
 _NAMED = lazy(
     r"(?<![\w-])(?P<flag>--?)?(?P<name>[A-Za-z][\w-]{0,80}+(?: key\b)?)"
     rf"(?P<link>(?:{_QUOTE})?(?:\s{{0,5}}(?::=|[:=]>?)\s{{0,5}}|,\s{{0,5}}(?=b?[\"']))|>"
-    # A space is a link after a flag only. Otherwise, each word of a prompt would be a name.
+    # A space links a name to its value only after a flag. Otherwise, each word would be a name.
     r"|(?<=\w)(?(flag)\s|[^\S ]))",
     re.IGNORECASE,
 )
@@ -147,7 +147,7 @@ def without_named_keys(text: str) -> str:
 
 
 def _may_be_secret(name: str) -> bool:
-    """Return whether a name ends in `key`, and no word before it marks data (`primary_key`)."""
+    """Return whether a name ends in `key`, unless a word before it marks data (`primary_key`)."""
     words = [word.lower() for word in _WORD.findall(name)]
     return words[-1:] == ["key"] and not DATA_KEYS.intersection(words)
 
@@ -205,9 +205,9 @@ def _random_part(run: str) -> int | None:
     """Return the index at which the random part of a token begins; None if it does not look random.
 
     In a random part, digits are scattered and runs of letters are short. A text that is only one
-    hexadecimal number is not masked, because hashes and ids are written in this way. The function
-    misses 1 in 20 random tokens of 30 or more characters, and 1 in 10 of 20 to 29 characters. In
-    the code of large packages, it finds a token in 1 of 1,750 lines. These figures are measured.
+    hexadecimal number is not masked, because hashes and ids are such numbers. The function misses 1
+    in 20 random tokens of 30 or more characters, and 1 in 10 of 20 to 29 characters. In the code of
+    large packages, it finds a token in 1 of 1,750 lines. These figures are measured.
     """
     for part in _PART.finditer(run):
         pieces = _WORD.findall(part[0])
@@ -217,8 +217,8 @@ def _random_part(run: str) -> int | None:
             continue
         if not re.fullmatch(r"[0-9a-f]+|[0-9A-F]+", part[0]) or _HASH.search(run) is None:
             return part.start()
-    # Separators may divide a random text into short parts. All of it together must then have small
-    # and capital letters and digits, more often than names have.
+    # Separators may divide a random text into short parts. The whole text must then have small and
+    # capital letters and digits, more often than names have.
     for token in _TOKEN.finditer(run):
         pieces = _WORD.findall(token[0])
         digits, length = sum(map(str.isdigit, pieces)), sum(map(len, pieces))

@@ -78,7 +78,7 @@ def _alternatives(pattern: str, start: int) -> tuple[str, int]:
             times = 0 if repeat[1] else 3 if repeat[2] else int(repeat[3])
         if len("".join(parts)) + times * (len(drawn) if kind == "open" else 1) > _LONGEST:
             raise ValueError(pattern)
-        # Each time, a set gives its next character, and a group the same text.
+        # At each repetition, a set gives its next character, and a group gives the same text.
         parts += (
             [drawn if kind == "open" else drawn[n % len(drawn) :][:1] for n in range(times)]
             if drawn

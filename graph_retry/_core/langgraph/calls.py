@@ -64,7 +64,7 @@ from graph_retry.errors import ReplayMismatch
 _LOG = logging.getLogger("graph_retry")
 
 _ANCHORED = 5.0
-"""Seconds that a call waits until the checkpoint is saved from which the call's task began.
+"""Seconds that a call waits until the checkpoint from which the call's task began is saved.
 
 The wait is limited, because saving may fail, and LangGraph raises that error only after its tasks
 have ended.

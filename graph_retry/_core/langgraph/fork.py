@@ -55,7 +55,7 @@ COPY = "__copy__"
 FORK = "graph_retry_fork"
 """The key of the fork note (JSON) in the metadata of the copied checkpoint.
 
-A server accepts no metadata. On a server, the key is therefore in the run's `configurable`, and its
+A server accepts no metadata. On a server, the key is therefore in the run's `configurable`. Its
 value is a list with the JSON, because LangGraph would copy a plain string into each checkpoint.
 """
 

@@ -73,7 +73,7 @@ def saver_in(configurable: Mapping[str, Any]) -> BaseCheckpointSaver[Any] | None
 
 
 def scratchpad_in(configurable: Mapping[str, Any]) -> Any:
-    """Return LangGraph's scratchpad of a task, which holds its answers and counts its subgraphs."""
+    """Return LangGraph's scratchpad of a task. It holds the task's answers and counts subgraphs."""
     return configurable.get(key_of(configurable, *_SCRATCHPAD))
 
 

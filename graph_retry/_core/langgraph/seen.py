@@ -76,7 +76,7 @@ class Seen:
         shown: Runtime[Any] = outer.get(key, here[key])
         own = here[key].execution_info
         if key in outer and own is not None and shown.execution_info is not None:
-            # A request that `transient` repeats is a further attempt, as under a retry policy.
+            # If `transient` repeats a request, that is a further attempt, as under a retry policy.
             number = shown.execution_info.node_attempt + own.node_attempt - 1
             shown = shown.patch_execution_info(node_attempt=number)
         if heartbeat is not None:
@@ -88,7 +88,7 @@ class Seen:
         known, own = reader_in(outer), reader_in(here)
         if known is None or own is None or own.key_of_writer not in here:
             return
-        # The path stays that of the step, by which a call inside this one is known.
+        # The path stays that of the step, because it identifies a call inside this call.
         task = _Task(own.task.path, own.task.triggers, (known.task, self))
         given = (task if each is known.task else each for each in known.read.args)
         here[own.key] = partial(known.read.func, *given, **known.read.keywords)

@@ -32,7 +32,7 @@ Reducer = Callable[..., Any]
 """A reducer of a state key."""
 
 _STEPS_OF_ATTEMPT = 10
-"""Graph steps that one attempt may take; the number leaves room for questions asked again."""
+"""The most graph steps of one attempt. The number leaves room for questions asked again."""
 
 
 async def _review_step(given: StepInput) -> dict[str, Any]:

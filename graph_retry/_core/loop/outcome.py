@@ -230,7 +230,7 @@ def _is_json(text: str | None) -> bool:
 
 
 def needs_repair(record: Attempt, validator: Validator | None, settings: Settings) -> bool:
-    """Return whether a text needs the `repair` step; strict JSON skips it, saving a checkpoint."""
+    """Return whether a text needs the step `repair`. Strict JSON skips it, to save a checkpoint."""
     text, function = (record["raw"] or {}).get("text"), settings.repair[1]
     if text is None or validator is None or validator.wants_text:
         return False

@@ -64,7 +64,7 @@ async def review_step(given: StepInput) -> dict[str, Any]:
         verdict = Refused(taken.problem)
     else:
         verdict = await judge(taken.value, taken.question)
-    # A person may repeat a call with the same params. Automatic reviewers may do so only once,
+    # A person may repeat a call with the same params. Automatic reviewers may repeat it only once,
     # because a second repetition would be a blind retry.
     if taken.by_agent and isinstance(verdict, Accepted):
         blind = await not_again(given.plan, given.attempts, taken.author, verdict)

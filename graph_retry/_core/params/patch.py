@@ -109,14 +109,14 @@ def readable_diff(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, An
 
 
 def _unlike_from(before: Any, after: Any) -> int:
-    """Return where the first sentence begins in which two long texts differ; 0 for other values."""
+    """Return where the first differing sentence of two long texts begins; 0 for other values."""
     if not (isinstance(before, str) and isinstance(after, str)) or len(before + after) <= 120:
         return 0
     pairs = enumerate(zip(before, after, strict=False))
     same = next((n for n, (a, b) in pairs if a != b), min(len(before), len(after)))
     shared = before[:same]
     begins = [found.end() for found in SENTENCE_END.finditer(shared) if same - found.end() <= 200]
-    # A text without spaces, such as base64, begins a little before the difference.
+    # If a text has no spaces, such as base64, show the text from a little before the difference.
     word = shared.rfind(" ", 0, max(0, same - 15)) + 1
     return begins[-1] if begins else max(word, same - 100, 0)
 

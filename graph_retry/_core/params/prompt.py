@@ -97,7 +97,7 @@ def moved(parts: Sequence[Addition], at: int, by: int) -> list[Addition]:
 
 
 def removed(parts: Sequence[Addition], by: Collection[str]) -> list[Addition]:
-    """Return the other parts, with new places, after the parts by these authors are removed."""
+    """Remove the parts by these authors. Return the other parts with their new places."""
     kept = [part for part in parts if part["by"] not in by]
     for gone in sorted(parts, key=lambda part: part["start"], reverse=True):
         if gone["by"] in by and "inside" not in gone:

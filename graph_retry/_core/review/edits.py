@@ -249,7 +249,7 @@ def _with_words(words: Any, output: Any, _question: Question) -> Any:
         return str(words[place[0]])
 
     def change(text: str) -> str:
-        # The lookahead finds overlapping places as well, because a match consumes no characters.
+        # A lookahead consumes no characters, so it also finds places that overlap.
         found.update({old: len(re.findall(f"(?={re.escape(old)})", text)) for old in words})
         return re.sub(either, put, text)
 
@@ -281,8 +281,8 @@ Each function gets the part, the output and the question, and returns the change
 async def checked_output(output: Any, question: Question) -> Any:
     """Validate a person's output, and return its JSON for graph state.
 
-    If a text is not a valid output, it is parsed as JSON. A value equal to the shown one, such as a
-    redacted text or a rounded number, is replaced by the original.
+    If a text is not a valid output, it is parsed as JSON. If a value equals the shown value, such
+    as a redacted text or a rounded number, the original replaces it.
 
     Raises:
         Refused: If the output is not valid, or if graph state cannot hold it.

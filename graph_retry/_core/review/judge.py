@@ -47,8 +47,8 @@ _MAX_MESSAGE = 10_000
 async def judge(answer: Any, question: Question) -> Accepted | Refused:
     """Check an answer against its question. A bad answer never raises.
 
-    An edit is merged onto the shown params: the suggested params, if there are any. An edit without
-    any change counts as an approval, if approvals are allowed.
+    An edit is merged onto the shown params. These are the suggested params, if there are any. If
+    approvals are allowed, an edit without any change counts as an approval.
 
     Example:
         >>> from graph_retry._core.ground.functions.awaiting import run_sync

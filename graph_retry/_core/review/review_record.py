@@ -153,7 +153,7 @@ class Review:
             return "valid, to approve", "The model's output is valid. Should it be used?"
         if self.is_before_call:
             return "to approve", "Nothing has been called yet. Should this call be made?"
-        # A newer server may know more kinds.
+        # A newer server may know further kinds of failures.
         return FAILURE_KINDS.get(self.failure["kind"], FAILURE_KINDS["permanent"])[:2]
 
     @property

@@ -243,10 +243,10 @@ def parsed_value(attempt: Attempt, *, as_text: bool = False) -> Any:
 
 
 def exact_value(attempt: Attempt, *, as_text: bool = False) -> Any:
-    """Return what `parsed_value` returns, with `Digits` for numbers that lose digits as floats."""
+    """Return the `parsed_value`. A number that would lose digits as a float is a `Digits`."""
     text: str | None = (attempt["repaired"] or attempt["raw"] or {}).get("text")
     if text is not None and is_rounded(attempt["repairs"]):
-        with suppress(ValueError):  # A text without quotes, such as a time, is no JSON.
+        with suppress(ValueError):  # A text without quotes, such as a time, is not JSON.
             return read_digits(text)
     return parsed_value(attempt, as_text=as_text)
 

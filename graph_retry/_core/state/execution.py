@@ -35,7 +35,7 @@ from graph_retry.lossless._ground import as_repr
 _LOG = logging.getLogger("graph_retry")
 
 _PATIENCE = 60.0
-"""Seconds that a pausing call waits for the other calls of its task, or a call for its earlier run.
+"""Seconds that a call waits for the task's other calls when it pauses, or for its earlier run.
 
 The wait is limited, because one of the other calls may wait for this call. A model call that has
 not returned after this time is made again on resume."""
@@ -275,7 +275,7 @@ class Slot:
             before.is_replaced = True
 
     def check(self) -> None:
-        """Stop this run if a newer run has replaced it: the newer run would lose this run's saves.
+        """Stop this run if a newer run has replaced it, because this run's saves would be lost.
 
         Raises:
             ReplayMismatch: If a newer run of the call has begun.
@@ -323,7 +323,7 @@ class Slot:
     def parked(self) -> Generator[None, None, None]:
         """Count the run as not running while the reader of its stream handles a part.
 
-        If the reader raises, the run has ended, and stays so.
+        If the reader raises, the run has ended, and does not start again.
         """
         self.end()
         yield

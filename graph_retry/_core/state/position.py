@@ -21,8 +21,8 @@ REVIEWED = "retry_output"
 """The state key of a result that is not yet the call's output, as `{"value": …}`.
 
 The result may be one that the step `validate` has not judged, a valid output that waits for an
-approval, or an invalid output that `accept` may take. The key is not an output key of the graph,
-because nobody must mistake the result for the call's output.
+approval, or an invalid output that `accept` may take. The key is not an output key of the graph, so
+that nobody mistakes the result for the call's output.
 """
 
 WRITES = "retry_writes"

@@ -33,7 +33,7 @@ def reached_after(name: str, earlier: str, where: str) -> PauseSwallowed:
 
 
 def _logged(told: str, where: str) -> PauseSwallowed:
-    """Log an error and return it. The log is needed if the user's code catches this error, too."""
+    """Log an error and return it. The log helps if the user's code catches this error as well."""
     _LOG.error("%s: %s", where, told)
     return PauseSwallowed(told)
 

@@ -226,8 +226,8 @@ def _is_answered(review: PendingReview) -> bool:
 async def _end(reviews: list[PendingReview], context: Any) -> Any:
     """End the reviews of one thread.
 
-    On a server, it does not wait for the run: a sweep that runs on the same server may occupy the
-    only worker.
+    On a server, this does not wait for the run, because a sweep that runs on the same server may
+    occupy the only worker.
     """
     first = reviews[0]
     ids = [review.review_id for review in reviews if review.unapplied is None]

@@ -304,7 +304,7 @@ class SharedReads:
 
     async def get(self, name: str, read: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Return the result of the read with this name; run `read` if there is no result yet."""
-        # A sync call does not wait for others: it may block the event loop that makes the read.
+        # A sync call does not wait, because it may block the event loop that makes the read.
         if is_sync():
             return await self._result(name, read)
         async with self._locks[name, asyncio.get_running_loop()]:

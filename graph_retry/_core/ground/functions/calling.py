@@ -134,7 +134,7 @@ def _context_with(config: RunnableConfig | None) -> contextvars.Context:
 
 
 def _taken(receiver: Receiver | None, result: Any) -> Any:
-    """Return a function's result; of a sync stream, return its pieces as `receiver` joins them."""
+    """Return a function's result; for a sync stream, return the pieces as `receiver` joins them."""
     if receiver is None or not isinstance(result, Iterator):
         return result  # pyright: ignore[reportUnknownVariableType]
     return drain(result, receiver)  # pyright: ignore[reportUnknownArgumentType]
@@ -357,8 +357,8 @@ def _makes_decision(function: Any) -> bool:
 def _dropped(code: CodeType) -> list[tuple[str, int]]:
     """List the results that code drops, each as (name of the called function, line).
 
-    For a comparison, the name is "". If a call and a name begin at the same line and column, the
-    name is the called function.
+    For a comparison, the name is "". If a call and a name begin at the same place, the name is that
+    of the called function.
     """
     steps, found = [*get_instructions(code)], list[tuple[str, int]]()
     for place, (before, step) in enumerate(itertools.pairwise(steps)):

@@ -168,7 +168,7 @@ def _is_a(value: Any, kind: Any) -> bool:
         return isinstance(value, Mapping)
     if kind in (Sequence, Iterable, Collection) and isinstance(value, str | bytes):
         return False
-    # A class has all methods of a protocol such as `Format`, and is still not an object of it.
+    # A class may have all methods of a protocol such as `Format`, but it is not such an object.
     return isinstance(value, kind) and (kind is type or not isinstance(value, type))
 
 
@@ -196,7 +196,7 @@ def functions_in(kind: Any) -> list[list[Any]]:
 
 
 def _unlike(function: Any, arguments: list[Any], kind: Any) -> str | None:
-    """Return why a value is not a function of these arguments, perhaps ""; None if it is one."""
+    """Return why a value is not a function of these arguments (may be ""); None if it is."""
     if not callable(function):
         return ""
     if isinstance(function, type) or get_origin(function) is not None:

@@ -141,7 +141,7 @@ class HookTraits(Protocol):
 
 
 OnRetry = Hook[ParamsT] | Sequence[Hook[ParamsT]] | None
-"""One hook, or several that are asked in order until one proposes changed params."""
+"""One hook, or several hooks that are asked in order until one of them proposes changed params."""
 
 # mypy has no other name for the type of the expressions `Literal["a"]` and `Annotated[int, …]`.
 OutputForm = Mapping[str, Any] | Callable[[Any], Any] | UnionType | _SpecialForm

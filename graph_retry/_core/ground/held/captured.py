@@ -129,7 +129,8 @@ class Captured(Reading):
         for each in _BY_WEIGHT:
             likeness = each if each in names else likeness
         if saved["code"] != self.code and likeness in ("changed", "same"):
-            # In unchanged files, other code is another function. In changed ones it may be an edit.
+            # Different code in an unchanged file is a different function. In a changed one, it may
+            # be an edit.
             if saved["source"] == self.source:
                 return Compared("other" if self.source else "unknown", [])
             likeness = "changed"
@@ -179,10 +180,10 @@ class Captured(Reading):
         }
 
     def go_on(self, saved: SavedFunction | None) -> list[str]:
-        """Take over what is known from a saved call. Return what shows an exchanged client.
+        """Take over the facts from a saved call. Return the parts that show an exchanged client.
 
-        An example is the name of another model. A saved part without a digest counts as changed,
-        because earlier versions of the package saved changing parts in this way.
+        An example is the name of a different model. A saved part without a digest counts as
+        changed, because earlier versions of the package saved changing parts in this way.
         """
         if saved is None:
             return []

@@ -175,7 +175,7 @@ class Content:
         elif isinstance(value, Enum):
             self._text(kind, value.name)
         elif not isinstance(value, CONTAINERS) and is_lock(value):
-            if self._foreign:  # The state that another library guards is its own affair.
+            if self._foreign:  # The state that another library guards is not read.
                 raise OpaqueError
             self._text(kind, "")
         else:
@@ -264,7 +264,7 @@ class Content:
         """Sort items by their own content, because the order of a set differs between processes."""
         is_flat, tuples = _is_flat(items), filter(lambda each: type(each) is tuple, items)
         least = len(items) + sum(size for size in map(len, tuples) if size <= _MANY)
-        if not is_flat and self._count + least > self._most:  # To sort first would take longer.
+        if not is_flat and self._count + least > self._most:  # Sorting first would take longer.
             raise TooLargeError
 
         def place(item: Any) -> str:

@@ -160,7 +160,7 @@ class Reading:
             self._value(f"{path}{name}", value, state_of)
 
     def _self(self, name: str, owner: Any) -> None:
-        """Read the object of a method, or a callable object: each attribute, or whole if none."""
+        """Read each attribute of a method's object or a callable; if it has none, read it whole."""
         inside = {} if isinstance(owner, type) else dict(inside_of(owner))
         if inside:
             self._open(name, owner, inside)

@@ -62,12 +62,12 @@ def place_of(
 
 
 def namespace_of(saved: CheckpointTuple | StateSnapshot) -> str:
-    """Return the namespace that a checkpoint, or the state at one, is in."""
+    """Return the namespace of a checkpoint or of a state snapshot."""
     return str(saved.config.get("configurable", {}).get("checkpoint_ns", ""))
 
 
 def thread_id_of(saved: CheckpointTuple) -> str:
-    """Return the thread that a checkpoint belongs to."""
+    """Return the id of a checkpoint's thread."""
     return str(saved.config.get("configurable", {}).get("thread_id", ""))
 
 

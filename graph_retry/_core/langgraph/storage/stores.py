@@ -112,7 +112,7 @@ class Store:
         del reviews
 
     async def set_filled(self) -> None:
-        """Record that the reviews of all threads are stored, also of the oldest threads."""
+        """Record that the reviews of all threads, even of the oldest ones, are stored."""
 
     async def open_reviews(self, before: str | None, limit: int) -> list[OpenReview]:
         """List the calls that may wait, greatest `place` first."""

@@ -148,7 +148,7 @@ async def _rewound(value: Any, attempts: list[Attempt]) -> Rewound | None:
 
 
 def _back(plan: Plan[Any], loop: Loop, rewound: Rewound, problem: str | None = None) -> Taken:
-    """Return an answer about an earlier attempt, with the question as it was at that attempt."""
+    """Return an answer about an earlier attempt, with the question about that attempt."""
     at = position_of(loop, rewound.params)
     question = question_of(plan, at, rewound.attempts, rewound.params)
     # An attempt that is made again does not count against `max_attempts`.

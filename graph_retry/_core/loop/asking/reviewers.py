@@ -35,7 +35,7 @@ from graph_retry.lossless._ground import text_of
 from graph_retry.records import Attempt
 
 _PATIENCE_S = 10.0
-"""The most seconds for which `notify` may delay a question. Then it goes on in its own thread."""
+"""The most seconds that `notify` may delay a question. A slower `notify` goes on in a thread."""
 
 
 class Passed(TypedDict):

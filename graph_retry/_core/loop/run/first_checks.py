@@ -183,7 +183,7 @@ def _check_credentials(plan: Plan[Any], params: Mapping[str, Any]) -> None:
 
 
 def _suspects(params: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
-    """Yield the path of each text that may be a credential, and whether it surely is."""
+    """Yield the path of each text that may be a credential, and whether this is certain."""
     left = _LOOKED_AT_IN_ALL
     for path, text in _texts(params, ()):
         named = next((part for part in reversed(path) if isinstance(part, str)), "")

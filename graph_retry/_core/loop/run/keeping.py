@@ -33,7 +33,7 @@ from graph_retry.records import Attempt, KeptIn
 _SMALL = 4_000
 """Maximum characters of JSON that earlier records may occupy in state.
 
-Smaller records stay in state, because to store them again costs less than to read a checkpoint.
+Smaller records stay in state, because storing them again costs less than reading a checkpoint.
 """
 
 
@@ -133,7 +133,7 @@ def stub(record: Attempt) -> Attempt:
 
 
 def stubs_again(attempts: Sequence[Attempt]) -> list[Attempt]:
-    """Return a ledger with stubs in place of records that a checkpoint holds, as state keeps it."""
+    """Return a ledger as state keeps it, with stubs for the records that a checkpoint holds."""
     return without_implied(list(map(stub, attempts)))
 
 

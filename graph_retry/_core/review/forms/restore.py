@@ -344,7 +344,7 @@ def _is_message(item: Any) -> bool:
 def _with_type(message: dict[str, Any]) -> dict[str, Any]:
     role, kind = message.get("role"), message.get("type")
     if role is None and kind is not None:
-        return {**message, "type": _TYPES.get(str(kind), kind)}  # LangChain checks other names.
+        return {**message, "type": _TYPES.get(str(kind), kind)}  # LangChain checks unknown names.
     known = _TYPES.get(str(role).casefold())
     if known is None or kind not in (None, role, known):
         came = (

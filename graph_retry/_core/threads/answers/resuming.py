@@ -138,7 +138,7 @@ class HeldThread:
         problems, told = list[str](), {"review_ids": list[Any](), "issues": list[Any]()}
         reasons, applied = dict[str, str](), list[str]()
         for asked, _ in self.chosen:
-            # A server lists only the shown questions. The checkpoints of a local call show all.
+            # A server lists only the shown questions. The checkpoints of local calls have all.
             again = new.get(asked.namespace) or await self._question_now(asked.namespace)
             problem = None
             if again is _ANSWER_KEPT:
@@ -247,7 +247,7 @@ async def take_thread(
             if decision is not None or answers is not None:
                 view, questions = await open_named(graph, config, _named_in(decision, answers))
             closed = partial(_why_closed, graph, config, None if is_held else lock)
-            # The decision is for the review that is open now. Another may open during the wait.
+            # The decision is for the review that is open now. Another review may open later.
             if decision is not None:
                 name = await _meant_by(decision, thread_id, questions, closed)
                 answers, decision = {name: decision}, None
@@ -326,7 +326,7 @@ async def _write_down(
     notes = [(asked, noted(given, asked.review_id)) for asked, given in own]
     others = [each for each in chosen if each not in own]
     by_id = {each.interrupt_id: await answer_to_other(each.value, given) for each, given in others}
-    if saver is not None and root is not None:  # Nothing is written before: one may not fit.
+    if saver is not None and root is not None:  # Only now, because an answer may not fit.
         await drop_plain_answer(saver, root)
     for asked, note in notes:
         if saver is None or not asked.is_saved:
@@ -395,6 +395,6 @@ def _told_kept(answered: Asked, open_now: Sequence[dict[str, Any]], *, is_over: 
     forms = {form_of(place) for _, place in told if outermost(place) == task} - {was}
     if len(forms) == 1:
         now += f" Node `{task.name}` was {was} when it asked, and is {forms.pop()} now."
-    if notes:  # In another order, another call is reached first, and nothing has to be mended.
+    if notes:  # In a different order, a different call comes first, and nothing has to be mended.
         now += f" Its note says: {notes[0]}."
     return f"{what}. Your answer is kept, and is used when the node makes this call.{now}"

@@ -46,7 +46,7 @@ def ledgers_of(view: ThreadView) -> Iterator[Ledger]:
     """
     calls = sorted(view.calls(), key=lambda call: view.age(call[0]))
     head, known = view.root and view.root.checkpoint["id"], list[list[str]]()
-    # A call that a fork continues is out of the line, unless its root shows that it is in the line.
+    # If a fork continues a call, the call is out of the line, unless its root is in the line.
     continued = {
         loop["continues"]
         for namespace, values in calls

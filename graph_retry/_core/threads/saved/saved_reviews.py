@@ -130,7 +130,7 @@ async def note_others(saver: BaseCheckpointSaver[Any]) -> None:
 
 
 def _keep(thread: ThreadView, saved: CheckpointTuple) -> None:
-    """Add a checkpoint if it is the newest of its namespace; drop the state of a call that ended.
+    """Add a checkpoint if it is the newest of its namespace. If its call has ended, drop the state.
 
     The states of all ended calls together would need too much memory.
     """
@@ -177,7 +177,7 @@ class Finder:
         config = on_thread(self.base, thread_id)
         for interrupt, value, _ in thread.questions:
             namespace = namespace_in(value)
-            # Only LangGraph knows whose question it is if its call is not in this thread.
+            # If the question's call is not in this thread, only LangGraph knows who asks.
             is_known = namespace in thread.newest or is_of_other(namespace)
             if not is_known and await shows(self.graph, config, interrupt.id):
                 thread.add(unread(place_of(thread_id, namespace)))
@@ -203,7 +203,7 @@ class Finder:
             reviews += self._wanted(shown)
             # An answered review keeps its row until the call continues, so that a sweep finds it.
             ids = {review.review_id for review in shown}
-            # Another graph may ask what this graph does not show.
+            # A different graph may have asked a question that this graph does not show.
             others = (value for _, value, _ in thread.questions if is_of_other(namespace_in(value)))
             ids |= {value["review_id"] for value in others}
             for row in known:
@@ -255,7 +255,7 @@ async def noted_reviews(
     store = store_of(saver)
     if not (await is_table_filled(saver, fill) if fill else store.keeps_reviews):
         return None
-    if not limit:  # Only whether there is a table is asked.
+    if not limit:  # Only the existence of the table matters here.
         return [], None
     if before is None:
         await note_others(saver)

@@ -93,7 +93,7 @@ async def read_shown(
         if call is not None and may_make(graph, namespace):
             view.add(call)
             await _add_newest(view, saver, thread_id, (each for each, _ in tasks_around(namespace)))
-        # Without the call's checkpoint, LangGraph alone knows whose question it is.
+        # Without the call's checkpoint, only LangGraph knows who asks the question.
         elif call is None and (shown is not None or await shows(graph, config, interrupt.id)):
             view.add(unread(place_of(thread_id, namespace)))
     await add_others(view, graph, config, others)
