@@ -164,8 +164,7 @@ def _masked_place(found: re.Match[str]) -> str:
 def _is_credential(named: re.Match[str], found: re.Match[str]) -> bool:
     """Return whether the value `found` after the name `named` is a credential.
 
-    After a vague name, the value must look like a credential: it is quoted, has digits, or looks
-    random.
+    If the name is vague, the value must look like a credential: quoted, with digits, or random.
     """
     quoted, value, link = found["quoted"], found[found.lastgroup or 0].strip(), named["link"]
     last = _WORD.findall(named["name"])[-1].lower()

@@ -221,7 +221,7 @@ def limit_in_words(word: str, limit: Any) -> str | None:
 
 
 def _came(instance: Any) -> str | None:
-    """List the keys of an object in which a key is missing, because one may be misnamed."""
+    """List the keys of an object that lacks a key, because one of the keys may be misspelt."""
     if not is_object(instance):
         return None
     return f"the keys {listed(instance)}" if instance else "no keys"

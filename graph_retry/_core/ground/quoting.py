@@ -70,7 +70,7 @@ def tame(text: str) -> str:
 
 
 def fenced(text: str) -> str:
-    """Put a text in a code block that the text cannot end: the fence has more backticks.
+    """Put a text in a code block. The text cannot end it, because the fence has more backticks.
 
     Example:
         >>> print(fenced("```json"))

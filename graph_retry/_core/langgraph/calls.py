@@ -343,7 +343,7 @@ async def _unkeyed(
 ) -> tuple[str, str]:
     """Return how a new call with a `key` differs from a saved call, and the advice; or two "".
 
-    Only a saved call with equal params and no key may be meant. Another key names another call.
+    Only a saved call with equal params and no key may be meant, because a new key is a new call.
     """
     start = namesakes(execution.task, made.name)
     namespace = f"{start}{identity_of(made.params)}" if made.params else start

@@ -95,7 +95,7 @@ class _Reading:
                 attempt starts anew, so the update would be lost.
         """
         known: dict[str, Any] = {**config.get("configurable", {})}
-        # LangGraph lends a subgraph the checkpointer in this way, under a private key.
+        # LangGraph also lends the checkpointer to a subgraph under a private key.
         lent = (cast("Any", one) for one in known.values() if isinstance(one, BaseCheckpointSaver))
         saver: BaseCheckpointSaver[Any] | None = next(lent, None)
         task, thread = str(known.get("checkpoint_ns", "")), str(known.get("thread_id"))

@@ -51,7 +51,7 @@ async def answer_to_other(value: dict[str, Any], given: Any) -> Any:
 
 
 def _reader() -> Any:
-    # Loaded only where another library asks.
+    # Imported late, because only questions of other libraries need this module.
     return import_module("graph_retry._core.review.clients.others")
 
 

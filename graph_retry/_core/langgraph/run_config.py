@@ -243,11 +243,11 @@ def inside(configurable: Mapping[str, Any], namespace: str) -> dict[str, Any]:
     The subgraph sends no `values` to the outer stream, only updates, tokens, tasks and custom
     events. Chat clients would mistake the subgraph's `values`, without `messages`, for the state.
 
-    With a namespace, two things change. The counter of subgraphs stays at 0, because LangGraph
-    would append any other count to the namespace. And the replay position is removed. In a run from
-    an old checkpoint, LangGraph would use it to look for an old checkpoint of the subgraph. But the
-    namespace contains the id of its task, and the task belongs to one checkpoint only. Therefore
-    the newest checkpoint of the namespace is always the right one.
+    If a namespace is given, two things change. The counter of subgraphs stays at 0, because
+    LangGraph would append any other count to the namespace. The replay position is removed. In a
+    run from an old checkpoint, LangGraph would use it to look for an old checkpoint of the
+    subgraph. But the namespace contains the id of its task, and the task belongs to one checkpoint
+    only. Therefore the newest checkpoint of the namespace is always the right one.
     """
     inner = dict(configurable)
     if key := key_of(inner, *STREAM):

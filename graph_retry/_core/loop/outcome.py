@@ -1,4 +1,4 @@
-"""The outcome of one request to the model: the record's fields, and the result as plain JSON."""
+"""Make the outcome of a request to the model: the fields of the record and the result in JSON."""
 
 from __future__ import annotations
 

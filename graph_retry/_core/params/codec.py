@@ -189,7 +189,7 @@ class ParamsCodec(Generic[ParamsT]):
         """Convert params to JSON. `owner` is the phrase by which errors name these params.
 
         Raises:
-            TypeError: The value has another type, or a part of it cannot be stored.
+            TypeError: The value has a wrong type, or a part of the value cannot be stored.
             ValueError: A part is a secret, or would come back changed.
         """
         return self._remembered(self._verified(value, owner)).encoded

@@ -322,7 +322,7 @@ class Prompt:
     def adding_to_last(self, by: Any, text: str) -> Self | None:
         """Return the prompt with a text added at the end of its last message.
 
-        None means that the last message has another role than the user's, or has no text.
+        None means that the last message is not the user's, or has no text.
         """
         message = self.value[-1] if self.value else None
         fields = fields_of(message)
@@ -361,7 +361,7 @@ class Prompt:
         return Added(named_fields(self.params), parts)
 
     def replaced(self, value: str | list[Any]) -> Any:
-        """Return a copy of the params with another prompt."""
+        """Return a copy of the params with a new prompt."""
         return with_fields(self._params, {self._name: value}) if self._name else value
 
     def turns(self, *said: tuple[str, str]) -> list[Any]:

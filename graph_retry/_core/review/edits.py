@@ -145,7 +145,7 @@ _FORBIDDEN = ("extra_forbidden", "additionalProperties")
 async def checked_change(parts: dict[str, Any], question: Question) -> tuple[Any, dict[str, Any]]:
     """Change the output that was read, and validate it. Return it with the applied changes.
 
-    With any change, keys that the schema forbids are removed as well, and are listed in `drop`.
+    If there is a change, keys that the schema forbids are removed as well, and listed in `drop`.
 
     Raises:
         Refused: If a change is ambiguous, or if the changed output is not valid.

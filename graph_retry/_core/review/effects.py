@@ -30,7 +30,7 @@ _MAX_NAME = 200
 
 
 class CallAgain(NamedTuple):
-    """A decision's effect: another call, with these params.
+    """A decision's effect: the next call, with these params.
 
     `added` has the parts that the library added to the params. `unchanged_edit` marks an edit
     without any change, which counts as an approval.

@@ -337,7 +337,7 @@ class Decision(TypedDict):
     to: For `assign`: a person's name.
     attempt: Binds the decision to this attempt.
     review_id: Binds the decision to this question.
-    decision_id: An id by which a second delivery of the same decision is known.
+    decision_id: An id by which a second delivery of the same decision is recognised.
     by: The author.
     channel: The client (default: known by the form of the answer).
     """

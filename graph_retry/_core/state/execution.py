@@ -180,7 +180,7 @@ class Execution:
         self.pauses.check_ended(f"thread {as_repr(self.thread)}")
 
     def begin_beside(self, slot: Slot, made: Made, saved: EqualCalls) -> None:
-        """Give a call another namespace, because the task's namespace holds a different call."""
+        """Give a call a new namespace, because the task's namespace holds a different call."""
         with _lock:
             self.begun[self.task] -= 1
             self._place(slot, made, saved)

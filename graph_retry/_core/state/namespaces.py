@@ -135,7 +135,7 @@ def namesakes(task: str, name: str) -> str:
 
 
 def namespace_of_other(interrupt_id: str) -> str:
-    """Return a made-up namespace for another library's question, which has no call of its own."""
+    """Make up a namespace for a question of another library, because the question has no call."""
     return f"{_OTHER}{interrupt_id}"
 
 

@@ -146,8 +146,8 @@ WITH_OUTPUT = ("succeeded", "overruled")
 def next_step(state: Mapping[str, Any], keys: Mapping[str, str], *, raises: bool) -> str:
     """Return the name of the node that follows in a state.
 
-    With `raises`, the node `give_up` follows a call that ended without an output. `give_up` raises
-    the error of the call.
+    If `raises` is set, the node `give_up` follows a call that ended without an output. `give_up`
+    raises the error of the call.
     """
     following, status = loop_of(state)["next"], state.get(keys["status"])
     if following != "end":

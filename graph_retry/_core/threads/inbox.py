@@ -185,9 +185,9 @@ class Inbox:
     ) -> tuple[list[OpenReview], str | None] | None:
         """List a part of the table of open reviews, newest first.
 
-        The first listing of a database fills the table: it reads all threads once, and calls
-        `fill(read, threads)` with the number of read and of all threads. With `fill=None`, the
-        table is listed as it is, even while it is being filled.
+        To fill the table, the first listing of a database reads all threads once, and calls
+            `fill(read, threads)` with the number of read and of all threads. With `fill=None`, the
+            table is listed as it is, even while it is being filled.
 
         Returns:
             The rows, and the argument `before` for the next part (None after the last part). None

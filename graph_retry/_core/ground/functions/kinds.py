@@ -161,7 +161,7 @@ def _is_a(value: Any, kind: Any) -> bool:
     if kind is float:
         return is_number(value)
     if kind == RunnableConfig and isinstance(value, Mapping) and value:
-        # A dict without any key of a config is meant as something else, such as another argument.
+        # If a dict has no key of a config, it is meant as something else, such as an argument.
         known = RunnableConfig.__annotations__.keys()
         return not known.isdisjoint(cast("Mapping[str, Any]", value))
     if is_typeddict(kind):

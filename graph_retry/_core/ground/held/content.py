@@ -222,7 +222,7 @@ class Content:
         self._text(kind, f"{module}:{getattr(value, '__qualname__', value.__name__)}")
 
     def _members(self, kind: type[Any]) -> None:
-        """Add the members of a local class: a function may make several classes of one name."""
+        """Add the members of a local class. A function may make several classes of one name."""
         self._around.append(id(kind))
         for name, made in members_of(kind):
             if inspect.isfunction(made):

@@ -40,7 +40,7 @@ from graph_retry.lossless._ground import as_repr, error_text, text_of
 from graph_retry.records import KeptIn
 
 _WAITED = 1.0
-"""The most seconds by which a clock may be behind. `check_clock` waits for that time."""
+"""The most seconds that a clock may be behind. `check_clock` waits for this time."""
 
 _MOST = 1_000_000
 """The most checkpoints that are listed. Without a limit, some savers list only 100."""
@@ -359,7 +359,7 @@ def saved_at(
 
 
 def record_place(thread_id: str | None, namespace: str, place: KeptIn) -> RunnableConfig:
-    """Return a checkpoint's config; `place` may name another namespace than the call's."""
+    """Return a checkpoint's config; `place` may name a namespace other than that of the call."""
     return {"configurable": {"thread_id": thread_id, "checkpoint_ns": namespace, **place}}
 
 
@@ -381,7 +381,7 @@ def open_review(
     thread_id: str | None, namespace: str, review_id: str, asked_at: str | None
 ) -> OpenReview:
     """Return the row for a call that waits."""
-    # The digest keeps places unique: a copied thread has the same review id and time.
+    # The digest keeps places unique, because a copied thread has the same review id and time.
     place = f"{asked_at or ''}/{review_id}/{digest(str(thread_id), namespace)}"
     return OpenReview(thread_id or "", namespace, review_id, place)
 

@@ -54,7 +54,7 @@ async def hold_while_asking(
             return None
         unless_held.pop_all()
     run = _asking[lock.key] = AskingRun(lock, is_idle)
-    # A run whose reader has dropped its stream never ends.
+    # If the reader of a run's stream has dropped the stream, the run never ends.
     finalize(run, lock.release).atexit = False
     return run
 
@@ -99,7 +99,7 @@ class ThreadLock:
 
     async def _acquired_outside(self) -> bool:
         # Meanwhile the outside lock belongs to the thread that tries it. If this run is cancelled,
-        # that thread releases it: a connection must not be closed while another thread uses it.
+        # that thread releases the lock, because no other thread may close a connection in use.
         outside, self._outside = self._outside, None
 
         def acquire() -> bool:

@@ -183,8 +183,8 @@ async def _ask_person(given: StepInput, question: Question) -> tuple[Any, bool]:
             await store_of(saver).open(entry)
     execution = given.run.slot.execution
     shown = await _meant_by_answer(question.review_id, execution.reads, execution.settled)
-    # LangGraph would give the waiting answer to this question, although it is for another one. An
-    # answer by the id of this question still arrives.
+    # LangGraph would give the waiting answer to this question, although it is for a different one.
+    # An answer by the id of this question still arrives.
     if shown.is_for_another:
         with plain_answer_hidden():
             return interrupt(payload, response_schema=shown_schema), True

@@ -39,7 +39,7 @@ _PATIENCE_S = 10.0
 
 
 class Passed(TypedDict):
-    """An automatic reviewer that did not decide: its name, its proposal, and the problem."""
+    """The name of an automatic reviewer that did not decide, its proposal, and the problem."""
 
     by: str
     decision: Any

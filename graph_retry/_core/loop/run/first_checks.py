@@ -46,7 +46,7 @@ _ID = lazy(
 
 _LOOKED_AT = 10_000
 _LOOKED_AT_IN_ALL = 200_000
-"""Maximum characters in which credentials are searched: in one text, and in all params."""
+"""Maximum characters to search for credentials: in one text, and in all params together."""
 
 
 def check_first(given: StepInput, params: Encoded) -> None:

@@ -1,4 +1,4 @@
-"""The plan of a call: the user's functions, types and options after all checks."""
+"""Make the plan of a call, which has the user's functions, types and options after all checks."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def put_back(value: Any, shown: Any, original: Any) -> Any:
     Objects are compared by key. Lists of equal length are compared by position.
 
     Raises:
-        LostDigitsError: If a list of another length contains a rounded number.
+        LostDigitsError: If a list with a changed length contains a rounded number.
 
     Example:
         >>> put_back({"to": "***", "n": 2}, {"to": "***", "n": 1}, {"to": "Ada", "n": 1})

@@ -64,7 +64,7 @@ _ANSWER_IS_SAVED = (
 )
 
 _ANSWER_KEPT: dict[str, Any] = {}
-"""A marker instead of a question: the call was not made again, so its answer is still saved."""
+"""A marker instead of a question. The call was not made again, so its answer is still saved."""
 
 
 @dataclass(frozen=True)
@@ -383,7 +383,7 @@ async def _match(
 
 
 def _told_kept(answered: Asked, open_now: Sequence[dict[str, Any]], *, is_over: bool) -> str:
-    """Return the reason why an answer is unused: the run did not make the call that asked."""
+    """Explain that an answer is unused, because the run did not make the call that asked."""
     told = [(each["note"], namespace_in(each)) for each in open_now]
     notes = [note for note, place in told if note and are_namesakes(place, answered.namespace)]
     what = f"This run did not make the call of `{answered.name}`, which had asked the question"

@@ -241,8 +241,8 @@ async def noted_reviews(
 ) -> tuple[list[OpenReview], str | None] | None:
     """List one page of the open calls in the saver's table; None if the saver has no table.
 
-    With `fill`, a table that has never been filled is first filled from all threads. `fill` is
-    called with the number of threads read so far and the number of all threads. Without `fill`,
+    If `fill` is given, a table that has never been filled is first filled from all threads. `fill`
+    is called with the number of threads read so far and the number of all threads. Without `fill`,
     only the rows that the table has now are listed.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Read a server's runs on a thread, to know whose answer to a review came first."""
+"""Read a server's runs on a thread, to find out which answer to a review came first."""
 
 from __future__ import annotations
 

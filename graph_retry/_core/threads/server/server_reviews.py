@@ -27,7 +27,7 @@ _PAGE = 100
 """The number of threads in one page of a search."""
 
 _IDLE_PAGE = 1_000
-"""The page size for a first search of idle threads, most of which are finished."""
+"""The page size for a first search of idle threads. Most of these threads are finished."""
 
 _ALL_IDLE_AGAIN_S = 600.0
 """Seconds after which a client searches all idle threads again, even unchanged ones."""
@@ -38,8 +38,8 @@ _CLOCKS = timedelta(seconds=10)
 _FRESH_S = 1.0
 """The most seconds from a run's last question to the end of the run.
 
-If a thread changed later than this, another run was cancelled after it. The thread may then show
-questions that are answered.
+If a thread changed after this time, a later run was cancelled. The thread may then show questions
+that are answered.
 """
 
 _FIELDS = (  # The state of the threads is not requested.

@@ -72,7 +72,7 @@ async def snapshot_at(server: Any, place: RunnableConfig) -> StateSnapshot | Non
 async def read_history(graph: Any, config: RunnableConfig) -> ThreadView:
     """Read a thread on a server, with the newest checkpoint of each call that the server shows.
 
-    For the call of a function, a server shows only the state keys that the outermost graph also
+    If a function makes the call, a server shows only the state keys that the outermost graph also
     has. Older servers show no state of such a call.
     """
     history = _History(graph, thread_there(config))
