@@ -95,15 +95,16 @@ def respond(
 
     Args:
         output: The whole output. A model, a dataclass or a date is converted to JSON, under the
-            aliases of its type. The call's output type reads this JSON. Without an output type, the
-            call returns the JSON.
+            aliases of its type. The call's output type reads this JSON. If the call has no output
+            type, the call returns the JSON.
         changes: Fields to change in the output that was read, valid or not. The changes are merged
             as in an edit, and the other fields stay.
         replace: A dict `{old words: new words}` for the texts of the output that was read. Each old
             text must occur exactly once.
         drop: Keys and items to remove from the output that was read, as JSON Pointers such as
-            `/lines/0/note` (the paths of issues). With `changes`, `replace`, `drop` or `move`, keys
-            that the schema forbids are removed as well, and the ledger lists them in `drop`.
+            `/lines/0/note` (the paths of issues). If `changes`, `replace`, `drop` or `move` is
+            given, keys that the schema forbids are removed as well, and the ledger lists these keys
+            in `drop`.
         move: True to move keys from a wrong object to the place that the issue `misplaced` names.
 
     Raises:

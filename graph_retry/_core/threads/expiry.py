@@ -133,10 +133,10 @@ async def expire_reviews(
 ) -> list[PendingReview]:
     """Apply the default decision to each expired review, and continue its thread.
 
-    A sweep also continues threads whose answer was saved but not applied, because the process of an
-    earlier sweep or `resume` died in between.
+    If the process of an earlier sweep or `resume` died after an answer was saved and before it was
+    applied, a sweep also continues the thread of the answer.
 
-    Several sweeps may run at the same time: only one of them ends a review. If a person answers the
+    If several sweeps run at the same time, only one of them ends a review. If a person answers the
     review meanwhile, the person's answer counts. On a server, a sweep starts the runs without
     waiting for them.
 
@@ -150,8 +150,8 @@ async def expire_reviews(
         context: LangGraph's `context` for the runs; see `resume`.
         notify: A sync or async function that reminds people of a review, such as
             `graph_retry.observers.Slack`.
-        remind_after: Seconds after the question until `notify` is called: one number, or several
-            for repeated reminders.
+        remind_after: Seconds after the question until `notify` is called. Give several numbers for
+            repeated reminders.
         escalate_to: A dict `{seconds after the question: function}` of functions like `notify`, for
             other people.
 

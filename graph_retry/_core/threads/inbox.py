@@ -51,11 +51,11 @@ async def list_reviews(
     """List the open reviews of all threads, newest first.
 
     Args:
-        source: A compiled graph (lists its own reviews), a checkpointer (its reviews can be read,
-            but not answered), or a client of `langgraph_sdk` (lists the reviews of all graphs on
-            the server, including threads with the status `error`).
+        source: A compiled graph, a checkpointer or a client of `langgraph_sdk`. A graph lists its
+            own reviews. A checkpointer's reviews can be read, but not answered. A client lists the
+            reviews of all graphs on the server, including threads with the status `error`.
         limit: Maximum number of reviews to return (default: all).
-        before: The last review of the previous page: only older reviews are listed (default: start
+        before: The last review of the previous page. Only older reviews are listed (default: start
             at the newest).
         config: A config without a thread, for the runs that continue answered threads: keys of
             `configurable`, tags, metadata and callbacks. Each listed review gets these values in
@@ -186,8 +186,8 @@ class Inbox:
         """List a part of the table of open reviews, newest first.
 
         To fill the table, the first listing of a database reads all threads once, and calls
-            `fill(read, threads)` with the number of read and of all threads. With `fill=None`, the
-            table is listed as it is, even while it is being filled.
+        `fill(read, threads)` with the number of read and of all threads. With `fill=None`, the
+        table is listed as it is, even while it is being filled.
 
         Returns:
             The rows, and the argument `before` for the next part (None after the last part). None

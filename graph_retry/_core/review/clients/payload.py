@@ -63,8 +63,8 @@ def build_payload(question: Question) -> dict[str, Any]:
 
     `params`, `suggested_params` and the `output` that a person may take are never shortened. Every
     other value, and each field of a form, has a maximum length. Graphical clients edit the
-    suggested params or, without a suggestion, the current params. A question about a valid output
-    has no `failure`.
+    suggested params. If there is no suggestion, they edit the current params. A question about a
+    valid output has no `failure`.
 
     Example:
         >>> from graph_retry._core.params.codec import ParamsCodec

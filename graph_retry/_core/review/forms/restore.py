@@ -83,9 +83,9 @@ def restored(value: Any, field: Field, issues: list[Issue]) -> Any:
 
     - A text for a field that takes no text is read as JSON.
     - A text for a field that takes text stays as typed. `null` clears a field that may be null.
-    - An object is merged onto the shown object, key by key and at every depth. In three cases, it
-      replaces the shown object instead: if it is sent as a text, if it fits another branch of a
-      union, or if a form sends it for a field whose schema names no fields.
+    - An object is merged onto the shown object, key by key and at every depth. In three cases, the
+      sent object replaces the shown object instead: if it is sent as a text, if it fits a different
+      branch of a union, or if a form sends it for a field whose schema names no fields.
     - A list replaces the shown list.
     - Any part that equals its shown value becomes the original again, with all digits and private
       texts.

@@ -50,8 +50,8 @@ async def resume(
 
     The decision is saved in the thread before it is applied. If the process dies afterwards, call
     `resume(graph, config)` without a decision to continue. If several people answer, the first
-    answer wins: the thread is locked until the graph stops again. If a decision cannot be applied,
-    the question is asked again, and `AnswerRefused` gives the reason.
+    answer wins, because the thread is locked until the graph stops again. If a decision cannot be
+    applied, the question is asked again, and `AnswerRefused` gives the reason.
 
     Args:
         graph: The compiled graph, or a `RemoteGraph`.
@@ -59,12 +59,12 @@ async def resume(
             metadata, callbacks) apply to the run.
         decision: The result of `approve()`, `edit(…)`, `reject(…)`, `respond(…)`, or the JSON of a
             decision. If it has no `review_id`, exactly one review must be open.
-        answers: A dict of decisions by `review_id` (or interrupt id), for some or all open reviews,
-            instead of `decision`.
+        answers: A dict of decisions by `review_id` (or interrupt id), in place of `decision`. The
+            dict may answer some or all open reviews.
         start: The input for a new thread, in a job that may run twice or be killed. A new thread
-            starts with this input. A thread whose run was interrupted continues without it. A
-            thread that waits for people or has ended is left unchanged. `start` cannot be combined
-            with an answer.
+            starts with this input. If the run of a thread was interrupted, the thread continues
+            without the input. A thread that waits for people or has ended is left unchanged.
+            `start` cannot be combined with an answer.
         context: LangGraph's `context` for the run. LangGraph does not save the context, so a graph
             with a `context_schema` needs it again (on a server: JSON, a dataclass or a model).
         durability: LangGraph's `durability` for the run (default: `sync`; on a server, the server's

@@ -30,12 +30,12 @@ def resumption(
 ) -> Generator[Any, None, None]:
     """Answer reviews as `resume` does, but run the graph yourself, for example to stream it.
 
-    The thread is locked inside the `with` block. `as given` is the input for the graph: pass it to
-    `stream`, with any `stream_mode` or `version`, or to `stream_events` (also v3). The end of the
-    block raises an error if an answer was not applied.
+    The thread is locked inside the `with` block. Pass the input `given` of `as given` to `stream`,
+    with any `stream_mode` or `version`, or to `stream_events` (also v3). The end of the block
+    raises an error if an answer was not applied.
 
     Args:
-        graph: The compiled graph. A server locks its threads itself: stream a run of its client
+        graph: The compiled graph. A server locks its threads itself, so stream a run of its client
             instead, with `command={"resume": {review.interrupt_id: decision}}` and
             `multitask_strategy="reject"`.
         config: The config with the `thread_id`.
