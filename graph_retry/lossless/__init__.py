@@ -2,10 +2,10 @@
 
 This package works without a graph, and imports nothing else of `graph_retry`.
 
-The way of a text: `parse` has the entry points, and `strict` reads strict JSON. In any other text,
-`candidates` finds the places where a JSON document may begin, and `weighted` reads the documents
-there. `answer` chooses the documents at the likeliest places, and makes one value of them. It
-refuses the value if the text around it casts doubt on it. `results` has the types of results.
+`parse` has the entry points, and `strict` reads strict JSON. If a text is not strict JSON,
+`candidates` finds the places where a JSON document may begin, and `weighted` reads a document at
+each place. `answer` takes the documents that are most likely the answer, and makes one value of
+them. If the text around the value casts doubt on it, `answer` refuses it. `results` has the types.
 """
 
 from typing import TYPE_CHECKING

@@ -1,6 +1,6 @@
-"""The ground of the reader: JSON values compared, lazy names and patterns, a repair, escaped texts.
+"""Small tools that the reader needs everywhere, such as escaped texts and lazy patterns.
 
-This package imports nothing of `graph_retry` but itself.
+The package `lossless` imports nothing else of `graph_retry`.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Any, Literal, cast
 from typing_extensions import TypedDict
 
 _SPACES, _JOINERS = "\u00a0\u202f\u3000", "\u200c\u200d"
-"""Characters of ordinary texts that Python does not count as printable."""
+"""Characters that ordinary texts contain, although Python does not count them as printable."""
 
 
 class EscapedText(Exception):
-    """A base of errors whose text quotes others. The arguments keep the text as it came."""
+    """A base class of errors that quote foreign text. `str` escapes the text; `args` keep it."""
 
     def __str__(self) -> str:
         return escaped(self.as_told(), lines=True)
@@ -30,7 +30,9 @@ class EscapedText(Exception):
 
 
 def escaped(text: str, *, lines: bool = False) -> str:
-    r"""Escape what controls a terminal or the direction of a text; `lines` keeps line breaks.
+    r"""Escape characters that control a terminal or the direction of a text.
+
+    If `lines` is true, line breaks and tabs are kept.
 
     Example:
         >>> escaped("a\x1b[2J\nb\u202e"), escaped("a\nb", lines=True)
@@ -65,7 +67,7 @@ def as_repr(value: Any, limit: int = 200) -> str:
 
 
 def text_of(error: BaseException) -> str:
-    """Return the message of an exception as data, or the reason why it has none."""
+    """Return the message of an exception, or a text that says why it cannot be read."""
     try:
         return str(error)
     except Exception as failed:  # noqa: BLE001  an exception is anybody's class
@@ -105,10 +107,10 @@ def lazy(source: str, flags: int = 0) -> re.Pattern[str]:
 
 
 def on_demand(package: str, *modules: str, home: str = "") -> Callable[[str], Any]:
-    """Return the `__getattr__` for a package whose public names are in modules not loaded yet.
+    """Return a `__getattr__` for a package, which loads a module when one of its names is used.
 
-    The modules are searched in order for a name of the package's `__all__`. They are in the package
-    itself, or in the package `home`.
+    For a name in the package's `__all__`, the modules are searched in order. They are in the
+    package itself, or in the package `home`.
     """
 
     def load(name: str) -> Any:
@@ -123,7 +125,7 @@ def on_demand(package: str, *modules: str, home: str = "") -> Callable[[str], An
 
 
 def identical(one: Any, other: Any) -> bool:
-    """Say whether two JSON values are identical: `1`, `1.0` and true differ.
+    """Say whether two JSON values are identical. The values `1`, `1.0` and true are different.
 
     Example:
         >>> identical({"a": 1}, {"a": 1}), identical(1, 1.0), identical(1, True)
@@ -136,7 +138,7 @@ _WRITER = json.JSONEncoder(sort_keys=True)
 
 
 def written(value: Any) -> str:
-    """Write a JSON value as a text that is equal only for identical values."""
+    """Write a JSON value as text. Two texts are equal only if the two values are identical."""
     return _WRITER.encode(value)
 
 
@@ -149,7 +151,7 @@ class Repair(TypedDict):
     kind: The kind of change, such as `trailing_comma`.
     position: Character offset in the raw text; None if the change has no position there.
     grade: `format`: only the syntax changed. `assumed`: a missing piece was supplied, on evidence.
-        `guessed`: a piece was guessed (only at the level `aggressive`). `coerced`: a value was
+        `guessed`: a piece was guessed. Only the level `aggressive` guesses. `coerced`: a value was
         converted to its type.
     detail: The change in words.
     """

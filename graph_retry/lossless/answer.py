@@ -1,10 +1,10 @@
 """Choose the JSON document that is the model's answer, and check the text around it.
 
-The answer comes after the model's reasoning, and before the next turn of a chat transcript. Tool
-calls in the notations of open models are tried first (`protocols`). Otherwise only the documents at
-the likeliest places count. Several documents are accepted if they are the same value, if they form
-a list, or if exactly one fits the caller's validator. Any other text with several documents is
-refused. Finally, `beside` judges the text around the answer.
+The answer comes after the model's reasoning, and before the next turn of a chat transcript. First,
+`protocols` looks for tool calls in the notations of open models. If there are none, only the
+documents at the likeliest places count. Several documents are accepted if they are the same value,
+if they form a list, or if exactly one fits the caller's validator. Any other text with several
+documents is refused. Finally, `beside` judges the text around the answer.
 """
 
 import re
@@ -52,7 +52,7 @@ _REASONING_END = lazy(
     r"|<\|(?:start\|>assistant|channel\|>)(?=[^{}\n]{0,60}\bto=)|\bassistantfinal(?=\s*[{\[`]))(?![\"'\\])"
 )
 _SIGNS = ("<", "[/", "◁/", "assistantfinal")
-"""Every end of reasoning has one of them; to look for these is faster."""
+"""Every end of reasoning contains one of these texts. They are found faster than a pattern."""
 _REASONING = lazy(
     rf"(?i)<(?!/|[|｜]?end[_▁])[|｜]?{_THOUGHT}\b[^<>]*>|\[{_THOUGHT}\]|◁{_THOUGHT}▷|<\|channel>\w+"
     r"|<\|channel\|>(?:analysis|commentary)(?![^<>{]*\bto=)"
@@ -61,7 +61,7 @@ _IN_STRING = lazy(r"[\[{:,]\s*\"(?:[^\"\\]|\\.)*\Z")
 _BETWEEN = lazy(  # Tags, bullets and fences may separate the items of a list.
     rf"(?:\s|,|;|{TAG}|[`~]{{3,}}\w*|[-*•]\s|\d+[.)]\s)*\Z"
 )
-_OTHER_ELEMENT = lazy(  # The names of two elements differ, and are data of the values inside.
+_OTHER_ELEMENT = lazy(  # The names of two elements differ. Then these names are data.
     r"\s*</(\w+)>\s*<(?!\1\b)\w[^<>]*>\s*\Z"
 )
 _SCALAR = lazy(  # A value that is alone, or has only a label, tags and emphasis around it.
@@ -102,7 +102,7 @@ def answer(text: str, wanted: Wanted) -> Document:
         meant = [meant[0]._replace(document=_chosen(meant[0].document, wanted))]
     documents = [each.document for each in meant]
     for number, each in enumerate(documents, 1):
-        if each.refusal:  # A list must be complete, so one broken document refuses all.
+        if each.refusal:  # If one document is broken, the list would not be complete.
             refusal, count = each.refusal.refusal, len(documents)
             which = f"Value {number} of {count} cannot be read: " if count > 1 else ""
             raise Unreadable(refusal["kind"], refusal["position"], which + refusal["message"])
@@ -112,7 +112,7 @@ def answer(text: str, wanted: Wanted) -> Document:
 
 
 def _chosen(document: Document, wanted: Wanted) -> Document:
-    """Choose the only reading of a document that fits, if several readings are about as likely."""
+    """If several readings of a document are about as likely, choose the only one that fits."""
     readings = document.refusal.readings if document.refusal and wanted.fits else None
     found = _fitting(readings(), wanted) if readings else None
     told = repair("chosen", document.start, "the only likely reading that fits", "assumed")
@@ -127,7 +127,7 @@ def _fitting(choices: list[Document], wanted: Wanted) -> Document | None:
 
 
 def _calls(text: str, start: int, found: list[Candidate], wanted: Wanted) -> list[Call]:
-    """Read the calls of a text in the protocols of open models; the next turn ends them.
+    """Read the tool calls that open models write as text, up to the next turn of the chat.
 
     Raises:
         Unreadable: If a call cannot be read, or the text also has another document.
@@ -154,7 +154,7 @@ def _calls(text: str, start: int, found: list[Candidate], wanted: Wanted) -> lis
 
 
 def _meant(found: list[Candidate]) -> list[Candidate]:
-    """Keep the candidates at the likeliest places; a sentence may quote a part of another one."""
+    """Keep the candidates at the likeliest places. Drop parts of them that a sentence quotes."""
     likely = SENTENCE if any(each.is_block for each in found) else BROKEN
     least = max(likely, min((each.place for each in found), default=0))
     found = [each for each in found if each.place <= least]
@@ -172,7 +172,7 @@ def _meant(found: list[Candidate]) -> list[Candidate]:
 
 
 def _one_of(text: str, start: int, meant: list[Candidate], wanted: Wanted) -> Document:
-    """Return one value for all documents: a repeated value, a list, or the only fitting value."""
+    """Make one value of all documents: the same value, a list, or the only value that fits."""
     documents = [each.document for each in meant]
     first, last, count = documents[0], documents[-1], len(documents)
     lead = text[max(start, first.start - 40) : first.start]
@@ -207,7 +207,7 @@ def _sequence(documents: list[Document], wanted: Wanted, *, in_calls: bool) -> D
     first, last = documents[0], documents[-1]
     values = [each.value for each in documents]
     texts = [written(value) for value in values]
-    pairs = [*pairwise(texts)]  # A list of one call alone may repeat it on purpose.
+    pairs = [*pairwise(texts)]  # Calls may all be equal on purpose.
     again = in_calls and len({*texts}) > 1 and pairs[-1] in pairs[:-1]
     refuse_if(again, "ambiguous", last.start, "Calls come again: write each call once.")
     is_cut = wanted.complete is False and len(documents) > 1
@@ -229,7 +229,7 @@ def _beside(
     end = spans[-1][1]
     turn = TURN.search(text, end)
     gaps = [text[left[1] : right[0]] for left, right in pairwise(spans)]
-    # The contents of other fences do not count. A fence that is still open has the answer.
+    # The text in other fences does not count. If a fence is still open, the answer is inside it.
     opened = FENCE.sub(_if_open, text[start : spans[0][0]])
     rest = (FENCE.sub("", side) for side in (*gaps, text[end : turn and turn.start()]))
     before, *between, after = (CALLS.sub("", side) for side in (opened, *rest))
@@ -243,7 +243,7 @@ def _beside(
 
 
 def _if_open(fence: re.Match[str]) -> str:
-    """Return the contents of a fence that is not closed, or else nothing."""
+    """Return the contents of a fence if it is not closed, and "" if it is closed."""
     return fence["inside"] if fence.end() == fence.end("inside") else ""
 
 

@@ -1,4 +1,4 @@
-"""Judge the text beside an answer: is it data that would be lost, or does it retract the answer?
+"""Refuse an answer if the text beside it has data that would be lost, or retracts the answer.
 
 Two questions are asked about every answer, including strict JSON and fences:
 
@@ -8,8 +8,8 @@ Two questions are asked about every answer, including strict JSON and fences:
 - Does a sentence speak of the answer itself, and retract it or call it partial (`REMARKS`)? Any
   other sentence is prose, and only adds a note to `repairs`.
 
-An answer that is not strict JSON in its own fence or paragraph may also be a piece of other data
-(`PIECES`).
+If an answer is not strict JSON in its own fence or paragraph, it may also be a piece of other data.
+`PIECES` has the signs of this.
 """
 
 import re
@@ -78,9 +78,9 @@ def _is_value(text: str) -> bool:
 
 
 def is_field(flat: str) -> bool:
-    """Return whether the document is one of several fields in another notation.
+    """Return whether the answer is one of several fields in another notation.
 
-    In the text `flat`, the character NUL marks the place of the document.
+    In the text `flat`, the character NUL stands in place of the answer.
     """
     flat = _MARK.sub("", flat)
     lines = flat.split("\n")
@@ -107,9 +107,9 @@ def _in_cell(lines: list[str], at: int) -> bool:
 
 
 def _in_row(lines: list[str], at: int) -> bool:
-    """Return whether the document is a cell of CSV: the next line or the one before is such a row.
+    """Return whether the answer is a cell of CSV. Then the next or the previous line is a row, too.
 
-    Both rows have as many separators, without spaces behind them.
+    Both rows have the same number of separators, and no space follows a separator.
     """
     for other in [*lines[max(0, at - 1) : at], *lines[at + 1 : at + 2]]:
         for mark in ",;":
@@ -132,7 +132,7 @@ def _in_field(lines: list[str], at: int) -> bool:
 
 
 def _fields(lines: list[str], at: int) -> Iterator[re.Match[str]]:
-    """Yield a match for each line that is a field with a value. The line `at` is left out."""
+    """Yield a match for each line, except line `at`, if the line is a field with a value."""
     for number, line in enumerate(lines):
         found = _FIELD.match(line) if number != at else None
         if found and _is_value(found["value"]):
@@ -184,7 +184,7 @@ def _under_heading(lines: list[str], at: int) -> bool:
 SHAPES = (_in_cell, _in_row, _in_field, _in_list, _under_heading)
 
 
-_PIECE = lazy(  # A quotation, a member, a list or the arguments of a call went before the answer.
+_PIECE = lazy(  # The text before the answer is an unfinished quotation, member, list or call.
     r"(?ma)[\w+-]\Z|[\"'”][ \t]*\Z|[\"'”}]\s*[,:=]\s*\Z|^\W*\"[^\"\n]*\Z"
     r"|(?:^|,)\s*(?:-?\d[\d.]*|true|false|null)\s*,\s*\Z|\([^()\n]*[=,]\s*\Z|[\[{][^\[\]{}\n]*\Z"
 )

@@ -1,4 +1,4 @@
-"""Find the JSON documents in a text, and rank each by its place: how likely it is the answer."""
+"""Find the candidates for the answer, which are JSON documents, and rank them by their places."""
 
 import re
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ TAG = r"<[/?|｜]*\w[^<>{}\[\]\n]*>"
 LABEL = r"(?:answer|results?|output|json|list|action(?: input)?)"
 _SPACE = r"(?:[\s\u200b-\u200f\u2060-\u2064\ufeff\u00ad]|\\[nrt](?![^\W\d]))*"
 _QUOTE = "[\"'`“”„‟‘’＂]"
-_START = lazy(  # A bracket before such text opens data. Others may be part of a sentence.
+_START = lazy(  # If such text follows a bracket, the bracket opens data.
     rf"[{{｛]\{{?{_SPACE}(?:(?:[uU]|[*_]{{1,3}})?{_QUOTE}|[}}｝,]|//|/\*|#|<!--|\.\.\.|…|\Z)"
     rf"|[\[［]{_SPACE}(?:[\"'“‘„＂\[{{(［｛,\]］]|[-+.]?\d|(?i:true|false|null|none|nan)\b|//|/\*|#"
     r"|\.\.\.|…|<|\Z)"
@@ -53,21 +53,21 @@ _APART_BEFORE = lazy(r"(?:\A|\n[ \t\r]*\n)[ \t\r]*\Z")
 _APART_BEHIND = lazy(r"[ \t\r]*(?:\n[ \t\r]*\n|\s*\Z)")
 _ASSIGNED, _USED = lazy(r"\w[ \t]*=[ \t]*\Z"), lazy(r"\r?\n[ \t]*[\w.]+\(")
 REFUSED = 3
-"""The search stops after this number of unreadable documents, because each one takes work."""
+"""After this number of unreadable documents, the search stops, because each one takes time."""
 BLOCK, LINE, SENTENCE, BROKEN, CODE, NUMBERS = range(6)
-"""The place of a document in a text, from the most likely place of an answer to the least likely.
+"""The places that a document may have in a text. The answer is most likely at the first of them.
 
 BLOCK: The document has its own fence or paragraph.
 LINE: No words are before the document on its line.
 SENTENCE: Words are before the document on its line.
-BROKEN: As SENTENCE, and the document cannot be read.
+BROKEN: Words are before the document on its line, and the document cannot be read.
 CODE: The document is in code that the text quotes.
 NUMBERS: An empty value or a list of numbers in a sentence, after a name or label.
 """
 
 
 class Candidate(NamedTuple):
-    """A document and its place in the text. The span includes the fence or quotes around it."""
+    """A document with its place. `start` and `end` include the fence or quotes around it."""
 
     document: Document
     start: int
@@ -98,7 +98,7 @@ def candidates(text: str, start: int, complete: bool | None) -> Iterator[Candida
         while near and at >= near.end("inside"):
             near = next(ahead, None)
         around = near if near and near.start() < at else None
-        # A later document of a fence has the first one before it.
+        # A second document in the same fence is not the first.
         is_first = around and around is not looked_at and _is_first(text, around, at)
         fence, looked_at = around if is_first or around is fence else None, around
         end, is_whole = _limit(text, at, fence, complete)
@@ -127,7 +127,7 @@ def _is_first(text: str, fence: re.Match[str], at: int) -> bool:
 
 
 def _begins(text: str, at: int) -> bool:
-    """Return whether the bracket at `at` opens a document, and does not open a remark in prose."""
+    """Return whether the bracket at `at` opens a document, and not a remark in a sentence."""
     before = line_before(text, at)
     if CALLS.match(text, at) or (text[at] == "[" and _INDEXED.search(before)):
         return False
@@ -166,7 +166,7 @@ def _placed(text: str, document: Document, low: int, *, in_code: bool) -> Candid
     has_words = _WORDS.search(line)
     place = SENTENCE if has_words else BLOCK if is_apart else LINE
     if in_code and _ASSIGNED.search(line) and _USED.search(behind):
-        return None  # A program that the text quotes goes on with it.
+        return None  # The next line of a program uses the value.
     if in_code or (wide and line[-1] == "`" and line.strip("` \t")):
         place = CODE
     elif document.refusal and has_words:
@@ -179,7 +179,7 @@ def _placed(text: str, document: Document, low: int, *, in_code: bool) -> Candid
 
 
 def _is_small(document: Document) -> bool:
-    """Return whether a value is empty or a list of numbers. It may be a citation such as `[1]`."""
+    """Return whether a value is empty or a list of numbers, as a citation such as `[1]` is."""
     value = document.value
     is_list = issubclass(type(value), list)  # `isinstance` would make the item type unknown.
     is_numbers = is_list and all(type(item) in {int, float} for item in value)

@@ -1,4 +1,4 @@
-"""The entry point of reading: the JSON value in a model's output, or the refusal."""
+"""The entry point `read`: it returns the JSON value in a model's output, or a refusal."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from graph_retry.lossless.weighted.lexis import EDGES
 _AROUND = {"surroundings", "code_fence", "white_space", "repeated", "chosen"}
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
 _LOOKS = 200_000
-"""Number of characters that a guess may look at: about those of 50 kB of usual broken JSON."""
+"""Number of characters that a guess may look at. It is enough for 50 kB of usual broken JSON."""
 _FENCE_LINE = lazy(r"(`{3,}|~{3,})[ \t]*[\w+#.\-]*\s")
 
 
@@ -37,10 +37,10 @@ def read(
 ) -> ParsedOutput:
     """Read the JSON value in a model's text, losslessly or not at all.
 
-    Strict JSON is read as by the standard library, with three exceptions: A key with two different
-    values is refused. `NaN` and `Infinity` are read only at the levels `standard` and `aggressive`,
-    with a repair. If the whole text is a JSON string that contains a JSON document, the document is
-    the value.
+    Strict JSON is read as the standard library reads it. There are three exceptions. If a key has
+    two different values, the text is refused. `NaN` and `Infinity` are read only at the levels
+    `standard` and `aggressive`, with a repair. If the whole text is a JSON string that contains a
+    JSON document, the document is the value.
 
     Args:
         text: The model's text.
@@ -49,10 +49,10 @@ def read(
             has one certain reading. `aggressive` may also guess with the package `json-repair`, and
             then sets `lossless` to false.
         complete: True if the model finished its answer, False if it was cut off, None if unknown.
-        wants_list: True if a list is wanted, False if a single value is wanted (None: unknown).
-            Several tool calls in tags make a list; they are refused if a single value is wanted.
-        fits: A function `value -> bool`, used if the text has several different answers. If exactly
-            one of them fits, it is the answer.
+        wants_list: True if a list is wanted, False if a single value is wanted, None if unknown.
+            Several tool calls in tags make a list. If a single value is wanted, they are refused.
+        fits: A function `value -> bool`. If the text has several different answers, and this
+            function accepts exactly one of them, this one is the answer.
 
     Raises:
         TypeError: If `text` is not a string.
@@ -137,7 +137,7 @@ def _read(text: str, level: RepairLevel, wanted: Wanted) -> Document:
 
 
 def _bounds(text: str) -> tuple[int, int]:
-    """Return the start and end of the contents: without white space and a fence around them."""
+    """Return the start and end of the contents, inside white space and a code fence."""
     trimmed = text.rstrip(EDGES)
     low = len(trimmed) - len(trimmed.lstrip(EDGES))
     if fence := _FENCE_LINE.match(trimmed, low):
@@ -171,7 +171,7 @@ def _dump(value: Any) -> str:
 
 
 def _refused(text: str, level: RepairLevel, refusal: Refusal) -> ParsedOutput:
-    """Return the refusal, or a guessed value if `level` allows this and a guess is possible."""
+    """Return a guessed value if `level` allows guesses and one is possible, else the refusal."""
     may_guess = level == "aggressive" and refusal["kind"] != "no_json"
     if may_guess and (value := _guess(text)) is not None:
         guessed = repair("guess", 0, f"guessed, because: {refusal['message']}", "guessed")
@@ -181,9 +181,9 @@ def _refused(text: str, level: RepairLevel, refusal: Refusal) -> ParsedOutput:
 
 
 class _Counted(str):
-    """A text that counts how often `json_repair` looks at it, and refuses after `_LOOKS`.
+    """A text that counts how often `json_repair` reads from it. After `_LOOKS` times, it raises.
 
-    `json_repair` has no bound: its time is quadratic in a text of quotes or of open brackets.
+    Without this limit, `json_repair` takes quadratic time for many quotes or open brackets.
     """
 
     left: list[int]
@@ -213,7 +213,7 @@ def _guess(text: str) -> Any:
     counted.left = [_LOOKS]
     try:
         value: Any = json_repair.loads(counted)
-        value = json.loads(json.dumps(value))  # Its texts are parts of the counted one.
+        value = json.loads(json.dumps(value))  # This makes its texts plain `str` again.
     except (RecursionError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         return None
     return value if value and type(value) in {dict, list} else None

@@ -1,9 +1,9 @@
-"""Read tool calls that open models write as text, each in its own notation.
+"""Read tool calls that open models write as text. Each model has its own notation, a protocol.
 
-A row of `PROTOCOLS` has the opening of a call with its name, and the notation of its arguments: one
-JSON document, an element for each parameter, or keywords as in Python. To read another protocol,
-add a row. The value of a call is its arguments, if they fit the caller's type. Otherwise it is the
-name with the arguments.
+Each row of `PROTOCOLS` says how a call begins, and how its arguments are written: as one JSON
+document, as an element for each parameter, or as keywords as in Python. To read another protocol,
+add a row. If the arguments of a call fit the caller's type, they are the value. Otherwise, the
+value is the name of the call with its arguments.
 """
 
 import json
@@ -30,14 +30,15 @@ _NAME = r"(?P<name>[A-Za-z_][\w.\-]*+)(?::\d+)?"
 _MARKS = r"(?:\s|<[|｜][^<>\n]{1,40}[|｜]>|(?:json|commentary|code)\b|`{3}\w*)*+"
 _PREFIX = r"(?:\s?[|｜‖]{1,2}\s?\w+\s?[|｜‖]{1,2}\s?|\w+[: ])?"
 _FLIPS = 6
-"""Parameters that may be text or JSON, up to which each combination is tried on the type."""
+"""If more parameters than this may be text or JSON, not all combinations are tried on the type."""
 
 
 class Protocol(NamedTuple):
-    """One notation of calls; `element` and `closing` may name groups of `opening` as `{name}`.
+    """One notation of calls.
 
-    `read` reads the call that begins with an opening. It raises `Unreadable` if the call is broken
-    or cut off. Its argument `limit` is the place of the next opening.
+    `opening`, `element` and `closing` are patterns of the parts of a call. `read` reads one call
+    from its opening to `limit`, where the next call opens. If a call is broken or cut off, `read`
+    raises `Unreadable`. `element` and `closing` may name the group `prefix` as `{prefix}`.
     """
 
     told: str
@@ -53,7 +54,7 @@ _TOKEN_QUOTES = lazy(r"<\|\"\|>(.*?)<\|\"\|>", re.DOTALL)
 
 
 class Call(NamedTuple):
-    """One call in a text; `either` has the parameters that may be text, with the other reading."""
+    """One call in a text. `either` has the less likely values of parameters with two readings."""
 
     name: str
     arguments: dict[str, Any]
@@ -64,11 +65,11 @@ class Call(NamedTuple):
 def openings(
     text: str, start: int, quoting: list[Document]
 ) -> Iterator[tuple[Protocol, re.Match[str]]]:
-    """Yield the openings of calls in order, except for those that a document quotes.
+    """Yield the openings of calls in order. Openings inside a document do not count.
 
-    An opening with several readings goes to the first row.
+    If an opening fits several rows of `PROTOCOLS`, the first row is taken.
     """
-    # A document's first mark belongs to the gap before it, because an opening may look at it.
+    # Each gap includes the first mark of the next document, because some openings end before `{`.
     gaps = [
         *zip(
             [start, *(one.end for one in quoting)],
@@ -106,7 +107,7 @@ def _document(
 def _elements(
     text: str, row: Protocol, opening: re.Match[str], _: int, complete: bool | None, __: Work
 ) -> Call:
-    """Read a call with an element for each parameter: text as it stands, or JSON."""
+    """Read a call with an element for each parameter. Each element contains text or JSON."""
     groups = {key: re.escape(value or "") for key, value in opening.groupdict().items()}
     spelled = row.element.replace("{prefix}", groups.get("prefix", ""))
     element = re.compile(rf"(?s)\s*{spelled}")
@@ -131,7 +132,7 @@ def _elements(
 def _keywords(
     text: str, row: Protocol, opening: re.Match[str], _: int, __: bool | None, work: Work
 ) -> Call:
-    """Read a call with keywords as in Python, which is an object with `=` for `:`."""
+    """Read a call with keywords as in Python. They are read as an object with `=` for `:`."""
     inside = re.compile(f"(?s){row.element}").match(text, opening.end())
     end = re.compile(row.closing).match(text, inside.end()) if inside else None
     if inside is None or end is None:
@@ -145,7 +146,7 @@ def _keywords(
 
 
 def _readings(spelled: str, hint: str) -> tuple[Any, tuple[Any] | None]:
-    """Read the text of one parameter: return the likelier value, and the other one in a tuple."""
+    """Return the likelier value of a parameter, and the less likely value in a tuple, or None."""
     plain = _OWN_LINES.sub("", spelled)
     if 'string="true"' in hint:
         return plain, None
@@ -257,7 +258,7 @@ def value_of(calls: list[Call], wanted: Wanted) -> Document:
     keys = [*dict.fromkeys(key for call in calls for key in call.either)]
     flips = [*chain.from_iterable(combinations(keys, size) for size in range(len(keys) + 1))]
     flips = flips if len(keys) <= _FLIPS else [(), tuple(keys)]
-    # The names of calls of one function are told; those of several functions are data.
+    # If all calls name one function, try the arguments alone first. Names of several are data.
     called = [call.name for call in calls]
     is_chosen = wanted.are_chosen_by(called)
     orders = [True] if is_chosen else [False, True] if len({*called}) == 1 else [True, False]

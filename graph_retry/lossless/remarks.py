@@ -1,9 +1,9 @@
 """Find sentences about the answer itself which retract it, or say that it is not complete.
 
 A row of `REMARKS` has the words for one such statement, in several languages. If a pattern has a
-group `about`, this group is the thing that the sentence is about. This thing must be the answer: a
-word of `ABOUT`, or a key in the answer. Therefore `The rest of the e-mail follows standard terms`
-is prose, and `The rest follows` is a remark.
+group `about`, the group is what the sentence is about. The sentence is a remark only if this is a
+word of `ABOUT`, which means the answer, or a key in the answer. Therefore `The rest of the e-mail
+follows standard terms` is prose, and `The rest follows` is a remark.
 """
 
 import re
@@ -126,7 +126,7 @@ REMARKS = (
 
 
 def remark(side: str, text: str, value: Any) -> Remark | None:
-    """Return the first remark about the answer `value` in `text`, the text on this side of it."""
+    """Return the first remark about the answer `value` in `text`. `side` is before or after."""
     rows = [row for row in REMARKS if row.side in {side, "both"}]
     names: frozenset[str] | None = None
     sentences = [one for one in _END.split(text) if one.strip()]
@@ -135,7 +135,7 @@ def remark(side: str, text: str, value: Any) -> Remark | None:
         spoken = sentence[filler.end() if filler else 0 :]
         for row in rows:
             if row.side == "before" and number < len(sentences):
-                continue  # It speaks of what comes next.
+                continue  # Only the last sentence speaks of the answer.
             found = row.pattern.match(spoken) or row.pattern.match(sentence)
             if found:
                 about = found.groupdict().get("about")

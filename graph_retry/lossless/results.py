@@ -31,7 +31,7 @@ class Refusal(TypedDict):
 class ParsedOutput:
     """The outcome of reading one model output.
 
-    text: The JSON text of `value`; the raw output if it could not be read.
+    text: The JSON text of `value`. If the output could not be read, it is the raw output.
     repairs: Every difference from strict JSON.
     lossless: False if the value was guessed, or if there is no value.
     failure: The refusal; None if `ok` is true.
@@ -46,9 +46,9 @@ class ParsedOutput:
 
 
 class Wanted(NamedTuple):
-    """The caller's wishes: whether the answer is complete or a list, and which values fit.
+    """What the caller knows: whether the answer is complete or a list, and which values fit.
 
-    `names` are tool names that choose between types, even if these have equal fields.
+    `names` are names of tools. Each name stands for a type, because types may have equal fields.
     """
 
     complete: bool | None = None
@@ -57,7 +57,7 @@ class Wanted(NamedTuple):
     names: frozenset[str] = frozenset()
 
     def are_chosen_by(self, called: list[str]) -> bool:
-        """Say whether the names of these calls choose between types, and so are data."""
+        """Say whether the names of these calls choose between types. Then the names are data."""
         is_known = not self.names.isdisjoint(called)
         return is_known and (len(self.names) > 1 or not self.names.issuperset(called))
 
@@ -72,12 +72,12 @@ class Unreadable(Exception):
         super().__init__(message)
         self.refusal = Refusal(kind=kind, position=position, message=message, excerpt="")
         self.readings: Callable[[], list[Document]] | None = None
-        """Returns all readings that are about as likely, if this is the reason."""
+        """Returns the readings, if the reason is that several readings are about as likely."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One JSON document in a text, with its character span, and its value or its refusal."""
+    """One JSON document in a text: its start and end, and its value or the reason of a refusal."""
 
     start: int
     end: int
@@ -103,7 +103,7 @@ def repair(kind: str, position: int, detail: str, grade: Grade = "format") -> Re
 
 
 def merged(repairs: list[Repair]) -> list[Repair]:
-    """Keep the first repair of each kind, and add the number of further ones to its detail."""
+    """Keep the first repair of each kind. Its detail counts the further repairs of this kind."""
     first: dict[str, Repair] = {}
     places: dict[str, set[int | None]] = {}
     for each in repairs:

@@ -10,7 +10,7 @@ MAX_DEPTH = 200
 _BRACKETS = bytes.maketrans(b"{}", b"[]")
 _NO_MARKS = bytes({*range(256)} - {*b'{}[]:"'})
 _NOT_ZERO = lazy(r"[^eE]*[1-9]")
-_TEX = {  # What follows the letter of an escape in the commands of TeX, if it is no English word.
+_TEX = {  # The rest of TeX commands such as `\frac`, if it is no English word.
     "f": "rac|orall|lat|box", "r": "ho|ight|angle|floor|ceil|m",
     "n": "abla|eq|otin|exists|earrow", "t": "heta|imes|au|ext|extbf|extit|extrm|frac|riangle|anh",
 }  # fmt: skip
@@ -25,10 +25,10 @@ _PATH = lazy(rf"[\"']{DRIVE}(?=[\"'])")
 
 
 def has_odd_escape(text: str, start: int, end: int) -> bool:
-    r"""Return whether a JSON escape probably means two characters, as in a regex or a path.
+    r"""Return whether a JSON escape probably means a backslash and a letter, as in a regex or path.
 
-    An example is `\b` in a regex. No model writes a backspace, a form feed or a lone carriage
-    return.
+    An example is `\b` in a regex, because no model writes a backspace. Nor does a model write a
+    form feed or a lone carriage return.
     """
     if text.find("\\", start, end) < 0:
         return False
@@ -54,7 +54,7 @@ def finite(token: str) -> float:
     """Return the float for the text `token` of a number.
 
     Raises:
-        ValueError: If the number is too large or too small for a float, which would be infinite or
+        ValueError: If the number is too large or too small, so that the float would be infinite or
             zero.
     """
     value = float(token)

@@ -1,10 +1,11 @@
 """Read one JSON document in two passes, and judge whether its value is certain.
 
-The cost of a reading is the sum of the costs of its departures from strict JSON. The cheapest
-reading wins. The first pass assumes that each notation, such as `'` for quotes, is a habit of the
-model. This pass finds the notations in use, and the places where an accident (such as a lost quote)
-is possible. The second pass uses the real costs, and tries accidents only at these places. The text
-is refused if a reading with another value costs hardly more (`MARGIN`), or if data would be lost.
+A reading is one way to read the text. Each departure from strict JSON costs points. The reading
+with the fewest points wins. The first pass assumes that each notation, such as `'` for quotes, is a
+habit of the model. This pass finds the notations in use, and the places where accidents are
+possible. An accident is one lost or wrong mark, such as a lost quote. The second pass uses the real
+costs, and tries accidents only at these places. If data would be lost, or if a reading with another
+value costs at most `MARGIN` points more, the text is refused.
 """
 
 import html
@@ -37,9 +38,9 @@ from graph_retry.lossless.weighted.search import CEILING, CHARACTERS, DOCUMENT, 
 from graph_retry.lossless.weighted.strings import Reader
 
 PIECE = 4_000
-"""The length of the piece, in characters, that is tried first for a document of unknown length."""
+"""If the length of a document is unknown, this number of characters is tried first."""
 ALTERNATIVES = 12
-"""The number of about equally likely readings that are too many to choose from."""
+"""If this number of readings are about equally likely, none of them is chosen."""
 _STRING = r"\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+'"
 
 
@@ -64,7 +65,7 @@ class Reading:
         return next((node.pos for node in reversed(self.nodes) if node.mode == "z"), size)
 
     def told(self) -> str:
-        """Return a list of the departures from strict JSON, or else of the surprises, in words."""
+        """List the departures from strict JSON in words; if there are none, list the surprises."""
         names = self.names or dict.fromkeys(row for row, _ in self.rows)
         return ", ".join(COSTS[row].told for row in names) or "as it stands"
 
@@ -105,7 +106,7 @@ def _strict(text: str, start: int, end: int) -> Document | None:
 
 
 class Mask(NamedTuple):
-    r"""A way in which a whole document is escaped, such as `{&quot;a&quot;: 1}` or `{\"a\": 1}`.
+    r"""One kind of escapes for a whole document, such as `{&quot;a&quot;: 1}` or `{\"a\": 1}`.
 
     start: Matches the beginning of an escaped document.
     inside: Matches an escaped document up to its end.
@@ -171,8 +172,8 @@ def _unmasked(
 ) -> Document:
     """Resolve the escapes of a masked document, and read the resulting text.
 
-    The document is refused if the text needs an assumed repair, because the escapes may have caused
-    the error.
+    If the resulting text needs an assumed repair, the document is refused, because the escapes may
+    have caused the error.
     """
     try:
         plain = mask.escape.sub(lambda escape: mask.plain(escape[0]), text[at:stop])
@@ -206,7 +207,7 @@ def _broken(text: str, start: int, end: int, work: Work, complete: bool | None) 
 
 
 def _weighed(text: str, start: int, end: int, work: Work, *, complete: bool | None) -> Document:
-    """Read a document in two passes: first as if each notation were a habit, then at real costs."""
+    """Read a document in two passes. The first assumes that each notation is a habit."""
     part, whole = text[start:end], complete is True
     cheap = prices(complete=whole)
     work.left -= DOCUMENT + len(part) // CHARACTERS
@@ -217,7 +218,7 @@ def _weighed(text: str, start: int, end: int, work: Work, *, complete: bool | No
     habits = frozenset(row for row, count in used.items() if count >= HABIT)
     price = prices(habits, complete=whole)
     suspect = _suspect(first, reader, price)
-    # Without another reading at the low prices, there is none at the real ones.
+    # If the costs of habits leave only one reading, the real, higher costs leave only one, too.
     is_known = first and all(price[row] == cheap[row] for row in used) and len(found) == 1
     is_final = not any(suspect) and (is_known or (first and first.losses))
     if not reader.too_deep and not is_final:
@@ -244,9 +245,9 @@ def _weighed(text: str, start: int, end: int, work: Work, *, complete: bool | No
 
 
 def _readings(again: Callable[[], Reader], start: int) -> list[Document]:
-    """Return all likely readings of a document as documents.
+    """Return a document for each likely reading.
 
-    The list is empty if a reading loses data, or if there are `ALTERNATIVES` readings or more.
+    If a reading loses data, or if there are `ALTERNATIVES` readings or more, the list is empty.
     """
     reader = again()
     found = [*map(Reading, reader.run(reader.first(), keep=ALTERNATIVES))]
@@ -254,18 +255,18 @@ def _readings(again: Callable[[], Reader], start: int) -> list[Document]:
         return []
     made = list[Document]()
     for each in found:
-        with suppress(ValueError):  # It has two values for one key.
+        with suppress(ValueError):  # This reading has two values for one key.
             stop = start + each.stop(len(reader.text))
             made.append(Document(start, stop, each.value(), each.repairs(start)))
     return made
 
 
 def _suspect(first: Reading | None, reader: Reader, price: dict[str, int]) -> bytearray:
-    """Mark the places where an accident may explain a text about as cheaply as the first reading.
+    """Mark the places where the second pass tries accidents, such as a lost quote.
 
-    These are the places around expensive steps of the first reading. If there is no first reading,
-    or if it loses data at a high cost, the places around the furthest position that was reached are
-    marked. If the first reading loses data at a low cost, no place is marked.
+    If the first reading loses no data, the places around its expensive steps are marked. If there
+    is no first reading, or if it loses data at a high cost, the places around the furthest position
+    are marked. If the first reading loses data at a low cost, no place is marked.
     """
     size = len(reader.text) + 2
     suspect = bytearray(size)
@@ -285,8 +286,8 @@ def _certain(best: Reading, rival: Reading | None, start: int) -> Any:
     """Return the value of the cheapest reading.
 
     Raises:
-        Unreadable: If data is lost, if a reading that is about as cheap (`rival`) wrote another
-            text, or if too much is wrong.
+        Unreadable: If data is lost, if too much is wrong, or if there is a `rival`. This is a
+            reading that is about as cheap and wrote another text.
     """
     if best.cost > DOUBTED and best.names.keys() & ACCIDENTS.keys():
         raise Unreadable("ambiguous", start, f"{best.told()}: too much is wrong to be sure.")

@@ -134,8 +134,8 @@ def scalar(token: str) -> tuple[str, str] | None:
 def is_word(text: str, at: int) -> bool:
     """Return whether the token at `at` is a word, and resembles no number, literal or code.
 
-    If a quote follows the token, it is enough that the token is no number and no literal (or a
-    literal without one of its letters).
+    If a quote follows the token, the token may resemble these. It must only not be a number, a
+    literal, or a literal without one of its letters.
     """
     token = TOKEN.match(text, at)
     if token is None or text[token.end() : token.end() + 2][1:].isalnum():
@@ -167,9 +167,9 @@ def word_row(token: str) -> tuple[str, str]:
 
 
 def comment_row(body: str) -> str:
-    """Return the row in `costs` of a comment that may contain or replace data.
+    """Return the row in `costs` for a comment, or "" if the comment has nothing to do with data.
 
-    Return "" for any other comment.
+    A comment has a row if it may contain data, or may stand in place of data.
     """
     if LEFT_OUT.search(body) or _CONTESTED.search(body) or "/*" in body:
         return "elided"
@@ -194,7 +194,7 @@ def written(raw: str) -> str | None:
 
 def _resolved(raw: str) -> str | None:
     """Resolve the escapes in the content of a string."""
-    is_foreign = _FOREIGN.search(raw) is not None  # Another backslash is a character for sure.
+    is_foreign = _FOREIGN.search(raw) is not None  # Some backslash is surely a character.
     if not is_foreign and _UNCLEAR.search(raw):
         return None
     is_pattern = _PATTERN.search(raw) is not None

@@ -1,6 +1,7 @@
-"""The possible next steps of a reader: JSON's grammar, other notations, and accidents.
+"""The steps of a reader outside of strings: by JSON's grammar, other notations, and accidents.
 
-A reader's mode is its place in the grammar, as one letter:
+An accident is one mark that was lost, added, replaced or moved by mistake, such as a lost quote. A
+reader has a mode: a letter that says where in the grammar the reader is.
 
 - These expect a value: `r` (the root), `f` (the first element of a list), `e` (an element after a
   comma), `m` (the value of a member).
@@ -54,17 +55,17 @@ JUMP = 2_000
 
 
 class Moves(Search):
-    """The steps of a reader outside of strings; the document begins at the start of `text`."""
+    """A search that knows the steps outside of strings. `text` begins with the document."""
 
     def __init__(
         self, text: str, price: dict[str, int], work: Work, suspect: bytearray, *, closed: bool
     ) -> None:
         super().__init__(text, price, work)
         self.suspect, self.closed = suspect, closed  # `closed`: the model finished its answer.
-        self.wide = False  # True where an accident may have happened.
+        self.wide = False  # True at places where accidents are tried.
         lines = [*_INDENT.finditer(text)]
         self.starts = array("q", (line.start() for line in lines))
-        self.tokens = array("q", (line.end() for line in lines))  # the first one of each line
+        self.tokens = array("q", (line.end() for line in lines))  # the first token of each line
         self.is_python = _PYTHON_KEY.search(text) is not None  # A bare name may be a variable.
 
     def first(self) -> Node:
@@ -114,7 +115,7 @@ class Moves(Search):
     def laid_out(self, stack: Frame, column: int, char: str) -> Frame:
         """Set a cost if the first token of a line does not fit the container's indentation.
 
-        Return the container, with its indentation if this line is the first that shows it.
+        Return the container. If no earlier line shows its indentation, this line sets it.
         """
         if char in "]})":
             is_odd = column != stack.line_indent and stack.line_indent >= 0
@@ -127,10 +128,10 @@ class Moves(Search):
         return stack
 
     def cut_off(self) -> None:
-        """Add a reader for which the text was cut off at its end.
+        """Add a reader that assumes that the text was cut off at its end.
 
-        This reading costs more if the last character is a closing bracket, because few texts are
-        cut off there.
+        If the last character is a closing bracket, this is less likely, and costs more, because few
+        texts are cut off there.
         """
         at_bracket = "cut_at_bracket" if self.text.rstrip()[-1:] in "]}" else ""
         self.go(self.end, "$", None, "", "truncated", at_bracket)
@@ -295,7 +296,7 @@ class Moves(Search):
             odd = "edge" if is_spaced else ""
         follows = "l" if in_object else "e"
         ahead = _KEY_AHEAD if in_object else _VALUE_AHEAD
-        # A bracket directly behind a number or a literal may rather have changed its place.
+        # A bracket directly behind a number or literal more likely was written at a wrong place.
         odd = (
             "glued"
             if mode == "a" and at == pos and mark in "[{(" and text[at - 1].isalnum()
@@ -336,7 +337,7 @@ class Moves(Search):
             self.go(pos, "$", None)
 
     def _accidents(self, char: str, stack: Frame | None) -> None:
-        """Add a reader for each accident here: a superfluous, missing, replaced or swapped mark."""
+        """Add a reader for each accident: a superfluous, missing, replaced or swapped mark."""
         text, at, mode = self.text, self.at, self.node.mode
         ahead = text[at + 1 : at + 2]
         is_lone = not char.isalnum() or not (ahead.isalnum() or text[at - 1 : at].isalnum())
@@ -362,7 +363,7 @@ class Moves(Search):
             self.go(damaged.end(), "c" if bare else "a", stack, "", "unreadable", bare)
 
     def _marks(self, char: str, stack: Frame | None, *, is_lone: bool) -> None:
-        """Add readers that insert an allowed mark here, or that put it in place of `char`."""
+        """For each mark allowed here, add readers that insert the mark or replace `char` by it."""
         text, at, mode = self.text, self.at, self.node.mode
         quote = _QUOTE_AHEAD.search(text, at, at + 200)
         within = "glued" if (text[at - 1 : at] + text[at + 1 : at + 2]).isalnum() else ""

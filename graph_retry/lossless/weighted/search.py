@@ -1,11 +1,11 @@
 """Find the cheapest readings of a text, by Dijkstra's algorithm over positions and modes.
 
-A reader goes through the text and writes it again as strict JSON. A `Node` is a reader at position
-`pos` in some `mode`, with the open containers in `stack`. These three are its state. If several
-readers reach one state, only two continue: the cheapest reader, and the cheapest reader that wrote
-another text. These two are enough to find the cheapest reading, and the cheapest reading with
-another value. `Work` limits the number of steps, so that the time is proportional to the length of
-the text.
+A reader goes through the text and writes it again as strict JSON. A `Node` is one reader. The state
+of a reader is its position `pos`, its `mode`, and the open containers in `stack`. If several
+readers reach the same state, only two continue: the cheapest reader, and the cheapest reader that
+wrote a different text. These two are enough to find the cheapest reading, and the cheapest reading
+with a different value. `Work` limits the number of steps, so that the time is proportional to the
+length of the text.
 """
 
 from typing import NamedTuple
@@ -27,14 +27,14 @@ class Frame:
 
     def __init__(self, parent: "Frame | None", kind: str, line_indent: int, indent: int) -> None:
         self.parent, self.kind = parent, kind
-        self.line_indent, self.indent = line_indent, indent  # of its own line; of its members
+        self.line_indent, self.indent = line_indent, indent  # of its first line; of its members
         self.depth: int = parent.depth + 1 if parent else 1
 
 
 class Work:
     """The units of work that are left for all searches in one text.
 
-    Without any left, a search ends in a refusal. An added reader takes one unit. Reading
+    If no unit is left, a search ends in a refusal. Each added reader takes one unit. Reading
     `CHARACTERS` characters takes one unit, and each document takes `DOCUMENT` units.
     """
 
@@ -87,8 +87,8 @@ class Search:
         self.buckets: list[list[Node]] = [[] for _ in range(self.limit + 1)]
         self.node = Node(0, 0, "r", None, 0, "", (), 0, None)
         self.at = 0  # the position of the present step
-        self.odd = ""  # the surprise that each present step has
-        self.is_near = True  # Only a reader near the cheapest one at its place assumes accidents.
+        self.odd = ""  # the surprise that is added to the cost of each present step
+        self.is_near = True  # Only readers near the cheapest at the same place assume accidents.
         self.sig = 0  # the hash of all text that the present reader has written
         self.furthest = 0
         self.too_deep = False
@@ -119,7 +119,7 @@ class Search:
         if stack is not None and stack.depth > MAX_DEPTH:
             self.too_deep = True
             return
-        if rows and rows[0] in LOSSES:  # A loss must differ from each value and each other loss.
+        if rows and rows[0] in LOSSES:  # No value and no other loss has this text.
             written = f"\1{rows[0]}{self.at}"
         step = (total, pos, mode, stack, self.sig, written, rows, self.at, self.node)
         # A named tuple's own `__new__` takes three times as long.
@@ -134,9 +134,10 @@ class Search:
         raise NotImplementedError
 
     def run(self, first: Node, most: int = 1 << 20, keep: int = 2) -> list[Node]:
-        """Return the cheapest reading up to the cost `most`, and other readings within `MARGIN`.
+        """Return the cheapest reading, and readings that cost at most `MARGIN` points more.
 
-        At most `keep` readings are returned. If `keep` readings are returned, more may exist.
+        Readings above the cost `most` do not count. At most `keep` readings are returned. If
+        `keep` readings are returned, more may exist.
         """
         self.limit = min(self.limit, most + MARGIN)
         seen: dict[tuple[int, str, Frame | None], tuple[int, ...]] = {}

@@ -1,10 +1,9 @@
-"""The next steps of a reader inside a string: each quote may end the string or belong to it.
+"""The steps of a reader inside a string. Each quote may end the string or belong to its content.
 
-The mode inside a string has four characters, such as `S"v0`: `S`, the opening quote, `k` (key) or
-`v` (value), and `1` or `0`. `1` means that an inner quote has no partner yet. More letters may
-follow. `l` means that a quote stays without a partner. `m` means that a quote looks like the quote
-of an object's member. With both, the string is probably two strings, of which the first has lost
-its closing quote.
+While a reader is inside a string, its mode has four characters, such as `S"v0`: `S`, the opening
+quote, `k` (key) or `v` (value), and `1` or `0`. `1` means that an inner quote has no partner yet.
+`l` and `m` may follow. `l`: an inner quote stays without a partner. `m`: an inner quote looks like
+the quote of an object's member. With both, these are probably two strings, and a quote is lost.
 """
 
 from graph_retry.lossless._ground import lazy
@@ -34,7 +33,7 @@ _NO_QUOTE = {"k": lazy(r"\s*+[:=]"), "v": lazy(r"[ \t\r]*+\n|\s*+(?:[,}\]]|//|/\
 _STRUCTURE = lazy(r"[\"'{}\[\]:,=\n]|^\s|\s\Z")
 _EDGE = frozenset(",:{[(}])")
 _AFTER = frozenset(".,;:!?)…'’\"”<>*_")
-_QUOTATION = lazy("[„“]\\w[^„“”]*\\Z")  # It began with a typographic quote, and has no end yet.
+_QUOTATION = lazy("[„“]\\w[^„“”]*\\Z")  # A quotation after a typographic quote, not closed yet.
 _BEFORE, _BEHIND = frozenset("([{—–-='>"), frozenset("<$€£¿¡-_/@#{[(")
 
 
@@ -65,7 +64,7 @@ class Reader(Moves):
             self.go(pos, mode, self.node.stack, content + closing, *rows)
 
     def _in_string(self) -> None:
-        """Read up to the next quote that might close the string, and add a reader for each way."""
+        """Read up to the next quote. Add readers that close the string there, or keep the quote."""
         _, pos, mode, stack, *_ = self.node
         text, quote, role = self.text, mode[1], mode[2]
         match = lexis.UNTIL[quote].match(text, pos)
@@ -104,7 +103,7 @@ class Reader(Moves):
         return ["edge"] * (bool(is_torn) + (role == "k" and bool(_STRUCTURE.search(raw))))
 
     def _inner_quote(self, pos: int, inside: str, row: str) -> None:
-        """Read a quote as a character of the string: as one of a pair, and as a lone quote."""
+        """Read a quote as a character of the string: once as one of a pair, and once as alone."""
         _, _, mode, stack, *_ = self.node
         text, at, is_odd = self.text, self.at, mode[3] == "1"
         before, ahead = text[at - 1] if at > pos else " ", text[at + 1 : at + 2]
@@ -131,11 +130,11 @@ class Reader(Moves):
         self._write(at + 1, mode[:4] + marks, inside, lone, *both, odd, torn)
 
     def _torn(self) -> list[str]:
-        """Return the row "torn_member" if an accident would end a string with a member's quote."""
+        """Return the row "torn_member" if an inner quote looks like the quote of a member."""
         return ["torn_member"] if "m" in self.node.mode[4:] else []
 
     def _unclosed(self, pos: int, raw: str, follows: str, role: str) -> None:
-        """Close a string at each place where its closing quote may be lost or escaped."""
+        """Close the string at each place where a closing quote may have been lost or replaced."""
         places = list[int]()
         for low in {0, max(0, len(raw) - 300)}:
             found = [
@@ -152,7 +151,7 @@ class Reader(Moves):
         self.at = pos + len(raw)
 
     def _misplaced_quote(self, raw: str, follows: str, role: str) -> None:
-        """Add readers for which a quote is superfluous, or swapped with the character beside it."""
+        """Add readers that leave out the quote, or swap the quote and the character beside it."""
         text, at, (_, _, mode, stack, *_) = self.text, self.at, self.node
         ahead = text[at + 1 : at + 2]
         if raw and ahead not in "\"'":
