@@ -62,7 +62,7 @@ def _meant(output: Any) -> str:
 
 @lru_cache(maxsize=128)
 def _of_class(output: type[Any], *, strict: bool) -> Validator:
-    """Make the validator of a class only once, because pydantic is slow to build a validator."""
+    """Make a class's validator, and keep it, because pydantic takes long to build a validator."""
     if issubclass(output, AIMessage):
         # Most calls have another type, and need no code for messages.
         from graph_retry._core.output.message import MessageValidator  # noqa: PLC0415
@@ -73,7 +73,7 @@ def _of_class(output: type[Any], *, strict: bool) -> Validator:
 
 @cache
 def _of_schema() -> Callable[..., Validator]:
-    """Import the slow `jsonschema` at first use, in a thread, as an event loop must not do it."""
+    """Import `jsonschema` at first use, in a thread, because its slow import would block a loop."""
     loading = Thread(
         target=import_module, args=("graph_retry._core.output.json_schema.schema_validator",)
     )
@@ -106,7 +106,7 @@ def heuristic(type: str | None = None, required: Sequence[str] = ()) -> Validato
 
 
 class SchemaOfParams(Validator):
-    """Validate by a JSON Schema from the params. The params field `field` holds the schema.
+    """Validate by a JSON Schema that each call gives in its params, under the key `field`.
 
     Example:
         >>> from graph_retry import create_retry_node

@@ -1,9 +1,9 @@
-"""Find the model's answer in an exception, by the attributes of the exception, not by its class.
+"""Find the model's answer in an exception. The attributes decide, not the exception's class.
 
-An exception that was raised while an answer was read often carries this answer: `JSONDecodeError`
-has `doc`, LangChain's parsers have `llm_output`, pydantic has the input of its errors, and clients
-such as `instructor` keep the last completion. `ChatOpenAI` attaches the HTTP response. The
-exception with the answer may also be the cause of another exception.
+If reading an answer fails, the exception often has this answer in an attribute. For example,
+`JSONDecodeError` has `doc`, LangChain's parsers have `llm_output`, pydantic has the input of its
+errors, and clients such as `instructor` keep the last completion. `ChatOpenAI` attaches the HTTP
+response. The exception with the answer may also be the cause of the exception that was raised.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from graph_retry.lossless._ground import text_of
 
 _MAX_CAUSES = 10
 _OF_REQUEST = ("prompt", "input", "query", "messages")
-"""Words in the names of attributes that have the request, and not the answer."""
+"""If the name of an attribute has one of these words, the attribute holds the request."""
 _YIELDS = inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
 _Place = tuple[int | None, int | None, int | None, int | None]
 """The first and the last line of an expression, and its first and last column."""
@@ -46,8 +46,8 @@ def said_in(error: BaseException) -> Any:
 def is_reading_error(error: BaseException, name: str) -> bool:
     """Return whether an exception says that an answer could not be read as the type `name`.
 
-    An error of another schema comes from a check in the user's code. The result is then False,
-    because reading the answer would bypass this check.
+    If the exception has an error of another schema, the result is False, because this error comes
+    from a check in the user's code. Reading the answer would bypass this check.
     """
     listed = [_pydantic_errors(cause) for cause in _chain(error)]
     schemas = [
@@ -67,13 +67,13 @@ def is_reading_error(error: BaseException, name: str) -> bool:
 
 
 def is_returned(error: BaseException, function: Callable[..., Any] | Runnable[Any, Any]) -> bool:
-    """Return whether `function` would have returned the value of the call that raised, unchanged.
+    """Return whether `function` returns the value of the call that raised, without a change.
 
-    Only then may an answer in the exception take the place of the result. If the function changes
-    the value, the answer would lack this change. The source of the user's code shows whether the
-    value is returned unchanged: the call that raised is in a `return`, or its value is only
-    assigned to a name that is returned. For a runnable, and for a function that yields or returned
-    a stream, the result is True, because no code follows. Without source, the result is False.
+    If so, an answer in the exception may take the place of the result. If not, the answer would
+    lack the function's change. The source of the user's code shows this: the call that raised is in
+    a `return`, or its value is only assigned to a name that is returned. If there is no source, the
+    result is False. For a runnable, and for a function that yields or returned a stream, the result
+    is True, because no code of the function changes the value later.
     """
     code, at, frames = code_of(function), error.__traceback__, list[TracebackType]()
     while at is not None:
@@ -94,7 +94,7 @@ def is_returned(error: BaseException, function: Callable[..., Any] | Runnable[An
 
 @lru_cache(maxsize=64)
 def _returned_in(file: str) -> frozenset[_Place]:
-    """Return the places of the expressions in a file whose values functions return unchanged."""
+    """Return the places of the expressions in a file that functions return without a change."""
     try:
         tree = ast.parse("".join(linecache.getlines(file)))
     except SyntaxError:
@@ -146,7 +146,7 @@ def _said_by(error: BaseException) -> Any:
     if _is_json_error(error):
         return getattr(error, "doc", None)
     if errors := _pydantic_errors(error):
-        # The input of such an error is the whole answer. Other errors have only a part of it.
+        # The input of these errors is the whole answer. Other errors have a part of the answer.
         whole = (one for one in errors if len(one["loc"]) == (one["type"] == "missing"))
         return next((one["input"] for one in whole), None)
     for value in vars(error).values():
@@ -174,7 +174,7 @@ def _pydantic_errors(error: BaseException) -> list[dict[str, Any]]:
 def _longest_text(error: BaseException) -> str | None:
     """Return the longest text with a bracket that an exception has beside its message, or None.
 
-    For an exception of an HTTP client, return None: its text is a response, and no model's answer.
+    For an exception of an HTTP client, return None, because its text is no model's answer.
     """
     if any(hasattr(error, name) for name in ("status_code", "response", "request")):
         return None

@@ -29,8 +29,8 @@ _MAX_REASONING = 20_000
 class Completion:
     """A model's text together with the provider's metadata.
 
-    `usage` is a plain dict of token counts, under LangChain's names or the provider's own. The
-    ledger also has each count under LangChain's name.
+    `usage` is a plain dict of token counts. The keys are LangChain's names or the provider's names.
+    The ledger also has each count under LangChain's name.
     `finish_reason` is the provider's word, such as `stop` or `length`.
 
     Example:
@@ -70,9 +70,9 @@ def read_result(result: Any, validator: Validator | None = None) -> Reading:
     of these parts that the message has: its `parsed` value (native structured output), its tool
     calls, its text. If plain text is wanted, the text comes before the tool calls.
 
-    Long texts in the metadata are cut. Usage that is long or not JSON is dropped, because graph
-    state could not hold it. A value that has no JSON form is returned unchanged, and the caller
-    refuses it.
+    Long texts in the metadata are cut. If the usage is long or not JSON, it is dropped, because
+    graph state could not hold it. If a value has no JSON form, it is returned unchanged, and the
+    caller refuses it.
 
     Example:
         >>> read_result(Completion("12", finish_reason="stop")).text
@@ -158,9 +158,9 @@ def _of_tool_calls(
 ) -> tuple[str | None, Any]:
     """Return the answer in a message's tool calls, as a text to parse or as a value.
 
-    Arguments that the client could not parse are returned as text. Several calls make a list. If
-    one value is wanted and exactly one call is named after its type, that call is the answer. If
-    the names are part of the answer, the result has each name beside its arguments.
+    If the client could not parse the arguments, they are returned as text. Several calls make a
+    list. If one value is wanted, and exactly one call has the name of the wanted type, this call is
+    the answer. If the names are part of the answer, each name is returned beside its arguments.
     """
     calls: list[Any] = [*message.tool_calls, *message.invalid_tool_calls]
     if isinstance(message, AIMessageChunk) and message.tool_call_chunks:
@@ -192,7 +192,7 @@ def _of_tool_calls(
         json.dumps(call["args"]) if is_object(call["args"]) else call["args"] or nothing
         for call in calls
     ]
-    # If the answer was cut off, its last object and its list may have had more, so they stay open.
+    # If the answer was cut off, the last object and the list may be incomplete. They stay open.
     open_end = "" if complete is False else "}"
     if is_named:
         ends = ["}"] * (len(calls) - 1) + [open_end]
@@ -205,13 +205,13 @@ def _of_tool_calls(
 
 
 def _are_names_data(calls: list[Any], validator: Validator | None) -> bool:
-    """Return whether the answer consists of names and arguments, and not only of arguments."""
+    """Return whether the names of the calls are part of the answer, beside the arguments."""
     if validator is None or not all(isinstance(call["name"], str) for call in calls):
         return False
     called = [call["name"] for call in calls]
     if Wanted(names=validator.call_names).are_chosen_by(called):
         return True
-    # Names of several functions are data where the type has a place for them, as in `list[dict]`.
+    # If calls name several functions, a type such as `list[dict]` has a place for the names.
     is_read = len({*called}) > 1 and all(is_object(call["args"]) for call in calls)
     return is_read and validator.has_place([_named(call) for call in calls])
 

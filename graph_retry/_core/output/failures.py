@@ -26,7 +26,7 @@ MAX_MESSAGE = 4_000
 
 
 class BudgetExceededError(EscapedText):
-    """No call was made, because a `SharedBudget` is spent, or too many calls failed in a row."""
+    """A call was not made, because a `SharedBudget` is spent or too many calls failed in a row."""
 
 
 def classified(
@@ -49,9 +49,9 @@ def classified(
 
 
 def failure_of(error: Exception, kind: FailureKind | None = None) -> Failure:
-    """Describe an exception of `llm_call` as a failure, from the data that its client attached.
+    """Describe an exception of `llm_call` as a failure, by the data in the exception.
 
-    A `kind` that the user's `classify` returned is used unchanged. An unknown exception is
+    If the user's `classify` returned a `kind`, this kind is used unchanged. An unknown exception is
     `rejected_input`, because other params may still help. API keys in the message are masked.
 
     Example:
@@ -109,9 +109,9 @@ def finish_kind(finish_reason: str | None) -> FailureKind | None:
 def announced(finish_reason: str | None, refusal: str | None, *, is_read: bool) -> Failure | None:
     """Return the failure that the provider reported beside the answer, or None.
 
-    A cut-off counts only for an answer that is not read from text (`is_read` is False). A JSON text
-    itself shows whether it is complete. A structured value does not show this: if a tool call was
-    cut off, Anthropic returns the arguments that had arrived.
+    If the answer is read from text (`is_read` is true), a cut-off does not count, because a JSON
+    text itself shows whether it is complete. A structured value does not show this. For example, if
+    a tool call was cut off, Anthropic returns the arguments that had arrived.
     """
     if refusal:
         return {"kind": "refusal", "type": "Refusal", "message": refusal}

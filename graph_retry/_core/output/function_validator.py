@@ -24,11 +24,11 @@ from graph_retry.lossless._ground import EscapedText, error_text, lazy
 from graph_retry.records import Issue
 
 STATES = ("ok", "success", "valid")
-"""Keys of a verdict with the value True or False. A verdict has exactly one of these keys."""
+"""Keys that say True or False. Each verdict has exactly one of these keys."""
 VALUE = "data"
-"""Key of the accepted value, in a verdict that is True."""
+"""The key of the accepted value. Only a verdict that says True has this key."""
 REASONS = ("errors", "error", "issues")
-"""Keys of the reasons, in a verdict that is False."""
+"""Keys of the reasons. Only a verdict that says False has them."""
 HOPELESS = "hopeless"
 """Key that says whether another attempt is useless."""
 
@@ -37,7 +37,7 @@ _STEP = lazy(r"[^.\[\]]+")
 
 
 class Verdict(NamedTuple):
-    """A verdict that was read: an accepted value, or the issues of a refused value."""
+    """The contents of a verdict: an accepted value, or the issues of a refused value."""
 
     value: Any
     issues: list[Issue]
@@ -48,10 +48,10 @@ class UnclearError(EscapedText, TypeError):
 
 
 def verdict_of(answer: dict[str, Any], value: Any) -> Verdict | None:
-    """Read the verdict in a returned dict; None if the dict is the changed value.
+    """Read a returned dict as a verdict; return None if the dict is the changed value.
 
-    A dict counts as the changed value only if it shares fields with the value, and if each of its
-    keys that is also a key of a verdict is a field of the value.
+    The dict is the changed value only if it has fields of the value. If it also has keys of a
+    verdict, such as `ok`, each of these keys must be a field of the value, too.
 
     Raises:
         UnclearError: If the dict is neither clearly a verdict nor clearly the changed value.
@@ -87,7 +87,7 @@ def verdict_of(answer: dict[str, Any], value: Any) -> Verdict | None:
 
 
 def _check_words(answer: dict[str, Any], states: list[str], own: dict[str, Any]) -> None:
-    """Raise if a verdict has unknown keys, or not exactly one state that is True or False."""
+    """Raise if a verdict has unknown keys, or does not say True or False exactly once."""
     extra = next((str(key) for key in answer if key not in _KNOWN), None)
     if len(states) == 1 and extra is None and isinstance(answer[states[0]], bool):
         return
@@ -126,7 +126,7 @@ def _quoted(words: tuple[str, ...]) -> str:
 
 
 def _listed(reasons: Any) -> list[Any]:
-    """List the reasons of a verdict: one, several, or the `issues` of an error such as Zod's."""
+    """Return the reasons of a verdict as a list. An error with `issues`, as Zod's, is several."""
     if is_object(reasons) and (inner := next((w for w in REASONS if w in reasons), None)):
         return _listed(reasons[inner])
     if is_array(reasons):
@@ -162,7 +162,7 @@ def _issue(error: Any, value: Any) -> Issue:
 def _path(given: Any, value: Any) -> Any:
     """Return a JSON Pointer for a path in dots, such as `rows[0].a`; other paths are unchanged.
 
-    A text that is the name of a field of the value is that field, even with dots in it.
+    If a text is the name of a field of the value, it means this field, even with dots in it.
     """
     if not isinstance(given, str) or given[:1] in ("", "/"):
         return given
@@ -188,7 +188,7 @@ class FunctionValidator(Validator):
     """Validate a value by the result of a function, which gets a copy of the value.
 
     `docs/automation.md` has a table of the results that the function may return. The first row that
-    fits applies. The function may be async if the graph runs async. If the function's parameter is
+    fits applies. If the graph runs async, the function may be async. If the function's parameter is
     annotated with `str`, the function gets the model's whole text.
     """
 
@@ -237,8 +237,8 @@ class FunctionValidator(Validator):
 
     def _raised(self, error: Exception) -> list[Issue]:
         issues = wrap_error(error)
-        # A validator may refuse a value by a `KeyError` or `TypeError`. The three exceptions below
-        # can only come from a mistake in the validator's code.
+        # A function may refuse a value by a `KeyError` or `TypeError`. The three exceptions below
+        # can only come from a mistake in the function's code.
         place = place_of_bug(error, self.function, (NameError, AttributeError, ImportError))
         if place is not None:
             tell_bug(f"the validator `{self.name}`", error, place)

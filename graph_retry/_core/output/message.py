@@ -16,7 +16,7 @@ from graph_retry.records import Issue, Repair
 
 
 class MessageValidator(Validator):
-    """Accept the message of a model, and keep the id under which its tokens were streamed.
+    """Accept the message of a model, and keep its id, because its tokens were streamed under it.
 
     A message is valid if it has a text or calls a tool. A person may also give only a text.
     """

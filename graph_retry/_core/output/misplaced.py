@@ -1,7 +1,7 @@
-"""Find a mistake that concerns a refused answer as a whole, and describe it in one issue.
+"""Find a mistake of a refused answer that causes many issues, and describe it in one issue.
 
-The answer may be the JSON Schema itself, or keys may be in the wrong object. Validation alone makes
-an issue of such a mistake for every field. This module compares the answer with the schema.
+For example, the answer is the JSON Schema itself, or keys are in the wrong object. Validation alone
+would make an issue for every field. This module compares the answer with the schema.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Move(NamedTuple):
 
 
 def retold(value: Any, schema: dict[str, Any] | None, issues: Sequence[Issue]) -> list[Issue]:
-    """Return the issues of a refused value, with one issue for each mistake of many fields.
+    """Return the issues of a refused value. A mistake that concerns many fields is one issue.
 
     Example:
         >>> schema = {"type": "object", "required": ["a"], "properties": {"a": {"type": "integer"}}}
@@ -58,7 +58,7 @@ def retold(value: Any, schema: dict[str, Any] | None, issues: Sequence[Issue]) -
     for move in moves(value, schema):
         known = {pointer((*move.source, key)) for key in move.keys}
         known |= {pointer((*move.target, key)) for key in move.keys}
-        # An object that is missing itself has no issues of its own for its fields.
+        # If the whole object is missing, validation made no issues for its fields.
         is_missing = resolve_pointer(value, pointer(move.target), None) is None
         known |= {pointer(move.target)} if is_missing else set()
         left = [each for each in left if each["path"] not in known]
@@ -118,9 +118,9 @@ def _object(node: Any, root: Any) -> dict[str, Any] | None:
 def moves(value: Any, schema: dict[str, Any]) -> list[Move]:
     """Return the keys of a value that belong in another object of the value.
 
-    A key is moved only if its own object has no place for the key, and if exactly one other object
-    fits. That object requires the key, lacks the key, and wants a value of this type. It also
-    contains the key's own object, or is inside it.
+    A key is moved only if its present object has no place for it, and if exactly one other object
+    fits. The other object requires the key, lacks it, and wants a value of this type. One of the
+    two objects also contains the other.
     """
     unknown, wanted = list[tuple[str, Path, Any]](), defaultdict[str, list[tuple[Path, Any]]](list)
     for found in _walk(value, schema, schema, (), 0):

@@ -22,7 +22,7 @@ from graph_retry.lossless._ground import text_of
 _LOG = logging.getLogger("graph_retry")
 
 BUGS = (NameError, AttributeError, TypeError, LookupError, ImportError, SyntaxError)
-"""Python's exceptions for wrong code. They only affect messages, not how a call continues."""
+"""Python's exceptions for wrong code. They change only messages, and never the next step."""
 
 
 class Place(NamedTuple):
@@ -42,8 +42,8 @@ def place_of_bug(
 ) -> Place | None:
     """Return the line of the user's code in which one of the errors `bugs` arose, or None.
 
-    This line is the deepest line of the traceback in the file of `function` or outside any library.
-    An exception that a `raise` statement on this line raised on purpose is not a mistake.
+    The traceback's deepest line in the file of `function`, or outside any library, is this line. If
+    a `raise` statement on this line raised the exception, it is no mistake, and None is returned.
     """
     if not isinstance(error, bugs):
         return None

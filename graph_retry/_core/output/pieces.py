@@ -21,9 +21,9 @@ class Pieces:
     """The pieces of one stream, or of one key of the dicts that a LangChain chain streams.
 
     A piece is text, a `Completion`, a LangChain message chunk, or a piece of OpenAI's, Anthropic's
-    or Google's own client. A piece that is None adds nothing. A LangChain runnable that makes a
-    dict streams the dict key by key, as `AddableDict`. Any other dict or pydantic model is the
-    whole value so far, and replaces the earlier piece.
+    or Google's own client. A piece that is None adds nothing. If a LangChain runnable makes a dict,
+    it streams the dict key by key, as `AddableDict`. Any other dict or pydantic model is the whole
+    value so far, and replaces the earlier piece.
     """
 
     def __init__(self) -> None:
@@ -85,8 +85,8 @@ class Pieces:
             self._expect("value", piece)
             self._value = piece
         else:
-            # A chain gives any other value in one piece. A number is the exception, because it may
-            # arrive digit by digit.
+            # A chain gives any other value in one piece, except a number, which may arrive digit by
+            # digit.
             is_first = self._kind is None
             self._expect("scalar", piece)
             if not (is_first or (is_number(piece) and continues(self._value, piece))):
@@ -102,8 +102,8 @@ class Pieces:
     def result(self, *, as_message: bool = False) -> Any:
         """Return the result of the stream, in the form that a call without streaming returns.
 
-        Message chunks are joined into one chunk, and not into a message, because a chunk keeps the
-        text of tool arguments that were cut off. `as_message` converts the chunk to a message.
+        Message chunks are joined into one chunk. It is not a message, because only a chunk keeps
+        the text of tool arguments that were cut off. `as_message` converts the chunk to a message.
 
         Raises:
             TypeError: If the pieces could mean two different results.
@@ -151,10 +151,10 @@ def _unknown(piece: Any) -> TypeError:
 
 
 class ListPieces:
-    """Join the lists that a stream gives. There are two ways to read such lists.
+    """Join the lists of a stream. Each piece may be the whole list so far, or one new element.
 
-    LangChain's JSON parser streams the whole list so far in each piece, so that the list grows.
-    LangChain's list parsers stream one element in each piece, so that the pieces are joined.
+    LangChain's JSON parser streams the whole list so far, so that the list grows. LangChain's list
+    parsers stream one element in each piece, so that the pieces are joined.
     """
 
     def __init__(self) -> None:
@@ -167,8 +167,8 @@ class ListPieces:
         """Add the next list, and rule out each way of reading that contradicts this list."""
         if self._last and self._may_join:
             self._may_grow = self._may_grow and continues(self._last, piece)
-            # Two lists of one element each are ambiguous. Even if the second element begins with
-            # the first, the lists may hold one growing element or two separate elements.
+            # Two lists of one element each are unclear. If the second element begins with the
+            # first, the element may have grown, or there may be two elements.
             grows = self._may_grow and (len(piece) > 1 or self._last[0] in ("", {}, []))
             self._may_join = not grows
         self._first = piece if self._first is None else self._first

@@ -1,8 +1,8 @@
-"""Find the value inside a wrapper: models put a key, a tool call or the schema around an answer.
+"""Find the answer inside a wrapper: a key, a tool call or the schema around the answer.
 
-An example of a wrapper is `{"arguments": {…}}`. A value is unwrapped only if no other data is lost
-with the wrapper. Therefore a wrapper has one key, or only keys of one row in `WRAPPERS`. Exactly
-one value inside the wrapper must be valid.
+An example of a wrapper is `{"arguments": {…}}`. An answer is unwrapped only if no other data is
+lost. Therefore a wrapper has only one key, or only keys of one row in `WRAPPERS`. Exactly one value
+inside the wrapper must be valid.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Check = Callable[[Any], Awaitable[Checked]]
 _DEPTH = 3
 """The maximum number of wrappers around one value."""
 _PLAIN = {"code_fence", "white_space", "raw_control"}
-"""Kinds of repairs that JSON inside a text may need. Its line breaks are no longer escaped."""
+"""Kinds of repairs that are allowed for JSON inside a text."""
 _LEAK = lazy(  # a closing mark at the beginning or the end, or an opening one at the end
     r"\A\s*(?P<first></(?:antml[: ])?(?:parameter|invoke|arg_key|arg_value|tool_call)>)"
     r"|(?P<last></?(?:antml[: ])?(?P<name>parameter|invoke|arg_key|arg_value|tool_call)\b[^<>]*>)"
@@ -41,7 +41,7 @@ _LEAK = lazy(  # a closing mark at the beginning or the end, or an opening one a
 
 
 class Wrapper(NamedTuple):
-    """One shape of wrappers: a key of `inside` has the value, all other keys are in `beside`."""
+    """One shape of wrappers. A key of `inside` has the value. Each other key is in `beside`."""
 
     inside: frozenset[str]
     beside: frozenset[str]
@@ -69,11 +69,11 @@ WRAPPERS = (
 async def acheck_unwrapped(
     validator: Validator, value: Any, whole: Checked, check: Check
 ) -> Checked:
-    """Check the values inside the wrappers of a value; return the check of the only valid one.
+    """Check the values inside the wrappers of `value`, and return the check of the only valid one.
 
-    A repair in the result names the wrapper. If there is no such value, the result is `whole`, the
-    check of the value itself, perhaps with clearer issues. A user's function judges only the whole
-    value, because the function may call a model.
+    A repair in the result names the wrapper. If no single value is valid, the result is `whole`,
+    the check of `value` itself, perhaps with clearer issues. A user's function judges only `value`
+    itself, because the function may call a model.
     """
     if validator.schema is None:
         return whole
@@ -126,7 +126,7 @@ class _Inner(NamedTuple):
 def _explained(
     value: Any, schema: dict[str, Any], whole: Checked, refused: list[_Inner]
 ) -> Checked:
-    """Add an issue for a mistake of the whole answer, such as a frame around the wanted value."""
+    """If the whole answer has a mistake, such as a frame around the value, add an issue for it."""
     if not is_schema_of(value, schema) and not has_fields(value, schema):
         framed = [inner for inner in refused if has_fields(inner.value, schema)]
         if len(framed) == 1:
@@ -138,7 +138,7 @@ def _explained(
 
 
 async def _with_texts_read(refused: _Inner, check: Check) -> Checked | None:
-    """Parse each refused text that is JSON, and check again; None if the result is invalid."""
+    """If refused texts are JSON, parse them and check again. Return None if this does not help."""
     changed, told = refused.value, list[str]()
     for path in dict.fromkeys(one["path"] for one in refused.checked.issues):
         text = resolve_pointer(changed, path, None)
@@ -185,9 +185,9 @@ def _holds(row: Wrapper, value: dict[str, Any], key: str) -> bool:
 
 
 def _document(value: Any) -> Any:
-    """Return an object or a list, even if a text contains it; `ABSENT` for other values."""
+    """Return an object or a list, also one that is written in a text; `ABSENT` for other values."""
     if is_object(value) or is_array(value):
-        return value or ABSENT  # Nothing in an empty one shows that it is the answer.
+        return value or ABSENT  # An empty one does not show that it is the answer.
     if isinstance(value, str) and value.lstrip()[:1] in {"{", "[", "`", "~"}:
         found = read_output(value)
         if found.ok and all(each["kind"] in _PLAIN for each in found.repairs):
@@ -198,8 +198,8 @@ def _document(value: Any) -> Any:
 def leaked_mark(value: Any, path: str = "") -> Issue | None:
     """Find a text that begins or ends with a mark of a call protocol, such as `</parameter>`.
 
-    The provider has then cut the model's answer at the wrong place. Markup that opens and closes
-    its elements is ordinary text, and no such mark.
+    Such a mark means that the provider cut the model's answer at the wrong place. If a text has
+    both marks of an element, the opening and the closing one, it is ordinary markup.
     """
     if isinstance(value, str):
         found = _LEAK.search(value[:200]) or _LEAK.search(value, max(0, len(value) - 200))

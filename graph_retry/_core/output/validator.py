@@ -22,10 +22,10 @@ from graph_retry.records import Issue, Repair
 class Checked:
     """The outcome of one check.
 
-    `value` is the validated Python value. `jsonable` is its plain JSON form for graph state. Both
-    are `None` if there are `issues`. `repairs` lists the conversions that validation made. `judged`
-    is the JSON value that was validated. It is only set if `acheck_digits` made the check, or if
-    the value was unwrapped.
+    `value` is the validated Python value. `jsonable` is its plain JSON form for graph state. If
+    there are `issues`, both are `None`. `repairs` lists the conversions that validation made.
+    `judged` is the JSON value that was validated. `judged` is only set if `acheck_digits` made the
+    check, or if the value was unwrapped.
     """
 
     value: Any = None
@@ -41,7 +41,7 @@ class Checked:
 
     @property
     def ignores(self) -> bool:
-        """Whether validation left out a part of the value that was given."""
+        """Whether validation left out a part of the given value."""
         return any(one["kind"] == "ignored" for one in self.repairs)
 
     @property
@@ -86,7 +86,7 @@ class Validator:
         return False
 
     def written(self, value: Any) -> Any:
-        """Return an object as JSON if its fields may fit other classes, else the object itself.
+        """Return an object as JSON if other classes may have the same fields, else the object.
 
         Raises:
             TypeError: If the value has no JSON form that keeps its classes.
@@ -94,7 +94,7 @@ class Validator:
         return value
 
     def has_place(self, value: Any) -> bool:  # noqa: ARG002
-        """Return whether a value is valid as it is; False if only a user's function could tell."""
+        """Return whether a value is valid as it is. If only a user's function can tell: False."""
         return False
 
     def check(self, value: Any) -> Checked:
@@ -114,13 +114,13 @@ class Validator:
         return self._checked(value, *await self._ajudge(value))
 
     async def acheck_digits(self, exact: Any) -> Checked:
-        """Judge a value that contains `Digits`. A type such as `Decimal` gets all of the digits."""
+        """Judge a value with `Digits` in place of numbers. A `Decimal` gets all of its digits."""
         plain = as_floats(exact)
         checked = replace(await self.acheck(plain), judged=plain)
         return self._with_digits(checked, exact) if checked.ok else checked
 
     def _with_digits(self, checked: Checked, exact: Any) -> Checked:  # noqa: ARG002
-        """Check again with all digits of `exact`; `checked` is the outcome for floats."""
+        """Check again with all digits of `exact`. `checked` is the check of the rounded floats."""
         return checked
 
     def _checked(self, value: Any, accepted: Any, issues: list[Issue]) -> Checked:

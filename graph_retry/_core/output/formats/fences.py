@@ -1,4 +1,4 @@
-"""Find the answer in a model's text: inside a Markdown fence, or the whole text without a fence.
+"""Find the answer in a model's text. If there is a Markdown fence, the answer is inside it.
 
 Thoughts at the beginning, such as `<think>…</think>`, are left out.
 """
@@ -23,7 +23,7 @@ Spans = Callable[[str], Iterable[tuple[int, int]]]
 
 
 def whole_fence(text: str) -> str:
-    """Return the content of the fence around the whole text; without such a fence, the text."""
+    """If a fence surrounds the whole text, return its content. Otherwise return the text."""
     match = _WHOLE_FENCE.fullmatch(text)
     return match[2] if match and not _OPEN_FENCE.search(match[2]) else text
 

@@ -68,7 +68,7 @@ def format_named(given: FormatName | Format | None) -> Format | None:
 
 
 class FormatMistakeError(EscapedText, TypeError):
-    """A user's format does not fulfil the protocol, and no answer of the model can help."""
+    """A user's format does not fulfil the protocol, so another answer of the model cannot help."""
 
 
 def read_as(

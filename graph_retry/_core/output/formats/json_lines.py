@@ -43,7 +43,7 @@ class JsonLines:
         inside, repairs = answer_in(text, _TAGS)
         lines = inside.split("\n")
         for place, line in enumerate(lines):
-            if not line.strip():  # To refuse thousands of empty lines one by one takes seconds.
+            if not line.strip():  # Refusing thousands of empty lines one by one takes seconds.
                 continue
             read = read_output(line, "standard")
             if not read.ok:

@@ -1,8 +1,8 @@
 """The format YAML, read by PyYAML's parser, without YAML's surprising conversions of plain words.
 
-A plain word is a number or a boolean only if JSON spells it that way, and if the schema allows that
-kind of value at its place. So `NO` stays a country, `2026-01-31` and `12:30` stay text, and `1.10`
-stays a version where the schema wants text. `null`, `~` and an empty value are always null.
+A plain word is a number or a boolean only if it is one in JSON, and if the schema allows a number
+or a boolean there. So `NO` stays a country, and `2026-01-31` and `12:30` stay text. If the schema
+wants text, `1.10` stays a version. `null`, `~` and an empty value are always null.
 A number such as `017` is refused, because it is octal in YAML 1.1 and decimal in YAML 1.2.
 Aliases are refused, because a few lines of them can expand to gigabytes. Tags, repeated keys and a
 second document are refused as well.

@@ -26,7 +26,7 @@ _STEPS = 50_000
 _STEPS_PER_VALUE = 200
 """The maximum number of steps: a fixed number, and some for each value inside the whole value."""
 _COMPARISONS = 20
-"""Number of comparisons of members that take as long as one step, which is one keyword."""
+"""A step checks one keyword. This number of comparisons of members takes as long as a step."""
 
 
 class TooMuchWorkError(Exception):
@@ -52,11 +52,11 @@ class _Work:
 
 
 class _Judged:
-    """The errors of one keyword of a schema for one value, which are found only once.
+    """The errors that one keyword of a schema finds in one value. They are found only once.
 
-    The first caller gets the error itself, because validators write a path into the error. Each
-    later caller gets a copy, without the inner errors of union branches. `about` keeps the schema
-    and the value alive, because the ids of both are the key of these errors.
+    The first caller gets the errors themselves. Each later caller gets copies, because validators
+    write a path into an error. The copies lack the inner errors of union branches. `about` keeps
+    the schema and the value alive, because the ids of both are the key of these errors.
     """
 
     def __init__(self, found: Iterator[Any], about: tuple[Any, Any]) -> None:

@@ -78,8 +78,8 @@ class SchemaValidator(Validator):
 
     `$schema` names the draft; the default is 2020-12. References work inside the schema and to the
     drafts, and nothing is fetched from the network. `format` is checked only with `check_formats`.
-    If `check_formats` is "types", only the formats are checked that pydantic writes for a Python
-    type, and this type decides.
+    If `check_formats` is "types", only those formats are checked that pydantic writes for a Python
+    type. A value fits such a format if it fits the Python type.
     Patterns are matched in linear time. A pattern is refused if it needs look-around,
     back-references, or more than some thousand repeats.
     """
@@ -162,9 +162,9 @@ _LOCAL = frozenset({"items", "prefixItems", "additionalItems", "additionalProper
 def _local(errors: Iterable[Any]) -> Iterator[Any]:
     """Yield the errors that depend only on the value at their own path in the whole value.
 
-    The keywords that lead to an error show this. An error under `then`, for example, depends on
-    other members. If only one branch of a union allows the value's type, the errors of this branch
-    are yielded.
+    The keywords that lead to an error show on what it depends. For example, an error under `then`
+    depends on other members. If only one branch of a union allows the value's type, the errors of
+    this branch are yielded.
     """
     for error in errors:
         if not _leads_only_down(error):

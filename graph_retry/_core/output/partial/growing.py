@@ -42,7 +42,7 @@ class GrowingText:
     """A text that arrives piece by piece; `value` is the text so far."""
 
     begins_the_text = True
-    """Whether the value begins the text. After prose, a document may be only an example."""
+    """Whether the text begins with the value. A document after prose may be only an example."""
 
     def __init__(self) -> None:
         self.value: Any = ABSENT
@@ -70,7 +70,7 @@ class GrowingText:
         return ABSENT
 
     def is_exact(self) -> bool:
-        """Return whether the value has every key of the text. A repeated key would get lost."""
+        """Return whether the value has every key of the text. It is False if a key is repeated."""
         return True
 
     def _read(self, text: str) -> bool:

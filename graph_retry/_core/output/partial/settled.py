@@ -1,9 +1,9 @@
 """Find the errors in an incomplete value that no later text can correct.
 
-A member or element is settled when the next member or element has begun. Before that, its apparent
-end may be a quote inside a text. The settled parts are validated by the whole type or schema. An
-error counts if its place is settled. An error of an open object or list itself, such as a missing
-field, is ignored.
+A member or element is settled when the next member or element has begun. Before that, the end is
+not sure, because a closing quote may be a quote inside the text. The settled parts are validated by
+the whole type or schema. If the place of an error is settled, the error counts. If an open object
+or list itself has an error, such as a missing field, the error is ignored.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Judge(NamedTuple):
 
 
 class _Level(NamedTuple):
-    """An open object or list, with only the parts that are validated now."""
+    """An open object or list. It has only the parts that are validated now."""
 
     parts: Any
     open_key: Any

@@ -41,7 +41,7 @@ _REFUSED_REQUEST = (400, 403, 413, 422)
 """Statuses of refused requests. The error text tells more precisely what was wrong."""
 
 _BY_CODE = (400, 413, 424)
-"""Statuses for which the provider's code decides: botocore uses these even for throttling."""
+"""For these statuses the provider's code decides, because botocore uses them for throttling."""
 
 _NO_NETWORK = {errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN}
 
@@ -65,7 +65,7 @@ _TRANSPORT_NAMES = lazy(
     r"|\b(?:HTTPClientError|ResponseStreamingError|ServerDisconnectedError|SSLError|gaierror)\b"
 )
 _REQUEST_NAMES = lazy(r"\b(?:LocalProtocolError|UnsupportedProtocol|SSLCertVerificationError)\b")
-"""Transport errors that a repeated request cannot avoid, such as an unsupported protocol."""
+"""Transport errors that come again if the request is repeated, such as a wrong protocol."""
 _DENIED_NAMES = lazy(
     r"(?:Authentication|Permission(?:Denied)?|TokenRetrieval|UnauthorizedSSOToken)Error\b"
     r"|\b(?:No|Partial|Default)CredentialsError\b"
@@ -77,8 +77,8 @@ _FILTERED_NAMES = lazy(r"\bContent(?:PolicyViolation|FilterFinishReason)")
 def provider_kind(error: BaseException) -> FailureKind | None:
     """Return the failure kind of a client's exception, or None if it is unknown.
 
-    If the exception itself has no kind, its causes are read. A group of exceptions has the kind
-    of the member for which another attempt is least useful.
+    If the exception itself has no kind, its causes are read. An exception group gets the kind of
+    one of its exceptions, the one for which another attempt is least useful.
     """
     for cause in _chain(error):
         kind = _kind(cause)

@@ -39,7 +39,7 @@ _CAPITAL = lazy(r"(?<=[a-z])([A-Z])")
 
 
 class ResponseError(Exception):
-    """The provider's response holds an error in place of an answer; `body` is this error."""
+    """The provider's response has an error in place of an answer. The error is in `body`."""
 
     def __init__(self, body: dict[str, Any]) -> None:
         super().__init__(str(body.get("message") or body))
@@ -88,8 +88,8 @@ def message_of(result: Any) -> BaseMessage | None:
 def chunk_of(piece: Any) -> tuple[AIMessageChunk | None, dict[str, Any]]:
     """Return a piece of a stream as a message chunk, or None if its type is unknown.
 
-    The second value has the usage and the finish reason, if both replace the values of earlier
-    pieces.
+    The second value is a dict with the usage and the finish reason. It has them only if they
+    replace those of earlier pieces.
     """
     if (chunk := chunk_in(piece)) is not None:
         return chunk, {}

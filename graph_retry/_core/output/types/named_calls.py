@@ -1,8 +1,8 @@
 """Read calls that name a class of the output: `{"name": "Reject", "arguments": {…}}`.
 
-If the output is one of several classes, or a list of such objects, the name of a tool call tells
-which class is meant. The arguments alone may fit several classes, and pydantic would take the first
-of these classes.
+If the output is one of several classes, or a list of such objects, the name of a tool call says
+which class the model means. The name is needed, because the arguments may fit several classes, and
+pydantic would take the first of them.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class CallsValidator(TypedValidator):
 
     @cached_property
     def _other_way(self) -> TypeAdapter[Any]:
-        """The type with its classes in reverse order: of two that fit, pydantic takes the first."""
+        """The type with its classes in reverse order. If two fit, pydantic takes the other one."""
         union: Any = Union
         return self._adapter_of(union[tuple(reversed(self._kinds))])
 
@@ -94,7 +94,7 @@ class CallsValidator(TypedValidator):
         return super()._checked(value, accepted, issues or self._alike(value, accepted))
 
     def _alike(self, value: Any, accepted: Any) -> list[Issue]:
-        """Return an issue for each object that fits two classes, if only their order decides."""
+        """If an object fits two classes and only their order decides, return an issue for it."""
         if len(self._classes) < 2 or self._are_calls(value):
             return []
         other, failed = attempt(read_with, self._other_way, value, self._strict)
