@@ -10,8 +10,8 @@
     ├── StaleDecision         a decision is for a review that is no longer open
     └── ReplayMismatch        the thread does not fit the code that continues it
 
-A wrong argument raises an error that is both a `TypeError` and a `ValueError`. It names the
-argument, what came, and what is allowed.
+A wrong argument raises an error that is both a `TypeError` and a `ValueError`. The message names
+the argument, the given value, and the allowed values.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
 
 
 class GraphRetryError(EscapedText):
-    """The base of all errors of this library. `attempts` holds the ledger, if it is known."""
+    """The base class of all errors of this library. If the ledger is known, `attempts` has it."""
 
     def __init__(self, message: str, attempts: list[Attempt] | None = None) -> None:
         super().__init__(message)
@@ -50,8 +50,8 @@ class GraphRetryError(EscapedText):
 class AttemptFailed(GraphRetryError):
     """The failure of one attempt, which `on_retry` hooks receive.
 
-    The error is rebuilt from graph state, so it is the same after a crash. It carries data instead
-    of the original exception.
+    The error has data in place of the original exception. Graph state holds this data, so that the
+    error is the same after a crash.
 
     kind: The failure kind.
     type: The class name of the original exception, or `ValidationError`, `InvalidJSON`, ….
@@ -83,7 +83,7 @@ class AttemptFailed(GraphRetryError):
         self.issues: list[Issue] = issues or []
         self.raw_output = raw_output
         self.output_schema = output_schema
-        # An `Added`: what was added to the hook's params. Feedback replaces it by its own.
+        # An `Added`: the parts that were added to the hook's params. New feedback replaces them.
         self.added: Any = None
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -102,7 +102,7 @@ class CallCancelled(GraphRetryError):
 
 
 class AttemptsExhausted(GraphRetryError):
-    """Every automatic attempt failed, and nobody is asked because of `review=False`.
+    """Every automatic attempt failed, and nobody is asked, because `review=False` is set.
 
     If the option `lessons` is set, the attribute `lessons` lists the newest errors of all steps,
     including this call's.
@@ -127,16 +127,16 @@ class PauseSwallowed(GraphRetryError):
     """User code caught or delayed the interrupt of a waiting call, so nobody was asked.
 
     For example, `except Exception` catches the interrupt, and a `finally:` block delays it. If the
-    node then makes another call in the same context, or an equal call, that call raises this error.
-    Otherwise a call of a later node raises it, or the run does when it ends.
+    node then makes a further call in the same context, or an equal call, this new call raises the
+    error. Otherwise a call of a later node raises the error, or the end of the run raises it.
     """
 
 
 class AnswerRefused(GraphRetryError):
     """An answer was refused, and the model was not called. The message gives the reason.
 
-    The thread still waits: the question is asked again with a new review id. Other answers of the
-    same `resume` were applied.
+    The thread still waits, and the question is asked again with a new review id. If the same
+    `resume` had other answers, these were applied.
 
     review_ids: The ids of the new reviews.
     issues: One entry for each wrong field. `path` is a JSON Pointer into the params or the output
@@ -172,7 +172,7 @@ class StaleDecision(GraphRetryError):
 class ReplayMismatch(GraphRetryError):
     """The saved thread does not fit the code that continues or replays it.
 
-    If a replay gives a different result, `attempt` is the number of the first attempt that differs,
+    If the result of a replay differs, `attempt` is the number of the first attempt that differs,
     `expected` is the recorded value, and `actual` is the new value.
     """
 

@@ -82,9 +82,9 @@ def retry_llm_call(
     """Call a model with `params`, repair and validate its output, and ask a person if that fails.
 
     Inside a LangGraph node, task, entrypoint or tool, a failure that automation cannot repair
-    pauses the run with an interrupt, and an answer continues it. A finished model call never runs
-    again. Outside a graph nobody can be asked: hooks and feedback work, and a call that needs a
-    person raises `InterventionRequired`.
+    pauses the run with an interrupt. An answer continues the run. A finished model call never runs
+    again. Outside a graph, hooks and feedback work, but nobody can be asked. If a call needs a
+    person there, it raises `InterventionRequired`.
 
     Args:
         llm_call: A sync function of the params, or a LangChain runnable, that returns text, a
@@ -98,9 +98,9 @@ def retry_llm_call(
         **options: See `RetryOptions`.
 
     Returns:
-        The validated output, or the result of `llm_call` if `output` is `None`. After the decision
-        `accept` (off by default), the result is the JSON value as it was read, not of the type
-        `output`.
+        The validated output. If `output` is `None`, the result of `llm_call`. After the decision
+        `accept`, which is off by default, the result is the JSON value that was read. This value
+        does not have the type `output`.
 
     Raises:
         CallCancelled: If a reviewer rejects the call.
@@ -178,8 +178,8 @@ async def aretry_llm_call(
 ) -> Any:
     """Do the same as `retry_llm_call`, in async code. `llm_call` and hooks may be sync or async.
 
-    To run several calls at the same time, use `gather_calls`: it shows all their questions at once,
-    while `asyncio.gather` shows one after the other.
+    To run several calls at the same time, use `gather_calls`, because it shows all questions of the
+    calls at once. `asyncio.gather` would show one question after the other.
 
     Example:
         >>> import asyncio
@@ -203,8 +203,8 @@ async def gather_calls(*calls: _Awaited[T], one_at_a_time: bool = False) -> list
             time.
         one_at_a_time: Show one question at a time, in the order of `calls` (default False). Set
             this for web chats and inboxes, which cannot answer several questions at once. Until a
-            question is shown, it can be neither listed nor answered, but its `expires_after`
-            already counts.
+            question is shown, nobody can list or answer it. The time of `expires_after` already
+            counts.
 
     Returns:
         The results in the order of `calls`.
@@ -237,7 +237,7 @@ async def gather_calls(*calls: _Awaited[T], one_at_a_time: bool = False) -> list
                 finished.append(result)
         if questions:
             raise GraphInterrupt(tuple(questions[:1] if one_at_a_time else questions))
-        # A call that began after the pause of an equal one is made when that one is answered.
+        # If a call began while an equal call was paused, it is made when that call is answered.
         if refused:
             raise refused[0]
     return finished
@@ -254,10 +254,10 @@ def create_retry_node(
     """Make a graph node that calls a model, checks its output and asks a person when it fails.
 
     The node reads the state key `params` (a `params_type`, or its JSON) and writes `output` (plain
-    JSON), `status` (`succeeded`, `cancelled` or `exhausted`) and `attempts` (the ledger). A call
-    that ends without an output sets `output` to None, so that an earlier call's output is never
-    shown as its own. If the input has the `attempts` of a call that has not ended, the node
-    continues that call. If their call ended as `exhausted`, the node starts a new one. Studio and
+    JSON), `status` (`succeeded`, `cancelled` or `exhausted`) and `attempts` (the ledger). If a call
+    ends without an output, `output` is set to None, so that nobody takes the output of an earlier
+    call for it. If the input has the `attempts` of a call that has not ended, the node continues
+    this call. If this call ended as `exhausted`, the node starts a new call. Studio and
     `get_graph(xray=1)` show the node's steps `call`, `repair`, `validate`, `revise` and `review`.
 
     Args:
@@ -290,11 +290,11 @@ def create_retry_node(
 def review_later(ended: AttemptsExhausted | Sequence[Attempt]) -> dict[str, Any]:
     """Return the input for a retry node that asks a person about an exhausted call.
 
-    A job that cannot ask anybody (`review=False`) collects its failed calls. Later, run a retry
-    node with this input and a new thread for each failed call. The node must have the same type of
-    params. The node opens a review of the call's last attempt, without another model call. If the
-    call has used all its attempts, the review offers no decision that calls the model again. To
-    allow further calls, give the node a higher `max_attempts`.
+    For example, a job with `review=False` cannot ask anybody, and collects its failed calls. Later,
+    run a retry node for each failed call, with this input and a new thread. The node must have the
+    same type of params. It opens a review of the call's last attempt, and does not call the model.
+    If the call has used all its attempts, the review offers no decision that calls the model again.
+    To allow further calls, give the node a higher `max_attempts`.
 
     Args:
         ended: The error `AttemptsExhausted`, or the `attempts` of a node that ended as `exhausted`.

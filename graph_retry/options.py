@@ -50,7 +50,7 @@ _MOST_LABELS, _MAX_LABEL = 20, 200
 
 
 class _OtherOptions(TypedDict, total=False):
-    """All options but `allowed_decisions`, which decides the type of the result."""
+    """All options except `allowed_decisions`, because this option decides the result's type."""
 
     repair: RepairOption
     format: FormatName | Format
@@ -87,7 +87,7 @@ class _OtherOptions(TypedDict, total=False):
 
 
 class OptionsWithoutAccept(_OtherOptions, total=False):
-    """The options of a call whose result is always of the type `output`. See `RetryOptions`.
+    """The options of a call that always returns a value of the type `output`. See `RetryOptions`.
 
     allowed_decisions: The decisions that a reviewer may take, without `accept`.
     """
@@ -99,8 +99,8 @@ class RetryOptions(_OtherOptions, total=False):
     """Options of `retry_llm_call`, `aretry_llm_call` and `create_retry_node`.
 
     repair: The level of repair of the model's text before validation: `none`, `minimal`, `standard`
-        (default; lossless) or `aggressive`. A function `text -> text` runs after the level
-        `standard`; a pair `(level, function)` sets another level.
+        (default; lossless) or `aggressive`. If you give a function `text -> text`, it runs after
+        the level `standard`. For a different level, give a pair `(level, function)`.
     format: The format of the answer (default None: `json`): `json`, `yaml`, `jsonl` (JSON Lines,
         for lists), `xml` (a tag for each field), or your own `graph_retry.output.Format`.
     strict: Refuse values of the wrong type instead of converting them (default False).
@@ -112,23 +112,22 @@ class RetryOptions(_OtherOptions, total=False):
         may be asked, automation does not use the last attempt.
     auto_retries: Maximum number of automatic attempts between two reviews. With the default 0, a
         person is asked after the first failure, and sees the hook's params as a suggestion. If
-        `output` is set, and no hook or `feedback` is, these attempts use `feedback="errors_only"`.
+        `output` is set, but no hook and no `feedback`, attempts use `feedback="errors_only"`.
     review: Whether a person may be asked (default True). With False, a call that fails ends as
         `exhausted`. With `always`, a person also reviews each valid output, and an approval takes
         the output without another call. A function `attempt -> bool` chooses the outputs to review.
-        A function `attempt -> number` sets the confidence (0 to 1) below which the output is
-        reviewed: the output states its confidence in a field `confidence`. See also
-        `graph_retry.hooks.Gate`.
+        A function `attempt -> number` returns a limit from 0 to 1. If the field `confidence` of the
+        output is below this limit, the output is reviewed. See also `graph_retry.hooks.Gate`.
     transient: LangGraph's `RetryPolicy` for transient failures, inside one attempt (default None: a
         transient failure is a failed attempt). A `Retry-After` header is obeyed, up to one minute.
         Do not set the policy's `retry_on`: `classify` says which failures are transient.
-    timeout: Maximum seconds of one request (default None), or LangGraph's `TimeoutPolicy`, whose
-        `idle_timeout` ends a stalled stream. A sync call that takes longer continues in its own OS
-        thread, and its late result is dropped.
+    timeout: Maximum seconds of one request (default None), or LangGraph's `TimeoutPolicy`. The
+        `idle_timeout` of this policy ends a stalled stream. If a sync call takes longer, it
+        continues in its own OS thread, and its late result is dropped.
     classify: A function `exception -> failure kind`. If it returns None, the library classifies the
-        exception (the default for every exception).
-    feedback: A hook that tells the model its errors, in addition to the changes of `on_retry`
-        hooks: a strategy of `graph_retry.hooks.feedback`, or any hook (default None).
+        exception (default None: the library classifies every exception).
+    feedback: A hook that tells the model its errors (default None). Give a strategy of
+        `graph_retry.hooks.feedback`, or any hook. The changes of `on_retry` hooks stay.
     reviewer: Functions (or runnables) `review -> decision | None`, asked in order before a person
         (default none); see `graph_retry.hooks.ReviewFunction`.
     expires_after: Seconds after which a review expires (default None: never). A later answer is
@@ -140,8 +139,8 @@ class RetryOptions(_OtherOptions, total=False):
         logged, and change nothing.
     redact: A function `text -> text` that hides private data (default None). It is applied to
         params, outputs, issues, errors and messages in reviews and in the ledger. State and the
-        arguments of hooks are not redacted. An edit keeps the original of each redacted value that
-        it leaves unchanged.
+        arguments of hooks are not redacted. If an edit leaves a redacted value unchanged, the
+        original value stays.
     budget: The limit for automation, after which a reviewer is asked: a `graph_retry.hooks.Budget`
         for this call, or a `SharedBudget` for all calls that get the same object (default None).
     lessons: The errors of other steps, or past corrections, that are added to the prompt: a
@@ -151,21 +150,21 @@ class RetryOptions(_OtherOptions, total=False):
         question or an answer (default none). Their errors are logged, and change nothing.
     name: The name of this call in reviews, events and records (default: the function's name).
     key: Identifies this call among calls of the same name in one node (default: the params identify
-        it). Give a key if the params change from run to run (function form only).
+        the call). If the params change from run to run, give a key (function form only).
     labels: A dict of texts by which reviewers sort and filter, such as `tenant`, `assignee` and
         `priority` (default none). Reviews, records and notifications contain the labels.
     subject: A title for lists of reviews: a text, or a function of the params (default None). The
         first 200 characters are kept, after `redact`. Errors of the function are logged.
-    on_cancel: The end of a rejected or exhausted call. `raise` raises an exception (default of the
-        function form). `end` ends the node with that status (node form only, and its default).
+    on_cancel: What a rejected or exhausted call does. `raise` raises an exception (default of the
+        function form). `end` ends the node with this status (node form only; the default there).
     locked: Fields of the params that no reviewer may edit (default none). Hooks and feedback may
         still change them.
-    not_secret: Fields of the params that hold no credential although their name or value looks like
-        one (default none). Each is a name, or a path such as `/headers/cookie`.
+    not_secret: Fields of the params that look like a credential, by name or value, but hold none
+        (default none). Give each field as a name, or as a path such as `/headers/cookie`.
     keys: Other names for the state keys of `StateKeys` (node form only).
     allowed_decisions: Decisions that a reviewer may take (default: all except `accept`, `defer` and
-        `assign`). `accept` takes an output that could be read but is not valid: the call ends as
-        `overruled`. With `accept`, type checkers see the result as `output | JsonValue`.
+        `assign`). `accept` takes an output that could be read but is not valid, and ends the call
+        as `overruled`. With `accept`, type checkers see the result as `output | JsonValue`.
     """
 
     allowed_decisions: Annotated[Sequence[DecisionType], Within(1)]
@@ -198,7 +197,7 @@ _CALLED_HERE = {
     ),
     **dict.fromkeys(("retry_on", "should_retry"), "give `classify`, and `transient`"),
 }
-"""What options of other libraries are called here. It changes only the words of an error."""
+"""The options of this library for those of other libraries. Only an error message uses it."""
 _HUMP = lazy(r"(?<=[a-z])(?=[A-Z])")
 
 

@@ -95,7 +95,7 @@ def repair_output(text: str, level: RepairLevel = "standard") -> str:
 
 @checked
 def extract_code_fence(text: str, lang: str | None = None) -> str | None:
-    r"""Return the contents of the first code fence, or of the first one tagged `lang`.
+    r"""Return the contents of the first code fence. With `lang`, only fences with this tag count.
 
     Example:
         >>> extract_code_fence("Here:\n```json\n{}\n```", "json")
@@ -107,7 +107,7 @@ def extract_code_fence(text: str, lang: str | None = None) -> str | None:
 
 @checked
 def extract_json_block(text: str) -> str | None:
-    """Return the one JSON document in `text`, unrepaired; None if there is none.
+    """Return the only JSON document in `text`, without repair; None if there is no document.
 
     Example:
         >>> extract_json_block("Sure: {'a': 1,} Anything else?")
@@ -160,7 +160,7 @@ def describe_format(given: FormatName | Format = "json", output: Any = None) -> 
 def wrap_error(error: Exception, value: Any = ABSENT) -> list[Issue]:
     """Turn an exception into issues. A pydantic or jsonschema validation error may give several.
 
-    Give the validated `value` to get the paths of a pydantic error as they are in this value.
+    If you give the validated `value`, the issues of a pydantic error have paths into this value.
 
     Example:
         >>> format_issues(wrap_error(ValueError("the total is too low")))

@@ -1,11 +1,11 @@
 """Tools for writing a plug-in: your own hook, budget, observer, messenger, page or data set.
 
-`graph_retry.hooks`, `observers`, `data` and `desk` are written with the same tools. With them, your
-plug-in refuses wrong arguments in the same words, shortens and quotes texts in the same way, and
-needs only one version for sync and async code.
+`graph_retry.hooks`, `observers`, `data` and `desk` use these tools themselves. With the tools, your
+plug-in refuses wrong arguments in the same words as the library, shortens and quotes texts as the
+library does, and needs only one version for sync and async code.
 
 Example:
-    A messenger that takes only a real number of seconds, and never posts more than one line:
+    A messenger that refuses a negative number of seconds, and never posts more than one line:
 
     >>> @checked
     ... class Pager:

@@ -40,11 +40,11 @@ APPROVAL = "ApprovalNeeded"
 """The `type` of the failure of a tool call that has not run, because a person must approve it."""
 
 OWN_TYPES = frozenset({APPROVAL, "BudgetExceededError", "NothingReturned", "Refusal", "ToolError"})
-"""The `type` of failures that graph-retry itself writes, and knows again by it."""
+"""The `type` of failures that graph-retry itself writes. It recognizes them by this `type`."""
 
 PEOPLE = frozenset({"human", "rewind", "state edit"})
-"""The roles of people. A person answers a review (`human`), rewinds to an earlier attempt
-(`rewind`), or edits the params in state at a review (`state edit`)."""
+"""The roles of people. `human` answers a review. `rewind` goes back to an earlier attempt. `state
+edit` edits the params in state while a review waits."""
 
 
 def author_role(author: str) -> str:
@@ -139,7 +139,7 @@ class Failure(TypedDict):
 class KeptIn(TypedDict):
     """A checkpoint of the same thread that holds a record.
 
-    It has a namespace only if that differs from the call's namespace.
+    `checkpoint_ns` is only set if it differs from the call's namespace.
     """
 
     checkpoint_id: str
@@ -161,7 +161,7 @@ class GateVerdict(TypedDict):
     """The verdict of a `graph_retry.hooks.Gate` about a valid output.
 
     ask: Whether a person is asked.
-    sampled: True if the output passed the gate, and a person sees it only as a random sample.
+    sampled: True if the output passed the gate, but was chosen as a random sample for a person.
     confidence: From 0 to 1; None if it is unknown.
     needed: The confidence below which a person is asked.
     doubts: The fields that may be wrong, at most 20.
@@ -175,15 +175,15 @@ class GateVerdict(TypedDict):
 
 
 class Addition(TypedDict):
-    """A part of the params that automation or a comment added, and that its author may replace.
+    """A part of the params that automation or a comment added. Its author may replace it later.
 
     by: The author, such as `feedback` or `comment`. New feedback or a new comment replaces both.
     field: The field of the params; `value` if the params are a single text.
     start: The position of the first added character in a text, or of the first added message in a
         list.
     end: The position after the last added character or message.
-    inside: Set if only a part of one message was added: the positions of the first added character
-        and after the last one. If the content is a list, the positions count content blocks.
+    inside: If only a part of one message was added, the position of the first added character and
+        the position after the last. If the content is a list, the positions count content blocks.
     """
 
     by: Literal["feedback", "comment", "lessons", "corrections"]
@@ -197,21 +197,21 @@ class Attempt(TypedDict):
     """One attempt in the ledger, as plain JSON. It stores the params as a patch.
 
     Every function of the library returns whole records. In state, an earlier attempt of a waiting
-    call may be a stub with only `number` and `kept_in`, the checkpoint that holds the whole record.
-    The first and the last stub also have a `params_patch`, relative to the first attempt's params.
-    State lists the first stub and the last eight. The checkpoints named by these stubs list the
-    others.
+    call may be a stub. A stub has only `number` and `kept_in`, which names the checkpoint with the
+    whole record. The first and the last stub also have a `params_patch`, relative to the first
+    attempt's params. State lists the first stub and the last eight stubs. The checkpoints of these
+    stubs list the other stubs.
 
-    If that checkpoint was deleted, or a server hides it, you get a record with `kept_in` set and a
-    `failure` of the type `NotKept`. Its other fields are unknown.
+    If such a checkpoint was deleted, or a server hides it, you get a record with `kept_in` set and
+    a `failure` of the type `NotKept`. The other fields of this record are unknown.
 
     number: 1 for the first attempt of a call.
     name: The call's name, as in its reviews.
     status: `running` until the attempt has ended.
     params_patch: RFC 6902 patch of the previous attempt's params; the first patch sets the
         whole params.
-    params_types: Python types of params, by path, where neither the JSON nor the params type tells
-        the type.
+    params_types: Python types of params, by path, if neither the JSON nor the params type shows the
+        type.
     author: The author of this attempt's params: `caller`, `hook:NAME`, `human`, `human:NAME`,
         ….
     added: The parts that the library added to these params, such as feedback, and may replace
@@ -223,8 +223,8 @@ class Attempt(TypedDict):
         if the provider gave it: at most 20,000 characters.
     repaired: `{"text": …}`: the JSON text after repair, if it differs from the raw text.
     repairs: The changes made to read the text and to fit the value.
-    lossless: Whether the text was read without guessing and without rounding a number; None if
-        the output was not JSON text.
+    lossless: Whether the text was read without a guess and without rounding a number. If the output
+        was not JSON text: None.
     parsed: The JSON value that was read, under the key `value`. None if `raw` already has a
         value, if nothing could be read, or if the text has more than 4,000 characters.
     issues: The errors of the value.
@@ -260,8 +260,8 @@ class Attempt(TypedDict):
         params. In a record that the library returns, `params_patch` holds the redacted params, and
         this field is None.
     tries: The number of requests, if `transient` retries are on; otherwise 1.
-    idempotency_key: A key for the provider: the same if this attempt is repeated after a crash, and
-        different for every other attempt.
+    idempotency_key: A key for the provider. If this attempt is repeated after a crash, the key is
+        the same. Every other attempt has a different key.
     schema_version: Version of this record: see `SCHEMA_VERSION`.
     """
 
@@ -307,8 +307,8 @@ class Attempt(TypedDict):
 class Sealed(TypedDict):
     """The added parts of the params that a step wrote into state.
 
-    `of` is a hash of the fields with added parts. A different hash shows that somebody edited the
-    params in state.
+    `of` is a hash of the fields with added parts. If the hash of these fields differs later,
+    somebody edited the params in state.
     """
 
     of: str
@@ -320,7 +320,7 @@ def parts_of_messages(
 ) -> list[Addition]:
     """Return the added parts that are whole messages.
 
-    Other parts are positions in texts, which are wrong after redaction.
+    Other parts are positions in texts. After redaction, these positions would be wrong.
 
     Example:
         >>> part = {"by": "comment", "field": "messages", "start": 1, "end": 2}
@@ -337,14 +337,14 @@ def parts_of_messages(
 class SavedFunction(TypedDict):
     """The function of a call, as digests in the saved state.
 
-    code, source: Digests of the code, and of the files that have it (empty if a file is not found).
-    parts: The digest of each captured value by its name; None if it has no readable content.
-    objects: The functions and objects that hold the parts, by the place of each part, as ids of the
-        process that saved the call.
-    shown: Digests of the visible attributes of values without a digest of their own, such as a chat
-        model. If they differ, the object was replaced, perhaps by one that does the same.
-    unsteady: The parts that the function itself changes during a call: "changed", or "used" if it
-        takes entries out of them.
+    code, source: Digests of the code and of its files. If a file is not found, its digest is empty.
+    parts: The digest of each captured value by its name. If a value has no readable content: None.
+    objects: The functions and objects that hold the parts, by the place of each part. They are ids
+        in the process that saved the call.
+    shown: If a value, such as a chat model, has no digest, the digests of its visible attributes.
+        If they differ, the object was replaced, perhaps by an object that does the same.
+    unsteady: The parts that the function itself changes during a call: "changed", or "used" if the
+        function takes entries out of them.
     """
 
     code: str
@@ -356,10 +356,10 @@ class SavedFunction(TypedDict):
 
 
 def shown_record(record: Attempt) -> Attempt:
-    """Return an attempt's record as users may see it: with redacted params if `redact` is set.
+    """Return an attempt's record as users may see it. If `redact` is set, the params are redacted.
 
-    The patches in state hold the original params, because the loop needs them. The texts of a
-    running attempt are left out, because they are redacted only when it ends.
+    The patches in state hold the original params, because the loop needs them. While an attempt is
+    running, its texts are left out, because they are redacted only at its end.
     """
     if not record.get("redacted"):
         return record

@@ -1,7 +1,7 @@
 """Limit the cost of automatic attempts. After the limit, a reviewer is asked.
 
-A `Budget` limits each call by itself. It adds up the cost in the call's ledger, so a restart loses
-nothing. A `SharedBudget` adds up the cost of all calls that share this object.
+A `Budget` limits each call separately. It adds up the costs in the call's ledger, so a restart
+loses nothing. A `SharedBudget` limits all calls together that get the same object.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ class Budget(BudgetRule):
     """Limits for the automatic attempts of one call. At a limit, reviewers decide each step.
 
     After a limit, each approval or edit allows one more attempt. Waiting for a person costs
-    nothing. A figure that the provider does not report counts as zero. The cost so far is read from
-    the call's ledger, so a restart loses nothing.
+    nothing. If the provider does not report a figure, it counts as zero. The cost so far is read
+    from the call's ledger, so a restart loses nothing.
 
     tokens: Total tokens over all attempts.
     cost: Sum of `price(attempt)` over all attempts, in the unit that `price` returns.
-    price: A function `attempt record -> cost`, a number in any unit; None if the cost is unknown.
+    price: A function `attempt record -> cost`. It returns a number in any unit, or None if unknown.
     seconds: Time spent in the model, in seconds.
     rounds: Number of decisions by reviewers. After these, only `respond` and `reject` are offered.
 
@@ -83,7 +83,7 @@ class Budget(BudgetRule):
     rounds: Size | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a `cost` without `price`, because it could never be reached.
+        """Refuse a `cost` without a `price`, because such a limit could never be reached.
 
         Raises:
             ValueError: If `cost` has no `price`.
@@ -233,22 +233,22 @@ class _Accounts:
 class SharedBudget(Budget):
     """One budget for all calls that share this object, such as the calls of a batch.
 
-    Each limit applies to the total of all calls in this process that have this object, whatever
-    their names, nodes, threads and event loops. After a limit is reached, no automatic model call
-    is made, even for a first attempt. Instead, a call that needs one fails with the kind
-    `permanent`, and a reviewer decides. If reviews are off, the call ends. Each attempt counts
-    once, by its idempotency key, even if its thread is resumed.
+    Each limit applies to the total of all calls in this process that have this object. Their names,
+    nodes, threads and event loops may differ. After a limit is reached, no automatic model call is
+    made, even for a first attempt. If a call needs one, it fails with the kind `permanent`, and a
+    reviewer decides. If reviews are off, the call ends. Each attempt counts once, by its
+    idempotency key, even if its thread is resumed.
 
-    After a restart, a resumed call counts its own ledger again; finished calls are no longer
-    counted. Make one object for each batch, because the object keeps every attempt in memory. With
-    `failures` alone, it keeps only the failures since the last success.
+    After a restart, finished calls are no longer counted. A resumed call counts its own ledger
+    again. Make one object for each batch, because the object keeps every attempt in memory. If only
+    `failures` is set, the object keeps only the failures since the last success.
 
     failures: A circuit breaker. After this number of failed attempts in a row, over all calls, no
         automatic call is made for `cool_down` seconds.
-    cool_down: Seconds after the last failure until calls are made again. Another failure then
-        starts a new pause.
-    per: A key of the config's `configurable`, such as `thread_id` or `user_id`: the limits apply to
-        each value of this key by itself. Without `per`, they apply to all calls together.
+    cool_down: Seconds after the last failure until calls are made again. If the next call fails, a
+        new pause starts.
+    per: A key of the config's `configurable`, such as `thread_id` or `user_id`. The limits then
+        apply to each value of this key separately. Without `per`, they apply to all calls together.
 
     Example:
         >>> from graph_retry import AttemptsExhausted, Completion, retry_llm_call

@@ -1,7 +1,7 @@
 """Signals that a valid output may be wrong. Each gives a confidence and the fields to check.
 
-No signal proves an error. Together the signals rank outputs, so that people review the least
-certain ones.
+No signal proves an error. Together the signals rank outputs, so that people review the outputs with
+the lowest confidence.
 """
 
 from __future__ import annotations
@@ -118,8 +118,8 @@ def leaves(value: Any, path: str = "") -> Iterator[Leaf]:
 def input_of(params: Any, given: str | Callable[[Any], str] | None, value: Any) -> str:
     """Return the input text from which the model took an output.
 
-    Without `given`, this is the prompt without the JSON documents that show how to answer: a
-    schema, and examples with the output's fields.
+    If `given` is None, this text is the prompt. JSON documents that show how to answer are left
+    out: a schema, and examples with the output's fields.
     """
     if callable(given):
         return given(params)
@@ -172,7 +172,7 @@ def _numbers(text: str) -> set[float]:
         marks, digits = parts[1::2], parts[::2]
         found.update(float(part) for part in digits)
         found.add(float("".join(digits)))
-        # The last mark may be the decimal one if no other mark is equal to it.
+        # If the last mark occurs only once, it may be the decimal mark.
         if marks and marks[-1] in ".," and marks.count(marks[-1]) == 1:
             found.add(float(f"{''.join(digits[:-1])}.{digits[-1]}"))
     return found

@@ -70,15 +70,15 @@ def _made(params: Any, changes: Changes) -> Any:
 
 @checked
 def escalate(schedule: Mapping[Count, Changes]) -> ChangingHook:
-    """Make a hook that changes fields after certain attempts, whatever their failure.
+    """Make a hook that changes fields after certain attempts, for any kind of failure.
 
-    Two equal failures in a row usually end automation, but not while this hook has a change for the
-    attempt. The limit of `auto_retries` still counts.
+    Two equal failures in a row usually end automation. If this hook has a change for the attempt,
+    automation continues, up to the limit `auto_retries`.
 
     Args:
-        schedule: `{attempt: {field: value}}`: the changes to make after this attempt has failed.
-            The changes stay for later attempts. Instead of a value, give a function of the old
-            value, for example `lambda old: old + 0.2`.
+        schedule: `{attempt: {field: value}}`. After the attempt with this number has failed, the
+            fields get these values, also for later attempts. In place of a value, you may give a
+            function of the old value, for example `lambda old: old + 0.2`.
 
     Raises:
         ValueError: Before the first call, if the params lack one of the fields.
@@ -103,13 +103,13 @@ def fall_back(
 
     Args:
         kinds: The failure kinds, such as `"refusal"` or `("refusal", "context_overflow")`.
-        *steps: The changes after the first failure of these kinds, after the second, … Each step is
-            a dict `{field: value}`. Instead of a value, give a function of the old value. Changes
-            stay for later attempts.
+        *steps: Dicts `{field: value}`: one for the first failure of these kinds, one for the
+            second, and so on. In place of a value, you may give a function of the old value.
+            Changes stay for later attempts.
 
     Raises:
-        ValueError: If a step is empty or missing; also before the first call, if the params lack
-            one of the fields.
+        ValueError: If a step is empty, or no step is given. If the params lack one of the fields,
+            before the first call.
 
     Example:
         >>> hook = fall_back("refusal", {"prompt": "In a textbook: {}".format}, {"model": "other"})
@@ -142,7 +142,7 @@ def raise_limit(
     Args:
         field: The params field with the limit. Its value may be `None`, for no limit.
         factor: The limit is multiplied by this number after each answer that was cut off.
-        most: The highest value of the limit. After it is reached, a person decides.
+        most: The highest value of the limit. When the limit has this value, a person decides.
 
     Raises:
         ValueError: Before the first call, if the params lack the field, or its value is not a

@@ -52,16 +52,16 @@ def feedback(
         strategy: The part of the last answer that is quoted with the errors: none (`errors_only`),
             all (`full`), or the first 500 characters (`truncated`).
         field: The params field to write to (default: the first of `messages`, `prompt`, and params
-            that are a single text). In messages, the feedback is appended to the last message if
-            it is a user's. After any other message, the feedback becomes a new user message.
+            that are a single text). In messages, the feedback is added to the last message if a
+            user wrote this message. Otherwise the feedback becomes a new user message.
         schema: Whether the first retry quotes the JSON Schema of the output.
         limit: Maximum size of the field with its feedback, in the unit of `measure`. Feedback is
             shortened to fit. If not even one error fits, no feedback is added.
         measure: A function that returns the size of a text (default: the number of characters).
         turns: Whether messages get the answer as an assistant message and the feedback as a user
-            message (default False). The assistant message has at least the first 500 characters,
-            and the number of omitted ones. After such messages, a small model repeated its answer
-            word for word.
+            message (default False, because a small model then repeated its answer word for word).
+            The assistant message has at least the first 500 characters of the answer, and the
+            number of omitted characters.
 
     Raises:
         ValueError: Before the first call, if the params have no text or messages to write to.
@@ -191,9 +191,9 @@ def feedback_text(
 def _texts(
     error: AttemptFailed, hook: Feedback, with_schema: bool, *, in_turns: bool
 ) -> Iterator[tuple[int, str]]:
-    """Yield shorter and shorter versions of the feedback, with the length of their quotation.
+    """Yield shorter and shorter versions of the feedback, each with the length of its quotation.
 
-    With `in_turns`, the feedback does not quote the answer, because an assistant message holds it.
+    With `in_turns`, an assistant message has the answer, and the feedback does not quote it.
     """
     most = _QUOTED[hook.strategy]
     for quoted in dict.fromkeys((most, min(most, 500), 0)):
@@ -235,10 +235,10 @@ def _issue_lines(issues: Sequence[Issue], most: int) -> list[str]:
 
 
 def _earlier_lines(error: AttemptFailed, most: int) -> list[str]:
-    """Say how many answers in a row were refused, and list the faults of the earlier ones.
+    """Say how many answers in a row were refused, and list the faults of the earlier answers.
 
-    Feedback replaces earlier feedback. Without these lines, a model could repeat a fault that it
-    had corrected, and different answers with equal faults would lead to equal prompts.
+    New feedback replaces earlier feedback. Without these lines, a model could make a corrected
+    fault again, and different answers with equal faults would lead to equal prompts.
     """
     refused = list[Attempt]()
     for attempt in reversed(error.attempts):
@@ -262,7 +262,7 @@ def _earlier_lines(error: AttemptFailed, most: int) -> list[str]:
 def _told(prompt: Prompt, by: str, text: str, answer: str | None, quoted: int = 0) -> Prompt:
     """Add feedback to a text or to messages. It replaces earlier feedback.
 
-    With `answer`, an assistant message holds the answer, and a user message after it the feedback.
+    With `answer`, an assistant message has the answer, and the next user message has the feedback.
     """
     prompt = prompt.without("feedback", "comment")
     end = len(prompt.value)

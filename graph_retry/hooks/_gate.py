@@ -1,4 +1,4 @@
-"""Choose the valid outputs that a person reviews: uncertain ones, and a sample of the others."""
+"""Choose the valid outputs that a person reviews: uncertain outputs, and a sample of the rest."""
 
 from __future__ import annotations
 
@@ -49,20 +49,20 @@ class Gate:
     """A gate for the option `review`: a person sees only valid outputs with a low confidence.
 
     Give either `confidence`, a fixed limit, or `share`, the fraction of all outputs that people can
-    review. With `sample`, a person also sees some of the other outputs: only they reveal errors in
-    confident outputs. The question names the doubtful fields. The ledger records the verdict as
-    `gate`, and `graph_retry.data.summarize` counts the verdicts.
+    review. With `sample`, a person also sees some of the other outputs, because no other review
+    finds errors in confident outputs. The question names the doubtful fields. The ledger records
+    the verdict as `gate`, and `graph_retry.data.summarize` counts the verdicts.
 
     confidence: The minimum confidence (0 to 1) with which an output passes. If the confidence is
         unknown, a person is asked.
-    share: The fraction of outputs (0 to 1) that a person reviews: those with the lowest confidence
-        among the last 1,000 outputs of this object. Among outputs with equal confidence, the
-        idempotency key decides.
+    share: The fraction of outputs (0 to 1) that a person reviews. These outputs have the lowest
+        confidence among the last 1,000 outputs of this object. If outputs have equal confidence,
+        the idempotency key decides.
     of: The source of the confidence: a field of the output (default `confidence`), `judge`, or a
-        signal. The values of several sources are multiplied. The signals: `input` doubts values
-        that do not occur in the input. `edge` doubts values exactly at a limit of the schema.
-        `second` doubts fields that differ in a second answer. `logprob` is the mean probability of
-        the answer's tokens, if the provider gave it.
+        signal. If you give several sources, their values are multiplied. The signal `input` doubts
+        values that do not occur in the input. `edge` doubts values exactly at a limit of the
+        schema. `second` doubts fields that differ in a second answer. `logprob` is the mean
+        probability of the answer's tokens, if the provider gave it.
     judge: For `of="judge"`: a function `attempt -> confidence` (0 to 1), sync or async, or a
         runnable.
     second: For `of="second"`: a function, sync or async, that gets the attempt's record with its
@@ -101,7 +101,7 @@ class Gate:
     _lock: Any = field(default_factory=threading.Lock, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Refuse a source without its function, and a function without its source."""
+        """Refuse `of="judge"` without `judge`, and `judge` without it. The same for `second`."""
         if (self.confidence is None) == (self.share is None):
             raise ValueError(
                 "give either `confidence` (a limit) or `share` (a fraction of the outputs), "

@@ -1,8 +1,9 @@
-"""Tell later steps of a graph about the errors of earlier steps, through a window in graph state.
+"""Tell later steps of a graph about the errors of earlier steps.
 
-A lesson is the errors of one attempt, and the window is a list of the newest lessons. Its reducer
-gives the same result in any order, so parallel calls and repeated writes are safe. An error stays
-in the window after its call has corrected it, because other steps may make the same error.
+A lesson has the errors of one attempt. The window is a list of the newest lessons in graph state.
+The window's reducer gives the same result in any order, so parallel calls and repeated writes are
+safe. If a call has corrected an error, the error stays in the window, because other steps may make
+the same error.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Lesson(TypedDict):
 
     id: A hash of the attempt, so that a repeated write adds nothing.
     step: The name of the attempt's call.
-    text: The errors as a text. Old saved windows may also hold successes, whose text is None.
+    text: The errors as a text. Old saved windows may also hold successes. These have no text: None.
     at: The attempt's start, in ISO 8601.
     attempt: The attempt's number. Lessons of older versions lack it.
     mended: The start of the later attempt with which the call succeeded, in ISO 8601.
@@ -130,7 +131,7 @@ def merging_lessons(window: Count) -> Callable[..., list[Lesson]]:
 
     def merge(known: list[Lesson] | None, new: list[Lesson] | None) -> list[Lesson]:
         given = [lesson for lesson in (*(known or ()), *(new or ())) if lesson["text"]]
-        # The copy that knows of the call's success is kept.
+        # If there are two copies of a lesson, the copy with `mended` is kept.
         by_id = {each["id"]: each for each in sorted(given, key=lambda one: one.get("mended", ""))}
         return sorted(by_id.values(), key=lambda each: (each["at"], each["id"]))[-window:]
 

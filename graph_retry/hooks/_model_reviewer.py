@@ -1,4 +1,4 @@
-"""A ready-made reviewer: a chat model decides about a review before a person is asked."""
+"""A ready-made reviewer. A chat model decides about a review before a person is asked."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def model_reviewer(
 
 
 def _case(review: Review, limit: int) -> str:
-    """Write the parts of a review. Long parts share the space that short parts leave."""
+    """Write the parts of a review. Short parts are whole, and long parts share the other space."""
     parts = [(name, json.dumps(review.value[name], default=str)) for name in _SHOWN]
     room = limit // len(parts)
     spare = sum(max(0, room - len(text)) for _, text in parts)

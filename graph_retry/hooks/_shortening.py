@@ -30,14 +30,14 @@ def shorten_history(
     """Make a hook that removes the oldest messages after the context window was exceeded.
 
     The hook acts only on the failure kind `context_overflow`, and uses LangChain's `trim_messages`.
-    System messages stay, and the other remaining messages begin with a user's message. Each further
+    System messages stay. The first remaining message after them is a user's message. Each further
     overflow halves the number of tokens again.
 
     Args:
         most: Maximum number of tokens to keep (default: half of the current number).
         field: The params field with the messages (default: `messages`).
-        summary: A sync or async function of the removed messages. The text that it returns replaces
-            them as a user message (default: no summary).
+        summary: A sync or async function of the removed messages. It returns a text, and a user
+            message with this text replaces the removed messages (default: no summary).
         count: A function that counts the tokens of a list of messages, as in `trim_messages`.
 
     Raises:
