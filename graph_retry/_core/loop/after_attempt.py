@@ -203,8 +203,8 @@ async def give_up_step(given: StepInput) -> dict[str, Any]:
 async def verdict_of(rule: Any, attempt: Attempt) -> bool | GateVerdict:
     """Call the function `rule`, and return its verdict: whether to ask a person.
 
-    A number is the least confidence that the output's field `confidence` must state. With less
-    confidence or without this field, a person is asked.
+    If the function returns a number, the output's field `confidence` must have at least this
+    number. If the field's number is lower, or if there is no such field, a person is asked.
     """
     said = await call(rule, attempt)
     if is_number(said):

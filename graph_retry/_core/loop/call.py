@@ -70,7 +70,7 @@ MAX_SUBJECT = 200
 async def call_step(given: StepInput) -> dict[str, Any]:
     """Open the record of the next attempt, call the model once, and choose the next step.
 
-    A failure is data and not an exception, because LangGraph runs a step that raised again.
+    A failure is data and not an exception, because LangGraph would repeat a step that raised.
     """
     run, keys = given.run, given.plan.settings.keys
     # After a fork, only the first step continues from the past state. A later step is recognized by

@@ -233,7 +233,7 @@ class ParamsCodec(Generic[ParamsT]):
 
         After an edit, a tag may no longer fit its value. With a declared params type, such a tag is
         ignored, and the params type reads the JSON instead. Only a text in place of base64 is
-        refused, because the params type would take the text itself for the bytes.
+        refused, because the params type would read the text itself as the bytes.
 
         Raises:
             ParamsInvalid: The view does not fit the params type.

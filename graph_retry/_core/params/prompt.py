@@ -1,4 +1,4 @@
-"""Find the prompt in params, and tell the parts that automation added from the caller's own text.
+"""Find the prompt in params, and distinguish the caller's text from parts that automation added.
 
 Automation adds feedback, comments, lessons and corrections to a field of the params. An added part
 is recognised by its place in the params, and never by its words, because any text may contain the

@@ -41,8 +41,8 @@ Answers = Annotated[Mapping[str, Answer], _ByReview(), "a dict {review_id: decis
 def approve(choice: Count | None = None) -> Decision:
     """Call again with the suggested params, or with the same params if there is no suggestion.
 
-    If a hook gave `Alternatives`, `choice` is the number of one of them, from 1. In the review of a
-    valid output (see the option `review`), an approval takes the output without another call.
+    If a hook gave `Alternatives`, `choice` is the number of one of them (from 1). In the review of
+    a valid output (see the option `review`), an approval takes the output without another call.
 
     Example:
         >>> approve()

@@ -1,4 +1,4 @@
-"""The identity of a call, which tells it from all other calls of its task.
+"""Find the identity of a call, which distinguishes the call from all other calls of its task.
 
 A saved call is found by four facts: its task, its name, its identity and, among equal calls, its
 number. The identity is a digest of the call's `key` or, without a key, of its encoded first params.

@@ -38,7 +38,7 @@ async def whole(attempts: Sequence[Attempt], read: Reader) -> list[Attempt]:
     # The loop runs from the last record to the first, so `made[-1]` is the attempt after `record`.
     # If that attempt was just read from a checkpoint, `since` has the ledger of that checkpoint and
     # the attempt's number. From these two, `params_at` rebuilds the attempt's params. This is done
-    # only beside a lost record, because each time walks all patches of the ledger.
+    # only beside a lost record, because each rebuild walks all patches of the ledger.
     since: tuple[Sequence[Attempt], int] | None = None
     for record in reversed(attempts):
         kept = record.get("kept_in")

@@ -273,7 +273,7 @@ async def sleep(seconds: float) -> None:
 async def waited(future: Future[Any], seconds: float) -> bool:
     """Wait for a future of any thread, for some seconds at most; return whether this may wait.
 
-    A sync call in an event loop does not wait. It could block the loop that completes the future.
+    A sync call in an event loop does not wait, because it could block the loop of the future.
     """
     if not is_sync():
         await asyncio.wait([asyncio.wrap_future(future)], timeout=seconds)

@@ -58,9 +58,9 @@ async def call(
     Args:
         function: The function or runnable.
         *args: Its arguments.
-        limits: How long the call may take. With a limit, a sync function runs in a separate
-            thread. A late function continues there, because a thread cannot be stopped. Its
-            result is dropped.
+        limits: How long the call may take. If there is a limit, a sync function runs in a separate
+            thread. A late function continues there, because a thread cannot be stopped. Its result
+            is dropped.
         config: The config that LangChain and LangGraph see while the function runs.
         receiver: Takes the pieces of a returned stream, in the function's thread and context.
 

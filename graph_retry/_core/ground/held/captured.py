@@ -1,4 +1,4 @@
-"""Compare the values that the functions of two calls hold, to tell calls with equal params apart.
+"""Compare the values that the functions of two calls hold, to distinguish equal calls.
 
 - same: All values that can be compared are equal. A value that a call changes in place, such as a
   counter, is not compared. A lock, a client or a chat model is only a means of making the call, and

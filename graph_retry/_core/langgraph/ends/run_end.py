@@ -47,7 +47,7 @@ def end_of_task(configurable: Mapping[str, Any]) -> Callable[[], bool]:
 def idleness(configurable: Mapping[str, Any]) -> Callable[[], bool]:
     """Return a function that returns whether all tasks of the outermost graph's run have stopped.
 
-    Each task of a step has writes as soon as it has returned, raised or paused.
+    As soon as a task of a step has returned, raised or paused, the task has writes.
     """
     running = ref(outermost_loop(configurable))
 

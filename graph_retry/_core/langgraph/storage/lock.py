@@ -45,8 +45,8 @@ async def hold_while_asking(
     """Lock a thread for the run that asks a person; return None if the thread is locked already.
 
     The thread is locked already if `resume` started the run, for example. `is_idle` returns whether
-    all tasks of the run have stopped. Once they have stopped, an answer is possible although the
-    run has not ended: the reader of a stream may have left the run.
+    all tasks of the run have stopped. Once they have stopped, an answer is possible. The run may
+    still not have ended, if the reader of its stream has left.
     """
     with ExitStack() as unless_held:
         lock = unless_held.enter_context(ThreadLock(saver, thread_id))

@@ -137,7 +137,7 @@ class Store:
 
 
 class MemoryStore(Store):
-    """The memory of this process."""
+    """Stores checkpoints in the memory of this process."""
 
     savers = "langgraph.checkpoint.memory"
     knows_namespaces = ends_with_process = True

@@ -141,8 +141,8 @@ def slimmed(earlier: Sequence[Attempt], place: KeptIn) -> list[Attempt]:
     """Return the stubs that replace whole records in state; each names the checkpoint `place`.
 
     State keeps the params of the first attempt, and one patch from the first params to the last
-    params. The last stub has this patch. The stub that had it before loses it, and all other
-    existing stubs stay unchanged.
+    params. The last stub has this patch. The stub that had the patch before loses the patch, and
+    all other existing stubs stay unchanged.
     """
     first, last = params_at(earlier[:1]), params_at(earlier)
     updates: list[Attempt] = []

@@ -56,7 +56,7 @@ CALL = "__graph_retry_call"
 class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
     """The compiled loop. Inside another graph, it finds its saved state by the call's identity.
 
-    The loop runs with `durability="sync"`, unless its direct caller asks for another durability.
+    The loop runs with `durability="sync"`, unless its direct caller asks for a different one.
     Without this rule, the loop would inherit the durability of the outer run:
 
     - With `async` (LangGraph's default), a checkpoint is saved a moment after its step, so a crash

@@ -1,6 +1,6 @@
 """Show a value in a form, and find the original of each value that an answer repeats.
 
-The shown value may differ from the original: a form shows a note in place of a picture, and only
+The shown value may differ from the original. A form shows a note in place of a picture, and only
 the beginning of a long text. JavaScript rounds numbers, and `redact` hides texts. One rule fits all
 these cases: if an answer repeats a shown value, the original is meant.
 """

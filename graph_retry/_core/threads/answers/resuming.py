@@ -120,7 +120,7 @@ class HeldThread:
     async def check(self, shown: Sequence[Any] | None = None) -> None:
         """Check that all answers were applied.
 
-        `shown` has the interrupt values after the run. Without it, they are read from the thread.
+        `shown` has the interrupt values after the run, or None to read the values from the thread.
 
         Raises:
             AnswerRefused: If an answer was not applied. Its question is then asked again.

@@ -50,8 +50,8 @@ async def open_named(
 ) -> tuple[ThreadView, list[Asked]]:
     """Read the open questions of a thread with the ids `named`; all if `named` is None.
 
-    If one of the ids is not open, all open questions are read as well. Only the named questions are
-    read, because a thread may have a thousand: one for each branch of a `Send`.
+    Only the named questions are read, because a thread may have a thousand questions, one for each
+    branch of a `Send`. But if a named question is not open, all open questions are read as well.
     """
     view = await read_shown(graph, config, named=named)
     questions = [asked for asked in view.asked() if asked.is_open]

@@ -32,8 +32,8 @@ class RemoteRuns:
     While a thread runs, the server refuses an answer (409). If a second answer arrives just after
     the first answer was applied, the question is gone. The server then ignores the second answer,
     but reports success. Therefore the list of runs is read before the review is read, and again
-    after the answer is sent. If there is a run in between with an answer to the review, that run
-    brought the first answer.
+    after the answer is sent. If a run in between answered the review, that run brought the first
+    answer.
     """
 
     def __init__(
