@@ -101,10 +101,10 @@ async def evaluate(
 ) -> Evaluation:
     """Make recorded calls again with another model, prompt or options, and compare the outputs.
 
-    Each call starts with the params of its recorded first attempt. It runs outside any graph, and
-    ends where a person would be asked. If a person supplied, accepted or approved an output of the
-    recorded call, the new output is compared with it. With `lessons=PastCorrections(…)`, a call
-    does not see its own corrections.
+    Each new call starts with the params of its recorded first attempt. It runs outside any graph,
+    and ends where a person would be asked. If a person supplied, accepted or approved an output of
+    the recorded call, the new output is compared with that output. With
+    `lessons=PastCorrections(…)`, the corrections of the same call are left out.
 
     Args:
         source: Any source of `graph_retry.threads.every_ledger`.
@@ -116,8 +116,8 @@ async def evaluate(
     Raises:
         TypeError: If an argument has the wrong type.
         ValueError: If an option has a value that is not allowed. If `source` has calls of several
-            names and `calls` is missing, or a name in `calls` is unknown. If the recorded calls had
-            an `output`, and none is given. If `path` is not a file of this evaluation.
+            names and `calls` is missing. If a name in `calls` is unknown. If the recorded calls had
+            an `output`, but none is given. If `path` is not a file of this evaluation.
 
     Example:
         >>> from graph_retry import InterventionRequired, retry_llm_call
@@ -193,7 +193,7 @@ class _Run:
                 elif self._limit.exceeded([], self._spent):
                     self.evaluation.left += 1
                 else:
-                    # In an empty context, because `evaluate` may be called inside a graph's step.
+                    # The context is empty, because `evaluate` may be called inside a graph's step.
                     task = asyncio.create_task(self._judge(case), context=Context())
                     pending.add(task)
             while pending:
@@ -205,7 +205,7 @@ class _Run:
         return self.evaluation
 
     def _check_names(self) -> None:
-        """Refuse a name in `calls` that no call had. If there are results, only warn."""
+        """If no call had a name in `calls`, refuse this name. If there are results, only warn."""
         try:
             check_names(self._calls or (), self._known)
         except ValueError as error:
@@ -350,7 +350,7 @@ async def _first_done(pending: set[asyncio.Task[None]]) -> set[asyncio.Task[None
 
 
 async def _today(expected: Any, validator: Validator | None) -> Any:
-    """Convert a recorded value with today's validator. A value that it refuses stays unchanged."""
+    """Convert a recorded value with today's validator. If it is refused, return it unchanged."""
     if validator is None:
         return expected
     checked = await validator.acheck(expected)

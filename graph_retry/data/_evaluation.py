@@ -13,12 +13,12 @@ from graph_retry.plugins import as_repr, identical, is_number, is_object, known_
 from graph_retry.records import Failure
 
 Ended = Literal["at_once", "after_automation", "would_ask"]
-"""The outcome of a call: valid at the first attempt, valid after automatic attempts, or not valid,
-so that a person would be asked.
+"""The outcome of a call: valid at the first attempt, valid after automatic attempts, or not valid.
+If the outcome is not valid, a person would be asked.
 """
 
 Compare = Literal["equal", "fields"] | Callable[[Any, Any], float]
-"""The way to compare an output with an output that a person vouched for. `equal` gives 1 or 0.
+"""How an output is compared with the output that a person vouched for. `equal` gives 1 or 0.
 `fields` gives the share of equal fields. A function gets both outputs as JSON, and returns a number
 from 0 to 1.
 """
@@ -81,10 +81,10 @@ class Evaluation:
     def figures(self, results: Iterable[Judged] | None = None) -> dict[str, int | float | None]:
         """Count the outcomes of all calls, or of the given results. An unknown figure is None.
 
-        A review counts as avoided if the new output equals the output that a person supplied,
-        accepted or approved. If no person gave an output, a valid output counts as `valid,
-        unconfirmed`. A new failure is a call that would now ask a person, although the recorded
-        call did not.
+        If the new output equals the output that a person supplied, accepted or approved, the review
+        counts as avoided. If no person gave an output, a valid output counts as `valid,
+        unconfirmed`. If a call would now ask a person, but the recorded call did not, the call
+        counts as a new failure.
         """
         some = self.results if results is None else list(results)
         ended = Counter(one["ended"] for one in some)

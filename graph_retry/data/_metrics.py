@@ -28,7 +28,7 @@ _TOKENS = ("input_tokens", "output_tokens", "total_tokens")
 class Summary(TypedDict):
     """Figures of some calls. An unknown figure is None, not zero.
 
-    An attempt with a deleted record counts only as one attempt and one request.
+    If the record of an attempt was deleted, it counts only as one attempt and one request.
 
     calls: The number of calls; a call and its forks count as one.
     succeeded: The number of calls that ended with an output, including a person's (`respond`).
@@ -50,9 +50,9 @@ class Summary(TypedDict):
     failures: Failed attempts by kind of failure.
     decisions: Reviewers' decisions by type.
     gate: Numbers of outputs by the verdict of a `Gate`: `passed`, `asked` (a person was asked) and
-        `sampled` (a person saw a passing output as a sample). `audited` of the sampled outputs were
-        decided, and `audited_wrong` of these were not approved. `wrong_passed` estimates the errors
-        among `passed`; None if nothing was audited.
+        `sampled` (a person saw a passing output as a sample). `audited` counts the sampled outputs
+        that a person decided. `audited_wrong` counts those that were not approved. `wrong_passed`
+        estimates the errors among `passed`. If nothing was audited, it is None.
     """
 
     calls: int
@@ -79,9 +79,9 @@ class Summary(TypedDict):
 def summarize(attempts: Attempts) -> Summary:
     """Summarize one ledger, several ledgers, or the records that `on_attempt` collected.
 
-    An attempt counts once, even if the ledgers of several forks contain it. The ledgers of a call
-    and its forks count as one call, with the outcome of the last ledger. Only ledgers include
-    people's outputs, because `on_attempt` is called before a review.
+    If the ledgers of several forks contain an attempt, it counts once. The ledgers of a call and
+    its forks count as one call, with the outcome of the last ledger. Outputs of people are only in
+    ledgers, because `on_attempt` is called before a review.
 
     Example:
         >>> from graph_retry import retry_llm_call
@@ -165,7 +165,7 @@ def _key(attempt: Attempt) -> tuple[str, str] | int:
     """Return a key that identifies an attempt across ledgers.
 
     The key includes the time, because equal calls outside any thread have equal idempotency keys.
-    An attempt without an idempotency key or a checkpoint has a key of its own.
+    If an attempt has no idempotency key and no checkpoint, its key is unique.
     """
     kept_in, number = attempt.get("kept_in"), attempt["number"]
     key = f"{kept_in['checkpoint_id']} {number}" if kept_in else attempt.get("idempotency_key")

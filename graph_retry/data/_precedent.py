@@ -69,8 +69,8 @@ class Precedent:
         """Return the Python code of a reviewer that approves suggestions like this one.
 
         Read the code before you pass its function as `reviewer=`. The code needs `from graph_retry
-        import approve`. People still see a `share` of the reviews (0 to 1), chosen by the review
-        ids.
+        import approve`. People still see a `share` of the reviews (0 to 1). The review ids decide
+        which ones.
 
         Raises:
             ValueError: If `share` is not from 0 to 1.

@@ -49,10 +49,10 @@ async def replay(
 ) -> list[Replayed]:
     """Repair, validate and classify recorded raw outputs again, without calling the model.
 
-    Use it to check a changed `output`, `repair` level, `classify` or hook: the result shows which
-    attempts would now succeed, fail or be revised. With the arguments of the original call, nothing
-    differs. Hooks run only if `on_retry` or `feedback` is given. Options about model calls and
-    reviews have no effect.
+    Use this function after you changed `output`, the `repair` level, `classify` or a hook. The
+    result shows which attempts would now succeed, fail or be revised. If you give the arguments of
+    the original call, nothing differs. Hooks run only if `on_retry` or `feedback` is given. Options
+    about model calls and reviews have no effect.
 
     Raises:
         ReplayMismatch: If a result differs and `check` is set, or a newer version wrote the ledger.

@@ -21,7 +21,7 @@ def edited_fields(shown: Mapping[str, Any], after: Mapping[str, Any]) -> dict[st
 
 
 def removed_field(shown: Any, after: Any, path: tuple[str, ...] = ()) -> str:
-    """Return the JSON Pointer of a removed field, or "", because an edit cannot remove fields.
+    """Return the JSON Pointer of a removed field, or "". An edit cannot remove this field.
 
     Example:
         >>> removed_field({"options": {"top": 1}}, {"options": {}})

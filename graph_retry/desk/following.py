@@ -1,7 +1,7 @@
-"""Run a thread with the answers to its reviews, and follow its calls: for the page and the console.
+"""Run a thread with the answers to its reviews, and follow its calls. Page and console use this.
 
-LangGraph's `RunControl` stops a run: the current step ends and is saved, so no call is paid twice
-when the thread continues.
+LangGraph's `RunControl` stops a run. The current step ends and is saved. Therefore no call is paid
+twice when the thread continues.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from graph_retry.threads import aresumption, resumption
 Place = tuple[str, ...]
 
 CALLS = 100
-"""Number of calls of a run that are followed. These are the newest ones."""
+"""Number of calls of a run that are followed. Only the newest calls are."""
 
 _ABOUT = {"event", "name", "attempt"}
 
 SHOWN = 2_000
-"""Number of characters that are kept of an arriving text. These are the last ones."""
+"""Number of characters that are kept of an arriving text, from its end."""
 
 
 @dataclass
@@ -54,7 +54,7 @@ class Live:
 class Running:
     """A run of a thread. `live` has the latest attempt of each running call, by the call's place.
 
-    `is_cancelled` means that a server has cancelled the run, which then ends without an error.
+    `is_cancelled` means that a server has cancelled the run. Such a run ends without an error.
     `cancelling` is a lock that is held during the request to the server.
     """
 

@@ -1,4 +1,4 @@
-"""Write values and their places for people, in the same way on the page and the console."""
+"""Write values and their places for people. The page and the console use the same texts."""
 
 from __future__ import annotations
 

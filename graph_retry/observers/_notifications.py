@@ -1,8 +1,8 @@
 """Notify people of a review by e-mail, Slack or Teams, with a link to that review.
 
 Pass `Email`, `Slack` or `Teams` as the option `notify=`, or to `expire_reviews` for reminders. A
-message contains the call's name, a word for the failure, and a link: no params, output, labels or
-thread id.
+message has only the call's name, a word for the failure, and a link. It has no params, output,
+labels or thread id.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Link:
     def read(cls, token: str, secret: str | bytes) -> Link | None:
         """Read a link's token; None if its signature is wrong or it has expired."""
         text, _, signature = token.partition(".")
-        # A comparison in constant time tells a forger nothing about the right signature.
+        # This comparison always takes the same time, so a forger learns nothing from its time.
         if not hmac.compare_digest(signature.encode(), _signature(text, secret).encode()):
             return None
         try:
@@ -160,13 +160,13 @@ def _message(review: Review, links: Links, to: str | None) -> _Message:
 class Email:
     """Send an e-mail about a review, as the option `notify=`.
 
-    A repeated message has the same `Message-ID`, so that mail systems can drop the second one.
+    If a message is repeated, it has the same `Message-ID`, so that mail systems can drop it.
 
     Args:
         links: Makes the link in the message.
         server: The mail server: `host`, `host:port`, or an IPv6 address such as `[::1]:25`.
         sender: The sender's address.
-        to: The recipient's address. The ledger records it as `by` of an answer through the link.
+        to: The recipient's address. If the link is used to answer, the ledger records it as `by`.
         security: `starttls` (the default), `tls`, or `none` for a server on this machine.
         user: The login name, if the server needs one.
         password: The password of this login.

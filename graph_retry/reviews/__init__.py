@@ -1,4 +1,4 @@
-"""Functions to show a review on your own page: its decisions, and the effect of an answer.
+"""Functions to show a review on your own page, with its decisions and the effect of an answer.
 
 `pending_reviews` and `list_reviews` return reviews, and `resume` answers them. `offered` lists the
 decisions of a review as data. `foreseen` tries an answer without sending it. `closed_by` tells a
@@ -64,9 +64,9 @@ class Offered:
     form: The decision's JSON, with `…` in place of the values that a person enters.
     needs: The key with the value that a person must enter, such as `params` or `output`; `""` if
         the decision needs no value.
-    schema: The JSON Schema of the value that `needs` names; None without such a value.
-    also: The schemas of other keys that the decision may have instead, such as the `choice` of an
-        alternative.
+    schema: The JSON Schema of the value that `needs` names. If it needs no value, None.
+    also: The schemas of keys that the decision may have in place of `needs`, such as the `choice`
+        of an alternative.
     needs_words: True if the decision needs a `message`.
     calls_again: True if the decision calls the model again.
     waits: True if the review stays open.
@@ -129,7 +129,7 @@ def attempt_of(review: Review) -> Attempt | None:
 
 @checked
 def output_read(review: Review) -> Any:
-    """Return the output that was read, for a person to change; `...` if nothing was read.
+    """Return the output that was read, so that a person can change it; `...` if nothing was read.
 
     Example:
         >>> output_read(
@@ -168,9 +168,9 @@ def foreseen(review: Review, decision: Mapping[str, Any]) -> list[str]:
 def issues_in(review: Review, decision: Mapping[str, Any]) -> list[Issue]:
     """List the errors of `foreseen` by field, for a form. Each has the JSON Pointer of its field.
 
-    The run validates by Python types instead of these schemas: it may find more errors, or convert
-    a value that a schema refuses. If a text is given for a type that allows no texts, this function
-    finds no error, because the run reads the text as JSON.
+    The run validates by Python types, and not by these schemas. Therefore the run may find more
+    errors, or may convert a value that a schema refuses. If a text is given for a type that allows
+    no texts, this function finds no error, because the run reads the text as JSON.
 
     Example:
         >>> from graph_retry import pending_reviews, respond
@@ -185,7 +185,7 @@ def issues_in(review: Review, decision: Mapping[str, Any]) -> list[Issue]:
         if key == "params" and is_object(value):
             whole, unread = after_edit(review, value)
             wrong = [] if unread else _wrong(review, schema, whole)
-            # A redacted text may break the schema, so only the changed fields are judged.
+            # A redacted text may not fit the schema, so only changed fields are judged.
             told += unread or [one for one in wrong if top_of(one) in value]
         elif not isinstance(value, str) or "string" in kinds_of(schema, _root(review)):
             told += _wrong(review, schema, value)
@@ -235,8 +235,8 @@ def after_edit(review: Review, params: Mapping[str, Any]) -> tuple[dict[str, Any
 async def closed_by(graph: Any, config: RunnableConfig, review_id: str | None = None) -> str:
     """Say what closed a review: an answer and its author, an input or an update; "" if unknown.
 
-    Without `review_id`, the thread's last review is meant. For a review that still waits, the
-    result is "".
+    Without `review_id`, the function tells about the thread's last review. If the review still
+    waits, the result is "".
 
     Example:
         >>> from graph_retry import edit, resume

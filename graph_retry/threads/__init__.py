@@ -1,7 +1,7 @@
-"""Threads and their reviews, beyond one call: the inbox, the ledgers, deadlines, ways back.
+"""Work with all threads and their reviews: the inbox, ledgers, deadlines, going back.
 
-The code is in `_core/threads/`: it reads and writes what the loop saves. All public names come from
-this package.
+Import all public names from this package. Their code is in `_core/threads/`, because it reads and
+writes what the loop saves.
 """
 
 from typing import TYPE_CHECKING

@@ -8,7 +8,7 @@ import sys
 
 def main() -> None:
     """Run the command. If the extra `cli` is missing, say so."""
-    # The next opened file, such as the database, would take the place of a closed descriptor.
+    # If a descriptor is closed, the next opened file, such as the database, would take its place.
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: PTH123, SIM115 - open until the end

@@ -93,7 +93,7 @@ def _session(
             try:
                 yield source, Screen()
             except KeyboardInterrupt as cut:
-                # Closing the source waits for a sync call in flight, so the line is written first.
+                # Closing the source waits for a running sync call, so the line is written first.
                 warn(error_text(cut) or _INTERRUPTED)
                 code = ExitCode.INTERRUPTED
     except Stop as stop:

@@ -51,7 +51,7 @@ def _marks(review: PendingReview, alike: Sequence[PendingReview]) -> tuple[str, 
 
 
 def as_json(review: PendingReview) -> str:
-    """Write a review as one line of ASCII JSON: other characters could control a terminal."""
+    """Write a review as one line of ASCII JSON, because other characters may control a terminal."""
     return json.dumps(review.to_json())
 
 

@@ -28,7 +28,7 @@ def watch(
     warn: Callable[[str], Any],
     pause: Callable[[float], Any] = time.sleep,
 ) -> None:
-    """List each open review once, until Ctrl-C. This includes reviews that are open at the start.
+    """List each open review once, until Ctrl-C. Reviews that are open at the start are listed, too.
 
     The bell rings once for all new reviews. The command runs once for each review, with the review
     as JSON on standard input. If a later reading of the source fails, a warning is written, and the

@@ -41,8 +41,8 @@ def create_app(
 ) -> Starlette:
     """Make an ASGI app with pages on which people read and answer reviews.
 
-    One of these must identify the sender of each request, or the request is refused: `authorize`,
-    `token`, a link to one review, or Starlette's `AuthenticationMiddleware` in the surrounding app.
+    If nothing identifies the sender of a request, the request is refused. A sender is identified by
+    `authorize`, `token`, a link to one review, or the surrounding app's `AuthenticationMiddleware`.
 
     Args:
         source: The source of reviews, as in `list_reviews`: a compiled graph, a client of
@@ -56,8 +56,8 @@ def create_app(
         context: LangGraph's `context` for these runs, as in `resume`.
         title: The heading of each page.
         secret: At least 16 random bytes, such as `secrets.token_urlsafe()`. The app accepts links
-            of `graph_retry.observers.Links` with the same secret. It also signs the logins by
-            `token`, which last a week. With a secret, logins stay valid after the token changes.
+            of `graph_retry.observers.Links` with the same secret. The secret also signs the logins
+            by `token`, which last a week. With it, logins stay valid after the token changes.
         max_body: Maximum bytes of a posted form.
 
     Example:

@@ -1,4 +1,4 @@
-"""Apply posted answers in the background, each once, even if a browser sends a form twice."""
+"""Apply posted answers in the background. If a browser sends a form twice, it is applied once."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KEPT = 1_000
 """Number of sent forms whose outcomes are kept."""
 
 KEPT_BYTES = 20_000_000
-"""Maximum bytes of memory of all kept outcomes. The oldest outcomes above it are forgotten."""
+"""Maximum bytes of memory of all kept outcomes. Above this, the oldest outcomes are forgotten."""
 
 SOON_S = 1.5
 """Seconds that a page waits for outcomes. After this, it shows that the run takes longer."""
@@ -55,7 +55,7 @@ class Outcome:
     is_stopped: Whether the run was stopped. The person can continue it.
     is_put_off: Whether the reviewer deferred or assigned the review.
     following: The thread's open reviews now, without deferred and assigned ones.
-    about_own: If not None, replaces the text or the problem for users who may not see all calls.
+    about_own: If not None, users who may not see all calls get this text in place of the others.
     """
 
     title: str
@@ -197,8 +197,8 @@ class Runs:
         """Return the form with this name if its user has sent it before, or None.
 
         Raises:
-            NotAllowedError: If the form has no name, or the name of another user's form. If too
-                many answers of the user still wait to be applied.
+            NotAllowedError: If the form has no name, or has the name of a different user's form. If
+                too many answers of the user still wait to be applied.
         """
         sent = self.get(name)
         is_others = sent is not None and any(run.by != (user or "") for run in sent.runs)
@@ -248,11 +248,11 @@ class Runs:
         return self._sent.pop(name)
 
     async def stop(self, sent: Sent) -> None:
-        """Stop the runs of a form: current steps end, and no new step begins.
+        """Stop the runs of a form. The current steps end, and no new step begins.
 
         Raises:
-            NotAllowedError: If a run without an answer continues on a server. The server knows a
-                run only by its answer.
+            NotAllowedError: If a run on a server was continued without an answer, because the
+                server knows a run only by its answer.
         """
         if self._waiting.inbox.is_remote and not all(run.decisions for run in sent.runs):
             raise NotAllowedError(409, "This cannot be stopped here: cancel the run on its server.")

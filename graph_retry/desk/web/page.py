@@ -44,7 +44,7 @@ Handler = Callable[Concatenate["Site", Request, Access, ...], Awaitable[Response
 T = TypeVar("T")
 
 WORKERS = 3
-"""Number of threads that work on posted forms, and number of those that render other pages."""
+"""Number of OS threads for posted forms. The same number of OS threads renders other pages."""
 
 _viewer: ContextVar[Access] = ContextVar("the user for whom a page is rendered")
 
@@ -69,8 +69,8 @@ class Site:
     def answers(self, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
         """Make an endpoint from a handler. The endpoint checks access first.
 
-        An open page requests itself regularly, with its version as `since`. The handler is called
-        only if the open reviews have changed.
+        An open page requests itself regularly, with its version as `since`. If the open reviews
+        have not changed, the handler is not called.
         """
 
         @wraps(handler)
@@ -106,7 +106,7 @@ class Site:
             del self._arriving[user]
 
     def start(self, request: Request, access: Access, name: str, sent: Sent) -> None:
-        """Start to apply the answers of a form. Its bytes are held until all answers are applied.
+        """Start to apply a form's answers. The form's bytes are held until all are applied.
 
         The list's text about each review is kept, because an answered review leaves the list.
         """
@@ -154,7 +154,7 @@ class Site:
         return await asyncio.get_running_loop().run_in_executor(workers, call)
 
     def turn(self, access: Access) -> asyncio.Lock:
-        """Return the lock by which a user's forms are processed one after the other."""
+        """Return a user's lock. It makes sure that the user's forms are processed one by one."""
         return self._turns.setdefault(access.user, asyncio.Lock())
 
     def can_answer(self, access: Access) -> bool:

@@ -15,9 +15,9 @@ from graph_retry.desk.web.forms.schema import role_of
 from graph_retry.plugins import is_array, is_object, one_line, pointer, since
 
 TEXTS, SEARCHED, SUBJECT, LEVELS, LONGEST, VISITED, ISSUES = 6, 2_000, 90, 6, 20, 2_000, 3
-"""Of each review: the number of texts that may name it, the characters that are searched of its
-params and of its output, those that are shown of the subject, the values that are looked at, and
-the issues that the list shows. Texts in deeper levels, or further in lists, are not kept."""
+"""Limits of a row: the texts that may name the review, the searched characters of its params and
+its output, the shown characters of its subject, the levels and the list items where texts are kept,
+the values that are visited, and the issues that the list shows."""
 
 _LISTED = (
     "thread_id", "review_id", "function_name", "attempt", "asked_at", "expires_at",
@@ -113,8 +113,8 @@ def any_item(path: str) -> str:
 def row_of(review: PendingReview, earlier: Row | None = None) -> Row:
     """Make the row of a review, with its short fields only, because all rows stay in memory.
 
-    The row of an `earlier` attempt of the call names this one, too: a case keeps its name, whatever
-    is changed in its params or added to them.
+    If there is the row of an `earlier` attempt of the call, this row gets the same name. A case
+    keeps its name, even if its params are changed.
     """
     labels = texts_of(review.labels)
     found = list(texts_in(review.params))
@@ -167,7 +167,7 @@ def bytes_in(value: Any) -> int:
 
 
 def texts_of(labels: Mapping[str, str]) -> list[str]:
-    """Write labels as a person sees and chooses them, without a remark, which is of one review.
+    """Write labels as a person sees and chooses them. A remark is left out, as it is of one review.
 
     Example:
         >>> texts_of({"tenant": "acme"})
@@ -207,7 +207,7 @@ def _visited(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...
         is_block = "type" in value and len(value) > 1  # Of a message.
         parts = ((key, part) for key, part in value.items() if not (is_block and key == "type"))
     elif is_array(value) and value and role_of(value[-1]):
-        # The newest message of a chat says what it is about.
+        # The newest message says what a chat is about.
         parts = [(f"-{back}", part) for back, part in enumerate(reversed(value[-LONGEST:]))]
     elif is_array(value):
         parts = enumerate(value[:LONGEST])
@@ -236,8 +236,8 @@ def places_in(rows: Iterable[Row]) -> dict[str, dict[str, int]]:
 def subject_of(row: Named, places: Mapping[str, int]) -> str:
     """Return the subject of a call, or an excerpt of its params.
 
-    This is the text at the place that tells the most calls apart, by the result of `telling`, so
-    that all of them are named by the same place; or else the longest text.
+    `places` is the result of `telling`. The excerpt is the text at the place where the calls differ
+    most, so that all calls are named by the same place. If there is none, it is the longest text.
     """
     if row.subject:
         return row.subject

@@ -104,8 +104,8 @@ class Guard:
     Args:
         authorize: Identifies the sender. If None, the authentication of the surrounding app is
             used.
-        token: The text that gives access in a URL. It is then replaced by a random session in a
-            cookie.
+        token: A text in a URL that gives access. After the first request, a random session in a
+            cookie takes its place.
         user: The name of the user who comes with the token.
         secret: The key that signs sessions, and links to single reviews. Without it, a new token
             ends all sessions, and a restart of the app ends all links.
@@ -243,9 +243,9 @@ def cookie_of(request: Request, name: str) -> str:
 
 
 def check_origin(request: Request) -> None:
-    """Check that a form comes from one of our pages, by headers that only a browser can set.
+    """Check that a form comes from one of our pages. Headers that only a browser sets show this.
 
-    Browsers send `Sec-Fetch-Site` over HTTPS and to this machine. Otherwise they send `Origin`,
+    Over HTTPS and to this machine, browsers send `Sec-Fetch-Site`. Otherwise they send `Origin`,
     with the scheme, the host and the port.
 
     Raises:

@@ -69,18 +69,18 @@ T = TypeVar("T")
 
 
 class Waiting:
-    """The open reviews of a source. `rows` has them by key; the review read longest ago is first.
+    """The open reviews of a source. `rows` has them by key. The first was read longest ago.
 
     touched: The threads that were answered here, and that the history has not read since.
     version: A number that grows whenever a row comes or goes.
     is_whole: Whether every review was read once.
     progress: The progress of the first look, as a text.
 
-    The first look reads all reviews, the newest first. A later look at a database costs the same
-    for any number of reviews: it lists the newest rows in the table of open reviews and the next
-    part of the older rows, and then reads the threads of new rows. A look at a server, or at a
-    storage without this table, always reads all reviews. The pause after a look is as long as the
-    look. The page of one review always reads the review's thread.
+    The first look reads all reviews, the newest first. A later look at a database takes the same
+    time for any number of reviews. It lists the newest rows in the table of open reviews and the
+    next part of the older rows. Then it reads the threads of new rows. If the source is a server,
+    or a storage without this table, each look reads all reviews. The pause after a look is as long
+    as the look. The page of one review always reads the review's thread.
 
     Args:
         source: The source, as in `list_reviews`.
@@ -100,7 +100,7 @@ class Waiting:
         self._look_at = 0.0
 
     def alike(self, key: str, access: Access) -> list[Row]:
-        """List a review and the reviews like it, without deferred ones; empty if it is unknown."""
+        """List a review and similar reviews that are not deferred; empty for an unknown review."""
         first = self.rows.get(key)
         rows = [row for row in self.rows.values() if first and row.alike == first.alike]
         rows = [row for row in rows if row is first or not row.is_put_off]
@@ -149,8 +149,8 @@ class Waiting:
     async def asked_again(self, key: str, access: Access) -> PendingReview | None:
         """Return the open review with the same question as a closed review, or None.
 
-        A new review asks the same question about the same attempt if somebody deferred or assigned
-        a review, or sent an answer that was refused.
+        If somebody deferred or assigned a review, or sent an answer that was refused, a new review
+        asks the same question about the same attempt.
         """
         before = self._over.get(key)
         if before is None or not access.sees(before.review):

@@ -199,7 +199,7 @@ def _edit(rest: str, shown: dict[str, Any], draft: Draft) -> dict[str, Any]:
 
 @contextmanager
 def _written(how: str) -> Generator[None]:
-    """Add to an error about changes how to write them."""
+    """If changes cause an error, add to its message how to write changes."""
     try:
         yield
     except ValueError as error:
@@ -230,7 +230,7 @@ def edited(
     """Read `field=value` changes.
 
     A value that is JSON is read as JSON. Any other value is a text. With `texts_stay`, a field that
-    shows a text gets each value except `null` as typed. Instead of a field's name, a change may
+    shows a text gets the typed text, except for `null`. In place of a field's name, a change may
     have a JSON Pointer to a value inside a field. The whole field is then sent.
 
     Raises:
@@ -351,7 +351,7 @@ def _changed_output(shown: dict[str, Any], words: Sequence[str]) -> dict[str, An
         UnreadableError: If a change is written wrongly, or a removed key is not in the output.
     """
     drops = [word[1:] for word in words if word.startswith("-")]
-    # A shown text may be the error, so it does not stay a text.
+    # The error may be that a value is a text. Therefore a new value need not be a text.
     changes = [word for word in words if not word.startswith("-")]
     fields = edited(shown, changes, texts_stay=False)
     paths = [pointer((name,)) if name in shown else name for name in drops]

@@ -43,7 +43,7 @@ _LATER = {
     "in 3 days": 72,
     "in a week": 168,
 }
-"""The times to which a review can be deferred, in hours from now, which need no time zone."""
+"""The times to which a review can be deferred, in hours from now. They need no time zone."""
 
 Posted = Sequence[tuple[str, str]]
 
@@ -99,10 +99,10 @@ class Card:
 
     @property
     def pieces(self) -> list[tuple[str, str]]:
-        """The pieces of the model's text, each with the pointer of its error, or "" without one.
+        """The pieces of the model's text. Each has the pointer of its error; "" for no error.
 
-        If the text was repaired, these are the pieces of the repaired text. For a valid output, the
-        pointers are those of its doubts.
+        If the text was repaired, these are the pieces of the repaired text. If the output is valid,
+        the pointers are those of its doubts.
         """
         raw, read = self.texts
         if self.review.failure is None:
@@ -158,8 +158,8 @@ def make_card(
     """Make the card of a review. `posted` has the fields of its form, if a person has sent one.
 
     `problem` is the reason why the posted answer was refused. Each of the `issues` is shown at its
-    field. If the posted form was for an earlier review with the same question, `posted_as` is that
-    review's key.
+    field. If the posted form was for an earlier review with the same question, `posted_as` is the
+    key of the earlier review.
     """
     card = Card(review, ways_of(review), problem=problem)
     mine = _under(posted_as or card.key, posted or ())
@@ -206,7 +206,7 @@ def _tell_refusal(card: Card, told: Mapping[str, list[str]]) -> None:
 def _tell_issues(review: Review, value: Any, told: dict[str, list[str]]) -> None:
     """Add the issues of the model's output to the fields that the person has not changed."""
     before, refused = first_value(review, "output"), set(told)
-    # If the form began empty, its fields do not show the values that the issues are about.
+    # If the form was empty at first, its fields do not show the values with the issues.
     for issue in review.issues if before is not ABSENT else ():
         old, new = (resolve_pointer(each, issue["path"], ABSENT) for each in (before, value))
         if issue["path"] not in refused and not has_unread(new) and is_same(old, new):
@@ -214,9 +214,9 @@ def _tell_issues(review: Review, value: Any, told: dict[str, list[str]]) -> None
 
 
 def typed(posted: Posted, *keys: str) -> list[str]:
-    """Return a person's input for some reviews as texts: messages, and values of the chosen ways.
+    """Return a person's input for some reviews as texts: messages, and values of chosen decisions.
 
-    The reviews may be closed, so the result depends only on the posted form.
+    Only the posted form is read, because the reviews may be closed.
     """
     texts = list[str]()
     for mine in (_under(key, posted) for key in keys):
@@ -300,7 +300,7 @@ def _proposed(review: Review) -> dict[str, dict[str, Any]]:
 
 
 def _mark_proposed(review: Review, made: Field, value: Any) -> None:
-    """Mark the fields that hold a proposed value instead of the current one."""
+    """Mark the fields that have a proposed value in place of the current value."""
     for part in made.fields if is_object(value) else ():
         name = part.label
         part.from_suggestion = not part.is_locked and any(

@@ -1,9 +1,9 @@
 """Apply a person's changes in one review to other reviews that failed in the same way.
 
-A change is applied exactly or not at all. If a place has the same old value, it gets the person's
-new value. If the old value differs, a number is replaced by the person's number, and a text gets
-the words that the person added at its beginning or end. Any other change is refused, and the person
-answers that review separately.
+A change is applied exactly or not at all. If a place of the other review has the same old value, it
+gets the person's new value. If the old value is a different number, it becomes the person's number.
+If the old value is a different text, it gets the words that the person added at the beginning or
+end. Any other change is refused, and the person answers that review separately.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def carry(before: Any, after: Any, there: Any) -> Any:
     """Apply the change from `before` to `after` to the value `there`.
 
     Raises:
-        NotYetError: If a changed place has another value in `there`.
+        NotYetError: If the value of a changed place in `there` does not allow the change.
 
     Example:
         >>> carry({"a": "Read."}, {"a": "Read. In euros."}, {"a": "Look.", "b": 1})

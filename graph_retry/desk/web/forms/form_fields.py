@@ -35,7 +35,7 @@ LONG = 60
 """Maximum number of list items with fields. In a longer list, only wrong items have fields."""
 
 MAX_FIELDS, MAX_LEVELS = 400, 20
-"""Maximum number and depth of the fields in a form. Any further value is shown as JSON."""
+"""Maximum number and depth of the fields in a form. Values beyond this are shown as JSON."""
 
 _IMAGE = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+")
 _CONTROLS = {
@@ -59,8 +59,8 @@ class Field:
 
     kind: The kind of control.
     text: The content of the control.
-    empty: The effect of the tick box beside the control: `null`, `absent`, `missing` (for an absent
-        required value), or "" without a box.
+    empty: What the tick box beside the control means: `null`, `absent`, or `missing` for an absent
+        required value. If there is no box, "".
     is_empty: Whether the box is ticked.
     from_suggestion: Whether a button filled the field with a proposed value.
     role: The key of a chat message that names the speaker.
@@ -84,7 +84,7 @@ class Field:
     doubts: Sequence[str] = ()
     """The reasons why a gate doubts the value."""
     kept: int = 0
-    """The number of items, for a long list of which the form shows only some."""
+    """If the form shows only some items of a long list, the number of all items."""
     from_suggestion: bool = False
     is_changed: bool = False
     """Whether a person has given another value than the form had at first."""
@@ -125,8 +125,8 @@ class Form:
     """Makes the fields of values, by their JSON Schema.
 
     `as_json` is the JSON Pointer of a long list that is shown as JSON, with all its items. `posted`
-    has the pointers of the fields that a person has sent. `doubts` are those of a gate, by JSON
-    Pointer. `before` is the value that the form had at first, if a person has sent another.
+    has the pointers of the fields that a person has sent. `doubts` has the doubts of a gate, by
+    JSON Pointer. If a person has sent a different value, `before` is the first value of the form.
 
     Args:
         root: The whole schema, to resolve references.
@@ -214,7 +214,7 @@ class Form:
         kind = declared or _CONTROLS.get(kind_of(value), "json")
         known = value is not ABSENT and value is not None
         is_value = known and not isinstance(value, Unread)
-        # A wrong value of a yes-or-no field is told above it, and neither button is pressed.
+        # If the value of a yes-or-no field is wrong, the text above says so. No button is pressed.
         is_told = kind == "flag" and pointer(path) in self._problems
         is_altered = is_value and not is_told and not _gives_back(kind, value)
         if pointer(path) == self.as_json or is_altered:
@@ -235,7 +235,7 @@ class Form:
     def _fill_some(
         self, made: Field, node: dict[str, Any], value: Any, path: tuple[Any, ...]
     ) -> None:
-        """Add the fields of the long list's items with a problem, or with a person's input."""
+        """For a long list, add fields only for items with a problem or with a person's input."""
         start, made.kept = f"{pointer(path)}/", len(value)
         items = value.items() if isinstance(value, Sparse) else enumerate(value)
         numbers = {

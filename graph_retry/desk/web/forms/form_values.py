@@ -143,7 +143,7 @@ _READERS: dict[str, Any] = {
 
 
 def filled(value: Any, whole: Any) -> Any:
-    """Return the value of a form, completed by the list items that the form did not show.
+    """Return the value of a form. List items that the form did not show are taken from `whole`.
 
     Example:
         >>> filled({"a": Sparse({1: "new"})}, {"a": ["x", "y", "z"]})

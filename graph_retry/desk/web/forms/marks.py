@@ -64,9 +64,9 @@ def _after(text: str, at: int) -> int:
 
 
 def marked(text: str, pointers: Sequence[str]) -> list[tuple[str, str]]:
-    """Cut a JSON text into pieces, each with the pointer of its fault or "".
+    """Cut a JSON text into pieces. Each piece has the pointer of its fault, or "" without a fault.
 
-    For a missing value, the object around it is marked. A text that is not JSON is one piece.
+    If a value is missing, the object around it is marked. A text that is not JSON is one piece.
 
     Example:
         >>> marked('{"a": 1, "b": "x"}', ["/b"])
@@ -90,7 +90,7 @@ def marked(text: str, pointers: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def folded(pieces: Sequence[tuple[str, str]], around: int = 5) -> list[tuple[str, str | None]]:
-    r"""Fold long pieces without a fault. Only the lines next to a fault stay.
+    r"""Fold long pieces without a fault, and keep only the lines next to a fault.
 
     Example:
         >>> text = "".join(f"{number}\n" for number in range(40))

@@ -19,10 +19,10 @@ FEWEST = 6
 """Minimum number of values for a comparison."""
 
 SHARED, COMMON = 0.8, 0.6
-"""The share of all values that must have the same kind, and of texts with a common word."""
+"""The share of values that must have the same kind, and the share of texts with a common word."""
 
 FAR = 8
-"""The factor by which a number must be farther from the median than numbers usually are."""
+"""A number is odd if it is this many times farther from the median than numbers usually are."""
 
 
 def odd_ones(values: Sequence[Any]) -> list[list[str]]:

@@ -1,4 +1,4 @@
-"""Read facts for a form from a JSON Schema: the branch of a value, and the value of a new item."""
+"""Find in a JSON Schema which branch of a union a value has, and the value of a new list item."""
 
 from __future__ import annotations
 

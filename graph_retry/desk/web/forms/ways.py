@@ -1,7 +1,7 @@
-"""The ways to answer a review on the page: each offered decision with its form.
+"""The ways to answer a review on the page. A way is an offered decision with its form.
 
 The decisions, their keys and their effects come from the table of decisions and from the answer's
-schema. The template `ways.html` adds the words of the buttons.
+schema. The template `ways.html` adds the labels of the buttons.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ class NotYetError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Way(Offered):
-    """One way to answer.
+    """One way to answer a review: an offered decision with its form.
 
-    name: The key of the button's words in `ways.html`.
+    name: The name of the way. `ways.html` has the label of its button under this name.
     words: The label of the box for a message.
-    is_dangerous: Whether this way ends the call at once.
+    is_dangerous: Whether this decision ends the call at once.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Way(Offered):
 
     @property
     def takes_output(self) -> bool:
-        """Whether this way may end the call with an output."""
+        """Whether this decision may end the call with an output."""
         return self.word == "approve" or self.outcome in ("responded", "overruled")
 
     def make(self, review: Review, value: Any, words: str = "") -> dict[str, Any]:
@@ -68,7 +68,7 @@ class Way(Offered):
 def _is_too_late(moment: Any, end: str | None) -> bool:
     try:
         return bool(end) and datetime.fromisoformat(moment) >= datetime.fromisoformat(str(end))
-    except (ValueError, TypeError):  # The run refuses what is no time, with its own words.
+    except (ValueError, TypeError):  # If this is no time, the run refuses it.
         return False
 
 

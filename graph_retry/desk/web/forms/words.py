@@ -57,7 +57,7 @@ def answered(at: str, author: str) -> str:
 
 
 def said_role(written: str) -> str:
-    """Return the role of a message from the select field of its form. The field's value is JSON.
+    """Return a message's role, which a list of choices in the form gives as JSON.
 
     Example:
         >>> said_role('"user"'), said_role("user")

@@ -1,8 +1,8 @@
 """The pages that apply one answer to all reviews that failed in the same way.
 
-The first page previews the answer for each review. The person ticks previews and sends them. Each
-preview has a mark: a hash of its review and its decision. If a review has changed since its
-preview, the marks differ, and the review stays open.
+The first page shows, as a preview, what the answer does to each review. The person ticks previews
+and sends them. Each preview has a mark, which is a hash of its review and its decision. If a review
+has changed since its preview, the marks differ, and the review stays open.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from graph_retry.plugins import ABSENT, digest
 from graph_retry.reviews import foreseen
 
 SHOWN = 2_000_000
-"""Maximum of an answer's characters, times its previews. A long answer has fewer previews."""
+"""Maximum number of characters of all previews together. A long answer has fewer previews."""
 
 
 @dataclass

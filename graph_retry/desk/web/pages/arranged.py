@@ -122,9 +122,9 @@ class Listing:
 
     `found` is the number of reviews that fit the filters. `total` is the number of all reviews that
     are not deferred. `alike` maps each `Row.alike` to the number of reviews with this value.
-    `choices` has the values of each filter. `until` is the time at which the next deferred review
-    comes back, and the listing is outdated. `heads` has the heading above a row, by its key.
-    `places` maps each call to the places that tell its reviews apart, in any view.
+    `choices` has the values of each filter. At the time `until`, the next deferred review comes
+    back, so that the listing is outdated. `heads` has the heading above a row, by the row's key.
+    `places` maps each call to the places in which its reviews differ. It is the same in any view.
     """
 
     rows: list[Row]
@@ -172,7 +172,7 @@ class Listings:
         return self._versions[which]
 
     def of(self, view: View, access: Access) -> Listing:
-        """Return the page's list for a tab, filter and order, with what the user may see."""
+        """Return the list for a tab, filter and order. The user may see all of its reviews."""
         self._renew()
         which = (view, access.user, access.key, *sorted(access.labels.items()))
         made = self._made.get(which)

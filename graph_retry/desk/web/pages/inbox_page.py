@@ -42,7 +42,7 @@ async def inbox(site: Site, request: Request, access: Access) -> Response:
         past=site.past, home="", decided=named,
     )  # fmt: skip
     if "hx-request" not in request.headers and view != view_in(request):
-        # The list beside a review, and the way back to it, are those of this view.
+        # The list beside a review, and the link back to the list, show this view.
         site.guard.set_cookie(request, page, VIEW_COOKIE, view.query.encode().hex())
     return page
 

@@ -92,8 +92,8 @@ async def _meant(
     """Read the reviews of a posted form. Meanwhile they may be closed, or asked again.
 
     Raises:
-        NotAllowedError: If the reviews belong to several threads, which never happens in a form of
-            the page.
+        NotAllowedError: If the reviews belong to several threads. A form of the page never has
+            such reviews.
     """
     meant = _Meant()
     for key in keys:
@@ -194,7 +194,7 @@ def _why_again(review: PendingReview) -> str:
 
 
 async def outcome(site: Site, request: Request, access: Access) -> Response:
-    """Show the outcome of an answer. For a refused answer, show its form with the typed values."""
+    """Show the outcome of an answer. If it was refused, show the form with the typed values."""
     name, key = request.path_params["name"], request.path_params["key"]
     sent = site.runs.get(name)
     runs = [run for run in sent.runs if key in (one.key for one in run.reviews)] if sent else []

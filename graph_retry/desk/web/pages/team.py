@@ -21,10 +21,10 @@ MOST = 12
 
 @dataclass(frozen=True)
 class Share:
-    """The reviews of a group: the waiting ones, and the decisions about earlier ones.
+    """A group's waiting reviews, and the decisions about the group's earlier reviews.
 
     `median` and `oldest` are waiting times in seconds. `valid` counts the valid outputs that a
-    person reviewed, and `unchanged` those of them that the person approved.
+    person reviewed. `unchanged` counts how many of these outputs the person approved.
     """
 
     name: str
