@@ -1,9 +1,8 @@
 """Tell later steps of a graph about the errors of earlier steps.
 
 A lesson has the errors of one attempt. The window is a list of the newest lessons in graph state.
-The window's reducer gives the same result in any order, so parallel calls and repeated writes are
-safe. If a call has corrected an error, the error stays in the window, because other steps may make
-the same error.
+Its reducer gives the same result in any order, so parallel calls and repeated writes are safe. If a
+call has corrected an error, the error stays, because other steps may make the same error.
 """
 
 from __future__ import annotations

@@ -30,9 +30,7 @@ class EscapedText(Exception):
 
 
 def escaped(text: str, *, lines: bool = False) -> str:
-    r"""Escape characters that control a terminal or the direction of a text.
-
-    If `lines` is true, line breaks and tabs are kept.
+    r"""Escape what controls a terminal or the direction of a text. With `lines`, keep line breaks.
 
     Example:
         >>> escaped("a\x1b[2J\nb\u202e"), escaped("a\nb", lines=True)

@@ -1,4 +1,4 @@
-"""Read tool calls that open models write as text. Each model has its own notation, a protocol.
+"""Read tool calls that open models write as text. Their notations are called protocols here.
 
 Each row of `PROTOCOLS` says how a call begins, and how its arguments are written: as one JSON
 document, as an element for each parameter, or as keywords as in Python. To read another protocol,
@@ -36,9 +36,9 @@ _FLIPS = 6
 class Protocol(NamedTuple):
     """One notation of calls.
 
-    `opening`, `element` and `closing` are patterns of the parts of a call. `read` reads one call
-    from its opening to `limit`, where the next call opens. If a call is broken or cut off, `read`
-    raises `Unreadable`. `element` and `closing` may name the group `prefix` as `{prefix}`.
+    `read` reads one call. It begins with `opening`, and the next call opens at `limit`. If the call
+    is broken or cut off, `read` raises `Unreadable`. `element` and `closing` are patterns, and may
+    name the group `prefix` of `opening` as `{prefix}`.
     """
 
     told: str

@@ -1,7 +1,8 @@
 """The steps of a reader outside of strings: by JSON's grammar, other notations, and accidents.
 
-An accident is one mark that was lost, added, replaced or moved by mistake, such as a lost quote. A
-reader has a mode: a letter that says where in the grammar the reader is.
+A step reads the next piece of the text. An accident is one mark that was lost, added, replaced or
+moved by mistake, such as a lost quote. The mode of a reader is a letter. It says where in JSON's
+grammar the reader is:
 
 - These expect a value: `r` (the root), `f` (the first element of a list), `e` (an element after a
   comma), `m` (the value of a member).
@@ -296,7 +297,7 @@ class Moves(Search):
             odd = "edge" if is_spaced else ""
         follows = "l" if in_object else "e"
         ahead = _KEY_AHEAD if in_object else _VALUE_AHEAD
-        # A bracket directly behind a number or literal more likely was written at a wrong place.
+        # A bracket directly behind a number or a literal may have been written at a wrong place.
         odd = (
             "glued"
             if mode == "a" and at == pos and mark in "[{(" and text[at - 1].isalnum()

@@ -4,8 +4,7 @@ A reader goes through the text and writes it again as strict JSON. A `Node` is o
 of a reader is its position `pos`, its `mode`, and the open containers in `stack`. If several
 readers reach the same state, only two continue: the cheapest reader, and the cheapest reader that
 wrote a different text. These two are enough to find the cheapest reading, and the cheapest reading
-with a different value. `Work` limits the number of steps, so that the time is proportional to the
-length of the text.
+with a different value. `Work` limits the steps, so the time is linear in the text's length.
 """
 
 from typing import NamedTuple
