@@ -42,8 +42,8 @@ def place_of_bug(
 ) -> Place | None:
     """Return the line of the user's code in which one of the errors `bugs` arose, or None.
 
-    The traceback's deepest line in the file of `function`, or outside any library, is this line. If
-    a `raise` statement on this line raised the exception, it is no mistake, and None is returned.
+    This is the deepest line of the traceback in the file of `function` or outside any library. If a
+    `raise` statement on this line raised the exception, it is no mistake, and None is returned.
     """
     if not isinstance(error, bugs):
         return None

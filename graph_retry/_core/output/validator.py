@@ -94,7 +94,7 @@ class Validator:
         return value
 
     def has_place(self, value: Any) -> bool:  # noqa: ARG002
-        """Return whether a value is valid as it is. If only a user's function can tell: False."""
+        """Return whether a value is valid as it is, or False if only a user's function can tell."""
         return False
 
     def check(self, value: Any) -> Checked:

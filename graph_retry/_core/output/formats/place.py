@@ -18,7 +18,7 @@ class Place:
 
     def __init__(self, nodes: Iterable[Any], root: Any) -> None:
         self._root = root
-        # A union's branch that does not declare this place comes as None, and does not restrict it.
+        # If a branch of a union does not declare this place, it comes as None and allows any value.
         declared = filter(is_object, nodes)
         self._schemas = [one for node in declared for one in alternatives(node, root)]
 

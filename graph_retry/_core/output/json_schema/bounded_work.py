@@ -71,7 +71,7 @@ class _Judged:
             while place < len(self._copies):
                 yield _copied(self._copies[place])
                 place += 1
-            if self._is_running:  # The value is judged by the schema that is judging it.
+            if self._is_running:  # The schema refers to itself for the same value.
                 raise RecursionError
             self._is_running = True
             try:

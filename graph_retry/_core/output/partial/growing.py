@@ -133,9 +133,9 @@ def _members(value: Any) -> int:
 class GrowingArguments:
     """Turns the pieces of tool calls into the JSON text of the answer, piece by piece.
 
-    If a list is wanted, the calls are its elements. Otherwise, the first call is the answer if its
-    name is the name of the output type. If the first call has another name, a later call may be the
-    answer. Then the answer is unknown until the end.
+    If a list is wanted, the calls are its elements. If one value is wanted, and the first call has
+    the name of the output type, the first call is the answer. If the first call has another name, a
+    later call may be the answer. Then the answer is unknown until the end.
     """
 
     def __init__(self, validator: Validator) -> None:

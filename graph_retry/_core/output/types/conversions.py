@@ -177,8 +177,8 @@ def _changes(given: Any, now: Any, path: str, *, every: bool) -> Iterator[tuple[
 def _ignored(given: Any, accepted: Any, path: str) -> Iterator[str]:
     """Describe each key of the given objects that validation left out, with its path.
 
-    A field with several aliases may be given twice. Pydantic reads only the first alias. A key with
-    a second alias is not listed if its value is equal, because nothing was lost.
+    If a field has several aliases, it may be given twice. Pydantic then reads only the first alias.
+    If the value of the second alias is equal, its key is not listed, because nothing was lost.
     """
     if is_object(given) and (known := _known_keys(given, accepted)) is not None:
         for name, value in given.items():
@@ -220,7 +220,7 @@ def _fields_of(accepted: Any) -> list[str]:
 
 
 def _known_keys(given: dict[str, Any], accepted: Any) -> dict[str, str] | None:
-    """Map the keys that an object's type reads to the key that was read for the same field.
+    """Map each key that an object's type can read to the key that was read for the same field.
 
     The result is None if the type keeps every key.
     """

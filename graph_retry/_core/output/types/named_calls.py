@@ -82,7 +82,7 @@ class CallsValidator(TypedValidator):
 
     @cached_property
     def _other_way(self) -> TypeAdapter[Any]:
-        """The type with its classes in reverse order. If two fit, pydantic takes the other one."""
+        """The type with its classes in reverse order. If two fit, pydantic then takes the other."""
         union: Any = Union
         return self._adapter_of(union[tuple(reversed(self._kinds))])
 

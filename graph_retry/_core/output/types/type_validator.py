@@ -74,7 +74,7 @@ class TypedValidator(Validator):
         self._keys = MappingKeys(schema) if may_merge_keys(schema) else None
         self._may_be_defaults = may_be_defaults(schema)
         self._work: UnionWork | None = None
-        if has_recursive_unions(schema):  # Few types have such, so the module is loaded for them.
+        if has_recursive_unions(schema):  # Few types have them, so only these load the module.
             from graph_retry._core.output.types import union_work  # noqa: PLC0415
 
             self._work = union_work.UnionWork(schema)
@@ -123,7 +123,7 @@ class TypedValidator(Validator):
         return (accepted, issues) if lost is None else (value, [lost])
 
     def _lost(self, value: Any, accepted: Any) -> Issue | None:
-        """Describe data of which validation kept nothing: one of two keys, or all keys."""
+        """Describe data that validation dropped: one of two keys that became one, or all keys."""
         path = self._keys.merged(value, accepted) if self._keys else None
         if path is not None:
             message = "two keys of this object are one and the same key of its type"
@@ -160,8 +160,8 @@ class TypedValidator(Validator):
     def _kept(self, accepted: Any, given: Any) -> tuple[Any, list[Repair], list[Issue]]:
         """Return the JSON form for graph state, the conversions, and issues for guesses.
 
-        The form is pydantic's dump, or the input if only the input validates back to an equal
-        value.
+        The form is pydantic's dump. If only the input validates back to an equal value, the form is
+        the input.
         """
         dumped, judged = attempt(self._dump, accepted, "json")[0], self._judged(given)
         forms = self._forms(accepted, given, dumped)
