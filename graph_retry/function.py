@@ -255,10 +255,10 @@ def create_retry_node(
 
     The node reads the state key `params` (a `params_type`, or its JSON) and writes `output` (plain
     JSON), `status` (`succeeded`, `cancelled` or `exhausted`) and `attempts` (the ledger). If a call
-    ends without an output, `output` is set to None, so that nobody takes the output of an earlier
-    call for it. If the input has the `attempts` of a call that has not ended, the node continues
-    this call. If this call ended as `exhausted`, the node starts a new call. Studio and
-    `get_graph(xray=1)` show the node's steps `call`, `repair`, `validate`, `revise` and `review`.
+    ends without an output, `output` is set to None, because it may still have an earlier call's
+    output. If the input has the `attempts` of a call that has not ended, the node continues that
+    call. If the input has the `attempts` of an `exhausted` call, the node starts a new call. Studio
+    and `get_graph(xray=1)` show the steps `call`, `repair`, `validate`, `revise` and `review`.
 
     Args:
         llm_call: A function of the params, sync or async, that returns text, a LangChain message,

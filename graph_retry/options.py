@@ -112,7 +112,7 @@ class RetryOptions(_OtherOptions, total=False):
         may be asked, automation does not use the last attempt.
     auto_retries: Maximum number of automatic attempts between two reviews. With the default 0, a
         person is asked after the first failure, and sees the hook's params as a suggestion. If
-        `output` is set, but no hook and no `feedback`, attempts use `feedback="errors_only"`.
+        `output` is set, but no hook or `feedback`, these attempts use `feedback="errors_only"`.
     review: Whether a person may be asked (default True). With False, a call that fails ends as
         `exhausted`. With `always`, a person also reviews each valid output, and an approval takes
         the output without another call. A function `attempt -> bool` chooses the outputs to review.
@@ -122,7 +122,7 @@ class RetryOptions(_OtherOptions, total=False):
         transient failure is a failed attempt). A `Retry-After` header is obeyed, up to one minute.
         Do not set the policy's `retry_on`: `classify` says which failures are transient.
     timeout: Maximum seconds of one request (default None), or LangGraph's `TimeoutPolicy`. The
-        `idle_timeout` of this policy ends a stalled stream. If a sync call takes longer, it
+        `idle_timeout` of this policy ends a stalled stream. If a sync call exceeds its timeout, it
         continues in its own OS thread, and its late result is dropped.
     classify: A function `exception -> failure kind`. If it returns None, the library classifies the
         exception (default None: the library classifies every exception).

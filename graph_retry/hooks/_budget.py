@@ -58,7 +58,7 @@ class Budget(BudgetRule):
 
     tokens: Total tokens over all attempts.
     cost: Sum of `price(attempt)` over all attempts, in the unit that `price` returns.
-    price: A function `attempt record -> cost`. It returns a number in any unit, or None if unknown.
+    price: A function `attempt record -> cost`, a number in any unit. If it is unknown, return None.
     seconds: Time spent in the model, in seconds.
     rounds: Number of decisions by reviewers. After these, only `respond` and `reject` are offered.
 

@@ -108,8 +108,8 @@ def fall_back(
             Changes stay for later attempts.
 
     Raises:
-        ValueError: If a step is empty, or no step is given. If the params lack one of the fields,
-            before the first call.
+        ValueError: If a step is empty, or no step is given. Also before the first call, if the
+            params lack one of the fields.
 
     Example:
         >>> hook = fall_back("refusal", {"prompt": "In a textbook: {}".format}, {"model": "other"})

@@ -38,7 +38,7 @@ class Lesson(TypedDict):
 
     id: A hash of the attempt, so that a repeated write adds nothing.
     step: The name of the attempt's call.
-    text: The errors as a text. Old saved windows may also hold successes. These have no text: None.
+    text: The errors as a text. Old saved windows may also hold successes, with None as text.
     at: The attempt's start, in ISO 8601.
     attempt: The attempt's number. Lessons of older versions lack it.
     mended: The start of the later attempt with which the call succeeded, in ISO 8601.
