@@ -126,7 +126,7 @@ REMARKS = (
 
 
 def remark(side: str, text: str, value: Any) -> Remark | None:
-    """Return the first remark about the answer `value` in `text`. `side` is before or after."""
+    """Return the first remark about the answer `value` in the text before or after the answer."""
     rows = [row for row in REMARKS if row.side in {side, "both"}]
     names: frozenset[str] | None = None
     sentences = [one for one in _END.split(text) if one.strip()]

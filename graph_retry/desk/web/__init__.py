@@ -41,8 +41,8 @@ def create_app(
 ) -> Starlette:
     """Make an ASGI app with pages on which people read and answer reviews.
 
-    If nothing identifies the sender of a request, the request is refused. A sender is identified by
-    `authorize`, `token`, a link to one review, or the surrounding app's `AuthenticationMiddleware`.
+    If nothing tells who sent a request, the request is refused. The sender is known by `authorize`,
+    `token`, a link to one review, or Starlette's `AuthenticationMiddleware` in the surrounding app.
 
     Args:
         source: The source of reviews, as in `list_reviews`: a compiled graph, a client of

@@ -167,7 +167,7 @@ def bytes_in(value: Any) -> int:
 
 
 def texts_of(labels: Mapping[str, str]) -> list[str]:
-    """Write labels as a person sees and chooses them. A remark is left out, as it is of one review.
+    """Write labels as a person sees and chooses them. A remark of one review is left out.
 
     Example:
         >>> texts_of({"tenant": "acme"})

@@ -207,7 +207,7 @@ def _broken(text: str, start: int, end: int, work: Work, complete: bool | None) 
 
 
 def _weighed(text: str, start: int, end: int, work: Work, *, complete: bool | None) -> Document:
-    """Read a document in two passes. The first assumes that each notation is a habit."""
+    """Read a document in two passes, first as if each notation were a habit, then at real costs."""
     part, whole = text[start:end], complete is True
     cheap = prices(complete=whole)
     work.left -= DOCUMENT + len(part) // CHARACTERS

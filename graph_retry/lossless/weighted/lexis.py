@@ -134,8 +134,8 @@ def scalar(token: str) -> tuple[str, str] | None:
 def is_word(text: str, at: int) -> bool:
     """Return whether the token at `at` is a word, and resembles no number, literal or code.
 
-    If a quote follows the token, the token may resemble these. It must only not be a number, a
-    literal, or a literal without one of its letters.
+    If a quote follows the token, the token may resemble these. Then only a number, a literal, and a
+    literal without one of its letters are no words.
     """
     token = TOKEN.match(text, at)
     if token is None or text[token.end() : token.end() + 2][1:].isalnum():

@@ -40,7 +40,7 @@ from graph_retry.plugins import ABSENT, digest
 from graph_retry.reviews import foreseen
 
 SHOWN = 2_000_000
-"""Maximum number of characters of all previews together. A long answer has fewer previews."""
+"""The maximum of an answer's length times its previews. A long answer gets fewer previews."""
 
 
 @dataclass
