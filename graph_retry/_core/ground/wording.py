@@ -187,7 +187,7 @@ def _article(noun: str) -> str:
 
 @contextmanager
 def passed_as(option: str) -> Generator[None, None, None]:
-    """Add a note to an exception of a user's function that names the option of this function.
+    """If a user's function raises, add a note to the exception that names the function's option.
 
     Example:
         >>> try:

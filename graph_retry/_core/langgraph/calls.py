@@ -252,8 +252,8 @@ async def _saved_namesakes(
 ) -> list[str]:
     """List the namespaces of the task's saved calls with a name.
 
-    The list is read once, when the first of these calls begins. With `first`, list the namespaces
-    that begin with `first`, and read them again if the list was read earlier.
+    The list is read when the first of these calls begins, and then kept. If `first` is given, only
+    the namespaces that begin with `first` are listed, and they are always read anew.
     """
     store, start, is_new = store_of(saver), namesakes(execution.task, name), False
 

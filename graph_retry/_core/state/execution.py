@@ -296,8 +296,9 @@ class Slot:
     async def pause(self) -> None:
         """Record that the run has paused, and wait until all calls of the task paused or ended.
 
-        Under `asyncio.gather`, the first call that pauses ends the task. Without this wait, the
-        process might end then, and the results of model calls in flight would be lost.
+        Under `asyncio.gather`, the task ends with the first call that pauses. The process might
+        then end as well. Without this wait, the results of other model calls in flight would be
+        lost.
         """
         self.end()
         try:

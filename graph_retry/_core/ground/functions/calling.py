@@ -357,8 +357,8 @@ def _makes_decision(function: Any) -> bool:
 def _dropped(code: CodeType) -> list[tuple[str, int]]:
     """List the results that code drops, each as (name of the called function, line).
 
-    For a comparison, the name is "". If a call and a name begin at the same place, the name is that
-    of the called function.
+    For a comparison, the name is "". If a call and a name begin at the same place, the result
+    is the name of the called function.
     """
     steps, found = [*get_instructions(code)], list[tuple[str, int]]()
     for place, (before, step) in enumerate(itertools.pairwise(steps)):

@@ -240,7 +240,7 @@ async def read_checkpoint(
 
 
 async def check_clock(saved: CheckpointTuple | None) -> None:
-    """Refuse to run if the newest checkpoint is from the future; wait if it is at most a second.
+    """Wait if the newest checkpoint is up to a second in the future. If it is later, refuse to run.
 
     LangGraph orders the checkpoints of a thread by the time in their ids. If a machine's clock is
     behind, its checkpoints do not become the newest. Then a resume misses them and repeats calls.

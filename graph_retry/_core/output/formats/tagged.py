@@ -77,7 +77,7 @@ def _next_tag(text: str, position: int, known: set[str]) -> re.Match[str] | None
 
 
 def _value(texts: list[str], place: Place, depth: int) -> Any:
-    """Make one value of the contents of all tags with the same name, by the schema there."""
+    """Make one value from all tags with the same name. The schema decides whether it is a list."""
     wants_list = "array" in place.kinds
     if len(texts) > 1:
         refuse_if(not wants_list, "ambiguous", 0, "A field is there twice.")

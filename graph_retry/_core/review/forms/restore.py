@@ -178,7 +178,7 @@ def branch_of(found: Sequence[dict[str, Any]], value: Any) -> dict[str, Any]:
 def branches_followed(
     branches: Sequence[dict[str, Any]], value: dict[str, Any]
 ) -> list[dict[str, Any]]:
-    """Return the branches of a union that fit an object, by constants and field names.
+    """Return the branches of a union whose constants and field names fit an object.
 
     Example:
         >>> branches = [{"properties": {"number": {}}}, {"properties": {"iban": {}}}]

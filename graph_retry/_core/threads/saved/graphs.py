@@ -172,8 +172,8 @@ async def _is_empty(graph: Any, config: RunnableConfig) -> bool:
 def may_make(graph: Any, namespace: str) -> bool:
     """Return whether the graph may make the call that was saved under `namespace`.
 
-    The result is False only if this is certain. A subgraph that a function invokes, or that is on a
-    server, cannot be looked into, and may make the call.
+    The result is False only if this is certain. A subgraph may make the call if it cannot be
+    inspected: if a function invokes it, or if it is on a server.
     """
     for part in parts_of(namespace):
         if not (part.is_node and is_local(graph)):

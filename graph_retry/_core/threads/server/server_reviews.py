@@ -209,7 +209,7 @@ def _has_run(thread: Any) -> bool:
 
 
 def _place(client: Any, base: RunnableConfig, thread: Any) -> tuple[RemoteGraph, RunnableConfig]:
-    """Return the graph for a thread (by the assistant that ran the thread) and its config."""
+    """Return the graph and the config of a thread. The assistant of the thread has the graph."""
     twin: Any = {"client" if is_async(client.threads.search) else "sync_client": client}
     metadata = thread["metadata"]
     graph_id = metadata["graph_id"]
