@@ -125,7 +125,7 @@ class RetryOptions(_OtherOptions, total=False):
         `idle_timeout` of this policy ends a stalled stream. If a sync call exceeds its timeout, it
         continues in its own OS thread, and its late result is dropped.
     classify: A function `exception -> failure kind`. If it returns None, the library classifies the
-        exception (default None: the library classifies every exception).
+        exception. By default, the library classifies every exception.
     feedback: A hook that tells the model its errors (default None). Give a strategy of
         `graph_retry.hooks.feedback`, or any hook. The changes of `on_retry` hooks stay.
     reviewer: Functions (or runnables) `review -> decision | None`, asked in order before a person

@@ -139,7 +139,7 @@ class Failure(TypedDict):
 class KeptIn(TypedDict):
     """A checkpoint of the same thread that holds a record.
 
-    `checkpoint_ns` is only set if it differs from the call's namespace.
+    The namespace is only set if it differs from the call's namespace.
     """
 
     checkpoint_id: str

@@ -176,8 +176,8 @@ class RetryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
                 labels of this call, for example the tenant in `request.runtime.context`, beside
                 `labels`.
             **options: See `RetryOptions`. `key`, `keys` and `on_cancel` are not allowed.
-                `feedback`, `lessons`, `repair`, `strict`, `locked`, `name` (default `model`) and
-                `review="always"` apply only to model calls.
+                `feedback`, `auto_retries`, `lessons`, `repair`, `strict`, `locked`, `name` (default
+                `model`) and `review="always"` apply only to model calls.
 
         Raises:
             WrongArgumentError: If an argument is unknown, or has a value that is not allowed.
