@@ -119,16 +119,22 @@ class TearingSaver(FailingSaver):
         InMemorySaver.put_writes(self, config, writes, *args)
 
 
-def test_a_step_that_is_saved_in_part_is_made_again(form, mode):
-    """LangGraph takes the part for the whole; savers of DynamoDB and MongoDB save writes singly."""
+def torn(kind, form, mode):
+    """Yield each thread of which storage saved a step in part, with its place, graph and calls."""
     for fails_at in range(1, 100):
-        saver = TearingSaver(fails_at)
+        saver = kind(fails_at)
         graph, calls = counted(form, mode, saver)
         with suppress(OSError, StaleDecision):
             mode.call(graph, "invoke", {"params": {"n": 0}}, thread())
             answer(mode, graph, thread(), edit(n=1))
         if not saver.failed:
             break
+        yield fails_at, saver, graph, calls
+
+
+def test_a_step_that_is_saved_in_part_is_made_again(form, mode):
+    """LangGraph takes the part for the whole; savers of DynamoDB and MongoDB save writes singly."""
+    for fails_at, saver, graph, calls in torn(TearingSaver, form, mode):
         saver.back = True
         for _ in range(2):
             state = go_on(mode, graph, "sync")
@@ -162,14 +168,7 @@ class TornTwice(TearingSaver):
 def test_an_answer_survives_the_mending_of_a_step(form, mode, left):
     """The storage is gone again between the writes that mend a step: nobody is asked again."""
     mended = 0
-    for fails_at in range(1, 100):
-        saver = TornTwice(fails_at)
-        graph, calls = counted(form, mode, saver)
-        with suppress(OSError, StaleDecision):
-            mode.call(graph, "invoke", {"params": {"n": 0}}, thread())
-            answer(mode, graph, thread(), edit(n=1))
-        if not saver.failed:
-            break
+    for fails_at, saver, graph, calls in torn(TornTwice, form, mode):
         if not saver.answers:
             continue
         mended += 1
