@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, cast, get_type_hints
 
 from langchain_core.messages import AnyMessage, BaseMessage
@@ -119,6 +119,11 @@ def with_message_classes(value: Any) -> Any:
     if type(value) is not BaseMessage:
         return value
     try:
-        return TypeAdapter[Any](AnyMessage).validate_python(value.model_dump())
-    except ValueError:
+        return _any_message().validate_python(value.model_dump())
+    except (ValueError, KeyError, TypeError):  # Such as a tool's message without its call's id.
         return value
+
+
+@cache
+def _any_message() -> TypeAdapter[Any]:
+    return TypeAdapter(AnyMessage)

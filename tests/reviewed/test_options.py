@@ -75,8 +75,12 @@ def test_a_key_of_the_declared_type_gets_the_object(mode, kind):
     assert mode.invoke(graph, {"prompt": "x"})["person"] == Person(name="Ada", age=36)
 
 
-def test_a_response_has_the_types_of_the_state(mode):
-    """The next node gets the objects that an attempt would have returned."""
+ODD = [("ai", {"tool_calls": [{"name": 1}]}), ("tool", {}), ("odd", {})]
+
+
+@pytest.mark.parametrize(("kind", "more"), [("ai", {}), *ODD], ids=repr)
+def test_a_response_has_the_types_of_the_state(mode, kind, more):
+    """The next node gets the objects that an attempt would have returned; odd messages stay."""
     seen = []
 
     def ask(_state):
@@ -87,12 +91,14 @@ def test_a_response_has_the_types_of_the_state(mode):
     builder.add_edge(START, "ask").add_edge("ask", "next")
     graph = review_nodes(builder).compile(checkpointer=InMemorySaver())
     mode.invoke(graph, {"prompt": "x"}, thread())
-    by_hand = {"person": {"name": "Bo", "age": 3}, "messages": [{"type": "ai", "content": "Bo"}]}
+    message = {"type": kind, "content": "Bo", **more}
+    by_hand = {"person": {"name": "Bo", "age": 3}, "messages": [message]}
 
     mode.call(graph_retry, "resume", graph, thread(), respond(by_hand))
 
     assert seen[0]["person"] == Person(name="Bo", age=3)
-    assert [type(message) for message in seen[0]["messages"]] == [AIMessage]
+    made = BaseMessage if (kind, more) in ODD else AIMessage
+    assert [type(message) for message in seen[0]["messages"]] == [made]
 
 
 def test_a_command_is_no_update_to_validate(mode):
