@@ -104,7 +104,7 @@ class Kept:
     def __init__(self):
         self.log, self.settings, self.queue = [*range(50)], {"a": {"b": [1]}}, Queue()
         self.queue.put("one")
-        self.items, self.flag, self.method = iter(range(9)), False, "".join
+        self.items, self.flag, self.method = iter([*range(9)]), False, "".join
 
 
 CHANGES = {

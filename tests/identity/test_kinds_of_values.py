@@ -252,7 +252,6 @@ TOLD = {
     "bytes": by(lambda each: io.BytesIO(each.encode()), lambda held: held.read().decode()),
     "text": by(io.StringIO, lambda held: held.read()),
     "iterator": by(lambda each: iter([each]), first),
-    "chained iterators": by(lambda each: itertools.chain([each], "z"), first),
     "file": by(file_of, lambda held: held.read()),
     "mapped file": by(mapped, lambda held: chr(held[0])),
     "long list": by(lambda each: ["x"] * 30_000 + [each], lambda held: held[-1]),
@@ -270,6 +269,9 @@ TOLD = {
     "cache": by(lambda each: functools.cache(lambda _: each), lambda held: held(0)),
 }
 """Functions that hold data which can be read: the documents are told apart."""
+CHAINED = by(lambda each: itertools.chain([each], "z"), first)
+if IS_COPIED := hasattr(itertools.chain(), "__setstate__"):  # Until Python 3.13.
+    TOLD["chained iterators"] = CHAINED
 
 ASKED = {
     "conversation": (by_conversation, "held[0]"),
@@ -289,7 +291,7 @@ ASKED = {
     "rows of a query": (by(cursor_of, lambda held: next(held)[0]), "held"),
     "future": (by(done_in_the_future, lambda held: held.result()), "held"),
     "deep": (by(lambda each: functools.reduce(lambda a, _: [a], range(99), each), deepest), "held"),
-}
+} | ({} if IS_COPIED else {"chained iterators": (CHAINED, "held")})
 """Functions that hold data which their calls use up, or which cannot be read, and its name."""
 
 YIELDING = {
@@ -301,6 +303,7 @@ YIELDING = {
     "rows of a query",
     "future",
     "deep",
+    "chained iterators",
 }
 
 

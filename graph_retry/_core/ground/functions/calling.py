@@ -35,7 +35,7 @@ from graph_retry._core.ground.functions.limits import Limits
 _LOG = logging.getLogger("graph_retry")
 
 _COMPARING = {"COMPARE_OP", "CONTAINS_OP", "IS_OP", "UNARY_NOT"}
-_NAMING = {"LOAD_GLOBAL", "PUSH_NULL", "PRECALL", "KW_NAMES", "EXTENDED_ARG"}
+_NAMING = {"LOAD_GLOBAL", "PUSH_NULL", "EXTENDED_ARG"}
 _PURE = (all, any, bool, callable, dict, hasattr, isinstance, issubclass, len, replace)
 
 
@@ -370,6 +370,7 @@ def _dropped(code: CodeType) -> list[tuple[str, int]]:
         elif before.opname.startswith("CALL"):
             # Positions are lines and columns. Here the first line and the first column matter.
             same = [s for s in steps[:place] if s.positions and s.positions[0::2] == at[0::2]]
+            same = [each for each in same if each.positions != at]  # The steps of the call itself.
             names = [each.argval for each in same if each.opname == "LOAD_GLOBAL"]
             if len(names) == 1 and {each.opname for each in same} <= _NAMING:
                 found.append((names[0], at.lineno or 0))

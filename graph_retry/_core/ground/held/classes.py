@@ -7,6 +7,7 @@ belongs to the user, to a library or to Python.
 from __future__ import annotations
 
 import inspect
+import struct
 import sys
 from abc import ABC
 from collections.abc import Callable, Iterator, Mapping
@@ -17,7 +18,8 @@ from pydantic import BaseModel
 
 from graph_retry._core.ground.functions.calling import is_library
 
-_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: the class was made by Python code.
+_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: the class was made while the program ran.
+_POINTER = struct.calcsize("P")
 
 class_of: Callable[[object], type[Any]] = type
 
@@ -62,14 +64,23 @@ def is_local(kind: type[Any]) -> bool:
 
 
 def _has_only_attributes(kind: type[Any]) -> bool:
-    """Return whether a class keeps all of its state in attributes. A class made in C may not."""
-    has_attributes = kind.__dictoffset__ != 0 or "__slots__" in vars(kind)
-    return bool(kind.__flags__ & _HEAP_TYPE) and has_attributes
+    """Return whether a class adds no more to its base than the attributes of its objects need.
+
+    An object of a class in C also has room for content that no attribute shows.
+    """
+    names, base = vars(kind).get("__slots__", ()), kind.__base__ or object
+    slots = {*((names,) if isinstance(names, str) else names)} - {"__dict__", "__weakref__"}
+    added = [  # An offset of -1 is a place in front of the object.
+        offset
+        for offset in ("__dictoffset__", "__weakrefoffset__")
+        if not getattr(base, offset) and getattr(kind, offset) not in (0, -1)
+    ]
+    return kind.__basicsize__ - base.__basicsize__ <= _POINTER * (len(slots) + len(added))
 
 
 def is_hidden(kind: type[Any]) -> bool:
     """Return whether objects of a class may have content that their attributes do not show."""
-    return any(base is not object and not _has_only_attributes(base) for base in kind.__mro__)
+    return not all(map(_has_only_attributes, kind.__mro__))
 
 
 _STATELESS: tuple[Any, ...] = (object, ABC, Generic, Protocol, BaseModel)

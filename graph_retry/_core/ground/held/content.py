@@ -21,6 +21,7 @@ from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from functools import cached_property
+from itertools import count
 from mmap import mmap
 from pathlib import Path, PurePath
 from queue import Queue
@@ -106,6 +107,7 @@ READ_AS: dict[type[Any], Callable[[Any], Any]] = {
     weakref.ReferenceType: lambda value: value(),
     struct.Struct: lambda value: value.format,
     sqlite3.Connection: _databases,
+    count: repr,
 }
 """How to read objects of Python that cannot be copied. Reading changes and uses up nothing."""
 
