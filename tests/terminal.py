@@ -11,6 +11,10 @@ import time
 
 DEADLINE_S = 120.0
 
+_LANGSMITH = "ignore:'asyncio.iscoroutinefunction' is deprecated:DeprecationWarning"
+STRICT = [sys.executable, "-W", "error", "-W", _LANGSMITH]
+"""Python that takes warnings as errors, but for one that LangSmith gives on Python 3.14."""
+
 # Ctrl-C reaches a program only through its controlling terminal.
 TAKE_TERMINAL = """
 import fcntl, os, sys, termios

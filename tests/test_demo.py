@@ -14,10 +14,10 @@ import pytest
 
 from examples.demo.calls import CallLog
 from graph_retry.plugins import escaped
-from tests.terminal import DEADLINE_S, Terminal
+from tests.terminal import DEADLINE_S, STRICT, Terminal
 
 ROOT = Path(__file__).parent.parent
-DEMO = [sys.executable, "-W", "error", "-m", "examples.demo"]
+DEMO = [*STRICT, "-m", "examples.demo"]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": "100"}
 
 KILLED_IN_CALL = """

@@ -7,10 +7,11 @@ that order.
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.terminal import STRICT
 
 SCRIPTS = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))
 
@@ -30,7 +31,7 @@ def test_an_example_keeps_its_promise(script, tmp_path, request):
     if "DATABASE_URL" in script.read_text():
         environment["DATABASE_URL"] = request.getfixturevalue("postgres_database")
     done = subprocess.run(
-        [sys.executable, "-W", "error", script],
+        [*STRICT, script],
         cwd=tmp_path,
         env=environment,
         stdin=subprocess.DEVNULL,

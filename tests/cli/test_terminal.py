@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.terminal import Terminal
+from tests.terminal import STRICT, Terminal
 
 ROOT = Path(__file__).parent.parent.parent
-COMMAND = [sys.executable, "-W", "error", "-c", "from graph_retry.desk.cli import main; main()"]
+COMMAND = [*STRICT, "-c", "from graph_retry.desk.cli import main; main()"]
 EDITOR = """
 import json, pathlib, sys
 file = pathlib.Path(sys.argv[1])

@@ -117,7 +117,7 @@ REFUSED: list[tuple[Any, str]] = [
     ('{"type": "edit", "params": {"temperature": -1e400}}', "-1e400 is out of the range of floats"),
     ('{"type": "edit", "params": {"temperature": 1e-400}}', "1e-400 is out of the range of floats"),
     ('{"type": "edit", "params": {', "The answer is not valid JSON (Expecting"),
-    ("[" * 100_000, "recursion depth"),
+    ("[" * 100_000, "not valid JSON (it is nested too deeply)"),
     ("9" * 5_000, "out of the range of floats"),
     ({}, "has no `type`"),
     ([], "no decision"),

@@ -6,7 +6,6 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 import urllib.request
 from pathlib import Path
 
@@ -17,12 +16,13 @@ from graph_retry.desk.cli.app import app
 from graph_retry.desk.web import create_app
 from nodes.extract import FORMATS
 from tests.dev_server import dev_server
+from tests.terminal import STRICT
 from tests.web.conftest import SAME_SITE
 from tests.web.forms import Form, fields
 from tests.web.test_answers import opened, sent
 
 ROOT = Path(__file__).parent.parent.parent
-OFFICE = [sys.executable, "-W", "error", "-m", "examples.reviews"]
+OFFICE = [*STRICT, "-m", "examples.reviews"]
 
 
 @contextlib.contextmanager

@@ -88,7 +88,9 @@ def read_json(text: str) -> Any:
             parse_int=_finite,
         )
         json.dumps(value, ensure_ascii=False).encode()  # A lone surrogate raises here.
-    except (ValueError, RecursionError) as error:
+    except RecursionError:
+        raise NotJsonError("it is nested too deeply") from None
+    except ValueError as error:
         raise NotJsonError(error_text(error)) from None
     return value
 
