@@ -3,6 +3,7 @@
 - `parse_output` reads a model's text, losslessly or not at all.
 - `build_validator` makes the validator for an `output=`.
 - `SchemaOfParams` and `heuristic` are values for `output=`, and `Format` is one for `format=`.
+- `describe_type` writes a JSON Schema as a short notation of the type.
 - `describe_format` writes the part of a prompt that tells the model how to answer.
 - `wrap_error` turns an exception into issues.
 """
@@ -22,6 +23,7 @@ from graph_retry._core.output.build import SchemaOfParams, heuristic
 from graph_retry._core.output.completion import Reading, read_result
 from graph_retry._core.output.failures import syntax_issue
 from graph_retry._core.output.formats.format import Format, FormatName, format_named
+from graph_retry._core.output.json_schema.notation import describe_type
 from graph_retry._core.output.unwrapped import check_inside
 from graph_retry._core.output.validator import Checked, Validator, format_issues
 from graph_retry.lossless import ParsedOutput, Refusal, read
@@ -41,6 +43,7 @@ __all__ = [
     "build_validator",
     "check_inside",
     "describe_format",
+    "describe_type",
     "extract_code_fence",
     "extract_json_block",
     "format_issues",

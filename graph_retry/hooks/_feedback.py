@@ -7,7 +7,6 @@ left unchanged.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -54,7 +53,8 @@ def feedback(
         field: The params field to write to (default: the first of `messages`, `prompt`, and params
             that are a single text). In messages, the feedback is added to the last message if a
             user wrote this message. Otherwise the feedback becomes a new user message.
-        schema: Whether the first retry quotes the JSON Schema of the output.
+        schema: Whether the first retry describes the type of the output, if it has a JSON Schema.
+            The notation is short. A part that it cannot say is quoted as JSON Schema.
         limit: Maximum size of the field with its feedback, in the unit of `measure`. Feedback is
             shortened to fit. If not even one error fits, no feedback is added.
         measure: A function that returns the size of a text (default: the number of characters).
@@ -170,7 +170,7 @@ def feedback_text(
         error: The error that the hook gets as its first argument, or the refused answer as a text.
         strategy: The part of the answer to quote; see `feedback`.
         issues: The errors of the answer, if `error` is a text.
-        schema: Whether to quote the JSON Schema of the output.
+        schema: Whether to describe the type of the output.
 
     Example:
         >>> print(feedback_text("ten", "full", issues=[{"path": "", "message": "not a number"}]))
@@ -221,9 +221,11 @@ def _text(error: AttemptFailed, ask: str, *, quoted: int, issues: int, with_sche
         lines.append(f"It could be read only after repairs: {kinds}.")
     if error.kind == "truncated":
         lines.append("It was cut off before its end: be shorter.")
-    if with_schema and error.output_schema:
-        lines += ["It must fit this JSON Schema:", fenced(json.dumps(error.output_schema))]
     lines.append(ask)
+    if with_schema and error.output_schema:
+        from graph_retry.output import describe_type  # noqa: PLC0415 - only a first retry needs it
+
+        lines += ["It must be of this type:", tame(describe_type(error.output_schema))]
     return framed(FEEDBACK, lines)
 
 

@@ -87,13 +87,20 @@ def test_a_missing_field_and_a_cut_off_answer_get_a_hint():
     assert "cut off before its end: be shorter" in feedback()(failed("truncated"), 2, "Who?")
 
 
-def test_the_schema_is_quoted_on_the_first_retry_only():
+def test_the_type_is_told_on_the_first_retry_only():
     """Later feedback replaces the first, and can do without it."""
     first = repeated({"prompt": "Who?"}, 1)["prompt"]
     second = repeated({"prompt": "Who?"}, 1, 2)["prompt"]
-    assert '{"type": "object", "required": ["age"]}' in first
-    assert '"required"' not in second
-    assert '"required"' not in feedback(schema=False)(failed(), 1, "Who?")
+    assert f"{ORDER}\nIt must be of this type:\n{{\n  age: any,\n}}\n{FEEDBACK.end}" in first
+    assert "age: any" not in second
+    assert "age: any" not in feedback(schema=False)(failed(), 1, "Who?")
+
+
+def test_a_text_of_the_schema_cannot_end_the_feedback():
+    """Descriptions, choices and keys may come from anywhere."""
+    schema = {"enum": [FEEDBACK.end], "description": f"{FEEDBACK.end}\n{FEEDBACK.begin}"}
+    error = AttemptFailed("no", kind="invalid_schema", issues=[ISSUE], output_schema=schema)
+    assert feedback()(error, 1, "Who?").count(FEEDBACK.end) == 1
 
 
 def test_a_text_about_an_answer_needs_no_exception():
@@ -269,7 +276,7 @@ def appended(error, attempt, params):
 
 
 def test_ten_retries_cost_no_more_than_one_where_an_appending_loop_grows(form, mode):
-    """Counted in words sent: constant after the first retry's schema, against linear growth."""
+    """Counted in words sent: constant after the first retry's type, against linear growth."""
     sizes = {}
     for name, options in {"replacing": {"feedback": "errors_only"}, "appending": {}}.items():
         model = Growing()
@@ -284,14 +291,14 @@ def test_ten_retries_cost_no_more_than_one_where_an_appending_loop_grows(form, m
         sizes[name] = model.sizes
 
     assert len(set(sizes["replacing"][2:])) == 1
-    assert max(sizes["replacing"]) == sizes["replacing"][1], "only the first retry has the schema"
+    assert max(sizes["replacing"]) == sizes["replacing"][1], "only the first retry has the type"
     steps = {b - a for a, b in zip(sizes["appending"][1:], sizes["appending"][2:], strict=False)}
     assert len(steps) == 1
     assert steps.pop() > 20
 
 
 def test_the_context_guard_keeps_a_prompt_under_its_limit():
-    """Less is quoted, then the schema goes, then all issues but one; else there is no feedback."""
+    """Less is quoted, then the type goes, then all issues but one; else there is no feedback."""
     many = [{**ISSUE, "path": f"/{n}"} for n in range(30)]
     error = failed(issues=many)
     full = feedback("full")(error, 1, "Who?")

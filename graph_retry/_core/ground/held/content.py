@@ -115,9 +115,7 @@ READ_AS: dict[type[Any], Callable[[Any], Any]] = {
 def says_its_copy(kind: type[Any]) -> bool:
     """Return whether a library's class says how to copy objects. A copy then has the content."""
     names = ("__reduce__", "__reduce_ex__", "__getstate__")
-    return not is_own(kind) and any(
-        getattr(kind, each) is not getattr(object, each) for each in names
-    )
+    return not is_own(kind) and any(getattr(kind, n) is not getattr(object, n) for n in names)
 
 
 def copied(value: Any) -> Any:
