@@ -1,7 +1,7 @@
 """The records that graph state holds as plain JSON: attempts, with failures, issues and repairs."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, NamedTuple, NotRequired, cast
+from typing import Any, Final, Literal, NamedTuple, NotRequired, cast
 
 from typing_extensions import TypedDict
 
@@ -32,6 +32,10 @@ SCHEMA_VERSION = 1
 
 INTERVENTION = "llm_intervention"
 """The `type` in the value of each interrupt that graph-retry raises."""
+
+SAVED_NAMESPACE: Final = "checkpoint_ns"
+"""Our own key of a call's namespace, in `kept_in` and in the value of an interrupt. If LangGraph
+renames its key of the same name (`CONFIG_NAMESPACE`), this key stays."""
 
 STRUCTURED_RESPONSE = "structured_response"
 """The key of the structured response in the message of an agent's model."""

@@ -37,7 +37,6 @@ from graph_retry._core.langgraph.run_config import (
     node_attempt,
     saves_later,
     scratchpad_in,
-    task_namespace_in,
 )
 from graph_retry._core.langgraph.storage.checkpoints import (
     NO_TASK,
@@ -56,7 +55,7 @@ from graph_retry._core.state.attempts import records_in
 from graph_retry._core.state.equal_calls import EqualCalls, SavedCall
 from graph_retry._core.state.execution import Execution, Slot
 from graph_retry._core.state.identity import Made, changed_fields, first_params, identity_of
-from graph_retry._core.state.namespaces import are_namesakes, namesakes, parts_of
+from graph_retry._core.state.namespaces import are_namesakes, namesakes, namespace_named, parts_of
 from graph_retry._core.state.position import ANSWER, LOOP, WRITES, loop_of
 from graph_retry._core.state.transitions import WITH_OUTPUT
 from graph_retry.errors import ReplayMismatch
@@ -82,7 +81,7 @@ def execution_in(configurable: Mapping[str, Any]) -> Execution | None:
     scratchpad = scratchpad_in(configurable)
     if scratchpad is None or "thread_id" not in configurable:
         return None
-    number, task = node_attempt(configurable), task_namespace_in(configurable)
+    number, task = node_attempt(configurable), namespace_named(configurable)
     with _making:
         # Copies of a scratchpad, such as `run_config.inside` makes, share this function.
         attempts = _executions.setdefault(scratchpad.get_null_resume, {})

@@ -206,7 +206,7 @@ async def tell_ended_reviews(saver: BaseCheckpointSaver[Any], thread_id: str | N
     asked_again = {question.get("review_id") for question in questions_of(origin)}
     for head in await list_checkpoints(saver, place, before=newest.config, limit=1):
         for question in questions_of(head):
-            call = await newest_checkpoint(saver, thread_id, question.get("checkpoint_ns", ""))
+            call = await newest_checkpoint(saver, thread_id, namespace_in(question))
             review_id = question.get("review_id")
             if call and review_id not in asked_again and waits_for(call, review_id):
                 source = newest.metadata.get("source", "")

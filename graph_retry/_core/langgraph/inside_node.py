@@ -21,7 +21,12 @@ from graph_retry._core.ground.functions.awaiting import run_async, run_sync, syn
 from graph_retry._core.ground.json import digest
 from graph_retry._core.langgraph.storage.checkpoints import newest_checkpoint, place_of
 from graph_retry._core.langgraph.storage.stores import store_of
-from graph_retry._core.state.namespaces import call_namespace_of, parts_of
+from graph_retry._core.state.namespaces import (
+    CONFIG_NAMESPACE,
+    call_namespace_of,
+    namespace_named,
+    parts_of,
+)
 from graph_retry._core.state.position import loop_of
 
 _STEP = "call"  # The step of a call's loop that runs the node.
@@ -98,7 +103,7 @@ class _Reading:
         # LangGraph also lends the checkpointer to a subgraph under a private key.
         lent = (cast("Any", one) for one in known.values() if isinstance(one, BaseCheckpointSaver))
         saver: BaseCheckpointSaver[Any] | None = next(lent, None)
-        task, thread = str(known.get("checkpoint_ns", "")), str(known.get("thread_id"))
+        task, thread = namespace_named(known), str(known.get("thread_id"))
         if saver is None or not task:
             return config
         call = call_namespace_of(task, self._name, digest(self._name))
@@ -116,7 +121,7 @@ class _Reading:
                 saved = await sync_or_async(saver.get_tuple, saver.aget_tuple, place)
                 if saved is not None and saved.checkpoint["id"] > newest:
                     newest, namespace = saved.checkpoint["id"], attempt
-        return {**config, "configurable": {**known, "checkpoint_ns": namespace}}
+        return {**config, "configurable": {**known, CONFIG_NAMESPACE: namespace}}
 
 
 def _moved(shown: StateSnapshot, inside: RunnableConfig, outside: RunnableConfig) -> StateSnapshot:
@@ -135,6 +140,7 @@ def _back(config: Any, inside: RunnableConfig, outside: RunnableConfig) -> Any:
     """Return a config inside an attempt as a config under the task of the node."""
     if config is None:
         return None
-    long, short = (each.get("configurable", {})["checkpoint_ns"] for each in (inside, outside))
-    place = f"{short}{str(config['configurable']['checkpoint_ns']).removeprefix(long)}"
-    return {**config, "configurable": {**config["configurable"], "checkpoint_ns": place}}
+    known = config["configurable"]
+    long, short = (namespace_named(each.get("configurable", {})) for each in (inside, outside))
+    place = f"{short}{namespace_named(known).removeprefix(long)}"
+    return {**config, "configurable": {**known, CONFIG_NAMESPACE: place}}

@@ -23,7 +23,7 @@ from graph_retry._core.ground.json import is_object
 from graph_retry._core.langgraph.run_config import began_at
 from graph_retry._core.langgraph.storage.checkpoints import NO_TASK, put_writes
 from graph_retry._core.state.namespaces import is_of_other, namespace_of_other, outermost
-from graph_retry.records import INTERVENTION
+from graph_retry.records import INTERVENTION, SAVED_NAMESPACE
 
 
 def intervention(value: Any) -> dict[str, Any] | None:
@@ -41,7 +41,7 @@ def value_in(asked: Interrupt, at: str | None = None) -> dict[str, Any] | None:
     if not asked.response_schema and isinstance(asked.value, str | int | None):
         return None
     value = _reader().review_value(asked.value, asked.response_schema, asked.id, at)
-    place = {"checkpoint_ns": namespace_of_other(asked.id), "checkpoint_id": ""}
+    place = {SAVED_NAMESPACE: namespace_of_other(asked.id), "checkpoint_id": ""}
     return None if value is None else {**value, **place}
 
 
@@ -56,8 +56,8 @@ def _reader() -> Any:
 
 
 def namespace_in(question: Mapping[str, Any]) -> str:
-    """Return the namespace of the call that asks a question."""
-    return str(question["checkpoint_ns"])
+    """Return the namespace of the call that asks a question; empty for other code."""
+    return str(question.get(SAVED_NAMESPACE, ""))
 
 
 async def drop_plain_answer(saver: BaseCheckpointSaver[Any], thread: CheckpointTuple) -> None:

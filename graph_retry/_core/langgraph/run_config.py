@@ -31,7 +31,7 @@ from langgraph.config import get_config
 from langgraph.runtime import ExecutionInfo, Runtime
 from typing_extensions import TypeIs
 
-from graph_retry._core.state.namespaces import around
+from graph_retry._core.state.namespaces import CONFIG_NAMESPACE, around, namespace_named
 from graph_retry.lossless._ground import as_repr
 
 
@@ -42,12 +42,7 @@ def call_namespace() -> str:
 
 def namespace_in(config: RunnableConfig) -> str:
     """Return the checkpoint namespace of a call, from the config of one of its steps."""
-    return around(str(config.get("configurable", {}).get("checkpoint_ns", "")))
-
-
-def task_namespace_in(configurable: Mapping[str, Any]) -> str:
-    """Return the namespace of the task that is running; empty outside any graph."""
-    return str(configurable.get("checkpoint_ns", ""))
+    return around(namespace_named(config.get("configurable", {})))
 
 
 def current_thread() -> str | None:
@@ -259,7 +254,7 @@ def inside(configurable: Mapping[str, Any], namespace: str) -> dict[str, Any]:
         inner[key] = replace(inner[key], subgraph_counter=lambda: 0)
     if key := key_of(inner, *_REPLAY):
         inner[key] = None
-    inner["checkpoint_ns"] = namespace
+    inner[CONFIG_NAMESPACE] = namespace
     return inner
 
 

@@ -22,6 +22,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import StreamWriter
 
 from graph_retry._core.langgraph.run_config import STREAM, key_of, reader_in
+from graph_retry._core.state.namespaces import CONFIG_NAMESPACE
 
 Write = tuple[str, Any]
 """A channel, and a value that is written into it."""
@@ -60,7 +61,7 @@ class Seen:
         kept = {key: value for key, value in dict(caller or {}).items() if key not in _OF_STEP}
         # LangChain copies this key from `configurable`. The node itself does not see it.
         metadata: Any = (caller or inner).get("metadata", {})
-        kept["metadata"] = {key: metadata[key] for key in metadata if key != "checkpoint_ns"}
+        kept["metadata"] = {key: metadata[key] for key in metadata if key != CONFIG_NAMESPACE}
         self.config = cast("RunnableConfig", {**inner, **kept, "configurable": here})
 
     def _show_runtime(

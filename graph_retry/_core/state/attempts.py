@@ -16,7 +16,14 @@ from graph_retry._core.ground.json import drawn, is_array, is_number, is_object,
 from graph_retry._core.params.patch import Encoded, apply_patch, diff_views, initial_patch
 from graph_retry._core.params.prompt import Added
 from graph_retry.errors import ReplayMismatch
-from graph_retry.records import SCHEMA_VERSION, Addition, Attempt, GateVerdict, Repair
+from graph_retry.records import (
+    SAVED_NAMESPACE,
+    SCHEMA_VERSION,
+    Addition,
+    Attempt,
+    GateVerdict,
+    Repair,
+)
 
 _NOT_KEPT = {
     "status": "failed",
@@ -341,7 +348,7 @@ def located(values: Mapping[str, Any], namespace: str) -> dict[str, Any]:
     moved = {
         key: without_implied(
             [
-                cast("Attempt", {**attempt, "kept_in": {"checkpoint_ns": namespace, **place}})
+                cast("Attempt", {**attempt, "kept_in": {SAVED_NAMESPACE: namespace, **place}})
                 if (place := attempt.get("kept_in"))
                 else attempt
                 for attempt in records

@@ -11,10 +11,13 @@ The call of a function is not a node. Therefore graph-retry appends its own part
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 from graph_retry.lossless._ground import lazy
+
+CONFIG_NAMESPACE = "checkpoint_ns"
+"""LangGraph's key of a namespace in a `configurable`."""
 
 _BETWEEN, _BEFORE_ID = "|", ":"
 _OTHER = "__interrupt__:"
@@ -37,6 +40,11 @@ class Part(NamedTuple):
     def is_node(self) -> bool:
         """Whether the part names a node: `node:task_id`, or `node` with `checkpointer=True`."""
         return self.is_task or not self.id
+
+
+def namespace_named(configurable: Mapping[str, Any]) -> str:
+    """Return the namespace in a `configurable`; empty for the outermost graph."""
+    return str(configurable.get(CONFIG_NAMESPACE, ""))
 
 
 def parts_of(namespace: str) -> list[Part]:

@@ -18,9 +18,8 @@ from graph_retry._core.langgraph.run_config import (
     loop_around,
     outermost_loop,
     starters,
-    task_namespace_in,
 )
-from graph_retry._core.state.namespaces import parts_of
+from graph_retry._core.state.namespaces import namespace_named, parts_of
 from graph_retry.errors import PauseSwallowed
 
 
@@ -72,7 +71,7 @@ def node_without_saver(configurable: Mapping[str, Any]) -> str | None:
     while (loop := loop_around(here)) is not None:
         here = loop.config.get("configurable", {})
         if loop.checkpointer is None:
-            return parts_of(task_namespace_in(here))[-1].name if loop.is_nested else None
+            return parts_of(namespace_named(here))[-1].name if loop.is_nested else None
     return None
 
 

@@ -34,10 +34,11 @@ from graph_retry._core.ground.functions.awaiting import (
     to_its_end,
 )
 from graph_retry._core.ground.json import address_key, digest, is_object
+from graph_retry._core.state.namespaces import CONFIG_NAMESPACE, namespace_named
 from graph_retry._core.state.position import ANSWER, LOOP, is_open
 from graph_retry.errors import ReplayMismatch
 from graph_retry.lossless._ground import as_repr, error_text, text_of
-from graph_retry.records import KeptIn
+from graph_retry.records import SAVED_NAMESPACE, KeptIn
 
 _WAITED = 1.0
 """The most seconds that a clock may be behind. `check_clock` waits for this time."""
@@ -48,7 +49,7 @@ _MOST = 1_000_000
 NO_TASK = str(UUID(int=0))
 """The task id under which LangGraph saves writes that belong to no task."""
 
-PLACE = frozenset({"thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map"})
+PLACE = frozenset({"thread_id", "checkpoint_id", CONFIG_NAMESPACE, "checkpoint_map"})
 """The keys of `configurable` that name a place in a thread."""
 
 
@@ -56,14 +57,14 @@ def place_of(
     thread_id: str | None, namespace: str = "", checkpoint_id: str | None = None
 ) -> RunnableConfig:
     """Return the config that names a namespace of a thread, or one checkpoint there."""
-    place: dict[str, Any] = {"thread_id": thread_id, "checkpoint_ns": namespace}
+    place: dict[str, Any] = {"thread_id": thread_id, CONFIG_NAMESPACE: namespace}
     at = {} if checkpoint_id is None else {"checkpoint_id": checkpoint_id}
     return {"configurable": place | at}
 
 
 def namespace_of(saved: CheckpointTuple | StateSnapshot) -> str:
     """Return the namespace of a checkpoint or of a state snapshot."""
-    return str(saved.config.get("configurable", {}).get("checkpoint_ns", ""))
+    return namespace_named(saved.config.get("configurable", {}))
 
 
 def thread_id_of(saved: CheckpointTuple) -> str:
@@ -186,7 +187,7 @@ def _is_wanted(
     wanted: Mapping[str, Any] = options.get("filter", {})
     return (
         str(place.get("thread_id", thread_id_of(saved))) == thread_id_of(saved)
-        and place.get("checkpoint_ns", namespace_of(saved)) == namespace_of(saved)
+        and place.get(CONFIG_NAMESPACE, namespace_of(saved)) == namespace_of(saved)
         and (before is None or saved.checkpoint["id"] < before)
         and all(metadata.get(key) == value for key, value in wanted.items())
     )
@@ -360,7 +361,7 @@ def saved_at(
 
 def record_place(thread_id: str | None, namespace: str, place: KeptIn) -> RunnableConfig:
     """Return a checkpoint's config; `place` may name a namespace other than that of the call."""
-    return {"configurable": {"thread_id": thread_id, "checkpoint_ns": namespace, **place}}
+    return place_of(thread_id, place.get(SAVED_NAMESPACE, namespace), place["checkpoint_id"])
 
 
 class OpenReview(NamedTuple):

@@ -62,7 +62,7 @@ from graph_retry._core.state.position import ANSWER, REVIEWED, Loop
 from graph_retry._core.state.rewinding import Rewound, is_rewind, position_of, rewound_by
 from graph_retry.errors import AnswerRefused, InterventionRequired
 from graph_retry.lossless._ground import error_text
-from graph_retry.records import Attempt, author_role
+from graph_retry.records import SAVED_NAMESPACE, Attempt, author_role
 
 OUTSIDE = (
     "only a LangGraph run can pause, and this call is outside one: make the call in a node of "
@@ -167,7 +167,7 @@ async def _ask_person(given: StepInput, question: Question) -> tuple[Any, bool]:
     plan, attempts = given.plan, given.attempts
     saver = _require_checkpointer(given, attempts)
     begun = get_runtime().execution_info
-    place = {"checkpoint_ns": call_namespace(), "checkpoint_id": begun and begun.checkpoint_id}
+    place = {SAVED_NAMESPACE: call_namespace(), "checkpoint_id": begun and begun.checkpoint_id}
     payload = Brief(build_payload(question), **place)
     shown_schema = Brief(payload["response_schema"])
     # A resumed run repeats all code before `interrupt`. This is safe, because `notify` runs as a

@@ -35,7 +35,6 @@ from graph_retry._core.langgraph.run_config import (
     inside,
     is_run_by_task,
     saver_in,
-    task_namespace_in,
     task_paths,
 )
 from graph_retry._core.langgraph.seen import write_to, writer_of
@@ -45,7 +44,7 @@ from graph_retry._core.loop.run.plan import Plan
 from graph_retry._core.loop.run.step import RUN, LoopRun
 from graph_retry._core.state.execution import Slot
 from graph_retry._core.state.identity import Made
-from graph_retry._core.state.namespaces import parts_of
+from graph_retry._core.state.namespaces import namespace_named, parts_of
 from graph_retry._core.state.position import ANSWER, LOOP, Loop, loop_of
 from graph_retry._core.state.transitions import FOLLOWERS, next_after_edit
 
@@ -188,7 +187,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         # LangGraph refuses `durability` together with `checkpoint_during`, its deprecated form.
         if saver is not None and "checkpoint_during" not in options:
             options["durability"] = options.get("durability") or "sync"
-        task = task_namespace_in(configurable)
+        task = namespace_named(configurable)
         is_task = self.plan is not None and is_run_by_task(given, self)
         made = Made(
             name=plan.settings.name,
@@ -316,7 +315,7 @@ def _task_path(caller: RunnableConfig) -> str | None:
     two branches.
     """
     configurable = caller.get("configurable", {})
-    parts = parts_of(task_namespace_in(configurable))
+    parts = parts_of(namespace_named(configurable))
     paths = task_paths(configurable)
     if sum(map(_tasks_in, paths)) != sum(part.is_node for part in parts):
         return None
