@@ -15,8 +15,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from graph_retry._core.ground.functions.signatures import AttemptContext
     from graph_retry._core.output.completion import Completion
-    from graph_retry._core.review.answers import accept, approve, comment, edit, reject, respond
-    from graph_retry._core.review.review_record import Decision
+    from graph_retry._core.review.answers import (
+        Decision,
+        accept,
+        approve,
+        comment,
+        edit,
+        reject,
+        respond,
+    )
     from graph_retry._core.threads.answers.answering import (
         apending_reviews,
         aresume,
@@ -80,8 +87,15 @@ __all__ = [
 _PLACES = {
     "_core.ground.functions.signatures": ("AttemptContext",),
     "_core.output.completion": ("Completion",),
-    "_core.review.answers": ("accept", "approve", "comment", "edit", "reject", "respond"),
-    "_core.review.review_record": ("Decision",),
+    "_core.review.answers": (
+        "Decision",
+        "accept",
+        "approve",
+        "comment",
+        "edit",
+        "reject",
+        "respond",
+    ),
     "_core.threads.reviews": ("PendingReview",),
     "_core.threads.answers.answering": ("apending_reviews", "aresume", "pending_reviews", "resume"),
     "errors": (

@@ -22,14 +22,9 @@ from graph_retry._core.ground.functions.steering import BudgetRule, LessonsRule
 from graph_retry._core.loop.run.events import Observer
 from graph_retry._core.loop.run.settings import DEFAULT_KEYS, Settings, StateKeys
 from graph_retry._core.output.formats.format import Format, FormatName, format_named
-from graph_retry._core.review.answers import Reviewer
+from graph_retry._core.review.answers import Decision, DecisionType, ValidDecisionType
 from graph_retry._core.review.decisions import ROWS
-from graph_retry._core.review.review_record import (
-    Decision,
-    DecisionType,
-    NotifyFunction,
-    ValidDecisionType,
-)
+from graph_retry._core.review.review_record import NotifyFunction, Reviewer
 from graph_retry.hooks import FeedbackStrategy, feedback
 from graph_retry.lossless._ground import as_repr, lazy
 from graph_retry.records import Attempt, FailureKind, RepairLevel

@@ -31,10 +31,9 @@ def discard(message: str) -> Decision:
 DECISION = {
     "_core/review/decisions.py": ("ROWS: dict[str, Row] = {\n", IMPORT + ROW),
     "_core/review/effects.py": ("", EFFECT),
-    "_core/review/answers.py": ("", CONSTRUCTOR),
-    "_core/review/review_record.py": (
+    "_core/review/answers.py": (
         'DecisionType = Literal[ValidDecisionType, "accept"]',
-        'DecisionType = Literal[ValidDecisionType, "accept", "discard"]',
+        'DecisionType = Literal[ValidDecisionType, "accept", "discard"]' + CONSTRUCTOR,
     ),
 }
 PROGRAM = """

@@ -21,8 +21,7 @@ from graph_retry._core.ground.quoting import (
 )
 from graph_retry._core.params.fields import fields_of
 from graph_retry._core.params.prompt import Added, Prompt, require_fields, with_fields
-from graph_retry._core.review.answers import Reviewer, ReviewFunction
-from graph_retry._core.review.review_record import Review
+from graph_retry._core.review.review_record import Review, Reviewer, ReviewFunction
 from graph_retry._core.state.attempts import verdict
 from graph_retry.hooks._feedback import FeedbackStrategy, feedback, feedback_text
 from graph_retry.lossless._ground import on_demand

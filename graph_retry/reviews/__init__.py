@@ -18,6 +18,7 @@ from graph_retry._core.ground.issues import SHOWN_ISSUES, top_of
 from graph_retry._core.ground.json import is_object
 from graph_retry._core.ground.schemas import alternatives, element, kinds_of
 from graph_retry._core.output.json_schema.schema_validator import SchemaValidator
+from graph_retry._core.review.answers import Decision, DecisionType
 from graph_retry._core.review.decisions import (
     DECISIONS,
     ROWS,
@@ -26,7 +27,7 @@ from graph_retry._core.review.decisions import (
     form_of,
 )
 from graph_retry._core.review.forms.restore import Field, branch_of, merged
-from graph_retry._core.review.review_record import AnyReview, Decision, DecisionType, Review
+from graph_retry._core.review.review_record import AnyReview, Review
 from graph_retry._core.state.attempts import is_returned, parsed_value
 from graph_retry._core.threads.saved.why_closed import closing_event
 from graph_retry.records import Attempt, Issue

@@ -9,12 +9,12 @@ import pytest
 
 from graph_retry import Decision
 from graph_retry._core.params.patch import Encoded
+from graph_retry._core.review.answers import DecisionType
 from graph_retry._core.review.clients.payload import build_payload
 from graph_retry._core.review.clients.table import said_in_words
 from graph_retry._core.review.decisions import DECISION_TYPES, ROWS, WORDS, form_of, offered
 from graph_retry._core.review.effects import End
 from graph_retry._core.review.judge import interpret
-from graph_retry._core.review.review_record import DecisionType
 from graph_retry.desk.cli.answering.decide import from_line, ways
 from tests.review.questions import TITLE, judge, question
 

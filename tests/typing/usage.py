@@ -22,7 +22,7 @@ from graph_retry import (
     resume,
     retry_llm_call,
 )
-from graph_retry._core.review.review_record import DecisionType
+from graph_retry._core.review.answers import DecisionType
 from graph_retry.agents import RetryMiddleware
 from graph_retry.hooks import escalate, feedback
 

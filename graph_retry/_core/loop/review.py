@@ -25,12 +25,12 @@ from graph_retry._core.loop.run.keeping import stubs_again
 from graph_retry._core.loop.run.plan import Plan
 from graph_retry._core.loop.run.step import StepInput
 from graph_retry._core.params.prompt import seal
-from graph_retry._core.review.answers import reject
+from graph_retry._core.review.answers import Decision, reject
 from graph_retry._core.review.deadline import is_expired, now
 from graph_retry._core.review.decisions import ROWS
 from graph_retry._core.review.effects import Accepted, CallAgain, Effect, End, Wait
 from graph_retry._core.review.judge import judge
-from graph_retry._core.review.review_record import Decision, Question, Refused
+from graph_retry._core.review.review_record import Question, Refused
 from graph_retry._core.state.position import (
     ANSWER,
     LOOP,

@@ -1,17 +1,61 @@
-"""The functions that make decisions about a review, and the type of reviewer functions."""
+"""Decisions about a review, and the functions that make them."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping, Sequence
-from typing import Annotated, Any, Protocol, cast
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal, NotRequired, cast
 
-from langchain_core.runnables import Runnable
+from typing_extensions import TypedDict
 
 from graph_retry._core.ground.functions.arguments import Count, Name, WrongArgumentError, checked
 from graph_retry._core.ground.issues import as_json
 from graph_retry._core.review.deadline import utc
-from graph_retry._core.review.review_record import Decision, Review
 from graph_retry.lossless._ground import as_repr
+
+ValidDecisionType = Literal["approve", "edit", "reject", "respond", "comment", "defer", "assign"]
+"""The decisions after which an output is always of the call's output type."""
+
+DecisionType = Literal[ValidDecisionType, "accept"]
+
+
+class Decision(TypedDict):
+    """The decision of a person or an agent about one review.
+
+    type: The word of the decision.
+    params: For `edit`: the changed fields, merged onto the shown params.
+    output: For `respond`: a whole output, validated like the model's.
+    changes: For `respond`: fields to change in the output that was read.
+    replace: For `respond`: new words by the old words of this output.
+    drop: For `respond`: JSON Pointers of keys to remove from this output.
+    move: For `respond`: True to move keys of this output out of wrong objects.
+    choice: For `approve`: the number of an alternative.
+    message: The reason of a decision, or the comment for the model.
+    until: For `defer`: a time in ISO 8601.
+    to: For `assign`: a person's name.
+    attempt: Binds the decision to this attempt.
+    review_id: Binds the decision to this question.
+    decision_id: An id by which a second delivery of the same decision is recognised.
+    by: The author.
+    channel: The client (default: known by the form of the answer).
+    """
+
+    type: DecisionType
+    params: NotRequired[Any]
+    message: NotRequired[str | None]
+    output: NotRequired[Any]
+    choice: NotRequired[int]
+    changes: NotRequired[dict[str, Any]]
+    replace: NotRequired[dict[str, str]]
+    drop: NotRequired[list[str]]
+    move: NotRequired[bool]
+    until: NotRequired[str]
+    to: NotRequired[str]
+    attempt: NotRequired[int]
+    review_id: NotRequired[str]
+    decision_id: NotRequired[str]
+    by: NotRequired[str]
+    channel: NotRequired[str]
+
 
 _FIELDS = "a dict of the fields to change (`edit(value=…)` for params that are a single value)"
 _HOW = (
@@ -181,25 +225,3 @@ def assign(to: Name) -> Decision:
         {'type': 'assign', 'to': 'ada'}
     """
     return {"type": "assign", "to": to}
-
-
-class ReviewFunction(Protocol):
-    """The signature of a reviewer function, sync or async."""
-
-    def __call__(self, review: Review, /) -> Decision | Awaitable[Decision | None] | None:
-        """Decide about a review.
-
-        Args:
-            review: The open question. Changes to this object have no effect.
-
-        Returns:
-            A decision (`approve()`, `edit(…)`, `comment(…)`, …, or its JSON). It is checked like a
-            person's answer. None leaves the decision to the next reviewer, and finally to a person.
-            If the decision cannot be applied, or if the function raises, a person is asked and sees
-            the reason.
-        """
-        ...
-
-
-Reviewer = ReviewFunction | Runnable[Review, Decision | None]
-"""A reviewer that decides before a person is asked: a function, or a LangChain runnable."""

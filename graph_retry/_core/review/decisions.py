@@ -2,8 +2,7 @@
 
 All rooms read these rows: the schema of answers, the forms, the text of a question, the page, the
 console, the loop, ledgers and data sets. To add a decision, add a row here, its effect in
-`effects.py` (or use an existing effect), its constructor in `answers.py`, and its word in
-`DecisionType`.
+`effects.py` (or use an existing effect), and its constructor and word in `answers.py`.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, cast
 
 from graph_retry._core.ground.functions.arguments import checked
+from graph_retry._core.review.answers import DecisionType
 from graph_retry._core.review.effects import (
     Accepted,
     approves,
@@ -32,12 +32,7 @@ from graph_retry._core.review.effects import (
     verb_of,
     words_of_output,
 )
-from graph_retry._core.review.review_record import (
-    DecisionType,
-    Question,
-    Reading,
-    Review,
-)
+from graph_retry._core.review.review_record import Question, Reading, Review
 
 
 class Part(NamedTuple):

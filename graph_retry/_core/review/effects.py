@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple, cast
 from graph_retry._core.ground.issues import literal
 from graph_retry._core.ground.json import is_array, is_object, is_whole
 from graph_retry._core.review.answers import (
+    Decision,
     accept,
     approve,
     assign,
@@ -17,13 +18,7 @@ from graph_retry._core.review.answers import (
     respond,
 )
 from graph_retry._core.review.deadline import is_expired, utc
-from graph_retry._core.review.review_record import (
-    Decision,
-    Question,
-    Reading,
-    Refused,
-    Review,
-)
+from graph_retry._core.review.review_record import Question, Reading, Refused, Review
 from graph_retry.records import Addition
 
 _MAX_NAME = 200

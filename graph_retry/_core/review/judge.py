@@ -13,6 +13,7 @@ from graph_retry._core.ground.functions.awaiting import AsyncUnderSyncError
 from graph_retry._core.ground.issues import cut, literal, wrap_error
 from graph_retry._core.ground.json import NotJsonError, is_array, is_object, read_json
 from graph_retry._core.ground.wording import did_you_mean
+from graph_retry._core.review.answers import Decision
 from graph_retry._core.review.clients.table import (
     NO_FIELDS,
     Entry,
@@ -30,7 +31,7 @@ from graph_retry._core.review.decisions import (
     why_not_offered,
 )
 from graph_retry._core.review.effects import Accepted
-from graph_retry._core.review.review_record import Decision, Question, Reading, Refused
+from graph_retry._core.review.review_record import Question, Reading, Refused
 from graph_retry.lossless._ground import error_text
 
 _OF_VALID_OUTPUT: dict[str, str] = {"retry": "edit", "accept": "approve"}

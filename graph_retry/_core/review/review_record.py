@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Annotated, Any, Literal, NamedTuple, NotRequired
+from typing import Annotated, Any, Literal, NamedTuple, Protocol
 
-from typing_extensions import TypedDict
+from langchain_core.runnables import Runnable
 
 from graph_retry._core.ground.issues import SHOWN_ISSUES, cut
 from graph_retry._core.ground.json import address_key, as_text
@@ -17,6 +17,7 @@ from graph_retry._core.output.validator import Checked
 from graph_retry._core.params.codec import ParamsCodec
 from graph_retry._core.params.patch import Encoded
 from graph_retry._core.params.prompt import Added
+from graph_retry._core.review.answers import Decision
 from graph_retry.lossless._ground import EscapedText
 from graph_retry.records import (
     APPROVAL,
@@ -308,12 +309,6 @@ class Question(Review):
 MAX_PROBLEM = 2_000
 """Maximum characters of a refusal's text."""
 
-ValidDecisionType = Literal["approve", "edit", "reject", "respond", "comment", "defer", "assign"]
-"""The decisions after which an output is always of the call's output type."""
-
-DecisionType = Literal[ValidDecisionType, "accept"]
-
-
 AnyReview = Annotated[Review, "a review, such as one of `pending_reviews`"]
 NotifyFunction = Annotated[
     Callable[[Review], Any], "a function `(review)`, such as `Slack(links, webhook)`"
@@ -321,43 +316,25 @@ NotifyFunction = Annotated[
 """A sync or async function that gets each question."""
 
 
-class Decision(TypedDict):
-    """The decision of a person or an agent about one review.
+class ReviewFunction(Protocol):
+    """The signature of a reviewer function, sync or async."""
 
-    type: The word of the decision.
-    params: For `edit`: the changed fields, merged onto the shown params.
-    output: For `respond`: a whole output, validated like the model's.
-    changes: For `respond`: fields to change in the output that was read.
-    replace: For `respond`: new words by the old words of this output.
-    drop: For `respond`: JSON Pointers of keys to remove from this output.
-    move: For `respond`: True to move keys of this output out of wrong objects.
-    choice: For `approve`: the number of an alternative.
-    message: The reason of a decision, or the comment for the model.
-    until: For `defer`: a time in ISO 8601.
-    to: For `assign`: a person's name.
-    attempt: Binds the decision to this attempt.
-    review_id: Binds the decision to this question.
-    decision_id: An id by which a second delivery of the same decision is recognised.
-    by: The author.
-    channel: The client (default: known by the form of the answer).
-    """
+    def __call__(self, review: Review, /) -> Decision | Awaitable[Decision | None] | None:
+        """Decide about a review.
 
-    type: DecisionType
-    params: NotRequired[Any]
-    message: NotRequired[str | None]
-    output: NotRequired[Any]
-    choice: NotRequired[int]
-    changes: NotRequired[dict[str, Any]]
-    replace: NotRequired[dict[str, str]]
-    drop: NotRequired[list[str]]
-    move: NotRequired[bool]
-    until: NotRequired[str]
-    to: NotRequired[str]
-    attempt: NotRequired[int]
-    review_id: NotRequired[str]
-    decision_id: NotRequired[str]
-    by: NotRequired[str]
-    channel: NotRequired[str]
+        Args:
+            review: The open question. Changes to this object have no effect.
+
+        Returns:
+            A decision (`approve()`, `edit(…)`, `comment(…)`, …, or its JSON). It is checked like a
+            person's answer. None leaves the decision to the next reviewer, and finally to a person.
+            If the decision cannot be applied, or if the function raises, a person is asked and sees
+            the reason.
+        """
+
+
+Reviewer = ReviewFunction | Runnable[Review, Decision | None]
+"""A reviewer that decides before a person is asked: a function, or a LangChain runnable."""
 
 
 @dataclass

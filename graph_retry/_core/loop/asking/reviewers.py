@@ -25,10 +25,9 @@ from graph_retry._core.loop.run.keeping import whole_here
 from graph_retry._core.loop.run.plan import Plan
 from graph_retry._core.loop.run.step import as_task
 from graph_retry._core.params.patch import Encoded
-from graph_retry._core.review.answers import Reviewer
 from graph_retry._core.review.clients.payload import build_payload
 from graph_retry._core.review.effects import Accepted
-from graph_retry._core.review.review_record import Question, Review, parts_of
+from graph_retry._core.review.review_record import Question, Review, Reviewer, parts_of
 from graph_retry._core.state.attempts import times_sent
 from graph_retry._core.state.transitions import why_no_call
 from graph_retry.lossless._ground import text_of

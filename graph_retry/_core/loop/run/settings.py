@@ -12,9 +12,9 @@ from typing_extensions import TypedDict
 from graph_retry._core.ground.functions.steering import BudgetRule, LessonsRule, OwnFeedback
 from graph_retry._core.loop.run.events import Observer
 from graph_retry._core.output.formats.format import Format
-from graph_retry._core.review.answers import Reviewer, reject
+from graph_retry._core.review.answers import Decision, DecisionType, reject
 from graph_retry._core.review.decisions import BY_DEFAULT
-from graph_retry._core.review.review_record import Decision, DecisionType, Review
+from graph_retry._core.review.review_record import Review, Reviewer
 from graph_retry.records import Attempt, FailureKind, RepairLevel
 
 _UNANSWERED = reject("nobody answered in time")
