@@ -1,10 +1,11 @@
 """Human-in-the-loop retry for LangGraph model calls.
 
-Call a model with `retry_llm_call`, `aretry_llm_call` or the node of `create_retry_node`. List the
-waiting reviews with `pending_reviews`, and answer them with `resume`. Other modules of the package
-have the rest: `hooks` (automation), `threads` (all threads, their ledgers, ways back), `data`
-(corrections, evaluations, figures, plots), `observers` (messages to people), `agents`, `output`,
-`lossless` (the reader), `desk` (the page) and `testing`.
+To call a model, use `retry_llm_call`, `aretry_llm_call` or the node of `create_retry_node`. To list
+the reviews that wait, use `pending_reviews`. To answer them, use `resume`.
+
+The other names are in these modules: `hooks` (automation), `threads` (all threads, their ledgers,
+ways back), `data` (corrections, evaluations, figures, plots), `observers` (messages to people),
+`agents`, `output`, `lossless` (the reader), `desk` (the page) and `testing`.
 """
 
 from contextlib import suppress

@@ -36,7 +36,7 @@ __all__ = [
 
 
 class GraphRetryError(EscapedText):
-    """The base class of all errors of this library. If the ledger is known, `attempts` has it."""
+    """The base class of all errors here. `attempts` is the ledger of the call, if known."""
 
     def __init__(self, message: str, attempts: list[Attempt] | None = None) -> None:
         super().__init__(message)

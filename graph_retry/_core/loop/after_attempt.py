@@ -65,9 +65,10 @@ async def succeeded(given: StepInput, record: Attempt, output: Any) -> dict[str,
 
 
 async def reviewed_later(given: StepInput) -> dict[str, Any]:
-    """Open a review of an attempt that was made by an earlier call which could not ask anybody.
+    """Open a review of an attempt that an earlier call made. The model is not called.
 
-    `review_later` puts the attempt into a node's input, with `to_review: True` in its record.
+    The earlier call could not ask anybody. `review_later` puts its attempt into the input of a
+    node, with `to_review: True` in the record.
     """
     settings, keys, last = given.plan.settings, given.plan.settings.keys, given.attempts[-1]
     record: Any = {name: known for name, known in last.items() if name != "to_review"}
@@ -95,9 +96,9 @@ async def reviewed_later(given: StepInput) -> dict[str, Any]:
 async def _is_reviewed(given: StepInput, record: Attempt, output: Any) -> bool:
     """Return whether the option `review` asks a person about this valid output.
 
-    If the option is a function, a LangGraph task calls the function once. The function sees the
-    whole output, such as a tool's message. (The record has only the message's text.) If the
-    function is a `Gate`, its verdict is saved in the record.
+    If the option is a function, a LangGraph task calls the function once. The function gets the
+    whole output, for example a message with tool calls, of which the record has only the text. The
+    verdict of a `Gate` is saved in the record.
     """
     settings, validator = given.plan.settings, given.plan.validator
     rule = settings.review
@@ -125,8 +126,8 @@ async def _is_reviewed(given: StepInput, record: Attempt, output: Any) -> bool:
 async def finished(given: StepInput, record: Attempt) -> dict[str, Any]:
     """Report the attempt to `on_attempt` and the budget; return its lessons as a state update.
 
-    `on_attempt` is called in a LangGraph task, so a step that runs again does not repeat the
-    report. An error that `on_attempt` raises is only logged.
+    A LangGraph task calls `on_attempt`, so a step that runs again does not repeat the report. If
+    `on_attempt` raises an error, the error is only logged.
     """
     settings, name = given.plan.settings, given.plan.settings.name
     given.run.emit("attempt_finished", record["number"], record, status=record["status"])
@@ -162,7 +163,7 @@ async def finished(given: StepInput, record: Attempt) -> dict[str, Any]:
 def without_output(plan: Plan[Any], status: str) -> dict[str, Any]:
     """Return the state update of a call that ends without an output.
 
-    The update also clears the key `output`, because an earlier call may have left its output there.
+    The update clears the key `output`, because an earlier call may have left its output there.
     """
     return {plan.settings.keys["output"]: None, plan.settings.keys["status"]: status}
 
@@ -201,10 +202,10 @@ async def give_up_step(given: StepInput) -> dict[str, Any]:
 
 
 async def verdict_of(rule: Any, attempt: Attempt) -> bool | GateVerdict:
-    """Call the function `rule`, and return its verdict: whether to ask a person.
+    """Call the function of the option `review`, and return whether to ask a person.
 
-    If the function returns a number, the output's field `confidence` must have at least this
-    number. If the field's number is lower, or if there is no such field, a person is asked.
+    The function may return a number. Then a person is asked if the output's field `confidence` is
+    below this number, or if the output has no such field.
     """
     said = await call(rule, attempt)
     if is_number(said):

@@ -1,9 +1,9 @@
 """The `call` step: open an attempt, and call the model once.
 
 LangGraph saves a step's update when the step ends. Therefore this step ends right after the model
-call: it only puts the outcome into the record. All other work on the outcome, such as reading,
-redaction and the user's functions, belongs to the steps that follow. If that work fails or the
-process dies in it, a resume begins there and does not repeat the paid call.
+call, and only puts the outcome into the record. The steps that follow do all other work on the
+outcome: reading, redaction, and the user's functions. If that work fails or the process dies, a
+resumed run starts at one of these later steps. It does not repeat the paid call.
 """
 
 from __future__ import annotations
@@ -73,16 +73,15 @@ async def call_step(given: StepInput) -> dict[str, Any]:
     A failure is data and not an exception, because LangGraph would repeat a step that raised.
     """
     run, keys = given.run, given.plan.settings.keys
-    # After a fork, only the first step continues from the past state. A later step is recognized by
-    # the key `ANSWER` in state, because each first step writes it.
+    # After a fork, only the first step continues from the past state. The first step writes the key
+    # `ANSWER`, so a state with this key belongs to a later step.
     past = run.slot.past if ANSWER not in given.state else None
     if past is not None:
-        # The past call had finished this step. Its restored state leads the router to its next one.
+        # If the past call had finished this step, the restored state leads to the next step.
         if loop_of(past)["next"] != "call":
             return continued(past, keys["attempts"])
         given = read_input(run, {**given.state, **past}, given.config)
-    # `review_later` made this input. The input asks for a review of its last attempt, without a
-    # model call.
+    # An input of `review_later` asks for a review of its last attempt, without a model call.
     if given.attempts and given.attempts[-1].get("to_review"):
         return await reviewed_later(given)
     plan, settings = given.plan, given.plan.settings
@@ -138,10 +137,10 @@ async def call_step(given: StepInput) -> dict[str, Any]:
 
 
 def _check_budget(settings: Settings, record: Attempt) -> None:
-    """Raise if the budget refuses this request. A reviewer's request is always allowed.
+    """Raise if the budget refuses this request. A request of a person or an agent is never refused.
 
-    The error becomes the failure of the attempt. The failure leads to a review, and does not end
-    the user's run.
+    `call_step` records the error as the failure of the attempt. The failure leads to a review, and
+    does not end the user's run.
     """
     if settings.budget is not None and author_role(record["author"]) not in PEOPLE | {"agent"}:
         with passed_as("budget"):
@@ -151,9 +150,9 @@ def _check_budget(settings: Settings, record: Attempt) -> None:
 
 
 def _written(given: StepInput, seen: Seen, outcome: Outcome) -> dict[str, Any]:
-    """Save the writes of the user's function into its caller's state, unless the attempt failed."""
+    """Save what a successful attempt of the user's function wrote to the caller's graph."""
     writes = [] if outcome["record"].get("failure") else list(seen.writes)
-    # What cannot be saved, such as the value of an untracked channel, is lost with the process.
+    # A write that cannot be saved, such as one to an untracked channel, is lost with the process.
     given.run.writes[:] = writes
     kept = [[channel, value] for channel, value in writes if unsavable(value) is None]
     return {WRITES: kept} if kept or given.state.get(WRITES) else {}
@@ -163,12 +162,12 @@ def _written(given: StepInput, seen: Seen, outcome: Outcome) -> dict[str, Any]:
 class _Opened:
     """An attempt that is about to call the model.
 
-    loop: The position during the attempt.
+    loop: The loop's own state during the attempt.
     record: The new record.
     params: The params to call with.
-    stubs: The updates that replace large earlier records by stubs.
-    replaced: The earlier records that replace the ledger in state. The new record is not one of
-        them. None if the new record is appended to the ledger in state.
+    stubs: The updates that replace large earlier records by the names of their checkpoints.
+    replaced: The earlier records, if the ledger in state must be overwritten. None if the new
+        record is appended to the ledger.
     """
 
     loop: Loop
@@ -181,7 +180,7 @@ class _Opened:
 async def _open(
     given: StepInput, execution: ExecutionInfo | None, this_try: int, *, copied: bool
 ) -> _Opened:
-    """Open an attempt, and do all its work that may fail or take time before the model is called.
+    """Open an attempt, and do everything that may fail or take time before the model is called.
 
     Args:
         given: The input of the step.
@@ -202,12 +201,12 @@ async def _open(
         added = added_in(given.attempts, params.view)
     _keep_context(loop, settings.name, run.caller or given.config)
     record = _new_record(given, execution, loop, attempts, params, added or [])
-    # A stub replaces a record, and names the checkpoint that holds the whole record. No checkpoint
-    # of this call holds a record that this step has just copied.
+    # A stub names the checkpoint that holds the whole record. No checkpoint of this call holds a
+    # record that this step has just copied.
     stubs = await slimmed_here(attempts) if attempts and not copied else []
     if stubs:
         loop = noted(settings, loop, stubs, attempts)
-    # With `transient`, LangGraph runs this step for each try. Only the first begins the attempt.
+    # With `transient`, LangGraph runs this step for each try. The first try begins the attempt.
     if this_try == 1:
         if record["number"] == 1:
             check_first(given, params)
@@ -217,7 +216,9 @@ async def _open(
 
 
 def _keep_context(loop: Loop, name: str, config: RunnableConfig) -> None:
-    """Refuse a run without `context` if an earlier run had one, before an attempt is used up.
+    """Refuse a run without `context` if an earlier run of the call had one.
+
+    The check comes before the model call, so a refused run uses up no attempt.
 
     Raises:
         MistakeInCodeError: If an earlier attempt had a `context`, and this run has none.
@@ -233,9 +234,10 @@ def _keep_context(loop: Loop, name: str, config: RunnableConfig) -> None:
 
 
 def _update(given: StepInput, opened: _Opened, outcome: Outcome) -> dict[str, Any]:
-    """Return the step's update: the outcome in the record, and the next step.
+    """Return the step's state update: the outcome in the record, and the next step.
 
-    The model call is paid and not saved yet, so this function only combines plain data.
+    The paid answer is not saved yet, and an exception would lose it. Therefore this function only
+    combines plain data.
     """
     plan, state, settings = given.plan, given.state, given.plan.settings
     loop, record, view, keys = opened.loop, opened.record, opened.params.view, settings.keys
@@ -267,7 +269,7 @@ class _TryAgainError(Exception):
 
 
 def transport_policy(policy: RetryPolicy | None) -> RetryPolicy | None:
-    """Return the retry policy of the `call` step: `transient`, applied to `_TryAgainError` only."""
+    """Return the `transient` policy for the `call` step, limited to `_TryAgainError`."""
     return policy and policy._replace(retry_on=_TryAgainError)
 
 
@@ -296,10 +298,14 @@ def _new_record(
     params: Encoded,
     added: list[Addition],
 ) -> Attempt:
-    """Create the record of the next attempt; with `redact`, it also gets the params to show."""
+    """Create the record of the next attempt.
+
+    If `redact` is set, the record also has the redacted params (`params_shown`).
+    """
     plan, settings, namespace = given.plan, given.plan.settings, given.namespace
-    # All calls of the outermost graph have the empty namespace. The checkpoint from which the call
-    # began distinguishes their idempotency keys. It stays the same if a crash repeats the call.
+    # All calls of the outermost graph have the empty namespace. The checkpoint at which a call
+    # began makes its idempotency key unique. A call that a crash repeats begins at the same
+    # checkpoint.
     if execution is not None and not namespace:
         loop["origin"] = loop["origin"] or execution.checkpoint_id
     begun = [given.run.thread, namespace, len(attempts) + 1, params.view, params.types]
@@ -329,7 +335,7 @@ def _new_record(
 
 
 def _subject(plan: Plan[Any], params: Encoded) -> str | None:
-    """Return the subject of the call in one redacted line; None if the user's function fails."""
+    """Return the redacted `subject` in one line, or None if the user's function fails."""
     subject, redact = plan.settings.subject, plan.settings.redact
     with informing("`subject`", redact):
         if callable(subject):
@@ -342,13 +348,13 @@ def _subject(plan: Plan[Any], params: Encoded) -> str | None:
 
 
 def _position(given: StepInput) -> tuple[Loop, list[Attempt], bool]:
-    """Return the position, this call's earlier attempts, and whether to replace the saved ledger.
+    """Return the loop's own state, the earlier attempts, and whether the saved ledger is old.
 
-    The saved ledger is replaced if its attempts belong to an earlier call.
+    A saved ledger is old if its attempts belong to an earlier call. An old ledger is replaced.
     """
     loop, attempts = given.loop, given.attempts
     waits, ended = loop["next"] == "review", loop["next"] == "end"
-    # The last record of the input may be `running`. Its attempt has not been made yet.
+    # If the last record of the input is `running`, its attempt has not been made yet.
     if attempts and attempts[-1]["status"] == "running" and loop["next"] == "call":
         asked = attempts[-1]
         loop.update({"author": asked["author"], "reason": asked["reason"]})
@@ -358,8 +364,8 @@ def _position(given: StepInput) -> tuple[Loop, list[Attempt], bool]:
     # If no attempt may follow the last one, all these attempts belong to an earlier call.
     if attempts and not (waits or goes_on(attempts[-1])):
         return {**fresh_loop(), "types": loop["types"], "identity": loop["identity"]}, [], True
-    # The router came here from an open review, because somebody edited the params in state. The
-    # review closes, and the facts that identify the call stay.
+    # Somebody edited the params in state during an open review. The review closes, and the facts
+    # that identify the call stay.
     if loop["next"] != "call":
         known = ("identity", "function", "given", "origin", "task_path", "note", "continues")
         old: Any = loop

@@ -34,20 +34,20 @@ from graph_retry.lossless.results import Wanted
 from graph_retry.records import Attempt, Failure, FailureKind, Issue
 
 _SHORT = 4_000
-"""Longest raw text (in characters) for which the ledger also stores the parsed value.
+"""The ledger stores the parsed value only if the raw text has at most this many characters.
 
-For a longer text, the value is parsed again when it is needed.
+The value of a longer raw text is parsed again when it is needed.
 """
 
 _LONG = 4_000
-"""Raw texts with more characters are read in a worker thread, if the run is async."""
+"""If the run is async, a worker thread reads raw texts that have more characters than this."""
 
 _NOTHING = "NothingReturned"
 """The failure type if the function returned None although an output was expected."""
 
 
 async def repair_step(given: StepInput) -> dict[str, Any]:
-    """Read the raw text as JSON. This step repairs only syntax; `validate` checks the value."""
+    """Read the model's raw text as JSON. The next step, `validate`, checks its type."""
     settings = given.plan.settings
     update = await _read_off_loop(given.attempts[-1], given.plan.validator, settings)
     return {LOOP: {**given.loop, "next": "validate"}, settings.keys["attempts"]: [update]}
@@ -56,14 +56,14 @@ async def repair_step(given: StepInput) -> dict[str, Any]:
 async def _read_off_loop(
     record: Attempt, validator: Validator | None, settings: Settings
 ) -> dict[str, Any]:
-    """Read the raw text. In an async run, read a long text in a thread, off the event loop."""
+    """Read the raw text; in an async run, read a long text in a worker thread."""
     if len((record["raw"] or {}).get("text", "")) <= _LONG:
         return read_raw(record, validator, settings)
     return await off_loop(read_raw, record, validator, settings)
 
 
 def read_raw(record: Attempt, validator: Validator | None, settings: Settings) -> dict[str, Any]:
-    """Read the raw text as JSON, and return the record fields that hold the result."""
+    """Read the raw text of an attempt as JSON, and return the record's fields with the result."""
     update: dict[str, Any] = {
         "number": record["number"],
         "repaired": None,
@@ -108,7 +108,7 @@ def read_raw(record: Attempt, validator: Validator | None, settings: Settings) -
 
 
 def _json_string(text: str) -> str | None:
-    """Return the value of a text that is a strict JSON string; None for any other text."""
+    """Return the string if the text is a quoted JSON string; otherwise return None."""
     if text.strip()[:1] != '"':
         return None
     try:
@@ -154,15 +154,15 @@ async def validate_step(given: StepInput) -> dict[str, Any]:
 async def validate_attempt(
     attempts: list[Attempt], validator: Validator | None
 ) -> tuple[dict[str, Any], Checked | None]:
-    """Validate the last attempt's value.
+    """Validate the value of the last attempt.
 
-    Returns the new fields of the attempt's record, and the validator's result. The validator's
-    result is None if there was no value to validate.
+    Returns the new fields of the attempt's record, and the validator's result. The result is None
+    if there is no validator, or if the attempt has already failed.
     """
     record = attempts[-1]
     if validator is None or record["failure"] is not None:
         return {"number": record["number"]}, None
-    # In a run, `read_input` has read the schema from the params. In a replay, this step reads it.
+    # In a run, `read_input` has read the schema from the params. A replay reads the schema here.
     if isinstance(validator, SchemaOfParams) and (at := params_at(attempts)):
         validator = validator.fitted(at.view)
     repairs, was_rounded = record["repairs"], is_rounded(record["repairs"])

@@ -1,8 +1,7 @@
 """Build the retry loop as a LangGraph subgraph from its steps and the edges `FOLLOWERS`.
 
-Each step returns a `Command` that names its successor. With conditional edges, LangGraph would copy
-all channels of state after each step to find the next step, although the update already contains
-the next step.
+Each step returns a `Command` that names the next step. With conditional edges, LangGraph would copy
+all channels of state after each step, only to find the next step.
 """
 
 from __future__ import annotations
@@ -29,10 +28,9 @@ from graph_retry._core.state.transitions import FOLLOWERS
 from graph_retry.records import Attempt
 
 Reducer = Callable[..., Any]
-"""A reducer of a state key."""
 
 _STEPS_OF_ATTEMPT = 10
-"""The most graph steps of one attempt. The number leaves room for questions asked again."""
+"""The largest number of graph steps for one attempt, with room for questions asked again."""
 
 
 async def _review_step(given: StepInput) -> dict[str, Any]:
@@ -52,7 +50,7 @@ _STEPS: dict[str, StepFunction] = {
 
 
 def node_graph(plan: Plan[Any], params_type: Any) -> RetryGraph:
-    """Compile the loop of a retry node. It inherits the checkpointer of the outer graph."""
+    """Compile the loop of a retry node. The loop inherits the checkpointer of the outer graph."""
     settings = plan.settings
     builder, shown = _builder(
         settings.keys,
@@ -66,7 +64,7 @@ def node_graph(plan: Plan[Any], params_type: Any) -> RetryGraph:
 
 
 def function_graph(settings: Settings) -> RetryGraph:
-    """Return the loop that all calls of `retry_llm_call` share; each run passes its own plan."""
+    """Return the loop that all calls of `retry_llm_call` share. Each run passes its own plan."""
     return _shared_graph(_reducer(settings), transport_policy(settings.transient))
 
 
@@ -79,7 +77,6 @@ def _shared_graph(learns: Reducer | None, transport: RetryPolicy | None) -> Retr
 
 
 def _reducer(settings: Settings) -> Reducer | None:
-    """Return the reducer of the lessons; None if the call uses none."""
     return None if settings.lessons is None else settings.lessons.reducer
 
 

@@ -70,7 +70,8 @@ def outcome_of_error(
     """
     settings, answer = plan.settings, heard.last
     failure, said = _failure_of(error, settings), said_in(error)
-    # A text that is not in the answer is from elsewhere. Parsers may give the text that they read.
+    # An error may quote a text that is not in the model's answer. Such a text has another source,
+    # unless a LangChain parser raised the error (`llm_output`).
     is_other = isinstance(said, str) and answer is not None and said.strip() not in answer.text
     if answer is not None and (not is_other or not answer.text or hasattr(error, "llm_output")):
         said = answer
@@ -105,9 +106,9 @@ def outcome_of_error(
 
 
 def _may_be_read(plan: Plan[Any], error: Exception, kind: FailureKind, said: Any) -> bool:
-    """Return whether to read an answer as the result, although an exception was raised instead.
+    """Return whether to read the model's answer as the result, although the user's function raised.
 
-    `said` is the model's answer, such as the text that a parser of a chain could not parse.
+    `said` is the answer, for example the text that a chain's parser could not parse.
     """
     if plan.validator is None or not kind.startswith("invalid_"):
         # A client of a provider raises if an answer was cut off, and gives the completion.
@@ -175,7 +176,7 @@ def _tell_unlike(plan: Plan[Any], result: Any) -> None:
 
 
 def _raw_of(plan: Plan[Any], reading: Reading, came: str, record: dict[str, Any]) -> dict[str, Any]:
-    """Return the record's `raw`. If the result cannot be validated, add the failure."""
+    """Return the record's `raw`. If no validator takes the result, add a failure to `record`."""
     if reading.text is not None:
         return {"text": reading.text}
     value = store(reading.value)
@@ -203,9 +204,9 @@ def _words_of(reading: Reading) -> str:
 
 
 def _with_answer(reading: Reading, said: Reading, heard: Heard) -> tuple[Reading, bool]:
-    """Add the usage and the stop reason of the model's answer `said` to the function's result.
+    """Add usage, stop reason and reasoning of the model's answer `said` to the function's result.
 
-    Also return whether the result, or else the answer, is a text that can be read as JSON.
+    Also return whether the result is a text, or the answer is JSON.
     """
     is_other = reading.text is not None and reading.text.strip() != (said.text or "").strip()
     # The function made any other text. A cut-off of the answer says nothing about such a text.
@@ -230,7 +231,10 @@ def _is_json(text: str | None) -> bool:
 
 
 def needs_repair(record: Attempt, validator: Validator | None, settings: Settings) -> bool:
-    """Return whether a text needs the step `repair`. Strict JSON skips it, to save a checkpoint."""
+    """Return whether an attempt needs the step `repair`.
+
+    A JSON object or list in strict JSON skips the step, which saves a checkpoint.
+    """
     text, function = (record["raw"] or {}).get("text"), settings.repair[1]
     if text is None or validator is None or validator.wants_text:
         return False
@@ -313,7 +317,7 @@ def restore_value(value: Any, types: dict[str, str]) -> Any:
 
 
 def _type_named(tag: str) -> type[Any] | None:
-    """Return the type for a tag, which is one of `TYPES` or has the form `module:Class`."""
+    """Return the type of a tag. The tag is one of `TYPES`, or has the form `module:Class`."""
     module, _, path = tag.partition(":")
     # `getattr` would call a module's `__getattr__`, and that may import code that state names.
     cls: Any = sys.modules.get(module)

@@ -47,7 +47,7 @@ _LOG = logging.getLogger("graph_retry.reviews")
 
 
 REMARK, MOST_OF_REMARK = "remark", 190
-"""The label that shows the message of a `defer` or `assign`, and its maximum length."""
+"""The name of the label that shows the message of a `defer` or `assign`, and its maximum length."""
 
 
 async def review_step(given: StepInput) -> dict[str, Any]:
@@ -137,7 +137,7 @@ def _accepted(given: StepInput, taken: Taken, verdict: Accepted) -> dict[str, An
         **_counted(plan, verdict.effect, output),
         **{key: review[key] for key in ("suggested_by", "before") if review.get(key)},
     }
-    # The attempt was counted before it had a decision. `Budget.rounds` counts the decisions.
+    # The budget counted the attempt before it had a decision. `Budget.rounds` counts decisions.
     if settings.budget is not None:
         settings.budget.count(cast("Attempt", {**record, "decision": note}))
     rewound, keys = taken.rewound, settings.keys
@@ -166,7 +166,7 @@ async def _default(given: StepInput, question: Question) -> Accepted:
 
 
 def _redacted(plan: Plan[Any], decision: Decision) -> Decision:
-    """Redact a decision's texts, but not its params and output, which are redacted elsewhere."""
+    """Redact the texts of a decision. Other functions redact its params and its output."""
     row, redact = ROWS[decision["type"]], plan.settings.redact
     written = {"message", row.data, *row.parts} - {"params", "output"}
     said: Any = {
@@ -176,9 +176,9 @@ def _redacted(plan: Plan[Any], decision: Decision) -> Decision:
 
 
 def _note(decision: Decision, taken: Taken) -> dict[str, Any]:
-    """Return a decision as the ledger stores it: with author, time, channel and `review_id`.
+    """Return a decision for the ledger, with its author, time, channel and `review_id`.
 
-    The params and the output of the decision are left out.
+    The result leaves out the params and the output of the decision.
     """
     said = {key: value for key, value in decision.items() if key not in ("params", "output")}
     user = _user() if taken.author == "human" else None
@@ -194,7 +194,7 @@ def _note(decision: Decision, taken: Taken) -> dict[str, Any]:
 
 
 def _counted(plan: Plan[Any], effect: Effect, reviewed: dict[str, Any] | None) -> dict[str, Any]:
-    """Return `{"output": …}`, redacted, if a decision supplied or accepted an output."""
+    """Return the redacted output that the decision supplies or accepts, as `{"output": …}`."""
     if not isinstance(effect, End) or effect.without_output:
         return {}
     output = effect.output or (reviewed if effect.status == "overruled" else None)
@@ -209,9 +209,9 @@ def _user() -> str | None:
 
 
 def _escalate(given: StepInput, taken: Taken, problem: str | None = None) -> dict[str, Any]:
-    """Save that no automatic reviewer decided. Ask a person next, or end the call as `exhausted`.
+    """Save that no automatic reviewer decided.
 
-    The call ends if the option `review` is False.
+    If the option `review` is set, a person is asked next. Otherwise the call ends as `exhausted`.
     """
     plan, loop, settings = given.plan, given.loop, given.plan.settings
     passed = list(taken.passed)

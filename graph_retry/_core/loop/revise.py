@@ -1,4 +1,4 @@
-"""The automatic steps: `revise` changes params after a failure, `recall` before attempt 1."""
+"""The steps `revise` (after a failed attempt) and `recall` (before the first attempt)."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _LOG = logging.getLogger("graph_retry")
 
 
 class _Stop(NamedTuple):
-    """Why automation must stop, and what helps the developer."""
+    """Why no automatic retry may follow, and what the developer can change."""
 
     why: str
     way_out: str
 
 
 _NO_RETRIES = _Stop("`auto_retries` is 0", "raise it")
-"""The reason for an end without retries: a hook proposed params, and nobody may be asked."""
+"""The reason if a hook proposed params, but `auto_retries` is 0 and nobody may be asked."""
 
 
 async def revise_step(given: StepInput) -> dict[str, Any]:
@@ -98,13 +98,13 @@ def failure_text(record: Attempt) -> str:
 
 
 def hooks_may_help(record: Attempt, settings: Settings) -> bool:
-    """Return whether hooks may revise a failed attempt, by its failure kind and its number."""
+    """Return whether the failure kind and `max_attempts` allow hooks to revise a failed attempt."""
     kind = record["failure"] and record["failure"]["kind"]
     return record["number"] < settings.max_attempts and FAILURE_KINDS[kind or "permanent"].for_hooks
 
 
 def _stop(given: StepInput, attempts: list[Attempt], proposal: Proposal | None) -> _Stop | None:
-    """Say why automation must stop; None if it may make another attempt."""
+    """Return why no automatic retry may follow; None if a retry is allowed."""
     settings, last = given.plan.settings, attempts[-1]
     kind = last["failure"] and last["failure"]["kind"]
     if kind and not FAILURE_KINDS[kind].for_hooks:
@@ -132,7 +132,7 @@ def _stop(given: StepInput, attempts: list[Attempt], proposal: Proposal | None) 
 
 
 def _unchanged(given: StepInput, record: Attempt) -> _Stop:
-    """Say why nothing changed the params after a failure, and what helps with this failure kind."""
+    """Return why the call stops: neither a hook nor feedback changed the params."""
     hooks, feedback = given.plan.hooks, given.plan.settings.feedback
     kind = record["failure"]["kind"] if record["failure"] else "permanent"
     if not hooks and feedback is None:
@@ -161,7 +161,8 @@ def _spent(given: StepInput, attempts: list[Attempt]) -> _Stop | None:
     """Return the limit of automation (budget or `auto_retries`) that is reached, or None."""
     settings, before = given.plan.settings, given.loop["spent"]
     made, budget = given.loop["automatic"], settings.budget
-    # A sum includes records whose checkpoints were deleted. Without a sum, all are counted.
+    # The saved sum `spent` includes records whose checkpoints were deleted. Without this sum, the
+    # budget counts all attempts.
     counted_now = attempts if before is None else given.attempts
     if budget is not None:
         with passed_as("budget"):

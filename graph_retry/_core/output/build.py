@@ -50,7 +50,7 @@ def build_validator(output: Any, *, strict: bool = False, check_formats: bool = 
 
 
 def _meant(output: Any) -> str:
-    """Suggest the type that the user probably meant by an instance, a list or a tuple of types."""
+    """Suggest a type, if the user passed a model instance, or types in a list or tuple."""
     if isinstance(output, BaseModel):
         return f" (meant as the class `{type(output).__name__}`?)"
     kinds: list[Any] = [*output] if isinstance(output, list | tuple) else []
@@ -62,7 +62,7 @@ def _meant(output: Any) -> str:
 
 @lru_cache(maxsize=128)
 def _of_class(output: type[Any], *, strict: bool) -> Validator:
-    """Make a class's validator, and keep it, because pydantic takes long to build a validator."""
+    """Make the validator of a class once, because pydantic takes long to build it."""
     if issubclass(output, AIMessage):
         # Most calls have another type, and need no code for messages.
         from graph_retry._core.output.message import MessageValidator  # noqa: PLC0415
@@ -73,7 +73,7 @@ def _of_class(output: type[Any], *, strict: bool) -> Validator:
 
 @cache
 def _of_schema() -> Callable[..., Validator]:
-    """Import `jsonschema` at first use, in a thread, because its slow import would block a loop."""
+    """Import `jsonschema` at first use, in a thread, because the import would block a loop."""
     loading = Thread(
         target=import_module, args=("graph_retry._core.output.json_schema.schema_validator",)
     )
@@ -86,7 +86,7 @@ def _of_schema() -> Callable[..., Validator]:
 
 @checked
 def heuristic(type: str | None = None, required: Sequence[str] = ()) -> Validator:
-    """Make a small validator for any JSON, for JSON of one type, or for an object with some keys.
+    """Make a small validator for any JSON, for one JSON type, or for an object with some keys.
 
     Raises:
         ValueError: If `type` is not a JSON Schema type, or if `required` is given for a type other

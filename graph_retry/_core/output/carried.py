@@ -1,9 +1,10 @@
-"""Find the model's answer in an exception. The attributes decide, not the exception's class.
+"""Find the model's answer in an exception.
 
-If reading an answer fails, the exception often has this answer in an attribute. For example,
-`JSONDecodeError` has `doc`, LangChain's parsers have `llm_output`, pydantic has the input of its
-errors, and clients such as `instructor` keep the last completion. `ChatOpenAI` attaches the HTTP
-response. The exception with the answer may also be the cause of the exception that was raised.
+If a parser cannot read an answer, its exception often holds this answer. For example, it is in
+`doc` of `JSONDecodeError`, in `llm_output` of LangChain's parsers, and in the input of pydantic's
+errors. `instructor` keeps the last completion, and `ChatOpenAI` attaches the HTTP response. The
+exception that holds the answer may be the cause of the raised exception. This module looks at
+attributes and not at classes, so that no client need be installed.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ from graph_retry.lossless._ground import text_of
 
 _MAX_CAUSES = 10
 _OF_REQUEST = ("prompt", "input", "query", "messages")
-"""If the name of an attribute has one of these words, the attribute holds the request."""
+"""An attribute with one of these words in its name holds the request."""
 _YIELDS = inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
 _Place = tuple[int | None, int | None, int | None, int | None]
-"""The first and the last line of an expression, and its first and last column."""
+"""The first and last line of an expression, and its first and last column."""
 
 
 def said_in(error: BaseException) -> Any:
-    """Return the model's output in an exception or its causes: a text, a completion, or None."""
+    """Return the model's answer that an exception or one of its causes holds, or None."""
     for cause in _chain(error):
         found, failed = attempt(_said_by, cause)  # An unknown exception's attributes may raise.
         if found is not None and not failed:
@@ -46,8 +47,8 @@ def said_in(error: BaseException) -> Any:
 def is_reading_error(error: BaseException, name: str) -> bool:
     """Return whether an exception says that an answer could not be read as the type `name`.
 
-    If the exception has an error of another schema, the result is False, because this error comes
-    from a check in the user's code. Reading the answer would bypass this check.
+    If the exception also contains an error of another schema, return False. Such an error comes
+    from a check in the user's code, and reading the answer again would bypass this check.
     """
     listed = [_pydantic_errors(cause) for cause in _chain(error)]
     schemas = [
@@ -67,13 +68,13 @@ def is_reading_error(error: BaseException, name: str) -> bool:
 
 
 def is_returned(error: BaseException, function: Callable[..., Any] | Runnable[Any, Any]) -> bool:
-    """Return whether `function` returns the value of the call that raised, without a change.
+    """Return whether `function` returns the result of the failed call unchanged.
 
-    If so, an answer in the exception may take the place of the result. If not, the answer would
-    lack the function's change. The source of the user's code shows this: the call that raised is in
-    a `return`, or its value is only assigned to a name that is returned. If there is no source, the
-    result is False. For a runnable, and for a function that yields or returned a stream, the result
-    is True, because no code of the function changes the value later.
+    The model's answer in an exception may replace the result of `function` only if the function
+    would not have changed this answer. The source code shows this: the failed call is in a
+    `return`, or its result is assigned to a name that is only returned. If the source is missing,
+    return False. If `function` is a runnable, or yielded or returned a stream, return True, because
+    then no code of the function changes the value later.
     """
     code, at, frames = code_of(function), error.__traceback__, list[TracebackType]()
     while at is not None:
@@ -94,7 +95,7 @@ def is_returned(error: BaseException, function: Callable[..., Any] | Runnable[An
 
 @lru_cache(maxsize=64)
 def _returned_in(file: str) -> frozenset[_Place]:
-    """Return the places of the expressions in a file that functions return without a change."""
+    """Return the places of all expressions that the functions in a file return unchanged."""
     try:
         tree = ast.parse("".join(linecache.getlines(file)))
     except SyntaxError:
@@ -112,7 +113,7 @@ def _returned_in(file: str) -> frozenset[_Place]:
 
 
 def _returned_by(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.expr]:
-    """Yield the values that a function returns, directly or by a name."""
+    """Yield the expressions after `return`, and those assigned to a name that is only returned."""
     nodes = [*ast.walk(function)]
     returned = [node.value for node in nodes if isinstance(node, ast.Return) and node.value]
     yield from returned
@@ -127,7 +128,6 @@ def _returned_by(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[a
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """Yield an exception and its causes."""
     at: BaseException | None = error
     for _ in range(_MAX_CAUSES):
         if at is None:
@@ -157,13 +157,13 @@ def _said_by(error: BaseException) -> Any:
 
 
 def _is_json_error(error: BaseException) -> bool:
-    """Return whether an exception has a text `doc` and a position `pos`, as `JSONDecodeError`."""
+    """Return whether an exception has `doc` and `pos`, as `JSONDecodeError` has."""
     has_text = isinstance(getattr(error, "doc", None), str)
     return has_text and isinstance(getattr(error, "pos", None), int)
 
 
 def _pydantic_errors(error: BaseException) -> list[dict[str, Any]]:
-    """Return the list of errors of an exception like pydantic's; empty for other exceptions."""
+    """List the errors of an exception that has the methods of pydantic's `ValidationError`."""
     listing = getattr(error, "errors", None)
     if not callable(listing) or not isinstance(getattr(error, "title", None), str):
         return []
@@ -172,9 +172,9 @@ def _pydantic_errors(error: BaseException) -> list[dict[str, Any]]:
 
 
 def _longest_text(error: BaseException) -> str | None:
-    """Return the longest text with a bracket that an exception has beside its message, or None.
+    """Return the longest text with a bracket in an exception's attributes, or None.
 
-    For an exception of an HTTP client, return None, because its text is no model's answer.
+    An HTTP client's exception gives None, because its text is not the model's answer.
     """
     if any(hasattr(error, name) for name in ("status_code", "response", "request")):
         return None

@@ -29,9 +29,9 @@ _MAX_REASONING = 20_000
 class Completion:
     """A model's text together with the provider's metadata.
 
-    `usage` is a plain dict of token counts. The keys are LangChain's names or the provider's names.
-    The ledger also has each count under LangChain's name.
-    `finish_reason` is the provider's word, such as `stop` or `length`.
+    `usage` is a dict of token counts. Its keys may be LangChain's names or the provider's names;
+    the ledger adds each count under LangChain's name. `finish_reason` is the provider's word, such
+    as `stop` or `length`.
 
     Example:
         >>> Completion('{"a": 1}', finish_reason="stop").text
@@ -47,15 +47,15 @@ class Reading(NamedTuple):
     """The result of a call, split into the fields that the ledger records."""
 
     text: str | None
-    """The text to parse and repair. If it is None, `value` is already structured."""
+    """The text to parse and repair. None means that `value` is already structured."""
     value: Any
     usage: dict[str, Any] | None = None
     """Token counts, as in `Completion`."""
     finish_reason: str | None = None
     refusal: str | None = None
-    """The model's refusal, or the reason why the provider blocked the prompt."""
+    """The model's refusal, or the provider's reason for blocking the prompt."""
     reasoning: str | None = None
-    """The thoughts that the model wrote before its answer, if the provider returns them."""
+    """The model's reasoning before its answer, if the provider returns it."""
 
     @property
     def is_complete(self) -> bool | None:
@@ -64,15 +64,16 @@ class Reading(NamedTuple):
 
 
 def read_result(result: Any, validator: Validator | None = None) -> Reading:
-    """Separate text from structured values, and read usage and the finish reason.
+    """Split the result of a call into text or value, usage and finish reason.
 
-    Objects of providers' clients are first converted to LangChain messages. The answer is the first
-    of these parts that the message has: its `parsed` value (native structured output), its tool
-    calls, its text. If plain text is wanted, the text comes before the tool calls.
+    An object of a provider's client is first converted to a LangChain message. A message may hold
+    several answers. Its `parsed` value (native structured output) is taken first, then its tool
+    calls, then its text. If the validator wants plain text, the text is taken before the tool
+    calls.
 
-    Long texts in the metadata are cut. If the usage is long or not JSON, it is dropped, because
-    graph state could not hold it. If a value has no JSON form, it is returned unchanged, and the
-    caller refuses it.
+    Long texts in the metadata are cut. Usage that is long or not JSON is dropped, because graph
+    state could not hold it. A value without a JSON form is returned unchanged; the caller refuses
+    it.
 
     Example:
         >>> read_result(Completion("12", finish_reason="stop")).text
@@ -97,7 +98,7 @@ def read_result(result: Any, validator: Validator | None = None) -> Reading:
 
 
 def _dumped(value: Any, validator: Validator | None) -> Any:
-    """Return a pydantic model or a dataclass as JSON; return any other value unchanged."""
+    """Convert a pydantic model or a dataclass to JSON, and return any other value unchanged."""
     value = value if validator is None else validator.written(value)
     is_dataclass = dataclasses.is_dataclass(value) and not isinstance(value, type)
     if isinstance(value, BaseModel):
@@ -108,9 +109,9 @@ def _dumped(value: Any, validator: Validator | None) -> Any:
 
 
 def _usage(given: Any) -> dict[str, Any] | None:
-    """Return the usage with LangChain's names of token counts; None if state cannot hold it.
+    """Add LangChain's names to the token counts; return None if graph state cannot hold them.
 
-    Token counts that are not numbers, or are negative, are left out.
+    Token counts that are negative or not numbers are left out.
     """
     if not is_object(given) or json_problem(given) or len(json.dumps(given)) > _MAX_USAGE:
         return None
@@ -156,11 +157,12 @@ def _read_message(message: BaseMessage, validator: Validator | None) -> Reading:
 def _of_tool_calls(
     message: AIMessage, validator: Validator | None, text: str | None
 ) -> tuple[str | None, Any]:
-    """Return the answer in a message's tool calls, as a text to parse or as a value.
+    """Read the answer in a message's tool calls, as a text to parse or as a value.
 
-    If the client could not parse the arguments, they are returned as text. Several calls make a
-    list. If one value is wanted, and exactly one call has the name of the wanted type, this call is
-    the answer. If the names are part of the answer, each name is returned beside its arguments.
+    If the client could not parse the arguments, they stay text. Several calls become a list. If one
+    value is wanted, and exactly one call has the name of the wanted type, only this call is read.
+    If the names of the calls are part of the answer, each call becomes `{"name": …, "arguments":
+    …}`.
     """
     calls: list[Any] = [*message.tool_calls, *message.invalid_tool_calls]
     if isinstance(message, AIMessageChunk) and message.tool_call_chunks:
@@ -205,7 +207,7 @@ def _of_tool_calls(
 
 
 def _are_names_data(calls: list[Any], validator: Validator | None) -> bool:
-    """Return whether the names of the calls are part of the answer, beside the arguments."""
+    """Return whether the names of the called tools are part of the answer."""
     if validator is None or not all(isinstance(call["name"], str) for call in calls):
         return False
     called = [call["name"] for call in calls]

@@ -1,4 +1,4 @@
-"""Map an exception, or a provider's finish reason, to a failure kind such as `transient`.
+"""Find the failure kind, such as `transient`, of an exception or of a provider's finish reason.
 
 The failure kind decides the next step of a call: see `FAILURE_KINDS` in `records.py`.
 """
@@ -49,9 +49,9 @@ def classified(
 
 
 def failure_of(error: Exception, kind: FailureKind | None = None) -> Failure:
-    """Describe an exception of `llm_call` as a failure, by the data in the exception.
+    """Describe an exception of `llm_call` as a failure.
 
-    If the user's `classify` returned a `kind`, this kind is used unchanged. An unknown exception is
+    A `kind` that the user's `classify` returned is used unchanged. An unknown exception is
     `rejected_input`, because other params may still help. API keys in the message are masked.
 
     Example:
@@ -71,14 +71,14 @@ def failure_of(error: Exception, kind: FailureKind | None = None) -> Failure:
 
 
 def _type_of(error: type[Exception]) -> str:
-    """Return a class's name, with its module if an error of graph-retry has the same name."""
+    """Return the name of a class. Its module is added if graph-retry has an error of this name."""
     name, module = error.__name__, f"{error.__module__}"
     is_ours = module.partition(".")[0] == __name__.partition(".")[0]
     return name if is_ours or name not in OWN_TYPES else f"{module}.{name}"
 
 
 def syntax_issue(parsed: ParsedOutput, name: str = "json") -> Issue:
-    """Describe why a text was not read, with the line and column of the place if it is known.
+    """Describe why a text was not read, with line and column if they are known.
 
     Example:
         >>> from graph_retry.lossless import read
@@ -109,9 +109,9 @@ def finish_kind(finish_reason: str | None) -> FailureKind | None:
 def announced(finish_reason: str | None, refusal: str | None, *, is_read: bool) -> Failure | None:
     """Return the failure that the provider reported beside the answer, or None.
 
-    If the answer is read from text (`is_read` is true), a cut-off does not count, because a JSON
-    text itself shows whether it is complete. A structured value does not show this. For example, if
-    a tool call was cut off, Anthropic returns the arguments that had arrived.
+    If the answer is read from text (`is_read` is true), a cut-off is not a failure yet, because the
+    JSON text itself shows whether it is complete. A structured value does not show this. For
+    example, if a tool call is cut off, Anthropic returns only the arguments that had arrived.
     """
     if refusal:
         return {"kind": "refusal", "type": "Refusal", "message": refusal}

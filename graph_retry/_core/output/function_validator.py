@@ -1,6 +1,6 @@
-"""A validator made from the function that a user passed as `output`, and the verdicts it returns.
+"""Validate an output with the function that a user passed as `output`.
 
-A verdict is a dict that says whether a value is valid, and why not.
+The function may return a verdict: a dict such as `{"ok": False, "errors": ["too long"]}`.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ STATES = ("ok", "success", "valid")
 VALUE = "data"
 """The key of the accepted value. Only a verdict that says True has this key."""
 REASONS = ("errors", "error", "issues")
-"""Keys of the reasons. Only a verdict that says False has them."""
+"""The keys of the errors. Only a verdict that says False has errors."""
 HOPELESS = "hopeless"
-"""Key that says whether another attempt is useless."""
+"""The key that says whether another attempt is useless."""
 
 _KNOWN = {*STATES, VALUE, *REASONS, HOPELESS}
 _STEP = lazy(r"[^.\[\]]+")
 
 
 class Verdict(NamedTuple):
-    """The contents of a verdict: an accepted value, or the issues of a refused value."""
+    """An accepted value, or the issues of a refused value."""
 
     value: Any
     issues: list[Issue]
@@ -50,8 +50,8 @@ class UnclearError(EscapedText, TypeError):
 def verdict_of(answer: dict[str, Any], value: Any) -> Verdict | None:
     """Read a returned dict as a verdict; return None if the dict is the changed value.
 
-    The dict is the changed value only if it has fields of the value. If it also has keys of a
-    verdict, such as `ok`, each of these keys must be a field of the value, too.
+    A dict is the changed value if it has no key such as `ok`, and shares fields with the value. If
+    the dict has a key such as `errors`, the value must have this key, too.
 
     Raises:
         UnclearError: If the dict is neither clearly a verdict nor clearly the changed value.
@@ -113,7 +113,7 @@ def _is_changed(answer: dict[str, Any], value: Any) -> bool:
 
 
 def _as_value(own: dict[str, Any]) -> str:
-    """Return advice on how to return a dict as the value."""
+    """Advise how to return a dict as the value."""
     word = next((word for word in STATES if word not in own), None)
     verdict = f'give `{{"{word}": True, "{VALUE}": …}}`'
     how = "change the argument and return it" if word is None else verdict
@@ -126,7 +126,7 @@ def _quoted(words: tuple[str, ...]) -> str:
 
 
 def _listed(reasons: Any) -> list[Any]:
-    """Return the reasons of a verdict as a list. An error with `issues`, as Zod's, is several."""
+    """List the reasons of a verdict. An error with inner `issues`, as Zod's, gives these issues."""
     if is_object(reasons) and (inner := next((w for w in REASONS if w in reasons), None)):
         return _listed(reasons[inner])
     if is_array(reasons):
@@ -160,7 +160,7 @@ def _issue(error: Any, value: Any) -> Issue:
 
 
 def _path(given: Any, value: Any) -> Any:
-    """Return a JSON Pointer for a path in dots, such as `rows[0].a`; other paths are unchanged.
+    """Convert a path such as `rows[0].a` to a JSON Pointer, and return other paths unchanged.
 
     If a text is the name of a field of the value, it means this field, even with dots in it.
     """
@@ -172,7 +172,6 @@ def _path(given: Any, value: Any) -> Any:
 
 
 def is_hopeless(answer: dict[str, Any]) -> bool:
-    """Return the value of `hopeless` in a verdict or an issue."""
     given = answer.get(HOPELESS) or False
     if not isinstance(given, bool):
         raise UnclearError(f"returned {describe(given)} as `{HOPELESS}`: give True or False")
@@ -185,11 +184,11 @@ _FORMS = (
 
 
 class FunctionValidator(Validator):
-    """Validate a value by the result of a function, which gets a copy of the value.
+    """Validate a value with a user's function, which gets a copy of the value.
 
-    `docs/automation.md` has a table of the results that the function may return. The first row that
-    fits applies. If the graph runs async, the function may be async. If the function's parameter is
-    annotated with `str`, the function gets the model's whole text.
+    The table in `docs/automation.md` lists the results that the function may return. The first row
+    that fits applies. If the graph runs async, the function may be async. If the function's
+    parameter is annotated with `str`, the function gets the model's whole text.
     """
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
@@ -246,7 +245,7 @@ class FunctionValidator(Validator):
         return issues
 
     def _decided(self, value: Any, given: Any, answer: Any) -> tuple[Any, list[Issue]]:
-        """Return the value and its issues, by the table in `docs/automation.md`."""
+        """Return the value and its issues, as the table in `docs/automation.md` says."""
         if answer is False:
             return value, issues_of([REFUSED], value)
         if answer is None or answer is True:

@@ -16,9 +16,9 @@ from graph_retry.records import Issue, Repair
 
 
 class MessageValidator(Validator):
-    """Accept the message of a model, and keep its id, because its tokens were streamed under it.
+    """Accept a model's message, and keep its id, because its tokens were streamed under this id.
 
-    A message is valid if it has a text or calls a tool. A person may also give only a text.
+    A message is valid if it has text or calls a tool. A person may also give only a text.
     """
 
     name = "AIMessage"

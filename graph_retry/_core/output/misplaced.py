@@ -1,7 +1,7 @@
-"""Find a mistake of a refused answer that causes many issues, and describe it in one issue.
+"""Find one mistake that causes many issues of a refused answer, and describe it in one issue.
 
-For example, the answer is the JSON Schema itself, or keys are in the wrong object. Validation alone
-would make an issue for every field. This module compares the answer with the schema.
+For example, the model returned the JSON Schema itself, or put keys into the wrong object.
+Validation alone would make an issue for every field.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _DEPTH = 20
 
 
 class Move(NamedTuple):
-    """Keys of the object at `source` that belong into the object at `target`."""
+    """The keys of the object at `source` that belong in the object at `target`."""
 
     keys: tuple[str, ...]
     source: Path
@@ -40,7 +40,7 @@ class Move(NamedTuple):
 
 
 def retold(value: Any, schema: dict[str, Any] | None, issues: Sequence[Issue]) -> list[Issue]:
-    """Return the issues of a refused value. A mistake that concerns many fields is one issue.
+    """Return the issues of a refused value. A mistake that concerns many fields becomes one issue.
 
     Example:
         >>> schema = {"type": "object", "required": ["a"], "properties": {"a": {"type": "integer"}}}
@@ -75,7 +75,7 @@ def _issue_of(move: Move) -> Issue:
 
 
 def is_schema_of(value: Any, schema: dict[str, Any]) -> bool:
-    """Return whether a value has schemas where the schema of the output wants values."""
+    """Return whether a value holds the schemas of the output's fields in place of their values."""
     wanted = _fields(schema)
     if not is_object(value) or not wanted:
         return False
@@ -102,13 +102,13 @@ def _is_schema(value: Any) -> bool:
 
 
 def _fields(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of the only object that a schema allows; empty for several objects."""
+    """Return the fields of the only object that a schema allows; empty if it allows several."""
     known = _object(schema, schema)
     return {} if known is None else cast("dict[str, Any]", known["properties"])
 
 
 def _object(node: Any, root: Any) -> dict[str, Any] | None:
-    """Return the only alternative of a schema that is an object with named properties."""
+    """Return the only branch of a schema that is an object with named properties, or None."""
     found = [each for each in alternatives(node, root) if "object" in kinds(each)]
     if len(found) != 1 or not is_object(found[0].get("properties")):
         return None
@@ -119,7 +119,7 @@ def moves(value: Any, schema: dict[str, Any]) -> list[Move]:
     """Return the keys of a value that belong in another object of the value.
 
     A key is moved only if its present object has no place for it, and if exactly one other object
-    fits. The other object requires the key, lacks it, and wants a value of this type. One of the
+    fits. The other object requires this key, lacks it, and wants a value of this type. One of the
     two objects also contains the other.
     """
     unknown, wanted = list[tuple[str, Path, Any]](), defaultdict[str, list[tuple[Path, Any]]](list)
@@ -146,7 +146,7 @@ def _begins(path: Path, start: Path) -> bool:
 
 
 def moved(value: Any, schema: dict[str, Any]) -> Any:
-    """Return a copy of a value, with each misplaced key in the right object.
+    """Return a copy of a value in which each misplaced key is in the right object.
 
     Example:
         >>> inner = {"type": "object", "required": ["n"], "properties": {"n": {}}}

@@ -1,4 +1,4 @@
-"""Find mistakes in the user's functions, with their file and line, and log them.
+"""Find mistakes in the user's functions, and log them with their file and line.
 
 Such a mistake must reach the developer, because neither the model nor a reviewer can correct it.
 """
@@ -40,10 +40,11 @@ def place_of_bug(
     function: Callable[..., Any] | Runnable[Any, Any],
     bugs: tuple[type[Exception], ...] = BUGS,
 ) -> Place | None:
-    """Return the line of the user's code in which one of the errors `bugs` arose, or None.
+    """Return the line of the user's code that raised one of the errors in `bugs`, or None.
 
-    This is the deepest line of the traceback in the file of `function` or outside any library. If a
-    `raise` statement on this line raised the exception, it is no mistake, and None is returned.
+    This is the deepest line of the traceback that is in the file of `function` or outside any
+    library. If this line is a `raise` statement, the error was raised on purpose, and the result is
+    None.
     """
     if not isinstance(error, bugs):
         return None
@@ -61,7 +62,6 @@ def place_of_bug(
 
 
 def _is_raise(at: TracebackType) -> bool:
-    """Return whether a `raise` statement raised the exception."""
     steps = get_instructions(at.tb_frame.f_code)
     return any(s.offset == at.tb_lasti and s.opname == "RAISE_VARARGS" for s in steps)
 
@@ -75,11 +75,10 @@ def place_of(function: Callable[..., Any] | Runnable[Any, Any]) -> Place | None:
 
 
 def tell(what: str, place: Place | None, redact: Redact | None = None) -> None:
-    """Log a mistake as a warning, with its file and line."""
     at = "" if place is None else f' (file "{place.file}", line {place.line})'
     _LOG.warning("%s%s", redacted_in_logs(without_keys(what), redact), at)
 
 
 def tell_bug(of: str, error: Exception, place: Place, redact: Redact | None = None) -> None:
-    """Log an exception that wrong code raised; `of` names the function, such as a hook."""
+    """Log an exception that wrong code raised. `of` names the function, such as a hook."""
     tell(f"{of} has a mistake: {type(error).__name__}: {text_of(error)}", place, redact)

@@ -20,10 +20,10 @@ _Kind = Literal["text", "keys", "list", "value", "scalar"]
 class Pieces:
     """The pieces of one stream, or of one key of the dicts that a LangChain chain streams.
 
-    A piece is text, a `Completion`, a LangChain message chunk, or a piece of OpenAI's, Anthropic's
-    or Google's own client. A piece that is None adds nothing. If a LangChain runnable makes a dict,
-    it streams the dict key by key, as `AddableDict`. Any other dict or pydantic model is the whole
-    value so far, and replaces the earlier piece.
+    A piece is text, a `Completion`, a LangChain message chunk, or a chunk of OpenAI's, Anthropic's
+    or Google's own client. None adds nothing. A LangChain runnable that makes a dict streams it key
+    by key, as `AddableDict`. Any other dict or pydantic model is the whole value so far, and
+    replaces the earlier piece.
     """
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class Pieces:
         self._kind: _Kind | None = None
 
     def add(self, piece: Any) -> tuple[str, list[ToolCallChunk]]:
-        """Add a piece; return its text, and its pieces of tool calls.
+        """Add a piece; return its text and its tool call chunks.
 
         Raises:
             TypeError: If the piece cannot be joined with the pieces before it.
@@ -69,11 +69,9 @@ class Pieces:
         return text
 
     def _note(self, said: dict[str, Any]) -> None:
-        """Keep the newest usage and finish reason."""
         self._said |= {name: value for name, value in said.items() if value is not None}
 
     def _add_value(self, piece: Any) -> None:
-        """Add a piece that is not text."""
         if isinstance(piece, AddableDict):
             self._expect("keys", piece)
             for key, value in piece.items():
@@ -94,16 +92,16 @@ class Pieces:
             self._value = piece
 
     def _expect(self, kind: _Kind, piece: Any) -> None:
-        """Set the kind of the stream's pieces; raise `TypeError` if earlier pieces differ."""
+        """Set the kind of the pieces; raise `TypeError` if earlier pieces have another kind."""
         if self._kind not in (None, kind):
             raise _unknown(piece)
         self._kind = kind
 
     def result(self, *, as_message: bool = False) -> Any:
-        """Return the result of the stream, in the form that a call without streaming returns.
+        """Return the same result as a call without streaming.
 
-        Message chunks are joined into one chunk. It is not a message, because only a chunk keeps
-        the text of tool arguments that were cut off. `as_message` converts the chunk to a message.
+        Message chunks are joined into one chunk, because only a chunk keeps the text of tool
+        arguments that were cut off. `as_message` converts the joined chunk to a message.
 
         Raises:
             TypeError: If the pieces could mean two different results.
@@ -139,7 +137,7 @@ class Pieces:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no piece came, or only None."""
+        """Whether no piece has arrived, or only None."""
         return not (self._kind or self._texts or self._chunks or self._said)
 
 
@@ -151,10 +149,10 @@ def _unknown(piece: Any) -> TypeError:
 
 
 class ListPieces:
-    """Join the lists of a stream. Each piece may be the whole list so far, or one new element.
+    """Join the lists of a stream. Each piece is either the whole list so far, or new elements.
 
-    LangChain's JSON parser streams the whole list so far, so that the list grows. LangChain's list
-    parsers stream one element in each piece, so that the pieces are joined.
+    LangChain's JSON parser streams the whole list so far: `[1]`, `[1, 2]`. LangChain's list parsers
+    stream one new element in each piece: `[1]`, `[2]`.
     """
 
     def __init__(self) -> None:
@@ -164,7 +162,7 @@ class ListPieces:
         self._may_grow, self._may_join = True, True
 
     def add(self, piece: list[Any]) -> None:
-        """Add the next list, and rule out each way of reading that contradicts this list."""
+        """Add the next list. It may show which of the two kinds of streams this is."""
         if self._last and self._may_join:
             self._may_grow = self._may_grow and continues(self._last, piece)
             # Two lists of one element each are unclear. If the second element begins with the
@@ -180,7 +178,7 @@ class ListPieces:
         """Return the whole list.
 
         Raises:
-            TypeError: If both ways of reading are possible, and their results differ.
+            TypeError: If the stream may be of both kinds, and their results differ.
         """
         if self._may_grow and self._may_join and self._first and self._joined != self._last:
             raise TypeError(

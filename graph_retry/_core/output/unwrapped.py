@@ -1,8 +1,8 @@
-"""Find the answer inside a wrapper: a key, a tool call or the schema around the answer.
+"""Find the answer inside a wrapper, which is a key, a tool call or a schema around the answer.
 
-An example of a wrapper is `{"arguments": {…}}`. An answer is unwrapped only if no other data is
-lost. Therefore a wrapper has only one key, or only keys of one row in `WRAPPERS`. Exactly one value
-inside the wrapper must be valid.
+For example, the answer in `{"arguments": {…}}` is `{…}`. An answer is unwrapped only if no other
+data is lost. Therefore a wrapper has only one key, or only the keys of one row in `WRAPPERS`.
+Exactly one value inside the wrapper must be valid.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Check = Callable[[Any], Awaitable[Checked]]
 _DEPTH = 3
 """The maximum number of wrappers around one value."""
 _PLAIN = {"code_fence", "white_space", "raw_control"}
-"""Kinds of repairs that are allowed for JSON inside a text."""
+"""The kinds of repairs that are allowed for JSON inside a text."""
 _LEAK = lazy(  # a closing mark at the beginning or the end, or an opening one at the end
     r"\A\s*(?P<first></(?:antml[: ])?(?:parameter|invoke|arg_key|arg_value|tool_call)>)"
     r"|(?P<last></?(?:antml[: ])?(?P<name>parameter|invoke|arg_key|arg_value|tool_call)\b[^<>]*>)"
@@ -41,7 +41,7 @@ _LEAK = lazy(  # a closing mark at the beginning or the end, or an opening one a
 
 
 class Wrapper(NamedTuple):
-    """One shape of wrappers. A key of `inside` has the value. Each other key is in `beside`."""
+    """One kind of wrapper. One key of `inside` holds the answer; all other keys are in `beside`."""
 
     inside: frozenset[str]
     beside: frozenset[str]
@@ -71,9 +71,9 @@ async def acheck_unwrapped(
 ) -> Checked:
     """Check the values inside the wrappers of `value`, and return the check of the only valid one.
 
-    A repair in the result names the wrapper. If no single value is valid, the result is `whole`,
-    the check of `value` itself, perhaps with clearer issues. A user's function judges only `value`
-    itself, because the function may call a model.
+    A repair in the result names the wrapper. If no inner value is valid, or several are, return
+    `whole`, the check of `value` itself, perhaps with clearer issues. A validator without a schema
+    is a user's function. It judges only `value` itself, because it may call a model.
     """
     if validator.schema is None:
         return whole
@@ -95,7 +95,7 @@ async def acheck_unwrapped(
 
 
 def check_inside(validator: Validator, value: Any) -> Checked:
-    """Check a value, or the only valid value in its wrappers, with a validator that is not async.
+    """Check a value, or the only valid value inside its wrappers, without async code.
 
     Raises:
         TypeError: If `Validator.check` raises this error.
@@ -126,7 +126,7 @@ class _Inner(NamedTuple):
 def _explained(
     value: Any, schema: dict[str, Any], whole: Checked, refused: list[_Inner]
 ) -> Checked:
-    """If the whole answer has a mistake, such as a frame around the value, add an issue for it."""
+    """Explain a refusal. If a frame surrounds the right fields, add an issue that names it."""
     if not is_schema_of(value, schema) and not has_fields(value, schema):
         framed = [inner for inner in refused if has_fields(inner.value, schema)]
         if len(framed) == 1:
@@ -138,7 +138,7 @@ def _explained(
 
 
 async def _with_texts_read(refused: _Inner, check: Check) -> Checked | None:
-    """If refused texts are JSON, parse them and check again. Return None if this does not help."""
+    """Parse the refused texts that are JSON, and check again; return None if this does not help."""
     changed, told = refused.value, list[str]()
     for path in dict.fromkeys(one["path"] for one in refused.checked.issues):
         text = resolve_pointer(changed, path, None)
@@ -165,7 +165,7 @@ def _insides(
 ) -> Iterator[tuple[list[str], Any]]:
     """Yield each value inside the wrappers of an object, with its path.
 
-    If a wrapper names one of several output classes, the value has the form of a call.
+    If a wrapper names one of several output classes, yield `{"name": …, "arguments": …}`.
     """
     if depth and is_object(value):
         for key, inner in value.items():
@@ -185,7 +185,7 @@ def _holds(row: Wrapper, value: dict[str, Any], key: str) -> bool:
 
 
 def _document(value: Any) -> Any:
-    """Return an object or a list, also one that is written in a text; `ABSENT` for other values."""
+    """Return a non-empty object or list, also from a JSON text; `ABSENT` for other values."""
     if is_object(value) or is_array(value):
         return value or ABSENT  # An empty one does not show that it is the answer.
     if isinstance(value, str) and value.lstrip()[:1] in {"{", "[", "`", "~"}:
@@ -196,10 +196,10 @@ def _document(value: Any) -> Any:
 
 
 def leaked_mark(value: Any, path: str = "") -> Issue | None:
-    """Find a text that begins or ends with a mark of a call protocol, such as `</parameter>`.
+    """Find a text that begins or ends with a mark of a tool call's syntax, such as `</parameter>`.
 
-    Such a mark means that the provider cut the model's answer at the wrong place. If a text has
-    both marks of an element, the opening and the closing one, it is ordinary markup.
+    Such a mark means that the provider cut the model's answer at the wrong place. A text that has
+    both the opening and the closing mark is ordinary markup.
     """
     if isinstance(value, str):
         found = _LEAK.search(value[:200]) or _LEAK.search(value, max(0, len(value) - 200))

@@ -1,4 +1,4 @@
-"""The base class of validators, the result of one check, and its issues as a text."""
+"""The base class of validators, the result of one check, and the text of its issues."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from graph_retry.records import Issue, Repair
 
 @dataclass(frozen=True, kw_only=True)
 class Checked:
-    """The outcome of one check.
+    """The result of one validation.
 
-    `value` is the validated Python value. `jsonable` is its plain JSON form for graph state. If
-    there are `issues`, both are `None`. `repairs` lists the conversions that validation made.
-    `judged` is the JSON value that was validated. `judged` is only set if `acheck_digits` made the
-    check, or if the value was unwrapped.
+    `value` is the validated Python value, and `jsonable` is its plain JSON form for graph state. If
+    there are `issues`, both are None. `repairs` lists the conversions that validation made.
+    `judged` is the JSON value that was validated. It is set only by `acheck_digits`, and if the
+    value was inside a wrapper.
     """
 
     value: Any = None
@@ -46,39 +46,39 @@ class Checked:
 
     @property
     def is_unwrapped(self) -> bool:
-        """Whether the given value was a wrapper, and `judged` was inside the wrapper."""
+        """Whether the given value was a wrapper around `judged`."""
         return any(one["kind"] == "unwrapped" for one in self.repairs)
 
 
 class Validator:
-    """Judges values, and rebuilds accepted values from their JSON in graph state."""
+    """Validates values, and rebuilds accepted values from their JSON in graph state."""
 
     name: str
     """The wanted output in a word or two, for titles and messages."""
     schema: dict[str, Any] | None = None
     """The JSON Schema of the wanted output, for prompts and forms; `None` if unknown."""
     wants_text: bool = False
-    """Whether the model's text itself is the value, so that no JSON is read from it."""
+    """Whether the model's text itself is the output, so that no JSON is parsed."""
     wants_message: bool = False
-    """Whether the value is the message of an agent's model, as an object."""
+    """Whether the output is the message of an agent's model, as an object."""
 
     call_names: frozenset[str] = frozenset()
-    """The names by which a tool call chooses one of several classes of the output."""
+    """The tool names that choose one of several classes of the output."""
 
     @cached_property
     def kinds(self) -> frozenset[str]:
-        """The kinds of values that the schema allows, as JSON Schema names them."""
+        """The JSON types that the schema allows."""
         return kinds_of(self.schema, self.schema)
 
     @property
     def admits_text(self) -> bool:
-        """Whether strings are one of the kinds of values that the schema names."""
+        """Whether the schema names strings as one of its types."""
         named = map(kinds, alternatives(self.schema, self.schema))
         return any("string" in allowed != ANY_KIND for allowed in named)
 
     @property
     def judge(self) -> Judge | None:
-        """The check for values that have arrived in part; None if only whole values are checked."""
+        """The check for incomplete values; None if only whole values are checked."""
         return None
 
     def reads_calls(self, value: Any) -> bool:  # noqa: ARG002
@@ -86,7 +86,7 @@ class Validator:
         return False
 
     def written(self, value: Any) -> Any:
-        """Return an object as JSON if other classes may have the same fields, else the object.
+        """Convert an object to JSON if several classes have its fields, else return it unchanged.
 
         Raises:
             TypeError: If the value has no JSON form that keeps its classes.
@@ -94,11 +94,11 @@ class Validator:
         return value
 
     def has_place(self, value: Any) -> bool:  # noqa: ARG002
-        """Return whether a value is valid as it is, or False if only a user's function can tell."""
+        """Return whether a value is valid as it is; False if only a user's function can tell."""
         return False
 
     def check(self, value: Any) -> Checked:
-        """Judge `value`. A wrong value raises no error; at most 100 of its issues are returned.
+        """Validate `value`. A wrong value raises no error; at most 100 of its issues are returned.
 
         Raises:
             TypeError: If an accepted value has no plain JSON form that validates back to it.
@@ -106,7 +106,7 @@ class Validator:
         return self._checked(value, *self._judge(value))
 
     async def acheck(self, value: Any) -> Checked:
-        """Judge `value` as `check` does, and await the validator if it is async.
+        """Validate `value` as `check` does, and await the validator if it is async.
 
         Raises:
             AsyncUnderSyncError: If the validator is async and the run is not.
@@ -114,13 +114,13 @@ class Validator:
         return self._checked(value, *await self._ajudge(value))
 
     async def acheck_digits(self, exact: Any) -> Checked:
-        """Judge a value with `Digits` in place of numbers. A `Decimal` gets all of its digits."""
+        """Validate a value that holds `Digits` for numbers. A `Decimal` gets all of its digits."""
         plain = as_floats(exact)
         checked = replace(await self.acheck(plain), judged=plain)
         return self._with_digits(checked, exact) if checked.ok else checked
 
     def _with_digits(self, checked: Checked, exact: Any) -> Checked:  # noqa: ARG002
-        """Check again with all digits of `exact`. `checked` is the check of the rounded floats."""
+        """Validate `exact` with all digits. `checked` is the result for rounded floats."""
         return checked
 
     def _checked(self, value: Any, accepted: Any, issues: list[Issue]) -> Checked:

@@ -1,8 +1,8 @@
 """After a failed attempt, call the hooks of `on_retry`, which may return new params.
 
-Then the option `feedback`, if it is set, adds the errors of the output to the prompt. Each hook is
-called once per attempt, and gets a copy of the params. If a hook fails, the error's message names
-the hook.
+The hooks are called in order until one returns new params. Afterwards, the option `feedback` adds
+the errors of the output to the prompt. Each hook is called at most once per attempt, and gets a
+copy of the params. If a hook fails, the error's message names the hook.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LOG = logging.getLogger("graph_retry")
 
 
 class Proposed(NamedTuple):
-    """Params that a hook proposes, and the parts in them that feedback has added."""
+    """Params that a hook proposes, and the parts of their prompt that feedback has added."""
 
     params: Encoded
     added: list[Addition]
@@ -95,7 +95,7 @@ async def propose(
 
 
 def error_of(plan: Plan[Any], attempts: list[Attempt]) -> AttemptFailed:
-    """Build, from the record of the last attempt, the `AttemptFailed` error that hooks get."""
+    """Return the `AttemptFailed` error for hooks, made from the record of the last attempt."""
     record = attempts[-1]
     unknown: Failure = {"kind": "rejected_input", "type": "Exception", "message": "it failed"}
     failure = record["failure"] or unknown

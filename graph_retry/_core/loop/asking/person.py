@@ -1,8 +1,8 @@
 """Take one answer to the open question: from `resume`, an automatic reviewer, or an `interrupt`.
 
-LangGraph gives a plain answer (one without an interrupt id) to the first question of the run. After
-a crash, nobody may have seen that question yet. If a task makes several calls, the question may
-belong to a call that the person has not seen.
+LangGraph gives a plain answer (one without an interrupt id) to the first question that the run
+asks. The person may have seen a different question. This happens after a crash, or if a task makes
+several calls. Therefore this module first finds the question that the thread showed.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Taken:
     """An answer and its question.
 
     author: Who answered: `human`, `agent:NAME`, `rewind`, or `system` for a default decision.
-    loop: The position from which the decision continues.
+    loop: The loop's own state to which the decision is applied.
     rewound: The earlier attempt that the answer is about; None if it is about the last attempt.
     problem: Why the answer must be refused, if this is known before the answer is read.
     came_at: When the answer was given (ISO 8601, UTC); None if unknown.
@@ -106,7 +106,7 @@ class Taken:
 
     @property
     def by_agent(self) -> bool:
-        """Whether automatic reviewers were asked for this answer; a person may be asked next."""
+        """Whether automatic reviewers were asked. If none decided, a person may be asked next."""
         return author_role(self.author) == "agent"
 
     @property
@@ -117,9 +117,10 @@ class Taken:
 
 
 async def take_answer(given: StepInput) -> Taken:
-    """Take the answer that `resume` wrote; without it, ask the automatic reviewers or a person.
+    """Return one answer to the open question.
 
-    The automatic reviewers are asked first. A person is asked if the reviewers did not decide.
+    If `resume` has written an answer into state, this answer is taken. Otherwise the automatic
+    reviewers are asked first. If no reviewer decided, a person is asked.
     """
     plan, loop, attempts = given.plan, given.loop, given.attempts
     # `resume` may have written an answer into state before this run. This answer is taken without
@@ -161,8 +162,8 @@ def _back(plan: Plan[Any], loop: Loop, rewound: Rewound, problem: str | None = N
 async def _ask_person(given: StepInput, question: Question) -> tuple[Any, bool]:
     """Ask a person by LangGraph's `interrupt`.
 
-    Returns the answer, and whether the person can have seen this question. If not, the answer was
-    left over from an earlier question.
+    Returns the answer, and whether the person can have seen this question. If the person cannot
+    have seen it, the answer belongs to an earlier question.
     """
     plan, attempts = given.plan, given.attempts
     saver = _require_checkpointer(given, attempts)
@@ -183,8 +184,8 @@ async def _ask_person(given: StepInput, question: Question) -> tuple[Any, bool]:
             await store_of(saver).open(entry)
     execution = given.run.slot.execution
     shown = await _meant_by_answer(question.review_id, execution.reads, execution.settled)
-    # LangGraph would give the waiting answer to this question, although it is for a different one.
-    # An answer by the id of this question still arrives.
+    # The waiting plain answer is for a different question, so it is hidden from `interrupt`. An
+    # answer that names the interrupt id of this question still arrives.
     if shown.is_for_another:
         with plain_answer_hidden():
             return interrupt(payload, response_schema=shown_schema), True
@@ -202,9 +203,9 @@ def _check_savable(
 ) -> None:
     """Refuse an answer that the checkpointer cannot save.
 
-    No other answer makes the step raise. LangGraph saves the answer together with this step. If the
-    answer cannot be saved, the run ends with an error in any case. Therefore this check comes
-    before the model is called and before anything is saved. Otherwise the review would be lost.
+    LangGraph saves the answer together with this step. An answer that cannot be saved would end the
+    run with an error, and the review would be lost. Therefore this check raises before the model is
+    called and before anything is saved. No other answer makes the step raise.
 
     Raises:
         AnswerRefused: If the checkpointer's serializer cannot store the answer.
@@ -222,11 +223,11 @@ def _check_savable(
 
 
 async def _open_before(given: StepInput, store: Store) -> Collection[OpenReview]:
-    """Return the rows of the open-reviews table for the thread, if this run may ask again.
+    """Return the open reviews that the table already lists for the thread.
 
     If one of several waiting branches is answered, LangGraph runs all waiting branches again. The
-    branches share one read of these rows, and do not write the rows again. The result is empty if
-    the call is new, or if the storage has no such table.
+    branches share one read of the table, and do not write the same rows again. The result is empty
+    if the question must be new, or if the storage has no table of open reviews.
     """
     run = given.run
     if run.caller is None or not run.slot.is_saved or run.answered or not store.keeps_reviews:
@@ -236,9 +237,10 @@ async def _open_before(given: StepInput, store: Store) -> Collection[OpenReview]
 
 
 async def _hold_thread(given: StepInput, saver: BaseCheckpointSaver[Any]) -> None:
-    """Lock the thread until the run that asks has ended, because its other nodes may still work.
+    """Lock the thread until the run that asks has ended.
 
-    An answer that arrives before the end waits for the lock.
+    Other nodes of the run may still work. An answer that arrives before the run ends waits for the
+    lock.
     """
     caller, thread_id = given.run.caller, current_thread()
     if caller is None or thread_id is None:
@@ -252,7 +254,7 @@ async def _hold_thread(given: StepInput, saver: BaseCheckpointSaver[Any]) -> Non
 def _was_left_open(loop: Loop) -> bool:
     """Return whether the question is asked again only because a person deferred or assigned it.
 
-    `notify` is not called again after a `defer` or `assign`.
+    In this case, `notify` is not called again.
     """
     review = loop["review"]
     return review is not None and bool(review["before"]) and review["problem"] is None
@@ -284,12 +286,12 @@ def _require_checkpointer(given: StepInput, attempts: list[Attempt]) -> BaseChec
 
 
 class _Shown(NamedTuple):
-    """What the answer of a run means for a question that is about to be asked.
+    """Whether the answer that a run brings is meant for the question that is about to be asked.
 
-    If `is_ours`, an answer from `interrupt` is meant for this question, because the thread already
-    showed the question, or because the run has brought no answer so far. If `is_for_another`, a
-    waiting answer is meant for a different question. If `is_late`, the run brings an answer to an
-    earlier question of this call, which an earlier run has answered already.
+    is_ours: The answer of `interrupt` is for this question: the thread has shown the question, or
+        the run has brought no answer so far.
+    is_for_another: The run's waiting answer is for a different question.
+    is_late: The run's answer is for an earlier question of this call, which is already answered.
     """
 
     is_ours: bool = True
@@ -299,10 +301,10 @@ class _Shown(NamedTuple):
     thread: CheckpointTuple | None = None
 
     async def end_plain_answer(self) -> None:
-        """Remove a plain answer from the thread, because a question has taken an answer.
+        """Remove the plain answer from the thread after a question has taken an answer.
 
-        LangGraph keeps the plain answer until the outermost node ends, and would give it to the
-        next question if the thread runs without a new answer.
+        LangGraph keeps a plain answer until the outermost node ends. If the thread ran again
+        without a new answer, LangGraph would give the old answer to the next question.
         """
         if self.saver is not None and self.thread is not None:
             await drop_plain_answer(self.saver, self.thread)
@@ -311,10 +313,10 @@ class _Shown(NamedTuple):
 async def _meant_by_answer(review_id: str, reads: SharedReads, settled: set[str]) -> _Shown:
     """Find the question to which the run's answer belongs, before `interrupt` takes the answer.
 
-    A person sent the answer before this run began. Therefore the thread is read once (`reads`), by
-    the first call of the execution, and all calls of the execution use what the thread showed then.
-    `settled` has the ids of the reviews whose answers this run has applied or refused. The id of a
-    late answer is added.
+    A person sent the answer before this run began. Therefore the first call of the node reads the
+    thread, and the node's other calls share its result (`reads`). `settled` has the ids of the
+    reviews whose answers this run has applied or refused. This function adds the id of a late
+    answer.
     """
     saver, thread_id, here = current_saver(), current_thread() or "", call_namespace()
     if saver is None or not has_answer():
@@ -334,7 +336,7 @@ async def _meant_by_answer(review_id: str, reads: SharedReads, settled: set[str]
         if namespace == here:
             continue  # The call already has the answer to this earlier question.
         call = None if namespace is None else await newest_checkpoint(saver, thread_id, namespace)
-        # If there is no namespace, an `interrupt` of other code asks, and still waits.
+        # A question without a namespace comes from an `interrupt` of other code, and still waits.
         if call is None or waits_for(call, question.get("review_id")):
             return _Shown(is_ours=False, is_for_another=True)
     return _Shown(is_ours=False, saver=saver, thread=thread)

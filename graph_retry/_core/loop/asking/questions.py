@@ -117,8 +117,8 @@ def _as_read(
 ) -> dict[str, Any] | None:
     """Return the output whose parts a person may edit; None if no output can be edited in part.
 
-    With `redact`, the record has only redacted texts. Therefore only the output under review
-    (`output`) can then be edited. A number that would lose digits as a float is a `Digits`.
+    If `redact` is set, the record has only redacted texts. Then a person can edit only the output
+    under review (`output`). If a number would lose digits as a float, the result has a `Digits`.
     """
     if output is None and plan.settings.redact is not None:
         return None
@@ -130,9 +130,10 @@ def _as_read(
 
 
 def _shown_schema(plan: Plan[Any]) -> dict[str, Any] | None:
-    """Return the JSON Schema of the output; None if the schema is part of private params.
+    """Return the JSON Schema of the output for clients.
 
-    A schema that comes from the params is shown only if `redact` would change nothing in it.
+    A schema that comes from the params is shown only if `redact` changes nothing in it. Otherwise
+    the result is None.
     """
     schema = plan.of_people.schema if plan.of_people else None
     is_public = not isinstance(plan.validator, SchemaOfParams)

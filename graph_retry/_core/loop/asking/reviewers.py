@@ -1,7 +1,7 @@
 """Ask the automatic reviewers, and call the user's `notify`, before a person answers.
 
-Each of these calls is a LangGraph task. Therefore it is made only once for each question, even if
-the run is resumed.
+A LangGraph task calls each reviewer and `notify`. Therefore a resumed run does not call them again
+for the same question.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from graph_retry.lossless._ground import text_of
 from graph_retry.records import Attempt
 
 _PATIENCE_S = 10.0
-"""The most seconds that `notify` may delay a question. A slower `notify` goes on in a thread."""
+"""The most seconds that a question waits for `notify`."""
 
 
 class Passed(TypedDict):
-    """The name of an automatic reviewer that did not decide, its proposal, and the problem."""
+    """An automatic reviewer that did not decide: its name, its proposal, and the problem."""
 
     by: str
     decision: Any
@@ -51,9 +51,9 @@ async def ask_reviewers(
     """Ask the automatic reviewers in order until a reviewer decides.
 
     Returns three values: the name of the reviewer that decided, its decision (None if no reviewer
-    decided), and the reviewers that raised an error or returned something other than a decision.
-    If a further attempt would be refused, the reviewers are not offered the decisions that call
-    the model again.
+    decided), and the reviewers that raised an error or returned something other than a decision. If
+    no further attempt is allowed, the reviewers are not offered the decisions that call the model
+    again.
     """
     attempts = await whole_here(attempts)
     if (why := _why_no_call(plan, attempts, "agent", sent=0)) is not None:

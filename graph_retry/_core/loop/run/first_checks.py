@@ -100,7 +100,7 @@ def _check_functions(plan: Plan[Any], params: Encoded) -> None:
 
 
 def _check_default(plan: Plan[Any], view: Mapping[str, Any]) -> None:
-    """Raise if `default_decision` does not fit the fields that these params have."""
+    """Raise if `default_decision` does not fit the fields of these params."""
     settings, default = plan.settings, plan.settings.default_decision
     edited = default.get("params")
     if default["type"] == "edit" and is_object(edited) and plan.codec.fields is None:

@@ -38,7 +38,6 @@ class Heard(BaseCallbackHandler):
     raise_error = True
 
     def __init__(self) -> None:
-        """Begin without an answer."""
         self.answers: list[AIMessage] = []
         self.sent: dict[str, Any] = {}
         self.before_model: list[Callable[[list[BaseMessage]], None]] = []
@@ -78,9 +77,10 @@ class Heard(BaseCallbackHandler):
         return counts[0] if len(counts) == 1 else total if counts else None
 
     def answer_of(self, result: Any) -> BaseMessage | None:
-        """Return the answer from which a result was made: the last answer with the result's text.
+        """Return the model's answer from which the function made its result.
 
-        Without an answer with this text, return the last answer.
+        If the result is a text, this is the last answer with the same text. If there is no such
+        answer, or if the result is no text, this is the last answer.
         """
         if isinstance(result, str):
             same = [each for each in self.answers if str(each.text).strip() == result.strip()]

@@ -3,7 +3,8 @@
 Every checkpoint of a loop stores the ledger, and some savers store all of state in each checkpoint.
 If state held every record, storage would grow with the square of the number of attempts. Therefore
 state holds a stub for each large earlier record while the call is open. A stub has the record's
-number, and names the checkpoint with the whole record (`kept_in`). All records return at the end.
+number, and names the checkpoint with the whole record (`kept_in`). When the call ends, all records
+return to state.
 """
 
 from __future__ import annotations
@@ -40,10 +41,10 @@ Smaller records stay in state, because storing them again costs less than readin
 async def with_whole_ledger(
     key: str, before: list[Attempt], update: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return the update that ends a call, with whole records in place of the ledger's stubs.
+    """Replace the ledger's stubs by whole records in the update that ends a call.
 
-    `key` is the state key of the ledger. The final state and the call's errors then hold the whole
-    ledger.
+    `key` is the state key of the ledger. The final state and the call's errors then have all
+    records.
     """
     written = update.get(key)
     anew = isinstance(written, Overwrite)
@@ -58,7 +59,10 @@ async def with_whole_ledger(
 
 
 async def whole_here(attempts: list[Attempt], last: int = 0) -> list[Attempt]:
-    """Return the current call's ledger with whole records: all of them, or the `last` ones."""
+    """Return the current call's ledger, with whole records read from checkpoints in place of stubs.
+
+    With `last=2`, only the last two records are read.
+    """
     wanted = attempts[-last:]
     saver = current_saver()
     if saver is None or not any(attempt.get("kept_in") for attempt in wanted):
@@ -68,7 +72,7 @@ async def whole_here(attempts: list[Attempt], last: int = 0) -> list[Attempt]:
 
 
 def noted(settings: Settings, loop: Loop, stubs: list[Attempt], before: list[Attempt]) -> Loop:
-    """Return the position with the decision ids and the spent budget of records that become stubs.
+    """Save decision ids and spent budget of records that become stubs.
 
     Later steps need these values, and a stub does not hold them.
     """
@@ -82,7 +86,7 @@ def noted(settings: Settings, loop: Loop, stubs: list[Attempt], before: list[Att
 
 
 def in_state(attempts: list[Attempt]) -> list[Attempt]:
-    """Return the records that are whole. A budget knows only the sum of the stubs' records."""
+    """Return the records that are no stubs. The loop's state has what the others spent."""
     return [each for each in attempts if not each["kept_in"]]
 
 
@@ -121,7 +125,7 @@ def are_bulky(earlier: Sequence[Attempt]) -> bool:
 
 
 def stub(record: Attempt) -> Attempt:
-    """Return a stub of a record if another checkpoint holds it; otherwise the record itself."""
+    """Return the stub of a record that an older checkpoint holds; otherwise the record itself."""
     if not record.get("kept_in"):
         return record
     known = record.get("params_patch") is not None
@@ -133,7 +137,7 @@ def stub(record: Attempt) -> Attempt:
 
 
 def stubs_again(attempts: Sequence[Attempt]) -> list[Attempt]:
-    """Return a ledger as state keeps it, with stubs for the records that a checkpoint holds."""
+    """Return a ledger for state, with stubs for the records that older checkpoints hold."""
     return without_implied(list(map(stub, attempts)))
 
 

@@ -130,7 +130,7 @@ def check_fields(what: str, names: Iterable[str], fields: Collection[str] | None
 
 
 _known: WeakKeyDictionary[Any, tuple[Passing, type[Any] | None]] = WeakKeyDictionary()
-"""A cache of the functions' signatures, because to read a signature takes long."""
+"""A cache of the functions' signatures, because reading a signature is slow."""
 
 
 def _signature(llm_call: LLMCall[Any, Any]) -> tuple[Passing, type[Any] | None]:

@@ -60,7 +60,7 @@ class Reception:
         return self._lost is not None
 
     def _show(self, watch: Watch | None, text: str) -> None:
-        """Give a watch more text. Stream the value so far, or note that it cannot become valid."""
+        """Add text to a watch. Stream the value so far, or note that it cannot become valid."""
         if watch is None or self._lost is not None:
             return
         has_news = watch.add(text)

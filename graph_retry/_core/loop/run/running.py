@@ -97,7 +97,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
     def stream(
         self, input: Any, config: RunnableConfig | None = None, **options: Any
     ) -> Iterator[Any]:
-        """Stream like `CompiledStateGraph.stream`, with the call's saved state."""
+        """Do what `CompiledStateGraph.stream` does, from the call's saved state."""
         run, given, config = run_sync(self._opened(input, config, options))
         try:
             yield from super().stream(given, config, **options)
@@ -111,7 +111,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
     async def astream(
         self, input: Any, config: RunnableConfig | None = None, **options: Any
     ) -> AsyncIterator[Any]:
-        """Stream like `CompiledStateGraph.astream`, with the call's saved state."""
+        """Do what `CompiledStateGraph.astream` does, from the call's saved state."""
         run, given, config = await run_async(self._opened(input, config, options))
         try:
             async with aclosing(cast("Any", super().astream(given, config, **options))) as parts:
@@ -147,7 +147,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
     async def _continued(
         self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
     ) -> list[list[StateUpdate]]:
-        """Make each update whose `as_node` is a step of the loop a `Command` to the next step."""
+        """Turn each update by a step of the loop into a `Command` that also names the next step."""
         saved = await sync_or_async(self.get_state, self.aget_state, config)
         state = dict(saved.values)
 
@@ -169,13 +169,13 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
     ) -> tuple[LoopRun, Any, RunnableConfig]:
         """Prepare a run: find the call's saved state, encode its input, and build its config."""
         given: Mapping[str, Any] = (config or {}).get("configurable", {})
-        # A given config that names a thread must not get the place of the running node as well.
+        # If the given config names a thread, it must not inherit the place of the running node.
         is_placed = any(key in given for key in PLACE)
         around = {} if is_placed else ensure_config().get("configurable", {})
         configurable = {**around, **given}
         _check_not_in_node(configurable)
         plan = cast("Plan[Any]", configurable.pop(CALL, None))
-        # The function forms give the loop a limit of steps and a name, which are not the caller's.
+        # `retry_llm_call` passes a config with its own name and recursion limit.
         callers = ensure_config(None if self.plan is None else config)
         caller: RunnableConfig = {**callers, "configurable": dict(configurable)}
         # Each run needs its own codec, because all runs of a retry node share `self.plan`. The
@@ -247,7 +247,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         return None if isinstance(own, bool) else own
 
     async def _waiting(self, configurable: Mapping[str, Any]) -> Loop | None:
-        """Return the position of a loop that is the outermost graph and waits; None for others."""
+        """Return the saved state of an outermost loop that waits for an answer, or None."""
         saver = self._own_saver
         if saver is None or "thread_id" not in configurable:
             return None
@@ -276,7 +276,7 @@ def _check_not_in_node(configurable: Mapping[str, Any]) -> None:
 
 
 def _written(run: LoopRun) -> None:
-    """Pass the writes of a finished call's function on to the state of the caller's graph."""
+    """Write the user's function's writes into the state of the caller's graph."""
     if run.caller is not None and run.writes:
         write_to(run.caller, run.writes)
 
@@ -309,10 +309,10 @@ async def _closed(run: LoopRun) -> None:
 
 
 def _task_path(caller: RunnableConfig) -> str | None:
-    """Return the nodes and the paths of a task and of all tasks around it, without task ids.
+    """Return the path of nodes and tasks that leads to a task, without task ids.
 
-    Return None if the path of any of these tasks is not found, because a fork could then confuse
-    two branches.
+    The result is None if the path of one of these tasks is not found. Without all paths, a fork
+    could confuse two branches.
     """
     configurable = caller.get("configurable", {})
     parts = parts_of(namespace_named(configurable))

@@ -49,15 +49,16 @@ class LoopRun:
     write: Writes custom events in the name of the caller's node; None if each step has its own
         writer.
     thread: The id of the thread; None outside any thread.
-    identity: The identity of the call in its task; None if it is the task's only call.
+    identity: The identity of the call in its task; None if the task is the call.
     task_path: The path of nodes that leads to the task, without the task's id.
     is_task: Whether LangGraph runs the loop directly, as a node of a graph.
     saver: The checkpointer of the run.
     slot: The place of the call's saved state, and the other calls of the same node.
     answered: The reviews that were answered in this run, as rows of the open-reviews table.
-    writes: What the user's function wrote into the caller's state, if its attempt succeeded.
+    writes: The function's writes to the caller's state, if its attempt succeeded.
     ended: A sentence about the review that the input of this run ended; empty if none is known.
-    mistakes: The calls that were refused inside the user's function, which may catch the errors.
+    mistakes: Errors of calls inside the user's function. They are raised again, because the
+        function may catch them.
     """
 
     plan: Plan[Any]
@@ -196,7 +197,6 @@ class Step(Runnable[Any, Any]):
 
 
 def _ends(update: Mapping[str, Any]) -> bool:
-    """Return whether a step's update ends the call."""
     loop: Any = update.get(LOOP) or {}
     return bool(loop.get("next") == "end")
 

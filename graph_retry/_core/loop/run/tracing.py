@@ -1,10 +1,10 @@
 """OpenTelemetry spans and metrics, for applications that have set OpenTelemetry up.
 
-Each run of a call is one span, named after OpenTelemetry's conventions for generative AI. It has
-child spans for each request to the model, each validation and each review. The span of a request
-contains the spans of the provider's client. The span of a review lasts from its question to its
-decision. Spans hold names and numbers, and never the text of a model or a person. A reviewer's name
-is only in a span as a hash.
+Each run of a call is one span, named after OpenTelemetry's conventions for generative AI. The span
+has child spans for each request to the model, each validation and each review. The span of a
+request contains the spans of the provider's client. The span of a review lasts from its question to
+its decision. Spans hold names and numbers, and never the text of a model or a person. A span has
+the name of a reviewer only as a hash.
 
 A call may need several runs, because a pause or a crash ends a run. Each record in the ledger keeps
 the `traceparent` of its run, and the span of a later run links to the spans of the earlier runs. If
@@ -91,7 +91,7 @@ class CallTrace:
 
     @property
     def kept(self) -> dict[str, Any]:
-        """The run's `traceparent` as a field for a record, `{"traceparent": …}`; {} if no span."""
+        """The field `traceparent` of the record, or {} without a span."""
         kept: dict[str, Any] = {}
         with informing("tracing"):
             if self._span is not None:
@@ -177,7 +177,6 @@ class CallTrace:
         span.end(end_time=_nanoseconds(ended))
 
     def _ended(self, status: str, attempts: int, name: str) -> None:
-        """Record the end of the call."""
         if status == "succeeded":
             about = {"gen_ai.workflow.name": name}
             _metric("graph_retry.call.attempts", "record", attempts, about)
