@@ -126,9 +126,9 @@ def constrain(_: Any, __: int, params: Mapping[str, Any]) -> Any:
 
 ONCE: dict[str, Lane] = {"free": lane(), "constrained": lane(constrained=True)}
 RETRIES: dict[str, Lane] = {
-    "feedback with the schema": lane(feedback=feedback(), auto_retries=1),
+    "feedback with the type": lane(feedback=feedback(), auto_retries=1),
     "the same, in messages": lane(feedback=feedback(), auto_retries=1, messages=True),
-    "feedback without the schema": lane(feedback=feedback(schema=False), auto_retries=1),
+    "feedback without the type": lane(feedback=feedback(schema=False), auto_retries=1),
     "feedback as turns, with the wrong answer": lane(
         feedback=feedback("full", schema=False, turns=True), auto_retries=1, messages=True
     ),
