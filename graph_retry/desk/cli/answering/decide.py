@@ -203,7 +203,7 @@ def _written(how: str) -> Generator[None]:
     try:
         yield
     except ValueError as error:
-        raise UnreadableError(f"{how} ({error_text(error)})") from None
+        raise UnreadableError(f"{error_text(error).rstrip('.')}. {how}") from None
 
 
 def _object(text: str) -> dict[str, Any] | None:
