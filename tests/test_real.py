@@ -33,7 +33,8 @@ def test_recorded_answers_are_read_as_they_were(lane, n, valid, right):
 
 
 @pytest.mark.parametrize(
-    ("lane", "valid", "right"), [("graph-retry, text", 58, 24), ("graph-retry, constrained", 65, 31)]
+    ("lane", "valid", "right"),
+    [("graph-retry, text", 58, 24), ("graph-retry, constrained", 65, 31)],
 )
 def test_two_requests_make_what_the_comparison_says(lane, valid, right):
     """On 72 inputs that nothing was chosen on, with feedback after a refused answer."""

@@ -100,6 +100,11 @@ def reviewed(
     own: NodeOptions = {**options, "params": params, "on_retry": on_retry, "output": output}
     if isinstance(node, _TASK):
         return cast("NodeT", _reviewed_task(node, own))
+    if not (callable(node) or isinstance(node, Runnable | Mapping)):
+        raise WrongArgumentError(
+            f"`node`: give a node, such as a function of the state; not {as_repr(node)}. Options "
+            "follow the node, as in `reviewed(node, ['prompt'])`."
+        )
     name = str(options.get("name") or getattr(node, "__name__", getattr(node, "name", "node")))
     spec = StateGraph(cast("Any", schema or dict)).add_node(name, cast("Any", node)).nodes[name]
     known = () if schema is None and spec.input_schema is dict else (schema, spec.input_schema)
@@ -147,6 +152,11 @@ def review_nodes(
         raise WrongArgumentError(
             "`builder` is a compiled graph, whose nodes are fixed: pass the `StateGraph`, and "
             "compile the result of `review_nodes`."
+        )
+    if not builder.nodes:
+        raise WrongArgumentError(
+            "`builder` has no nodes yet: call `review_nodes` after `add_node`, because a node that "
+            "is added later asks nobody."
         )
     specs = {
         name: one

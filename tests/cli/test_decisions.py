@@ -142,7 +142,10 @@ def test_a_key_of_the_output_is_dropped(line, decision):
         ("respond", "respond FILE"),
         ("respond /no/such/file", "cannot be read"),
         ("respond seven", "the name of a file, - for standard input, JSON, or FIELD=VALUE"),
-        ("respond total=7 name='x", r"^No closing quotation\. Fields .* are written as: respond total=7 "),
+        (
+            "respond total=7 name='x",
+            r"^No closing quotation\. Fields .* as: respond total=7 ",
+        ),
         ("comment", "comment is written as: comment WORDS"),
         ("defer", "defer is written as: defer TIME"),
     ],

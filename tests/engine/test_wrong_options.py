@@ -110,6 +110,24 @@ def changes(error, attempt, params):
     dict(params, model="large")
 
 
+def yields_a_verdict(value):
+    yield value["n"] == 3
+
+
+def yields_params(error, attempt, params):
+    yield {**params, "model": "large"}
+
+
+@pytest.mark.parametrize(
+    ("option", "function"),
+    [("output", yields_a_verdict), ("review", yields_a_verdict), ("on_retry", yields_params)],
+)
+def test_a_generator_function_is_refused_where_a_result_is_wanted(option, function):
+    """Before a model call: a generator would count as a result."""
+    with pytest.raises((TypeError, ValueError), match=r"generator function.*`return`"):
+        retry_llm_call(asked, {}, **{option: function})
+
+
 class Compares:
     def __call__(self, given):
         given not in ("no", "none")  # noqa: B015

@@ -268,6 +268,9 @@ def test_a_reviewed_node_that_makes_calls_is_refused(mode, catches):
     ("change", "named"),
     [
         (lambda b: review_nodes(b.compile(), ["prompt"]), "compiled graph"),
+        (lambda _: review_nodes(StateGraph(dict)), "no nodes yet"),
+        (lambda b: review_nodes(b, nodes={"ask": ["prompt"]}), r"`nodes\['ask'\]`: .*NodeOptions"),
+        (lambda _: reviewed(["prompt"]), "`node`: give a node"),
         (lambda b: review_nodes(b, nodes=["aks"]), "`nodes` names `aks`"),
         (lambda b: review_nodes(review_nodes(b), nodes=["ask"]), "`ask`, which asks a person"),
         (lambda b: review_nodes(b, ["promt"]), "`params` names `promt`"),

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from langgraph.errors import GraphBubbleUp
 
 from graph_retry._core.ground.functions.awaiting import AsyncUnderSyncError, run_sync
-from graph_retry._core.ground.functions.calling import awaited, forgotten
+from graph_retry._core.ground.functions.calling import awaited, forgotten, yields
 from graph_retry._core.ground.functions.signatures import declared_params, name_of
 from graph_retry._core.ground.issues import REFUSED, child_of, cut, describe, issue, wrap_error
 from graph_retry._core.ground.json import ABSENT, is_array, is_object, pointer
@@ -208,6 +208,11 @@ class FunctionValidator(Validator):
             raise TypeError(
                 f"`output` validator `{self.name}` takes a `{declared.__name__}`, but is given "
                 f"plain JSON: give `Annotated[{declared.__name__}, AfterValidator({self.name})]`"
+            )
+        if yields(function):
+            raise TypeError(
+                f"`output` validator `{self.name}` is a generator function: use `return` in place "
+                "of `yield`."
             )
         if (line := forgotten(function)) is not None:
             raise TypeError(

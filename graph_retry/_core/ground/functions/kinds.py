@@ -27,7 +27,7 @@ from typing import (
 from langchain_core.runnables import RunnableConfig
 from typing_extensions import is_typeddict
 
-from graph_retry._core.ground.functions.calling import forgotten, unwrapped
+from graph_retry._core.ground.functions.calling import forgotten, unwrapped, yields
 from graph_retry._core.ground.json import is_number, is_whole
 from graph_retry._core.ground.wording import counted, did_you_mean, quoted_with_article
 from graph_retry.lossless._ground import as_repr, error_text
@@ -166,7 +166,7 @@ def _is_a(value: Any, kind: Any) -> bool:
         return not known.isdisjoint(cast("Mapping[str, Any]", value))
     if is_typeddict(kind):
         return isinstance(value, Mapping)
-    if kind in (Sequence, Iterable, Collection) and isinstance(value, str | bytes):
+    if kind in (Sequence, Iterable, Collection) and isinstance(value, str | bytes | Mapping):
         return False
     # A class may have all methods of a protocol such as `Format`, but it is not such an object.
     return isinstance(value, kind) and (kind is type or not isinstance(value, type))
@@ -207,6 +207,8 @@ def _unlike(function: Any, arguments: list[Any], kind: Any) -> str | None:
     is_sync = get_origin(kind) is Callable and result is not Any and not _may_wait(result)
     if is_sync and inspect.iscoroutinefunction(unwrapped(function)):
         return ", which is async"
+    if arguments != [...] and yields(function):
+        return ", which is a generator function (use `return` in place of `yield`)"
     if (line := forgotten(function)) is not None:
         return f", which never returns what it computes in {line} (add `return`)"
     try:
