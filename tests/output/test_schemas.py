@@ -17,6 +17,7 @@ from graph_retry._core.ground.schemas import (
     kinds_of,
     member,
 )
+from graph_retry.output import build_validator
 
 NAMES = st.sampled_from(["a", "b", "c"])
 VALUES = st.recursive(
@@ -53,7 +54,12 @@ SCHEMAS = st.recursive(PLAIN, _around, max_leaves=8)
 def fits(schema: Any, value: Any, root: Any) -> bool:
     """Validate with the stock validator, references included."""
     whole = {"allOf": [schema], "$defs": root["$defs"]}
-    return jsonschema.Draft202012Validator(whole).is_valid(value)
+    try:
+        return jsonschema.Draft202012Validator(whole).is_valid(value)
+    except BaseException as error:
+        if type(error).__name__ == "PanicException":  # The stack ended in code of Rust.
+            raise RecursionError from error
+        raise
 
 
 @given(SCHEMAS, st.fixed_dictionaries({"a": SCHEMAS, "b": PLAIN}), VALUES)
@@ -116,3 +122,22 @@ def test_a_schema_that_doubles_ends():
     assert kinds_of(twice, {"$defs": {"a": twice}}) == ANY_KIND
     assert kinds_of(many, {}) <= ANY_KIND
     assert time.process_time() - started < 2
+
+
+RECURSIVE = {"oneOf": [{"type": "null"}, {"type": "array", "items": {"$ref": "#"}}]}
+
+
+def checked_below(frames, validator, value):
+    """Check a value with this many more frames on the stack."""
+    return checked_below(frames - 1, validator, value) if frames else validator.check(value)
+
+
+def test_a_value_at_the_end_of_the_stack_is_refused():
+    """Wherever the stack ends, also inside the look-up of a reference, which is code of Rust."""
+    validator, refused, value = build_validator(RECURSIVE), [], None
+    for _ in range(90):
+        value = [value]
+    for frames in range(250):  # One of these fills the stack in the look-up.
+        refused += checked_below(frames, validator, value).issues
+    assert {each["code"] for each in refused} == {"too_deep"}
+    assert len(refused) < 250

@@ -9,6 +9,7 @@ object or list only once, and the steps are counted.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Hashable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -27,6 +28,8 @@ _STEPS_PER_VALUE = 200
 """The maximum number of steps: a fixed number, and some for each value inside the whole value."""
 _COMPARISONS = 20
 """A step checks one keyword. This number of comparisons of members takes as long as a step."""
+_FRAMES_OF_LOOKUP = 60
+"""More frames of the stack than the look-up of a reference takes."""
 
 
 class TooMuchWorkError(Exception):
@@ -122,7 +125,7 @@ def errors_of(validator: Any, value: Any, most: int) -> list[Any]:
 
 
 def _counted(name: str, rule: Callable[..., Any], *, leads: bool) -> Callable[..., Any]:
-    compares_members = name.startswith("unevaluated")
+    compares_members, refers = name.startswith("unevaluated"), name.endswith(("$ref", "Ref"))
 
     def judge(validator: Any, wanted: Any, value: Any, schema: Any) -> Any:
         work = _work.get()
@@ -132,6 +135,8 @@ def _counted(name: str, rule: Callable[..., Any], *, leads: bool) -> Callable[..
         work.left -= 1
         if work.left < 0:
             raise TooMuchWorkError
+        if refers and _is_deep():
+            raise RecursionError
         if (known := work.known.get(key)) is not None:
             return known.errors()
         if compares_members and has_members:
@@ -143,6 +148,19 @@ def _counted(name: str, rule: Callable[..., Any], *, leads: bool) -> Callable[..
         return known.errors()
 
     return judge
+
+
+def _is_deep() -> bool:
+    """Return whether the stack is nearly full.
+
+    `referencing` looks a reference up in code of Rust. If the stack ends in this code, the code
+    raises a `BaseException` of its own in place of `RecursionError`.
+    """
+    try:
+        sys._getframe(sys.getrecursionlimit() - _FRAMES_OF_LOOKUP)  # noqa: SLF001
+    except ValueError:
+        return False
+    return True
 
 
 def _size(value: Any) -> int:
