@@ -40,7 +40,7 @@ from graph_retry._core.loop.outcome import (
 )
 from graph_retry._core.loop.run.first_checks import check_first
 from graph_retry._core.loop.run.heard import Heard
-from graph_retry._core.loop.run.keeping import noted, slimmed_here, stubs_again
+from graph_retry._core.loop.run.keeping import replaced_by, slimmed_here, stubs_again
 from graph_retry._core.loop.run.plan import Plan
 from graph_retry._core.loop.run.receiving import Reception
 from graph_retry._core.loop.run.settings import Settings
@@ -59,6 +59,8 @@ from graph_retry._core.state.position import (
     Loop,
     fresh_loop,
     loop_of,
+    no_sums,
+    summed,
 )
 from graph_retry._core.state.rewinding import continued
 from graph_retry._core.state.transitions import goes_on
@@ -205,7 +207,8 @@ async def _open(
     # record that this step has just copied.
     stubs = await slimmed_here(attempts) if attempts and not copied else []
     if stubs:
-        loop = noted(settings, loop, stubs, attempts)
+        spent_on = settings.budget.spent_on if settings.budget else None
+        loop = summed(loop, replaced_by(stubs, attempts), spent_on)
     # With `transient`, LangGraph runs this step for each try. The first try begins the attempt.
     if this_try == 1:
         if record["number"] == 1:
@@ -369,7 +372,7 @@ def _position(given: StepInput) -> tuple[Loop, list[Attempt], bool]:
     if loop["next"] != "call":
         known = ("identity", "function", "given", "origin", "task_path", "note", "continues")
         old: Any = loop
-        kept = {key: old[key] for key in (*known, "types", "seen", "spent")}
+        kept = {key: old[key] for key in (*known, "types", *no_sums())}
         edited: Any = {**fresh_loop(), **kept, "author": "state edit"}
         return edited, attempts, False
     return loop, attempts, False

@@ -222,12 +222,6 @@ def _patched(params: Encoded | None, attempt: Attempt) -> Encoded | None:
     return Encoded(view, attempt.get("params_types", {}))
 
 
-def decision_ids(attempts: Sequence[Attempt]) -> list[str]:
-    """List the `decision_id`s that clients sent with decisions about these attempts."""
-    decisions = [attempt["decision"] or {} for attempt in attempts]
-    return [str(decision["decision_id"]) for decision in decisions if "decision_id" in decision]
-
-
 def is_returned(attempt: Attempt) -> bool:
     """Return whether the user's function returned. If not, `raw` has a broken-off stream.
 

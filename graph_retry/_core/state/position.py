@@ -3,13 +3,14 @@
 Beside these keys, state has the keys that users know (`params`, `output`, `status`, `attempts`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from typing_extensions import TypedDict
 
 from graph_retry._core.ground.json import digest
-from graph_retry.records import Addition, Issue, SavedFunction, Sealed
+from graph_retry._core.ground.wording import passed_as
+from graph_retry.records import Addition, Attempt, Issue, SavedFunction, Sealed
 
 LOOP = "retry_loop"
 """The state key of the position, a `Loop`."""
@@ -67,7 +68,29 @@ class OpenReview(TypedDict):
     expires_at: str | None
 
 
-class Loop(TypedDict):
+class Sums(TypedDict):
+    """The sums over earlier attempts whose whole records are not in state, for later steps.
+
+    seen: The ids of decisions about these attempts.
+    spent: The budget that these attempts have used.
+    """
+
+    seen: list[str]
+    spent: Any
+
+
+def no_sums() -> Sums:
+    """Return the sums while state has all whole records."""
+    return {"seen": [], "spent": None}
+
+
+def decision_ids(attempts: Sequence[Attempt]) -> list[str]:
+    """List the `decision_id`s that clients sent with decisions about these attempts."""
+    decisions = [attempt["decision"] or {} for attempt in attempts]
+    return [str(decision["decision_id"]) for decision in decisions if "decision_id" in decision]
+
+
+class Loop(Sums):
     """The loop's position: everything that a step needs beside the params and the ledger.
 
     next: The step to run next.
@@ -86,8 +109,6 @@ class Loop(TypedDict):
     origin: A part of idempotency keys, for calls that share a namespace.
     task_path: The path of nodes that leads to the task of the call, without task ids.
     note: A warning for reviewers that this call may be meant to continue a waiting call.
-    seen: The ids of decisions about attempts whose whole records are not in state.
-    spent: The budget that the attempts without whole records in state have used.
     continues: The namespace of the call before a fork, if this call continues it.
     has_context: Whether the run of an attempt had a `context`.
     stopped: The reason why the call ended as `exhausted`, and the remedy.
@@ -108,11 +129,16 @@ class Loop(TypedDict):
     origin: str | None
     task_path: str | None
     note: str | None
-    seen: list[str]
-    spent: Any
     continues: str | None
     has_context: bool
     stopped: str | None
+
+
+def summed(loop: Loop, records: list[Attempt], spent_on: Callable[..., Any] | None) -> Loop:
+    """Add whole records that become stubs to the sums. `spent_on` is the method of a budget."""
+    with passed_as("budget"):
+        spent = spent_on(records, loop["spent"]) if spent_on else loop["spent"]
+    return {**loop, "seen": [*loop["seen"], *decision_ids(records)], "spent": spent}
 
 
 def fresh_loop() -> Loop:
@@ -125,7 +151,7 @@ def fresh_loop() -> Loop:
         "output_types": {},
     }
     none = dict.fromkeys(Loop.__annotations__)
-    return cast("Loop", {**none, **known, "seen": [], "has_context": False})
+    return cast("Loop", {**none, **known, **no_sums(), "has_context": False})
 
 
 def review_id_of(attempt_key: str, round_: int) -> str:

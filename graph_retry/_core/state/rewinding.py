@@ -24,7 +24,15 @@ from graph_retry._core.state.attempts import located, params_at, records_in
 from graph_retry._core.state.equal_calls import SavedCall, chosen
 from graph_retry._core.state.identity import Made, changed_fields, first_params
 from graph_retry._core.state.namespaces import around, outermost, without_task_ids
-from graph_retry._core.state.position import ANSWER, LOOP, Loop, OpenReview, fresh_review, loop_of
+from graph_retry._core.state.position import (
+    ANSWER,
+    LOOP,
+    Loop,
+    OpenReview,
+    fresh_review,
+    loop_of,
+    no_sums,
+)
 from graph_retry.lossless._ground import EscapedText
 from graph_retry.records import Attempt, Failure, SavedFunction
 
@@ -112,14 +120,14 @@ def rewound_by(answer: Any, attempts: list[Attempt]) -> Rewound | None:
 def position_of(loop: Loop, params: Encoded) -> Loop:
     """Return the position from which a rewind continues, with the types of the attempt's `params`.
 
-    The position has no suggested params. Its fields `seen` and `spent` are empty, because state
-    has the whole ledger after a rewind.
+    The position has no suggested params and no sums, because state has the whole ledger after a
+    rewind.
     """
     review = loop["review"]
     assert review is not None  # noqa: S101
     bare: Any = {**review, "suggested": None, "suggested_types": {}, "suggested_by": None}
     bare["suggested_added"] = []
-    there: Loop = {**loop, "types": params.types, "seen": [], "spent": None}
+    there: Loop = {**loop, "types": params.types, **no_sums()}
     return {**there, "review": bare, "fork": review["review_id"]}
 
 

@@ -24,13 +24,12 @@ from graph_retry._core.params.prompt import Added, named_fields
 from graph_retry._core.review.review_record import Question, Told, accept_output
 from graph_retry._core.state.attempts import (
     added_in,
-    decision_ids,
     exact_value,
     is_rounded,
     params_at,
     parsed_value,
 )
-from graph_retry._core.state.position import Loop, OpenReview
+from graph_retry._core.state.position import Loop, OpenReview, decision_ids
 from graph_retry.lossless._ground import as_repr, identical
 from graph_retry.records import Attempt, Issue
 

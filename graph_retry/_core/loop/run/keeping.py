@@ -16,19 +16,16 @@ from typing import Any, cast
 from langgraph.runtime import get_runtime
 from langgraph.types import Overwrite
 
-from graph_retry._core.ground.wording import passed_as
 from graph_retry._core.langgraph.run_config import call_namespace, current_saver, current_thread
 from graph_retry._core.langgraph.storage.checkpoints import read_checkpoint, record_place, saved_at
-from graph_retry._core.loop.run.settings import Settings
 from graph_retry._core.params.patch import diff_views
 from graph_retry._core.state.attempts import (
-    decision_ids,
     merge_attempts,
     params_at,
     without_implied,
 )
 from graph_retry._core.state.kept import whole
-from graph_retry._core.state.position import LOOP, Loop
+from graph_retry._core.state.position import LOOP, no_sums
 from graph_retry.records import Attempt, KeptIn
 
 _SMALL = 4_000
@@ -51,7 +48,7 @@ async def with_whole_ledger(
     given: Any = written.value if isinstance(written, Overwrite) else written
     after = merge_attempts(None if anew else before, given)
     # The whole ledger is in state again, so the position no longer has to summarize it.
-    update = {**update, LOOP: {**update[LOOP], "seen": [], "spent": None}}
+    update = {**update, LOOP: {**update[LOOP], **no_sums()}}
     if not any(record.get("kept_in") for record in after):
         return update
     # The update needs `Overwrite`, because the reducer would merge these records into the stubs.
@@ -71,18 +68,10 @@ async def whole_here(attempts: list[Attempt], last: int = 0) -> list[Attempt]:
     return [*attempts[:-last], *(await whole(wanted, read))]
 
 
-def noted(settings: Settings, loop: Loop, stubs: list[Attempt], before: list[Attempt]) -> Loop:
-    """Save decision ids and spent budget of records that become stubs.
-
-    Later steps need these values, and a stub does not hold them.
-    """
-    numbers = [attempt["number"] for attempt in stubs]
-    left = [old for old in before if old["number"] in numbers and not old["kept_in"]]
-    spent, budget = loop["spent"], settings.budget
-    if budget is not None:
-        with passed_as("budget"):
-            spent = budget.spent_on(left, spent)
-    return {**loop, "seen": [*loop["seen"], *decision_ids(left)], "spent": spent}
+def replaced_by(stubs: list[Attempt], attempts: list[Attempt]) -> list[Attempt]:
+    """Return the whole records that become stubs. Later steps need their sums."""
+    numbers = [stub["number"] for stub in stubs]
+    return [old for old in in_state(attempts) if old["number"] in numbers]
 
 
 def in_state(attempts: list[Attempt]) -> list[Attempt]:
