@@ -168,7 +168,7 @@ def test_a_person_edits_mistypes_and_approves(tmp_path):
     shown = terminal.answer("what?")
     assert "Suggested for the next attempt" in shown
     assert "'what?' is not a decision: choose from approve" in terminal.answer("edit temperature")
-    assert "An edit is written as" in terminal.answer("edit temperature=9")
+    assert "edit is written as: edit model=large" in terminal.answer("edit temperature=9")
     assert "less than or equal to 2" in terminal.answer("e model=large temperature=0.5")
     terminal.wait_for("Attempts of")
     shown = terminal.wait_for("Model calls: 2 (attempts: 2).")

@@ -101,10 +101,8 @@ def reviewed(
     if isinstance(node, _TASK):
         return cast("NodeT", _reviewed_task(node, own))
     if not (callable(node) or isinstance(node, Runnable | Mapping)):
-        raise WrongArgumentError(
-            f"`node`: give a node, such as a function of the state; not {as_repr(node)}. Options "
-            "follow the node, as in `reviewed(node, ['prompt'])`."
-        )
+        message = "give a node, such as a function of the state, and then its options; not"
+        raise WrongArgumentError(f"`node`: {message} {as_repr(node)}.")
     name = str(options.get("name") or getattr(node, "__name__", getattr(node, "name", "node")))
     spec = StateGraph(cast("Any", schema or dict)).add_node(name, cast("Any", node)).nodes[name]
     known = () if schema is None and spec.input_schema is dict else (schema, spec.input_schema)
@@ -155,8 +153,7 @@ def review_nodes(
         )
     if not builder.nodes:
         raise WrongArgumentError(
-            "`builder` has no nodes yet: call `review_nodes` after `add_node`, because a node that "
-            "is added later asks nobody."
+            "`builder` has no nodes yet: call `review_nodes` after `add_node`."
         )
     specs = {
         name: one
@@ -350,17 +347,11 @@ def _kind_of(name: str, types: Mapping[str, Any], own: NodeOptions) -> _Kind:
     check_known("params", params, types)
     check_known("output", output, types)
     if "key" in options:
-        raise WrongArgumentError(
-            "`key` is not allowed for a node: leave it out, because the node makes one call."
-        )
+        raise WrongArgumentError("`key` is not allowed for a node, which makes one call.")
     settle(name, "function", options)
+    kept = None if params is None else tuple(params)
     return _Kind(
-        name=name,
-        types=types,
-        params=None if params is None else tuple(params),
-        on_retry=on_retry,
-        output=output,
-        options=options,
+        name=name, types=types, params=kept, on_retry=on_retry, output=output, options=options
     )
 
 

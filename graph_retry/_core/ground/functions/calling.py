@@ -142,11 +142,7 @@ def _taken(receiver: Receiver | None, result: Any) -> Any:
 
 
 async def awaited(result: Any, function: Callable[..., Any]) -> Any:
-    """Return the result of a user's function. If the result is a coroutine, await it.
-
-    Raises:
-        AsyncUnderSyncError: If the result is a coroutine, and the run is sync.
-    """
+    """Return the result of a user's function; await a coroutine, or refuse it in a sync run."""
     while inspect.isawaitable(result) and not is_sync():
         result = await result
     return _not_awaitable(result, function)
@@ -172,11 +168,7 @@ def _async_under_sync(function: Callable[..., Any]) -> AsyncUnderSyncError:
 
 
 def refuse_async(function: Callable[..., Any]) -> None:
-    """Raise an error about an async function in a sync run, before the first model call.
-
-    Raises:
-        AsyncUnderSyncError: If the function is async and the run is sync.
-    """
+    """Raise `AsyncUnderSyncError` if a function is async and the run is sync."""
     if is_sync() and is_async(unwrapped(function)):
         raise _async_under_sync(function)
 

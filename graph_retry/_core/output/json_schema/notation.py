@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from graph_retry._core.ground.functions.arguments import checked
 from graph_retry._core.ground.json import is_array, is_object
 from graph_retry._core.ground.pattern_examples import example_of
 from graph_retry._core.ground.schemas import kind_of, kinds
@@ -46,6 +47,7 @@ class _UnsayableError(Exception):
     """The notation cannot say this schema."""
 
 
+@checked
 def describe_type(schema: dict[str, Any]) -> str:
     """Write a JSON Schema as a short notation of the type, for the prompt of a model.
 
