@@ -17,7 +17,7 @@ CONFIG: Any = {"configurable": {"thread_id": "1"}}
 WRONG, RIGHT, TYPO = {"prompt": "How many pages?"}, {"prompt": "A number."}, {"promt": "A number."}
 
 
-class State(TypedDict, total=False):
+class State(TypedDict):
     prompt: str
     log: Annotated[list[str], operator.add]
 
@@ -28,7 +28,8 @@ class Flow:
     def __init__(self, *failing: str, reviewed: bool) -> None:
         self.runs: list[str] = []
         self.errors: list[str] = []
-        builder = StateGraph(State).add_node("good", lambda _: {"log": ["good"]})
+        builder: Any = StateGraph(State)
+        builder.add_node("good", lambda _: {"log": ["good"]})
         builder.add_node("join", self._node("join")).add_edge(START, "good")
         builder.add_edge("good", "join")
         for name in failing:
@@ -43,7 +44,7 @@ class Flow:
         self.questions = paused.get("__interrupt__", [])
 
     def _node(self, name: str) -> Any:
-        def run(state: State) -> State:
+        def run(state: State) -> dict[str, Any]:
             self.runs.append(name)
             if name != "join" and "number" not in state["prompt"]:
                 raise ValueError("no number")
