@@ -29,7 +29,7 @@ class Flow:
         self.runs: list[str] = []
         self.errors: list[str] = []
         builder: Any = StateGraph(State)
-        builder.add_node("good", lambda _: {"log": ["good"]})
+        builder.add_node("good", self._good)
         builder.add_node("join", self._node("join")).add_edge(START, "good")
         builder.add_edge("good", "join")
         for name in failing:
@@ -42,6 +42,9 @@ class Flow:
         self.graph = builder.compile(InMemorySaver())
         paused = self.graph.invoke({"prompt": "How many?"}, CONFIG)
         self.questions = paused.get("__interrupt__", [])
+
+    def _good(self, state: State) -> dict[str, Any]:
+        return {"log": ["good"]}
 
     def _node(self, name: str) -> Any:
         def run(state: State) -> dict[str, Any]:
