@@ -60,7 +60,7 @@ class Flow:
         return Command(update=interrupt(str(error.error)), goto=error.node)
 
 
-def test_a_question_of_an_error_handler_is_not_in_the_state():
+def test_a_question_of_an_error_handler_is_not_in_the_state() -> None:
     """`get_state` shows only the question of `review_nodes`."""
     handled, reviewed = Flow("ask", reviewed=False), Flow("ask", reviewed=True)
 
@@ -69,7 +69,7 @@ def test_a_question_of_an_error_handler_is_not_in_the_state():
     assert shown == [0, 1]
 
 
-def test_an_error_handler_gets_a_text_and_repeats_the_node_after_parallel_nodes():
+def test_an_error_handler_gets_a_text_and_repeats_the_node_after_parallel_nodes() -> None:
     """After the answer, `join` runs twice with an error handler, and once with `review_nodes`."""
     handled, reviewed = Flow("ask", reviewed=False), Flow("ask", reviewed=True)
     handled.graph.invoke(Command(resume=RIGHT), CONFIG)
@@ -79,7 +79,7 @@ def test_an_error_handler_gets_a_text_and_repeats_the_node_after_parallel_nodes(
     assert [flow.runs.count("join") for flow in (handled, reviewed)] == [2, 1]
 
 
-def test_two_failed_nodes_cannot_both_be_edited_with_an_error_handler():
+def test_two_failed_nodes_cannot_both_be_edited_with_an_error_handler() -> None:
     """Edits of one key conflict, and with `review_nodes` each call has its own edit."""
     handled, reviewed = Flow("a", "b", reviewed=False), Flow("a", "b", reviewed=True)
     with pytest.raises(InvalidUpdateError):
@@ -91,7 +91,7 @@ def test_two_failed_nodes_cannot_both_be_edited_with_an_error_handler():
     assert sorted(done["log"]) == ["a", "b", "good", "join"]
 
 
-def test_a_late_answer_and_a_typo_pay_with_an_error_handler():
+def test_a_late_answer_and_a_typo_pay_with_an_error_handler() -> None:
     """An edit, the same edit late, and a typo: four calls, and two with `review_nodes`."""
     handled, reviewed = Flow("ask", reviewed=False), Flow("ask", reviewed=True)
     for answer in (WRONG, WRONG, TYPO):
