@@ -63,10 +63,9 @@ from graph_retry.errors import ReplayMismatch
 _LOG = logging.getLogger("graph_retry")
 
 _ANCHORED = 5.0
-"""Seconds that a call waits until the checkpoint from which the call's task began is saved.
+"""The most seconds that a call waits until the checkpoint from which its task began is saved.
 
-The wait is limited, because saving may fail, and LangGraph raises that error only after its tasks
-have ended.
+Saving may fail, and LangGraph raises that error only after its tasks have ended.
 """
 
 _NEXT = "branch:to:"
@@ -106,7 +105,7 @@ async def find_slot(
     3. `begin` registers the slot as the newest run. An older execution then cannot begin this call.
     4. The call waits until the checkpoint from which the task began is saved.
     5. `take_over` waits for the earlier run of this call. Afterwards nobody else saves this call.
-    6. Now the saved state is read. Step 2's reading is old if the earlier run went on.
+    6. The saved state is read. Step 2 may have read it before the earlier run ended.
 
     Raises:
         ReplayMismatch: If a newer run of the node makes the call, or if another graph waits in the
@@ -143,7 +142,7 @@ async def _find_saved(
     saver: BaseCheckpointSaver[Any],
     read: _Read,
 ) -> None:
-    """Fill the slot with the saved state of a call, or with the call's state before a fork."""
+    """Fill the slot with the call's saved state, or with the call's state before a fork."""
     execution, thread_id = slot.execution, slot.execution.thread
     if slot.namespace not in read:
         read[slot.namespace] = await newest_checkpoint(saver, thread_id, slot.namespace)
@@ -187,9 +186,10 @@ async def _without_part(
     """Make LangGraph repeat a step if the process ended when only some of its writes were saved.
 
     If a step has saved writes, LangGraph does not run the step again. But some savers may have
-    saved only a part of these writes. Therefore the checkpoint is copied without the writes, and
-    LangGraph runs the step again. An answer that waits beside the checkpoint is copied first, so
-    that it is never lost. `ended` is the channel that the last step of a call writes last.
+    saved only a part of the writes. Therefore this function copies the checkpoint without the
+    writes, and LangGraph runs the step again. It first copies an answer that waits beside the
+    checkpoint, so that the answer is never lost. `ended` is the channel that the last step of a
+    call writes last.
     """
     writes = [write for write in saved.pending_writes or () if write[0] != NO_TASK]
     steps = {task for task, channel, _ in writes if not channel.startswith("__")}
@@ -207,7 +207,7 @@ async def _without_part(
 
 
 _Read = dict[str, CheckpointTuple | None]
-"""A newest checkpoint that was just read (of the first of equal calls), by its namespace."""
+"""The newest checkpoint that was just read, by namespace."""
 
 
 async def _equal_calls(
@@ -249,10 +249,10 @@ async def _equal_calls(
 async def _saved_namesakes(
     name: str, execution: Execution, saver: BaseCheckpointSaver[Any], first: str = ""
 ) -> list[str]:
-    """List the namespaces of the task's saved calls with a name.
+    """List the namespaces of the task's saved calls that have the name `name`.
 
-    The list is read when the first of these calls begins, and then kept. If `first` is given, only
-    the namespaces that begin with `first` are listed, and they are always read anew.
+    The first call with this name reads the list, and later calls use it. If `first` is given, only
+    the namespaces that begin with this text are listed, and they are never taken from an old list.
     """
     store, start, is_new = store_of(saver), namesakes(execution.task, name), False
 
@@ -268,7 +268,6 @@ async def _saved_namesakes(
 
 
 def _number(namespace: str) -> int:
-    """Return the number at the end of an equal call's namespace; 0 if there is no number."""
     number = namespace.rpartition(".")[2]
     return int(number) if number.isdigit() else 0
 
@@ -279,7 +278,7 @@ async def _wait_for_anchor(
     """Wait until every graph around a task has saved the checkpoint from which the task began.
 
     The task's id depends on these checkpoints. If the process died before they were saved, the task
-    would have a different id in the next run. It would not find its calls, and would repeat them.
+    would get a different id in the next run. It would not find its calls, and would repeat them.
     """
     store, thread_id = store_of(saver), str(configurable["thread_id"])
     # For a `@task`, the map names one checkpoint under two namespaces. One of them holds it.
@@ -324,8 +323,7 @@ async def _note_changed(
 ) -> str | None:
     """Warn if a new call may be meant to continue a saved call with its name; return the warning.
 
-    The call stays a new call, because a loop, a new version of the node and parallel calls cannot
-    be distinguished.
+    The call remains a new call. A loop, a changed node and parallel calls look the same here.
     """
     name = made.name
     how, remedy = await (_unkeyed if made.key else _changed)(made, execution, saver)
@@ -340,9 +338,9 @@ async def _note_changed(
 async def _unkeyed(
     made: Made, execution: Execution, saver: BaseCheckpointSaver[Any]
 ) -> tuple[str, str]:
-    """Return how a new call with a `key` differs from a saved call, and the advice; or two "".
+    """Return how a new call with a `key` differs from a saved call without one, and the advice.
 
-    Only a saved call with equal params and no key may be meant, because a new key is a new call.
+    Only a saved call with equal params counts. Without such a call, both texts are "".
     """
     start = namesakes(execution.task, made.name)
     namespace = f"{start}{identity_of(made.params)}" if made.params else start
@@ -359,9 +357,9 @@ async def _unkeyed(
 async def _changed(
     made: Made, execution: Execution, saver: BaseCheckpointSaver[Any]
 ) -> tuple[str, str]:
-    """Return how a new call differs from saved calls with its name, and the advice; or two "".
+    """Return how a new call differs from saved calls with its name, and the advice.
 
-    Only saved calls that this run has not made are compared.
+    Saved calls that this run has made do not count. Without other calls, both texts are "".
     """
     start, thread_id = namesakes(execution.task, made.name), execution.thread
 

@@ -1,11 +1,12 @@
 """Fork a thread so that each call in the fork continues from its earlier state.
 
-The tasks of a fork get new ids, so their calls do not find their saved state by namespace. Instead,
-a call of the fork searches the calls that were made from the checkpoint which the fork continues.
-LangGraph saves this checkpoint's id in the metadata of those calls, under `parents`. There are two
-kinds of fork. If a thread is run from an earlier checkpoint, LangGraph adds a checkpoint whose
-parent is the earlier checkpoint. `rewind` copies the earlier checkpoint, with a note that names the
-original. (Observed by comparing the checkpoints of a thread before and after a fork.)
+The tasks of a fork get new ids, so their calls do not find their saved state by namespace. A fork
+continues an earlier checkpoint. Therefore a call of the fork searches the calls that were made from
+the earlier checkpoint. LangGraph saves the id of this checkpoint in the metadata of those calls,
+under `parents`. There are two kinds of fork. If a thread is run from an earlier checkpoint,
+LangGraph adds a checkpoint whose parent is the earlier checkpoint. `rewind` copies the earlier
+checkpoint, with a note that names the original. (Observed by comparing the checkpoints of a thread
+before and after a fork.)
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ _WHY_ENDED = {
 _LOG = logging.getLogger("graph_retry")
 
 _reads: WeakKeyDictionary[Any, SharedReads] = WeakKeyDictionary()
-"""Values that the calls in one step of the outermost graph read once and share, by its run."""
+"""Values that the calls in one step of the outermost graph share, by LangGraph's running loop."""
 
 
 def fork_note(root: str, call: str = "", answer: dict[str, Any] | None = None) -> str:
@@ -100,8 +101,8 @@ async def past_calls(
 ) -> PastCalls | None:
     """Return the calls that were made before a fork; None if the run is not in a fork.
 
-    All calls of the run share the result. If a thread is run again from a checkpoint that began a
-    fork, LangGraph makes no new fork, but runs the subgraphs again in new tasks.
+    All calls of the run share the result. A thread may be run again from a checkpoint that began a
+    fork. Then LangGraph makes no new fork, but runs the subgraphs again in new tasks.
     """
     loop = outermost_loop(configurable)
     if loop is None or not (loop.is_replaying or loop.checkpoint_metadata.get("source") == "fork"):
@@ -184,8 +185,8 @@ def _made_from(roots: Collection[str], saved: list[CheckpointTuple]) -> dict[str
 async def tell_ended_reviews(saver: BaseCheckpointSaver[Any], thread_id: str | None) -> str:
     """Warn if the thread's newest input or fork has ended open reviews; return the warning.
 
-    If a fork begins at the checkpoint that shows a review, or at a copy of that checkpoint, the
-    fork does not end the review, but asks it again.
+    A fork may begin at the checkpoint that shows a review, or at a copy of it. Such a fork asks the
+    review again, so the review has not ended.
     """
     store = store_of(saver)
     if store.keeps_reviews and not await store.open_in(thread_id or ""):

@@ -48,13 +48,12 @@ def subgraph_of(node: Runnable[Any, Any], name: str) -> Runnable[Any, Any] | Non
 
 
 class _Reading:
-    """The methods of a subgraph that read and write its state."""
+    """Methods of a subgraph that read and write its state in the node's newest attempt."""
 
     def __init__(self, graph: Any, name: str) -> None:
         self._graph, self._name = graph, name
 
     def methods(self) -> dict[str, Callable[..., Any]]:
-        """Return the methods by name."""
         return {
             "get_state": self._get_state,
             "aget_state": self._aget_state,
@@ -93,7 +92,9 @@ class _Reading:
         return _back(await getattr(self._graph, way)(inside, *args, **options), inside, config)
 
     async def _inside(self, config: RunnableConfig, *, is_write: bool = False) -> RunnableConfig:
-        """Return the config of the newest attempt, or of the attempt with the config's checkpoint.
+        """Return the config of the newest attempt.
+
+        If the config names a checkpoint, return the config of the attempt that has this checkpoint.
 
         Raises:
             ValueError: If `is_write`, and the node waits for an answer to its review. The next

@@ -34,7 +34,7 @@ def intervention(value: Any) -> dict[str, Any] | None:
 def value_in(asked: Interrupt, at: str | None = None) -> dict[str, Any] | None:
     """Return the value of the review that an interrupt opens; None if it opens no review.
 
-    `at` is the time when the asking step began. It is used for questions of other libraries.
+    `at` is the time when the asking step began. Only questions of other libraries use it.
     """
     if (own := intervention(asked.value)) is not None:
         return own
@@ -56,12 +56,11 @@ def _reader() -> Any:
 
 
 def namespace_in(question: Mapping[str, Any]) -> str:
-    """Return the namespace of the call that asks a question; empty for other code."""
     return str(question.get(SAVED_NAMESPACE, ""))
 
 
 async def drop_plain_answer(saver: BaseCheckpointSaver[Any], thread: CheckpointTuple) -> None:
-    """Remove a plain answer (one without an interrupt id) of an earlier run from a thread."""
+    """Remove a plain answer (one without an interrupt id) that an earlier run left in a thread."""
     for task, channel, value in thread.pending_writes or ():
         if channel == RESUME and task == NO_TASK and value is not None:
             await put_writes(saver, thread.config, [(RESUME, None)], task)
@@ -70,7 +69,8 @@ async def drop_plain_answer(saver: BaseCheckpointSaver[Any], thread: CheckpointT
 def was_sent_before(asked_at: str | None) -> bool:
     """Return whether the run that brings an answer was created before its question was asked.
 
-    Therefore the second click of a double click does not answer the next question.
+    If it was, the answer belongs to an earlier question. So the second click of a double click does
+    not answer the next question.
     """
     created = created_at(get_config().get("metadata", {}).get("run_id"))
     return created is not None and asked_at is not None and created < asked_at
@@ -80,7 +80,7 @@ def sent_at(caller: RunnableConfig | None) -> str | None:
     """Return the best known time of the answer that resumed this run.
 
     On a server, this is the creation time of the run. Without a server, it is the time at which the
-    node began, because the node's code may run for long before it makes the call again.
+    node began. The node's code may run for long before it makes the call again.
     """
     created = created_at(get_config().get("metadata", {}).get("run_id"))
     return created or began_at((caller or {}).get("configurable", {}))
@@ -147,10 +147,9 @@ def interventions(
 class ShownQuestion(NamedTuple):
     """A question of graph-retry that a thread shows. The question may already be answered.
 
-    `is_apart` means that the call is not inside the task that shows the question. For example, the
-    call is in a different thread, such as the thread of a `RemoteGraph`. Or the call is in a
-    `@task` of an entrypoint. The `@task` then shows the question before the entrypoint shows it,
-    and the question can only be answered in the entrypoint.
+    If `is_apart`, the call is not inside the task that shows the question. For example, the call is
+    in the thread of a `RemoteGraph`. Or the call is in a `@task` of an entrypoint: the `@task`
+    shows the question first, but the question can only be answered in the entrypoint.
     """
 
     interrupt: Interrupt
@@ -161,7 +160,7 @@ class ShownQuestion(NamedTuple):
 def questions_at(
     thread: CheckpointTuple | None, read: ReadInterrupt = _own
 ) -> Iterator[ShownQuestion]:
-    """Yield the questions (of graph-retry) beside the outermost graph's newest checkpoint."""
+    """Yield the questions among a checkpoint's pending writes; `read` decides which ones count."""
     for task, channel, questions in (thread and thread.pending_writes) or ():
         if channel == INTERRUPT:
             for question, asked in interventions(questions, read):

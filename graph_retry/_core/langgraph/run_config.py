@@ -52,18 +52,15 @@ def current_thread() -> str | None:
 
 
 def thread_in_logs() -> str:
-    """Return words for log lines that name the running step's thread."""
     thread_id = current_thread()
     return "outside of any thread" if thread_id is None else f"thread {as_repr(thread_id)}"
 
 
 def current_saver() -> BaseCheckpointSaver[Any] | None:
-    """Return the checkpointer of the running step, if it has one."""
     return saver_in(get_config().get("configurable", {}))
 
 
 def saver_in(configurable: Mapping[str, Any]) -> BaseCheckpointSaver[Any] | None:
-    """Return the checkpointer of a run, if it has one."""
     return configurable.get(key_of(configurable, BaseCheckpointSaver))
 
 
@@ -135,7 +132,7 @@ def reader_in(configurable: Mapping[str, Any]) -> Reader | None:
 
 
 def is_sent(configurable: Mapping[str, Any]) -> bool:
-    """Return whether a `Send` or the call of a `@task` made the running task."""
+    """Return whether the running task was made by a `Send` or by the call of a `@task`."""
     found = reader_in(configurable)
     return found is not None and "push" in str(found.task.path[0])
 
@@ -151,11 +148,11 @@ def _is_task(given: object) -> bool:
 
 
 def task_paths(configurable: Mapping[str, Any]) -> list[Any]:
-    """Return the path of the running task in each graph around it, outermost graph first.
+    """Return the path of the running task and of each task around it, outermost first.
 
     A path, such as the index of a `Send`, stays the same in a fork. The path of a `@task` contains
-    the path of its caller. If the loop of a graph is not found, the paths in the graphs around this
-    graph are left out.
+    the path of its caller. If LangGraph's loop of a graph is not found, the tasks around this graph
+    are left out.
     """
     paths: list[Any] = []
     for here in configurables_around(configurable):
@@ -199,7 +196,7 @@ def starters(configurable: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def loop_around(configurable: Mapping[str, Any]) -> Any:
-    """Return LangGraph's running loop of a task's graph, or None.
+    """Return LangGraph's running loop of the graph that runs a task, or None.
 
     The loop is found through the function with which the task starts a `@task`.
     """
@@ -211,10 +208,10 @@ def loop_around(configurable: Mapping[str, Any]) -> Any:
 
 
 def is_run_by_task(configurable: Mapping[str, Any], graph: object) -> bool:
-    """Return whether LangGraph itself runs a graph, as a node; True if LangGraph does not tell.
+    """Return whether LangGraph itself runs a graph as a node; True if LangGraph does not tell.
 
-    If a function invokes the graph with the config of its node, the graph gets the same config. But
-    then the task runs the function, and not the graph.
+    A function of a node may invoke the graph with the node's config. The graph then gets the same
+    config, but the task runs the function and not the graph.
     """
     if scratchpad_in(configurable) is None:
         return False
@@ -284,7 +281,7 @@ def brings_answer_to(interrupt_id: str, configurable: Mapping[str, Any]) -> bool
 
 @contextmanager
 def plain_answer_hidden() -> Generator[None, None, None]:
-    """Hide a plain answer (one without an interrupt id), so that an `interrupt` inside pauses."""
+    """Hide a plain answer (one without an interrupt id) from an `interrupt` in the `with` block."""
     config = get_config()
     here = dict(config.get("configurable", {}))
     if key := key_of(here, *_SCRATCHPAD):
@@ -302,7 +299,7 @@ def keep_newest_answer() -> None:
 
     A step that took an answer may be undone, for example by a server's rollback. LangGraph keeps
     the old answer, and would give it to the question before the newer answer. A command has either
-    one plain answer or answers by id. So in a run with answers by id, a plain answer comes from an
+    one plain answer or answers by id. If a run has answers by id, its plain answer comes from an
     earlier run.
     """
     scratchpad = scratchpad_in(get_config().get("configurable", {}))

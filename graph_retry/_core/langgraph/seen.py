@@ -117,7 +117,7 @@ def _both(one: Callable[[], None], other: Callable[[], None]) -> Callable[[], No
 
 
 class _Task:
-    """A task with two sources of writes, the caller's task and the function, for reading state."""
+    """Shows state with the writes of the caller's task and those of the function itself."""
 
     def __init__(self, path: Any, triggers: Sequence[str], sources: Iterable[Any]) -> None:
         self.path, self.triggers, self._sources = path, triggers, sources
@@ -137,7 +137,8 @@ def write_to(caller: RunnableConfig, writes: Iterable[Write]) -> None:
 def writer_of(caller: RunnableConfig) -> StreamWriter | None:
     """Return the function that writes custom events in the name of the node that makes a call.
 
-    LangGraph's own writer reads the node's name from the context. None if the node has no writer.
+    LangGraph's own writer reads the node's name from the context. The result is None if the node
+    has no writer.
     """
     configurable = caller.get("configurable", {})
     outer: Runtime[Any] | None = configurable.get(key_of(configurable, Runtime))

@@ -34,8 +34,10 @@ _NOT_KEPT = {
         "message": "the record is in a checkpoint that was deleted or is not shown",
     },
 }
-"""The fields that a record gets if its checkpoint cannot be read. The attempt counts as failed,
-because another attempt followed."""
+"""The fields of a record whose checkpoint cannot be read.
+
+The attempt counts as failed, because another attempt followed it.
+"""
 
 ROUNDED = "rounded"
 """The kind of repair for a number or a time that lost digits."""
@@ -59,9 +61,9 @@ def merge_attempts(
 ) -> list[Attempt]:
     """Merge updates into the ledger, as LangGraph's reducer of the key `attempts`.
 
-    An update with the `number` of a record in the ledger completes this record. Any other update is
-    appended as a new record. The first stub and the last eight stubs stay. `listed` restores the
-    other stubs.
+    If an update has the `number` of a record in the ledger, it completes this record. Any other
+    update is appended as a new record. The ledger keeps its first stub and its last eight stubs.
+    `listed` restores the other stubs.
 
     Example:
         >>> merge_attempts([{"number": 1, "raw": None}], [{"number": 1, "status": "failed"}])
@@ -77,7 +79,7 @@ def merge_attempts(
 
 
 def without_implied(attempts: Sequence[Attempt]) -> list[Attempt]:
-    """Keep the first stub and the last eight. Remove the others, which `listed` can restore."""
+    """Keep the first stub and the last eight stubs of a ledger. `listed` restores the others."""
     kept = sum(bool(record.get("kept_in")) for record in attempts)
     return [
         record
@@ -142,7 +144,7 @@ def records_in(values: Any) -> list[Attempt]:
 
 
 def stored_records(values: Any) -> list[Attempt]:
-    """Return the first ledger in state values as it is stored, without the stubs from `listed`."""
+    """Return the first ledger in state values as it is stored, without stubs from `listed`."""
     records = next(_stored_in(values), ("", list[Attempt]()))[1]
     _check_readable(records)
     return list(map(filled, records))
@@ -198,7 +200,7 @@ def added_in(attempts: Sequence[Attempt], view: Mapping[str, Any]) -> list[Addit
 
 
 def times_sent(attempts: Sequence[Attempt], params: Encoded) -> int:
-    """Count the attempts with these params. Attempts whose params are unknown do not count."""
+    """Count the attempts with these params. An attempt whose params are unknown does not count."""
     return sum(params == made for made in _params_of(attempts))
 
 
@@ -223,9 +225,9 @@ def _patched(params: Encoded | None, attempt: Attempt) -> Encoded | None:
 
 
 def is_returned(attempt: Attempt) -> bool:
-    """Return whether the user's function returned. If not, `raw` has a broken-off stream.
+    """Return whether the user's function returned.
 
-    If nothing arrived, `raw` is None.
+    If the function did not return, `raw` has the part of the stream that arrived, or is None.
     """
     return attempt["raw"] is not None and "received" not in attempt["raw"]
 
@@ -244,7 +246,7 @@ def parsed_value(attempt: Attempt, *, as_text: bool = False) -> Any:
 
 
 def exact_value(attempt: Attempt, *, as_text: bool = False) -> Any:
-    """Return the `parsed_value`. A number that would lose digits as a float is a `Digits`."""
+    """Do the same as `parsed_value`, but keep numbers that a float would round as `Digits`."""
     text: str | None = (attempt["repaired"] or attempt["raw"] or {}).get("text")
     if text is not None and is_rounded(attempt["repairs"]):
         with suppress(ValueError):  # A text without quotes, such as a time, is not JSON.
@@ -308,7 +310,6 @@ def _count(given: Any) -> int | None:
 
 
 def _blank() -> dict[str, Any]:
-    """Return the default fields of a record."""
     return {
         "name": "",
         "params_types": {},

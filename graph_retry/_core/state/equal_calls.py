@@ -22,7 +22,7 @@ _REMEDY = "give each call a `key=` of its own, such as the id of what it works o
 class SavedCall(NamedTuple):
     """A saved call that is equal to a call that begins.
 
-    function: The saved call's function; None if an earlier version of graph-retry saved the call.
+    function: The function of the saved call; None if an earlier version of graph-retry saved it.
     is_made: Whether the saved call has a finished attempt.
     """
 
@@ -35,7 +35,7 @@ EqualCalls = Mapping[int, SavedCall]
 
 
 def check_equal(name: str, begun: Iterable[Captured], function: Captured) -> None:
-    """Refuse a call if its function cannot be distinguished from that of an equal call in `begun`.
+    """Refuse a call if its function cannot be distinguished from the function of an equal call.
 
     `begun` has the functions of the equal calls that this run of the node has begun.
 
@@ -114,7 +114,7 @@ def _not_known(name: str, held: list[str], function: Captured) -> ReplayMismatch
 
 
 def new_number(saved: EqualCalls, begun: Iterable[int]) -> int:
-    """Return the smallest number that no equal call has, for a new call."""
+    """Return the smallest number that no equal call has."""
     taken = {*saved, *begun}
     return next(number for number in range(len(taken) + 1) if number not in taken)
 
@@ -122,7 +122,8 @@ def new_number(saved: EqualCalls, begun: Iterable[int]) -> int:
 def why_new(name: str, saved: EqualCalls, begun: Iterable[int], function: Captured) -> str | None:
     """Return a warning that a new call may be meant to continue a saved call.
 
-    Return None if this run has begun all equal saved calls, or if those that are left have no
+    The warning names the values in which the functions of the two calls differ. The result is None
+    if this run has begun all equal saved calls. It is also None if each of the others has no
     finished attempt or no saved function.
     """
     missing = [saved[number] for number in sorted(set(saved).difference(begun))]

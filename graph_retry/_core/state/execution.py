@@ -194,10 +194,10 @@ class Execution:
         slot.before, _newest[self.thread, slot.namespace] = before, slot
 
     def _registered(self, slot: Slot, made: Made, saved: EqualCalls) -> str:
-        """Choose the number of a call among its equal calls, note the call, return its namespace.
+        """Choose the number of a call among its equal calls, and return the call's namespace.
 
-        The slot gets the call's name, function and note; `begun`, `functions` and `params_of_key`
-        get an entry.
+        This also writes the call's name, function and warning into `slot`, and notes the call in
+        `begun`, `functions` and `params_of_key`.
         """
         namespace = self.first_namespace(made)
         # A call that is known by its task need not have its params encoded again.
@@ -296,8 +296,8 @@ class Slot:
     async def pause(self) -> None:
         """Record that the run has paused, and wait until all calls of the task paused or ended.
 
-        Under `asyncio.gather`, the task ends with the first call that pauses. The process might
-        then end as well. Without this wait, the results of other model calls in flight would be
+        Under `asyncio.gather`, the task ends with the first call that pauses, and the process might
+        end as well. If this call did not wait, the results of other model calls in flight would be
         lost.
         """
         self.end()
@@ -324,7 +324,7 @@ class Slot:
     def parked(self) -> Generator[None, None, None]:
         """Count the run as not running while the reader of its stream handles a part.
 
-        If the reader raises, the run has ended, and does not start again.
+        If the reader raises an error, the run has ended, and is not counted again.
         """
         self.end()
         yield

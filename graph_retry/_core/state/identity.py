@@ -155,7 +155,7 @@ class Made:
     def _as_given(self, values: Mapping[str, Any]) -> tuple[Any, dict[str, str]]:
         """Return the params in the input, and the types of their parts.
 
-        The types are known only if the input also holds an attempt that is not finished.
+        The types are known only if the last attempt in the input is still to be made or reviewed.
         """
         attempts: Sequence[Mapping[str, Any]] = values.get(self.keys["attempts"]) or []
         types: dict[str, str] = attempts[-1]["params_types"] if _asks_for_more(attempts) else {}
@@ -164,8 +164,9 @@ class Made:
     def first_state(self, waits: Loop | None = None) -> Any:
         """Return the input for the first checkpoint, with encoded params and the call's identity.
 
-        A later run uses the saved params. `waits` is the position of a call that already waits for
-        a person. The input contains the position even if the params cannot be encoded.
+        A later run uses the saved params. `waits` is the saved state of the loop, if the call
+        already waits for a person. The input has the key `LOOP` even if the params cannot be
+        encoded.
         """
         if self.values is None:
             return self.given

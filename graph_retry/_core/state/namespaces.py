@@ -1,10 +1,11 @@
 """Parse and build checkpoint namespaces. No other module does this.
 
-LangGraph saves the outermost graph under the empty namespace, and a subgraph of one of its tasks
-under `node:task_id`. Each further level appends `|node:task_id`. If a task invokes several
-subgraphs, `|1`, `|2`, … is appended as well. Task ids are UUIDs. A subgraph that is compiled with
-`checkpointer=True` keeps one history per thread, so its namespace has only nodes, as `outer|node`.
-These facts were read in `langgraph.pregel._algo` and in the checkpoints of nested graphs.
+LangGraph saves the outermost graph under the empty namespace. It saves a subgraph of one of its
+tasks under `node:task_id`. Each further level appends `|node:task_id`. If a task invokes several
+subgraphs, LangGraph also appends `|1`, `|2`, and so on. Task ids are UUIDs. A subgraph that is
+compiled with `checkpointer=True` keeps one history per thread, so its namespace has only nodes, as
+`outer|node`. These facts were read in `langgraph.pregel._algo` and in the checkpoints of nested
+graphs.
 
 The call of a function is not a node. Therefore graph-retry appends its own part, `|name:identity`.
 """
@@ -83,7 +84,7 @@ def outermost(namespace: str) -> Part:
 
 
 def form_of(namespace: str) -> str:
-    """Return what the outermost node around a call is: a retry node, a subgraph or a function.
+    """Return the kind of the outermost node around a call: a retry node, a subgraph or a function.
 
     Example:
         >>> task = "01a202b9-959f-769c-8f43-4d60c3bb9df1"

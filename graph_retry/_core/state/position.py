@@ -1,4 +1,4 @@
-"""The loop's own keys in graph state: its position, a written answer, the output under review.
+"""The keys of the loop in graph state: its own state, a written answer, the output under review.
 
 Beside these keys, state has the keys that users know (`params`, `output`, `status`, `attempts`).
 """
@@ -13,7 +13,7 @@ from graph_retry._core.ground.wording import passed_as
 from graph_retry.records import Addition, Attempt, Issue, SavedFunction, Sealed
 
 LOOP = "retry_loop"
-"""The state key of the position, a `Loop`."""
+"""The state key of a `Loop`, which holds the next step of the call and what the step needs."""
 
 ANSWER = "retry_answer"
 """The state key of an answer that `resume` has written; None after a step has read it."""
@@ -27,9 +27,10 @@ that nobody mistakes the result for the call's output.
 """
 
 WRITES = "retry_writes"
-"""The state key of the function's writes into its caller's graph, as pairs `[channel, value]`.
+"""The state key of what the user's function wrote, as pairs `[channel, value]`.
 
-The writes reach the caller's graph when the call has succeeded."""
+When the call has succeeded, these values are written into the state of the caller's graph.
+"""
 
 
 class OpenReview(TypedDict):
@@ -142,7 +143,6 @@ def summed(loop: Loop, records: list[Attempt], spent_on: Callable[..., Any] | No
 
 
 def fresh_loop() -> Loop:
-    """Return the position before the first attempt."""
     known: Any = {
         "next": "call",
         "types": {},
@@ -170,7 +170,7 @@ def fresh_review(review_id: str) -> OpenReview:
 
 
 def loop_of(state: Mapping[str, Any]) -> Loop:
-    """Read the position from state. Keys that an older version did not save get initial values."""
+    """Read the `Loop` from state. Keys that an older version did not save get initial values."""
     loop = cast("Loop", {**fresh_loop(), **(state.get(LOOP) or {})})
     if loop["review"]:
         loop["review"] = cast("OpenReview", {**fresh_review(""), **loop["review"]})

@@ -118,10 +118,10 @@ def rewound_by(answer: Any, attempts: list[Attempt]) -> Rewound | None:
 
 
 def position_of(loop: Loop, params: Encoded) -> Loop:
-    """Return the position from which a rewind continues, with the types of the attempt's `params`.
+    """Return the `Loop` from which a rewind continues, with the types of the attempt's `params`.
 
-    The position has no suggested params and no sums, because state has the whole ledger after a
-    rewind.
+    It has no suggested params. Its fields `seen` and `spent` are empty, because state has the whole
+    ledger after a rewind.
     """
     review = loop["review"]
     assert review is not None  # noqa: S101
@@ -137,9 +137,9 @@ def is_reopened(loop: Loop) -> bool:
 
 
 def reopened(state: Mapping[str, Any]) -> Loop:
-    """Return the position of a finished call that is reopened for a rewind.
+    """Return the `Loop` of a finished call that is reopened for a rewind.
 
-    The review of this position was never asked. Therefore an invalid answer repeats no question.
+    Its review was never asked. Therefore an invalid answer repeats no question.
     """
     review: OpenReview = {**fresh_review(str(uuid4())), "round": _NEVER_ASKED, "asked_at": now()}
     return {**loop_of(state), "next": "review", "review": review}

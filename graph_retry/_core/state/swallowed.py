@@ -23,7 +23,7 @@ _REMEDY = (
 
 
 def reached_after(name: str, earlier: str, where: str) -> PauseSwallowed:
-    """Return the error for a call that is reached after a pause in the same run of its node."""
+    """Return the error for a call that begins after another call of its node has paused."""
     return _logged(
         f"`{name}` was called although `{earlier}` waits for a person: user code caught its "
         "pause (as `except Exception` or a retry decorator does), or a `finally:` made this "

@@ -20,9 +20,9 @@ def after_failure(
 ) -> Automatic:
     """Choose the step after a failed attempt.
 
-    An automatic retry needs changed params and a remaining automatic attempt, and automation must
-    not have stopped. Without a retry, a reviewer is asked if `review` is true. Otherwise the call
-    gives up.
+    The call retries automatically if the params have changed, if automation has not stopped, and if
+    `auto_retries` allows one more retry. Without a retry, a reviewer is asked if `review` is true.
+    Otherwise the call gives up.
 
     Example:
         >>> rules = dict(stopped=False, auto_retries=1, review=True)
@@ -88,12 +88,12 @@ def why_no_call(
 
 
 def _decides(author: str) -> bool:
-    """Return whether an author is an automatic reviewer or a review's default, and not a hook."""
+    """Return whether an author is an automatic reviewer or a default decision."""
     return author_role(author) in ("agent", "system")
 
 
 def goes_on(last: Attempt) -> bool:
-    """Return whether the call may make another attempt after this one.
+    """Return whether the call may make another attempt after the attempt `last`.
 
     Example:
         >>> goes_on({"status": "succeeded", "decision": None})
@@ -158,7 +158,7 @@ def next_step(state: Mapping[str, Any], keys: Mapping[str, str], *, raises: bool
 def next_after_edit(state: Mapping[str, Any], keys: Mapping[str, str], *, raises: bool) -> str:
     """Return the step that follows a state that somebody has edited, for example in Studio.
 
-    If somebody edited the params while a question is open, the next attempt follows.
+    If somebody edited the params while a question was open, the step `call` follows.
     """
     following = next_step(state, keys, raises=raises)
     if following == "review" and state.get(ANSWER) is None:

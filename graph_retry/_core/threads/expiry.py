@@ -44,7 +44,7 @@ from graph_retry.errors import CallCancelled, StaleDecision
 from graph_retry.lossless._ground import as_repr
 
 TOLD = "graph-retry:told"
-"""The namespace of the sent stages, and the metadata key that lists them."""
+"""The namespace for sent stages. The metadata of its checkpoints lists them under the same key."""
 
 
 @dataclass(frozen=True)
@@ -218,7 +218,7 @@ aexpire_reviews = async_twin(expire_reviews)
 
 
 def _is_answered(review: PendingReview) -> bool:
-    """Say whether somebody answered a review, so that the default decision must not end it."""
+    """Return whether a review has an answer, so that the default decision must not end it."""
     answer = None if review.unapplied is None else review.unapplied["value"]
     return answer is not None and not (is_object(answer) and answer.get("type") == EXPIRE)
 
@@ -243,7 +243,7 @@ async def _run_answered(graph: Any, config: RunnableConfig, context: Any) -> Non
     """Run a thread whose saved answers were not applied, because a process died.
 
     Raises:
-        StaleDecision: If another process runs the thread now, or has applied the answers meanwhile.
+        StaleDecision: If another process runs the thread now, or has already applied the answers.
     """
     thread_id = thread_of(config)
     with ThreadLock(saver_of(graph), thread_id) as lock:

@@ -42,7 +42,7 @@ LedgerSource = Any
 _FIELDS = Attempt.__required_keys__ - {"name", "kept_in"}  # Old exports lack these two keys.
 
 _TOLD = ("namespace", "root", "thread", "current", "waits", "ended_by")
-"""The fields of a ledger that an export contains besides the attempts."""
+"""The fields of a ledger that an export has beside the attempts."""
 
 
 @in_sync
@@ -155,7 +155,6 @@ async def _places_in(
 
 
 async def _threads_of(saver: BaseCheckpointSaver[Any]) -> list[str]:
-    """List the sorted ids of all threads in a checkpointer."""
     listed = each_of(saver.list, saver.alist, None)
     return sorted({str(thread_id_of(saved)) async for saved in listed})
 
@@ -178,7 +177,7 @@ def _given_ledgers(source: Any, threads: Iterable[str] | None) -> Iterator[Ledge
 
 
 def checked_ledger(item: Any) -> Ledger:
-    """Return an item of a source. Raise if it is not a ledger."""
+    """Return `item` if it is a ledger; otherwise raise."""
     if not isinstance(item, Ledger):
         raise TypeError(
             f"`source` has {as_repr(item, 80)}, which is not a ledger: give ledgers, such as "

@@ -1,4 +1,4 @@
-"""The open reviews of a thread, as lists of reviews return them."""
+"""The open review of a thread, in the form that lists of reviews return."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ async def whole_reviews(source: Any, reviews: Sequence[PendingReview]) -> list[P
 
 
 def review_of(asked: Asked, graph: Any, config: RunnableConfig) -> PendingReview:
-    """Return the record of a question that a thread shows."""
+    """Convert a question that a thread shows to a `PendingReview`."""
     history = records_in(values_of(asked.call))
     where: dict[str, Any] = {"graph": graph, "config": config}
     parts = parts_of(asked.value, history, thread_of(config))
@@ -112,7 +112,6 @@ def newest_first(
 
 
 def key_of(review: PendingReview) -> str:
-    """Return the sort key of an open review: the time of its question."""
     return entry_of(review).place
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def with_defaults(spec: Any, builder: Any) -> Any:
-    """Return a node's retry policy and timeout: the node's own, or else the defaults of the graph.
+    """Return a node's retry policy and timeout, or the graph's defaults if the node has none.
 
     LangGraph keeps the graph's defaults in a private attribute. If this attribute is missing, only
     the node's own values are returned.

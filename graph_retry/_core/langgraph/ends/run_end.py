@@ -24,11 +24,11 @@ from graph_retry.errors import PauseSwallowed
 
 
 def end_of_task(configurable: Mapping[str, Any]) -> Callable[[], bool]:
-    """Return a function that returns whether a running task has ended with a result since now.
+    """Return a function that tells whether the running task has ended with a result since now.
 
-    This is the task of the call, or a task around it, whose node runs a graph with the call.
-    LangGraph fills a task's list of writes when the node has returned, and appends an `ERROR` if
-    the node has raised. An interrupt is not in this list.
+    A task around the running task, whose node runs a graph with the call, counts as well. When a
+    node has returned, LangGraph fills the list of the task's writes. If the node has raised,
+    LangGraph appends an `ERROR`. An interrupt is not in this list.
     """
     tasks = (each.args[0]() for at in configurables_around(configurable) for each in starters(at))
     lists: list[Sequence[tuple[str, Any]]] = [getattr(task, "writes", ()) for task in tasks]
@@ -44,9 +44,9 @@ def end_of_task(configurable: Mapping[str, Any]) -> Callable[[], bool]:
 
 
 def idleness(configurable: Mapping[str, Any]) -> Callable[[], bool]:
-    """Return a function that returns whether all tasks of the outermost graph's run have stopped.
+    """Return a function that tells whether all tasks of the outermost graph's run have stopped.
 
-    As soon as a task of a step has returned, raised or paused, the task has writes.
+    A task of a step has writes as soon as it has returned, raised or paused.
     """
     running = ref(outermost_loop(configurable))
 
@@ -64,8 +64,8 @@ def idleness(configurable: Mapping[str, Any]) -> Callable[[], bool]:
 def node_without_saver(configurable: Mapping[str, Any]) -> str | None:
     """Return the name of the node whose subgraph is compiled with `checkpointer=False`, or None.
 
-    When the thread is resumed, LangGraph runs such a subgraph from its start. The tasks inside find
-    the checkpointer of the outer graph, but nobody finds what they save.
+    When the thread is resumed, LangGraph runs such a subgraph from its start. Tasks in the subgraph
+    find the checkpointer of the outer graph, but their saved state is never found again.
     """
     here: Mapping[str, Any] = configurable
     while (loop := loop_around(here)) is not None:
@@ -84,7 +84,6 @@ class _AtEnd(BaseCallbackHandler):
         self.checks: list[Callable[[], None]] = []
 
     def on_chain_end(self, *_told: Any, **_more: Any) -> None:
-        """Run the checks."""
         with ExitStack() as each:  # If one check raises, the others still run.
             for check in self.checks:
                 each.callback(check)

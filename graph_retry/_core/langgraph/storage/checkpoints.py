@@ -41,10 +41,10 @@ from graph_retry.lossless._ground import as_repr, error_text, text_of
 from graph_retry.records import SAVED_NAMESPACE, KeptIn
 
 _WAITED = 1.0
-"""The most seconds that a clock may be behind. `check_clock` waits for this time."""
+"""The number of seconds that `check_clock` waits at most, if this machine's clock is behind."""
 
 _MOST = 1_000_000
-"""The most checkpoints that are listed. Without a limit, some savers list only 100."""
+"""The limit for listing checkpoints. Without a limit, some savers list only 100."""
 
 NO_TASK = str(UUID(int=0))
 """The task id under which LangGraph saves writes that belong to no task."""
@@ -56,7 +56,7 @@ PLACE = frozenset({"thread_id", "checkpoint_id", CONFIG_NAMESPACE, "checkpoint_m
 def place_of(
     thread_id: str | None, namespace: str = "", checkpoint_id: str | None = None
 ) -> RunnableConfig:
-    """Return the config that names a namespace of a thread, or one checkpoint there."""
+    """Return the config that names a namespace of a thread, or one checkpoint in this namespace."""
     place: dict[str, Any] = {"thread_id": thread_id, CONFIG_NAMESPACE: namespace}
     at = {} if checkpoint_id is None else {"checkpoint_id": checkpoint_id}
     return {"configurable": place | at}
@@ -68,7 +68,6 @@ def namespace_of(saved: CheckpointTuple | StateSnapshot) -> str:
 
 
 def thread_id_of(saved: CheckpointTuple) -> str:
-    """Return the id of a checkpoint's thread."""
     return str(saved.config.get("configurable", {}).get("thread_id", ""))
 
 
@@ -84,10 +83,11 @@ def root_of(saved: CheckpointTuple) -> str:
 
 
 def line_of(roots: Mapping[str, CheckpointTuple]) -> dict[str, bool]:
-    """Return, by id, whether each root of a thread led to the newest root; False if forked away.
+    """Return, by id, whether each root of a thread led to the newest root.
 
-    The roots are the checkpoints of the outermost graph by id, newest first. If roots were deleted,
-    only the parent of the oldest root in the line is known.
+    The roots are the checkpoints of the outermost graph by id, newest first. The value is False if
+    a fork left the root behind. If roots were deleted, only the parent of the oldest root that
+    still led to the newest root is known.
     """
     line = dict.fromkeys(roots, False)
     here, after, is_step = next(iter(roots), ""), "", True
@@ -166,7 +166,7 @@ async def list_checkpoints(
     """List the checkpoints of a thread or of all threads, newest first.
 
     The options are `filter`, `before` and `limit`. Some savers do not know these options, or ignore
-    them silently. Therefore this function drops the checkpoints that a saver lists too much.
+    them silently. Therefore this function drops each listed checkpoint that the options exclude.
     """
     listed = await _listed(saver, thread, options)
     found = [saved for saved in listed if _is_wanted(saved, thread, options)]
@@ -226,7 +226,6 @@ async def _listed(
 async def newest_checkpoint(
     saver: BaseCheckpointSaver[Any], thread_id: str | None, namespace: str
 ) -> CheckpointTuple | None:
-    """Read the newest checkpoint of a namespace, if it has one."""
     place = place_of(thread_id, namespace)
     return await sync_or_async(saver.get_tuple, saver.aget_tuple, place)
 
@@ -241,10 +240,11 @@ async def read_checkpoint(
 
 
 async def check_clock(saved: CheckpointTuple | None) -> None:
-    """Wait if the newest checkpoint is up to a second in the future. If it is later, refuse to run.
+    """Wait if the newest checkpoint is up to a second in the future; refuse to run if it is later.
 
     LangGraph orders the checkpoints of a thread by the time in their ids. If a machine's clock is
-    behind, its checkpoints do not become the newest. Then a resume misses them and repeats calls.
+    behind, the checkpoints that it saves do not become the newest. A resumed run would miss them
+    and repeat calls.
 
     Raises:
         ReplayMismatch: If this clock is more than a second behind that of the checkpoint's machine.
@@ -315,8 +315,8 @@ async def write_answer(
     The next run of the thread continues the call with this answer. The answer is a single write, so
     it is saved completely or not at all. A saver numbers a task's writes by their places in the
     list, and keeps the first write with each number. LangGraph saves the writes of all commands
-    under `NO_TASK`. Only the answers in commands take no number. So the count of these writes is a
-    free number.
+    under `NO_TASK`, and only the answers in commands take no number. So the count of these writes
+    is a free number.
 
     Raises:
         ReplayMismatch: If the clock of this machine is behind.
@@ -332,7 +332,6 @@ async def put_writes(
     writes: Sequence[tuple[str, Any]],
     task_id: str,
 ) -> None:
-    """Save writes of a task beside a checkpoint."""
     put = sync_or_async(saver.put_writes, saver.aput_writes, config, writes, task_id)
     await to_its_end(put)
 
@@ -381,7 +380,6 @@ class OpenReview(NamedTuple):
 def open_review(
     thread_id: str | None, namespace: str, review_id: str, asked_at: str | None
 ) -> OpenReview:
-    """Return the row for a call that waits."""
     # The digest keeps places unique, because a copied thread has the same review id and time.
     place = f"{asked_at or ''}/{review_id}/{digest(str(thread_id), namespace)}"
     return OpenReview(thread_id or "", namespace, review_id, place)
@@ -391,7 +389,7 @@ def is_over(entry: OpenReview, root: CheckpointTuple | None, call: CheckpointTup
     """Return whether a review is closed for good, although its thread does not show the review.
 
     A review is closed if its call has continued, or if the thread has left the step that made the
-    call (a new run of that step has a new namespace). If a call is about to ask, its review is
+    call. (A new run of that step has a new namespace.) If a call is about to ask, its review is
     open.
     """
     if call is None or not waits_for(call, entry.review_id):

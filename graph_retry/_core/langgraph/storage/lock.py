@@ -1,11 +1,10 @@
 """The lock on a thread, which `resume` holds until the graph stops again.
 
 A run that asks a person also locks its thread until the run ends, unless the thread is locked
-already. If an answer arrives meanwhile, the answer waits, because it would run nodes again that
-still run.
+already. An answer that arrives meanwhile waits. Otherwise it would run nodes again that still run.
 
 Within a process, the lock is a mutex. The lock of the storage (`Store.lock`) keeps other processes
-out. If the holder dies, the operating system or the database releases it.
+out. If the holder dies, the operating system or the database releases the lock.
 """
 
 from __future__ import annotations
@@ -44,9 +43,9 @@ async def hold_while_asking(
 ) -> AskingRun | None:
     """Lock a thread for the run that asks a person; return None if the thread is locked already.
 
-    The thread is locked already if `resume` started the run, for example. `is_idle` returns whether
-    all tasks of the run have stopped. Once they have stopped, an answer is possible. The run may
-    still not have ended, if the reader of its stream has left.
+    For example, `resume` has locked the thread if it started the run. `is_idle` returns whether all
+    tasks of the run have stopped. If all have stopped, an answer can be applied, although the run
+    may not have ended: the reader of its stream may have left.
     """
     with ExitStack() as unless_held:
         lock = unless_held.enter_context(ThreadLock(saver, thread_id))
@@ -74,7 +73,6 @@ class ThreadLock:
         return self
 
     def __exit__(self, *raised: object) -> None:
-        """Release the lock."""
         self.release()
 
     async def try_acquire(self) -> bool:

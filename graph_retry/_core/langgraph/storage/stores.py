@@ -1,12 +1,13 @@
 """One class for each kind of storage: memory, SQLite, PostgreSQL, and any other saver.
 
 No other file knows the kinds of savers. For your own storage, register a subclass of `Store` with
-`add_store`. Other savers need `get_tuple`, `put` and `put_writes`, and for inboxes `list`.
+`add_store`. A saver without a class of its own needs `get_tuple`, `put` and `put_writes`, and for
+inboxes `list`.
 
 LangGraph's savers for SQLite and PostgreSQL have undocumented attributes. `conn` is the connection,
-or a pool for PostgreSQL. `lock` guards its use. The async savers also have `loop`, the event loop
-on which they were made. (Read in `langgraph.checkpoint.sqlite` and `langgraph.checkpoint.postgres`;
-`tests/langgraph/test_saved.py` checks all four savers.)
+or a pool for PostgreSQL. `lock` guards the connection. The async savers also have `loop`, the event
+loop on which they were made. (Read in `langgraph.checkpoint.sqlite` and
+`langgraph.checkpoint.postgres`; `tests/langgraph/test_saved.py` checks all four savers.)
 """
 
 from __future__ import annotations

@@ -64,15 +64,15 @@ _ANSWER_IS_SAVED = (
 )
 
 _ANSWER_KEPT: dict[str, Any] = {}
-"""A marker instead of a question. The call was not made again, so its answer is still saved."""
+"""A marker in place of a question: the call was not made again, and its answer is still saved."""
 
 
 @dataclass(frozen=True)
 class HeldThread:
     """A locked thread that is ready to run, after its answers were saved.
 
-    chosen: The answered questions.
-    shown_before: The ids of all reviews that were shown.
+    chosen: The answered questions, each with its answer.
+    shown_before: The ids of all reviews that the thread showed.
     by_id: The answers that could not be saved, by interrupt id.
     begun: With `start`, the state of the thread.
     """
@@ -159,7 +159,7 @@ class HeldThread:
             raise AnswerRefused("\n".join(dict.fromkeys(problems)), **told, reasons=reasons)
 
     async def _question_now(self, namespace: str) -> dict[str, Any] | None:
-        """Read the question that a call asks now from its checkpoint (not on a server)."""
+        """Read the question that a call asks now, from its checkpoint (not on a server)."""
         saver = saver_of(self.graph)
         call = saver and await newest_checkpoint(saver, thread_of(self.config), namespace)
         if not call:
@@ -170,10 +170,9 @@ class HeldThread:
         return next((each for each in questions if waits_for(call, each.get("review_id"))), None)
 
     async def check_in_time(self, failed: CallCancelled | RemoteException | None = None) -> None:
-        """Raise `StaleDecision` if an answer came too late.
+        """Raise `StaleDecision` if a default decision was applied instead of an answer.
 
-        `failed` is the error that ended the run: a default decision or an answer rejected a call.
-        The message repeats this error, unless a server hides it.
+        The message repeats `failed`, the error that ended the run, unless a server hides it.
         """
         for asked, given in self.chosen:
             expires_at = asked.value["expires_at"]
@@ -306,7 +305,6 @@ def _checked(
 
 
 def _named_in(decision: Any, answers: Mapping[str, Any] | None) -> Collection[str] | None:
-    """Return the ids of the answered reviews; None if the decision means the only open review."""
     if isinstance(decision, Mapping) and "review_id" in decision:
         return [str(cast("Any", decision)["review_id"])]
     return answers
@@ -317,10 +315,10 @@ async def _write_down(
     root: CheckpointTuple | None,
     chosen: Sequence[tuple[Asked, Any]],
 ) -> dict[str, Any]:
-    """Save answers beside their calls' checkpoints. Return the unsaved ones by interrupt id.
+    """Save each answer beside its call's checkpoint; return the others by interrupt id.
 
-    An answer cannot be saved on a server, or if the call's checkpoint was deleted. A plain answer
-    of an earlier run is removed first, because LangGraph would give it to the next question.
+    An answer cannot be saved on a server, or if the call's checkpoint was deleted. First, a plain
+    answer of an earlier run is removed: LangGraph would give it to the next question.
     """
     own = [each for each in chosen if not is_of_other(each[0].namespace)]
     notes = [(asked, noted(given, asked.review_id)) for asked, given in own]

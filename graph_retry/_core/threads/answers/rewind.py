@@ -53,7 +53,7 @@ from graph_retry.records import Issue
 _LOG = logging.getLogger("graph_retry")
 
 _MOST_TOLD = 10
-"""Maximum number of calls in an error."""
+"""The most calls that an error lists."""
 
 _OfCall = Annotated[
     Ledger, "a ledger of `attempts_of` (and the attempt's number by name: `attempt=2`)"
@@ -195,7 +195,6 @@ def _only(ledgers: list[Ledger], hint: str = "") -> Ledger:
 
 
 def _told_apart(ledger: Ledger) -> str:
-    """Return a call's title, first params and namespace, to choose among calls."""
     with suppress(ValueError):  # The first attempt, or its params, may not be shown.
         first = literal(ledger.params_at(1), 120)
         return f"{ledger.title} with the params {first} ({ledger.namespace})"
@@ -249,7 +248,10 @@ async def _rewound(
 async def _fork(
     graph: Any, config: RunnableConfig, old: RunnableConfig, note: str
 ) -> tuple[RunnableConfig, str | None]:
-    """Fork a thread at a checkpoint. Return the next run's config, and the id of a local fork."""
+    """Fork a thread at a checkpoint.
+
+    Returns the config for the next run, and the id of the fork's checkpoint (None on a server).
+    """
     saver = saver_of(graph)
     if saver is not None:
         return config, await put_fork(saver, old, note)
@@ -275,7 +277,7 @@ async def _made_from(graph: Any, config: RunnableConfig, ledger: Ledger) -> Stat
 
 
 async def _restore(graph: Any, config: RunnableConfig, head: StateSnapshot, context: Any) -> None:
-    """Undo a fork by forking the checkpoint before it. Calls that waited ask again."""
+    """Undo a fork: fork the thread at `head`, its earlier state. Calls that waited ask again."""
     root = head.config.get("configurable", {})["checkpoint_id"]
     there, _ = await _fork(graph, config, head.config, fork_note(root))
     if head.next:

@@ -1,4 +1,4 @@
-"""Make the form in which a thread keeps an answer from code until a run applies the answer."""
+"""Convert an answer from code to the form in which a thread saves it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def noted(answer: Any, review_id: str) -> dict[str, Any]:
 
 
 def _unsaveable(answer: Any) -> str:
-    """Return the error for an answer that is not JSON. It names the part and the remedy."""
+    """Return the message for an answer that is not JSON, with the part and the remedy."""
     for key, part in answer.items() if is_object(answer) else ():
         try:
             to_json(part)

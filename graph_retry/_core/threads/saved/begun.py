@@ -1,4 +1,4 @@
-"""Read how to go on with a thread that a job may have started before."""
+"""Find out how to continue a thread that a job may have started before."""
 
 from __future__ import annotations
 
@@ -26,7 +26,11 @@ class Begun(NamedTuple):
 
 
 async def begun(graph: Any, config: RunnableConfig, start: Any) -> Begun:
-    """Read a locked thread: is it new, waiting for people, interrupted, or finished?"""
+    """Read a locked thread, and return how to run it.
+
+    A new thread gets the input `start`. A thread that waits for people is not run. Any other thread
+    continues where it stopped.
+    """
     state = await get_state(graph, config)
     if state.created_at is None:
         return Begun(given=start)
@@ -36,10 +40,10 @@ async def begun(graph: Any, config: RunnableConfig, start: Any) -> Begun:
 
 
 async def _waits(graph: Any, config: RunnableConfig, state: StateSnapshot) -> bool:
-    """Return whether nothing is left to run before people answer.
+    """Return whether a thread can only continue after people have answered.
 
-    Two things may be left: an answer that is saved and that no run has applied yet, or a branch
-    that was stopped before its end.
+    It can continue at once if a saved answer was not applied yet, or if a branch was stopped before
+    its end.
     """
     if not all(task.interrupts or task.result is not None for task in state.tasks):
         return False

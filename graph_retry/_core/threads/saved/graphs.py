@@ -78,7 +78,7 @@ def thread_of(config: RunnableConfig) -> str:
 
 
 def is_addressable(text: str) -> bool:
-    """Return whether every server and proxy reads the same path in a URL with this value.
+    """Return whether a value is safe in the path of a URL.
 
     The SDK quotes values, but a proxy in between may read a quoted `/` or `..` as another path.
     """
@@ -109,12 +109,10 @@ def at_newest(config: RunnableConfig) -> RunnableConfig:
 
 
 def is_local(graph: object) -> TypeIs[Pregel[Any, Any, Any, Any]]:
-    """Say whether a graph is in this process."""
     return isinstance(graph, Pregel)
 
 
 def is_remote(graph: object) -> bool:
-    """Say whether a graph is on a server."""
     return not isinstance(graph, Pregel | BaseCheckpointSaver)
 
 
@@ -172,8 +170,8 @@ async def _is_empty(graph: Any, config: RunnableConfig) -> bool:
 def may_make(graph: Any, namespace: str) -> bool:
     """Return whether the graph may make the call that was saved under `namespace`.
 
-    The result is False only if this is certain. A subgraph may make the call if it cannot be
-    inspected: if a function invokes it, or if it is on a server.
+    The result is False only if the graph certainly cannot make the call. Some subgraphs cannot be
+    inspected: a function invokes them, or they are on a server. Such a subgraph may make any call.
     """
     for part in parts_of(namespace):
         if not (part.is_node and is_local(graph)):
@@ -185,7 +183,7 @@ def may_make(graph: Any, namespace: str) -> bool:
 
 
 async def asked_by(graph: Any, namespaces: Collection[str]) -> list[str]:
-    """Return the namespaces of calls whose outermost node is in this graph (local or remote)."""
+    """Return the namespaces of calls that this graph (local or remote) may make."""
     nodes = await node_names(graph) if namespaces else []
     return [
         each
@@ -195,10 +193,10 @@ async def asked_by(graph: Any, namespaces: Collection[str]) -> list[str]:
 
 
 async def shows(graph: Any, config: RunnableConfig, interrupt_id: str) -> bool:
-    """Return whether an interrupt of a thread is in the state that this graph shows.
+    """Return whether the state of a thread, as `graph` shows it, has the interrupt.
 
-    Another graph may have raised the interrupt on the same thread. LangGraph shows only the
-    interrupts of nodes that the graph has.
+    A different graph may have raised the interrupt on the same thread. LangGraph shows only the
+    interrupts of nodes that `graph` has.
     """
     if graph is None:
         return True

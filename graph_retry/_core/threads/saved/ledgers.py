@@ -18,7 +18,7 @@ from graph_retry._core.threads.saved.thread_state import read_whole, reader_of
 from graph_retry._core.threads.saved.view import ThreadView
 
 _WAITS = {"review": True, "end": False}
-"""Whether a call waits for a person, by the call's next step. For other steps, it is unknown."""
+"""Whether a call waits for a person, by the step that runs next. Other steps are unknown."""
 
 
 async def read_ledgers(source: Any, config: RunnableConfig) -> list[Ledger]:
@@ -40,9 +40,9 @@ async def whole_ledgers(
 def ledgers_of(view: ThreadView) -> Iterator[Ledger]:
     """Yield a ledger for each call, oldest first.
 
-    If a server hides a call's state, the call's ledger is empty. A ledger in the outermost graph's
-    state is included as well, because the checkpoints of its call may have been deleted. A list in
-    which a user's reducer collects the attempts of several calls is left out.
+    If a server hides the state of a call, the call's ledger is empty. The checkpoints of a call may
+    have been deleted, so a ledger in the outermost graph's state is included as well. A user's
+    reducer may collect the attempts of several calls in one list. Such a list is left out.
     """
     calls = sorted(view.calls(), key=lambda call: view.age(call[0]))
     head, known = view.root and view.root.checkpoint["id"], list[list[str]]()

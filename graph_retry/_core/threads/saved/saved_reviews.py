@@ -88,11 +88,11 @@ def to_nobody(_read: int, _threads: int) -> None:
 async def is_table_filled(
     saver: BaseCheckpointSaver[Any], tell: Callable[[int, int], Any] = to_nobody
 ) -> bool:
-    """Return whether a saver has its table of open reviews; the first listing fills the table.
+    """Return whether a saver has a table of open reviews. The first listing fills the table.
 
-    Each thread is read once. The thread that ran last is read first. The rows of a thread are
-    stored as soon as the thread is read. `tell` is called with the number of threads read so far
-    and the number of all threads.
+    To fill the table, each thread is read once, beginning with the thread that ran last. The rows
+    of a thread are stored as soon as it is read. `tell` gets the number of threads read so far and
+    the number of all threads.
     """
     store = store_of(saver)
     if store.keeps_reviews:
@@ -110,9 +110,9 @@ async def is_table_filled(
 
 
 _without_review: WeakKeyDictionary[Any, set[tuple[str, ...]]] = WeakKeyDictionary()
-"""The pauses that are no reviews, such as a plain `interrupt()`, by saver.
+"""For each saver, the pauses without a review, such as a plain `interrupt()`.
 
-They need not be read again.
+Later lists do not read these pauses again.
 """
 
 
@@ -130,9 +130,10 @@ async def note_others(saver: BaseCheckpointSaver[Any]) -> None:
 
 
 def _keep(thread: ThreadView, saved: CheckpointTuple) -> None:
-    """Add a checkpoint if it is the newest of its namespace. If its call has ended, drop the state.
+    """Add a checkpoint to the view if it is the newest of its namespace.
 
-    The states of all ended calls together would need too much memory.
+    If the call has ended, the checkpoint is added without its state. The states of all ended calls
+    would need too much memory.
     """
     namespace = namespace_of(saved)
     if namespace not in thread.newest:
@@ -239,11 +240,11 @@ async def noted_reviews(
     config: RunnableConfig | None = None,
     fill: Callable[[int, int], Any] | None = None,
 ) -> tuple[list[OpenReview], str | None] | None:
-    """List one page of the open calls in the saver's table; None if the saver has no table.
+    """List one page of the table of open reviews; None if the saver has no table.
 
-    If `fill` is given, a table that has never been filled is first filled from all threads. `fill`
-    is called with the number of threads read so far and the number of all threads. Without `fill`,
-    only the rows that the table has now are listed.
+    If `fill` is given, a table that was never filled is first filled from all threads. `fill` gets
+    the number of threads read so far and the number of all threads. Without `fill`, only the rows
+    that the table has now are listed.
 
     Returns:
         The rows that belong to the source, newest first, and the value of `before` for the next

@@ -50,8 +50,8 @@ async def open_named(
 ) -> tuple[ThreadView, list[Asked]]:
     """Read the open questions of a thread with the ids `named`; all if `named` is None.
 
-    Only the named questions are read, because a thread may have a thousand questions, one for each
-    branch of a `Send`. But if a named question is not open, all open questions are read as well.
+    A thread may have a thousand questions, one for each branch of a `Send`. Therefore only the
+    named questions are read. If one of them is not open, all open questions are read.
     """
     view = await read_shown(graph, config, named=named)
     questions = [asked for asked in view.asked() if asked.is_open]
@@ -161,9 +161,9 @@ async def add_others(
     `others` has the namespaces of the questions by interrupt id.
 
     LangGraph shows an interrupt until its node ends, even if the interrupt is answered. If the
-    process dies before the node ends, the answer stays among the writes of the checkpoint from
-    which the node began, and no later answer counts. Such a question is not added. (This is only
-    known for the first interrupt of a task, because only its id can be computed, by
+    process dies before the node ends, the answer remains among the writes of the checkpoint from
+    which the node began. No later answer counts, so this function does not add such a question.
+    (This is only known for the first interrupt of a task, because only its id can be computed, by
     `Interrupt.from_ns`.)
     """
     saver, thread_id, state = saver_of(graph), thread_of(config), None

@@ -36,7 +36,7 @@ from graph_retry._core.state.namespaces import outermost, tasks_around
 from graph_retry._core.state.position import LOOP, is_open, loop_of
 
 _REPLACING = ("update", "fork")
-"""The sources of checkpoints that start new tasks, even if tasks of the checkpoint before wait."""
+"""Sources of checkpoints that start new tasks, even if tasks of the previous checkpoint wait."""
 
 
 class Asked(NamedTuple):
@@ -162,7 +162,7 @@ class ThreadView:
         }
 
     def left_at(self, namespace: str) -> CheckpointTuple | None:
-        """Return the checkpoint by which a subgraph around a call left the call's task, or None.
+        """Return the checkpoint by which a subgraph left the task that makes a call, or None.
 
         For example, an `update_state` of the subgraph makes such a checkpoint. The outer graph may
         still show the call's question.
@@ -204,7 +204,7 @@ class ThreadView:
         return {task: root for root, saved in self.roots.items() for task in writers_of(saved)}
 
     def age(self, namespace: str) -> tuple[str, str]:
-        """Return the key that sorts namespaces by their first checkpoint."""
+        """Return a sort key by age: the ids of a namespace's first checkpoint and its root."""
         return self.first[namespace].checkpoint["id"], root_of(self.newest[namespace])
 
     @cached_property

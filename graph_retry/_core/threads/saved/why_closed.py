@@ -159,7 +159,7 @@ async def answers_to(graph: Any, config: RunnableConfig, review_id: str) -> list
 
 
 class _Answered(NamedTuple):
-    """An answer in a thread. `what` is its decision, if known."""
+    """An answer to a review of a thread. `what` describes the answer, if known."""
 
     at: str
     author: str
@@ -168,7 +168,6 @@ class _Answered(NamedTuple):
 
 
 async def _answers(graph: Any, config: RunnableConfig, thread: ThreadView) -> list[_Answered]:
-    """List the answers in a thread."""
     notes: list[_Answered] = []
     for namespace, values in thread.calls():
         written: Any = values.get(ANSWER)
@@ -189,9 +188,9 @@ async def _answers(graph: Any, config: RunnableConfig, thread: ThreadView) -> li
 
 
 def _asked_again(thread: ThreadView, review_id: str | None, event: str | None) -> str | None:
-    """Return the event that closed a review, and the newer review that asks about its attempt.
+    """Return how a review was closed, and the id of the newer review that asks the question again.
 
-    Without a newer review, return the given `event`.
+    If there is no newer review, return the given `event`.
     """
     for _, values in thread.calls():
         records, review = records_in(values), loop_of(values)["review"]
@@ -206,7 +205,7 @@ def _asked_again(thread: ThreadView, review_id: str | None, event: str | None) -
 
 
 def _not_shown(thread: ThreadView, review_id: str | None) -> str | None:
-    """Say how to go on if a call waits, but its thread does not show its question; else None.
+    """Return advice if a call waits, but its thread does not show its question; otherwise None.
 
     For example, `asyncio.gather` shows the question of only one call.
     """

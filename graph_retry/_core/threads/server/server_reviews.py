@@ -82,9 +82,9 @@ async def list_remote_reviews(
 ) -> list[PendingReview]:
     """List the reviews of all threads that wait for people, whatever status the server shows.
 
-    A thread's questions are never newer than its last saved state. Threads are read in the order of
-    their last save, newest first. Reading stops once `limit` reviews are found and all other
-    threads were saved before the oldest of these reviews was asked.
+    A question is never newer than the last saved state of its thread. Therefore threads are read in
+    the order of their last save, newest first. Reading stops as soon as `limit` reviews are found,
+    and no unread thread was saved after the oldest of them was asked.
     """
     waiting: dict[tuple[str, str], PendingReview] = {}
 
@@ -93,9 +93,9 @@ async def list_remote_reviews(
         waiting.update({(thread["thread_id"], each.interrupt_id): each for each in reviews})
 
     def wanted_since() -> str:
-        """Return the time after which a review must have been asked to be listed.
+        """Return the time at which the oldest wanted review was asked.
 
-        Return "" while fewer than `limit` reviews are found.
+        The result is "" while fewer than `limit` reviews are found.
         """
         newest = newest_first([*waiting.values()], before, limit)
         return (newest[-1].asked_at or "") if newest and len(newest) == limit else ""
@@ -130,8 +130,8 @@ async def places_on(client: Any) -> list[tuple[RemoteGraph, RunnableConfig]]:
 async def _asking_idle(client: Any, since: str) -> list[Any]:
     """List the idle threads that show a question. Threads unchanged since `since` may be missing.
 
-    Pages overlap, because a thread may move to the previous page. If a thread begins to run during
-    the search, it leaves the list of idle threads, and all later threads move up by one place.
+    If a thread begins to run during the search, it leaves the list, and all later threads move up
+    by one place. Therefore the pages overlap.
     """
     now = time.monotonic()
     is_kept = isinstance(client, LangGraphClient | SyncLangGraphClient)
@@ -209,7 +209,7 @@ def _has_run(thread: Any) -> bool:
 
 
 def _place(client: Any, base: RunnableConfig, thread: Any) -> tuple[RemoteGraph, RunnableConfig]:
-    """Return the graph and the config of a thread. The assistant of the thread has the graph."""
+    """Return a graph with the assistant that ran the thread, and the config of the thread."""
     twin: Any = {"client" if is_async(client.threads.search) else "sync_client": client}
     metadata = thread["metadata"]
     graph_id = metadata["graph_id"]

@@ -2,7 +2,7 @@
 
 A server cannot list the namespaces of a thread, so this module derives them. A retry node or a
 subgraph has the namespace of its task. If a function makes a call, the call's question names the
-namespace. After a rewind, the node has a new task, so only the task id in the namespace changes.
+namespace. After a rewind, the node has a new task. Then only the task id in the namespace differs.
 """
 
 from __future__ import annotations
