@@ -163,7 +163,7 @@ def _is_json_error(error: BaseException) -> bool:
 
 
 def _pydantic_errors(error: BaseException) -> list[dict[str, Any]]:
-    """List the errors of an exception that has the methods of pydantic's `ValidationError`."""
+    """List the errors of an exception like pydantic's `ValidationError`; empty for others."""
     listing = getattr(error, "errors", None)
     if not callable(listing) or not isinstance(getattr(error, "title", None), str):
         return []

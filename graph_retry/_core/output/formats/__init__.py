@@ -1,6 +1,6 @@
-"""Read answers in other formats than JSON to a JSON value, losslessly or not at all.
+"""Read an answer in YAML, JSON Lines or XML tags, or in a format that the user wrote.
 
-`format` declares the protocol of a format, and reads an answer by a format. `yaml_format`,
-`json_lines` and `tagged` are the built-in formats. `fences` finds the answer in the model's text.
-`place` tells which kinds of values the JSON Schema wants at each place of the answer.
+`format` declares what a format does, and reads an answer with it. `yaml_format`, `json_lines` and
+`tagged` are the built-in formats. `fences` finds the answer in the model's text. `place` tells
+which types the JSON Schema allows at each place of the answer.
 """

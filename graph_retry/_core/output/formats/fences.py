@@ -19,11 +19,11 @@ _OPEN_FENCE = lazy(r"(?m)^ *+(?:`{3,}|~{3,})[ \w+#.-]*$")
 _WHOLE_FENCE = lazy(r"(?s)\s*(`{3,}|~{3,})[ \t]*[\w+#.-]*[ \t]*\n(.*)\n[ \t]*\1[`~]*\s*\Z")
 
 Spans = Callable[[str], Iterable[tuple[int, int]]]
-"""A function that lists the spans of the fields in a text. A fence in a field is content."""
+"""A function that lists the start and end of each field. A fence in a field is content."""
 
 
 def whole_fence(text: str) -> str:
-    """If a fence surrounds the whole text, return its content. Otherwise return the text."""
+    """Return the content of a fence that surrounds the whole text, or else the text."""
     match = _WHOLE_FENCE.fullmatch(text)
     return match[2] if match and not _OPEN_FENCE.search(match[2]) else text
 
@@ -33,7 +33,7 @@ def answer_in(
 ) -> tuple[str, list[Repair]]:
     """Return the part of a text that is the answer, and repairs that name the omitted text.
 
-    A fence in one of the `fields`, such as code in Markdown, is a part of the answer.
+    A fence in a field that `fields` finds, such as code in Markdown, is a part of the answer.
 
     Raises:
         Unreadable: If a fence is never closed, or if there are several different answers.
@@ -63,10 +63,7 @@ def answer_in(
 
 
 def _without_marks(text: str, fields: Spans) -> str:
-    """Replace each backtick and tilde inside a field by a space.
-
-    A fence inside a field is content. Spaces keep all positions in the text valid.
-    """
+    """Replace each backtick and tilde inside a field by a space, so that it opens no fence."""
     pieces, end = list[str](), 0
     for start, stop in fields(text):
         pieces += [text[end:start], re.sub("[`~]", " ", text[start:stop])]

@@ -1,4 +1,4 @@
-"""The protocol of a format, the built-in formats by name, and reading an answer in a format."""
+"""The protocol `Format`, the built-in formats by name, and a function that reads an answer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from graph_retry.records import Repair, RepairLevel
 FormatName = Literal["json", "yaml", "jsonl", "xml"]
 
 _FILES = {"yaml": "yaml_format:Yaml", "jsonl": "json_lines:JsonLines", "xml": "tagged:Tagged"}
-"""The module and the class of each format, which are loaded at first use."""
+"""The module and class of each format, loaded at first use."""
 
 
 @runtime_checkable
@@ -47,7 +47,7 @@ class Format(Protocol):
         """Return the answer in a text, such as the content of its fence, and the repairs.
 
         This method is called at the repair levels `standard` and `aggressive`. At the level
-        `minimal`, only a fence around the whole text is removed instead, in every format.
+        `minimal`, only a fence around the whole text is removed, in every format.
         """
         ...
 
@@ -57,9 +57,9 @@ class Format(Protocol):
 
 
 def format_named(given: FormatName | Format | None) -> Format | None:
-    """Return the built-in format of a name, or the given format; None for JSON.
+    """Return the built-in format of a name, or the given format.
 
-    JSON is not a `Format`, because it has its own reader.
+    JSON gives None, because it has its own reader and is not a `Format`.
     """
     if not isinstance(given, str):
         return given
@@ -68,7 +68,7 @@ def format_named(given: FormatName | Format | None) -> Format | None:
 
 
 class FormatMistakeError(EscapedText, TypeError):
-    """A user's format does not fulfil the protocol, so another answer of the model cannot help."""
+    """A method of a user's format returned a wrong type, so another answer cannot help."""
 
 
 def read_as(
@@ -119,7 +119,7 @@ def read_as(
 
 
 def _pair(name: str, returned: Any) -> tuple[str, list[Repair]]:
-    """Return the result of a format's `repair`, after a check that it is a text and repairs."""
+    """Return the text and the repairs that a format's `repair` returned, after a type check."""
     if misfit(returned, tuple[str, list[Any]], "repair") is None:
         return cast("tuple[str, list[Repair]]", returned)
     raise FormatMistakeError(

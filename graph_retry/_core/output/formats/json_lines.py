@@ -1,4 +1,4 @@
-"""The format JSON Lines: a list with one element as JSON on each line."""
+"""The format JSON Lines: a list, with each element as JSON on a line of its own."""
 
 from __future__ import annotations
 
@@ -62,10 +62,7 @@ class JsonLines:
 
 
 def _whole(text: str, repairs: list[Repair]) -> tuple[str, list[Repair]]:
-    """Rewrite a JSON list that is spread over several lines as JSON Lines.
-
-    A text that is not a JSON list is returned unchanged.
-    """
+    """If a text is a JSON list over several lines, rewrite it with one element a line."""
     read = read_output(text, "standard")
     if not read.ok or not is_array(read.value):
         return text, repairs

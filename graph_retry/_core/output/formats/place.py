@@ -1,4 +1,4 @@
-"""The kinds of values that a JSON Schema wants at one place of a value.
+"""Find the types that a JSON Schema allows at one place of a value.
 
 YAML and XML do not mark the type of a value, so their readers ask the schema.
 """
@@ -14,7 +14,7 @@ from graph_retry._core.ground.schemas import ANY_KIND, alternatives, element, ki
 
 
 class Place:
-    """The schemas that may apply at one place of a value. Without schemas, any value is allowed."""
+    """The schemas that may apply to one place of a value. Without schemas, any value is allowed."""
 
     def __init__(self, nodes: Iterable[Any], root: Any) -> None:
         self._root = root
@@ -29,30 +29,27 @@ class Place:
 
     @property
     def kinds(self) -> AbstractSet[str]:
-        """The wanted kinds of values, as JSON Schema names them; empty if any kind is allowed."""
+        """The JSON types that the schemas allow; empty if any type is allowed."""
         wanted = frozenset[str]().union(*map(kinds, self._schemas))
         return frozenset[str]() if wanted == ANY_KIND else wanted
 
     @property
     def fields(self) -> set[str]:
-        """The names of the members that the schemas declare."""
+        """The names of the properties that the schemas declare."""
         named = [schema.get("properties") for schema in self._schemas]
         return {name for members in named if is_object(members) for name in members}
 
     @property
     def excludes_text(self) -> bool:
-        """Whether the schema allows no text here."""
         return bool(self.kinds) and "string" not in self.kinds
 
     def wants_text_only(self, kind: str) -> bool:
-        """Return whether the schema allows text here, but no value of this kind."""
+        """Return whether the schema allows text here, but no value of the type `kind`."""
         return "string" in self.kinds and kind not in self.kinds
 
     def member(self, key: str) -> Place:
-        """Return the place of the object member `key`."""
         return Place((member(schema, key) for schema in self._schemas), self._root)
 
     def element(self, index: int) -> Place:
-        """Return the place of the list element at `index`."""
         nodes = (element(schema, index, self._root) for schema in self._schemas)
         return Place(nodes, self._root)

@@ -1,9 +1,8 @@
-"""The format `xml`: fields in XML tags, as prompts often ask for them: `<name>Ada</name>`.
+"""The format `xml`: fields in XML tags, such as `<name>Ada</name>`, as prompts often ask for.
 
-This is not full XML. The text in a tag is read without unescaping, so that code and prose may
-contain `<` and `&`. A CDATA section around a whole text is removed. A number, list or object is
-written as JSON inside its tag. An object may also be written as nested tags, and a list by
-repeating its tag.
+This is not full XML. The text in a tag is not unescaped, so that code and prose may contain `<` and
+`&`. A CDATA section around a whole text is removed. A number, list or object is written as JSON
+inside its tag. An object may also be written as nested tags, and a list by repeating its tag.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _MAX_DEPTH = 20
 
 
 class Tagged:
-    """Answers with a tag for each field."""
+    """Answers in which each field has a tag."""
 
     name = "xml"
 
@@ -77,7 +76,7 @@ def _next_tag(text: str, position: int, known: set[str]) -> re.Match[str] | None
 
 
 def _value(texts: list[str], place: Place, depth: int) -> Any:
-    """Make one value from all tags with the same name. The schema decides whether it is a list."""
+    """Return the value of a field from the texts of all its tags; the schema may want a list."""
     wants_list = "array" in place.kinds
     if len(texts) > 1:
         refuse_if(not wants_list, "ambiguous", 0, "A field is there twice.")
@@ -110,7 +109,7 @@ def _one(text: str, place: Place, depth: int) -> Any:
 
 
 def _quoted(text: str) -> str | None:
-    """Return the text of a tag that contains only CDATA sections."""
+    """Return the text in CDATA sections, or None if the tag contains none."""
     if not text.lstrip().startswith("<![CDATA["):
         return None
     refuse_if(_CDATA.sub("", text).strip(), "syntax", 0, "Text stands beside a CDATA section.")
@@ -118,7 +117,7 @@ def _quoted(text: str) -> str | None:
 
 
 def _fields_of(text: str, name: str) -> list[str]:
-    """List the contents of the tags `name`, and refuse any text between them."""
+    """List the contents of all tags `name`, and refuse any text between them."""
     inside, end = list[str](), 0
     for start, stop in [*_spans(text, name), (len(text), len(text))]:
         between = text[end:start].strip()

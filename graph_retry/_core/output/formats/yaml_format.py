@@ -1,11 +1,12 @@
-"""The format YAML, read by PyYAML's parser, without YAML's surprising conversions of plain words.
+"""The format YAML, read with PyYAML's parser but without YAML's conversions of plain words.
 
-A plain word is a number or a boolean only if it is one in JSON, and if the schema allows a number
-or a boolean there. So `NO` stays a country, and `2026-01-31` and `12:30` stay text. If the schema
-wants text, `1.10` stays a version. `null`, `~` and an empty value are always null.
-A number such as `017` is refused, because it is octal in YAML 1.1 and decimal in YAML 1.2.
-Aliases are refused, because a few lines of them can expand to gigabytes. Tags, repeated keys and a
-second document are refused as well.
+A plain word becomes a number or boolean only if it is one in JSON, and if the schema allows one
+there. So the country `NO` stays text, and so do `2026-01-31` and `12:30`. If the schema wants text,
+the version `1.10` stays text. `null`, `~` and an empty value are always null.
+
+A number such as `017` is refused, because it is octal in YAML 1.1 and decimal in YAML 1.2. Aliases
+are refused, because a few lines with aliases can expand to gigabytes. Tags, repeated keys and a
+second document are refused, too.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
 # number with an exponent as text.
 _AGREED = re.compile(r"[^eE]*|[^eE]*\.[^eE]*[eE][+-].*")
 _OCTAL = re.compile(r"[-+]?0[0-7_]+", re.ASCII)
-"""An octal number in YAML 1.1, and a decimal number in YAML 1.2."""
+"""An octal number in YAML 1.1, but a decimal number in YAML 1.2."""
 _ELIDED = re.compile(r"(?m)^[ \t]*+(?:- *)?(?:\.\.\.|…)|\s(?:\.\.\.|…)\s*$")
 # A comment on its own line, or after an unquoted value on the same line.
 _COMMENT = re.compile(r"(?m)^(?:[^\n#\"']*+(?<=[ \t]))?#(.*)")
@@ -145,7 +146,7 @@ class _Reader:
 
 
 def _plain(text: str, place: Place, at: int) -> Any:
-    """Read a scalar without quotes: it is text, unless it is a JSON number, boolean or null."""
+    """Read a scalar without quotes. It is text, unless it is a JSON number, boolean or null."""
     refuse_if(_ELIDED.search(text), "elided", at, "Data was left out.")
     number = _NUMBER.fullmatch(text)
     if number is None and text not in _WORDS:

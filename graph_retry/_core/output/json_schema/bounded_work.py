@@ -1,10 +1,10 @@
-"""Validate by a JSON Schema with a bounded amount of work, for any value and any schema.
+"""Validate by a JSON Schema with a limited number of steps, for any value and any schema.
 
-`jsonschema` alone has no such bound, for three reasons. `uniqueItems` compares each item with every
-other item. `anyOf`, `if` and others validate a value several times, so that the cost doubles with
-each level of a recursive schema. `unevaluatedProperties` and `unevaluatedItems` compare each member
-with each evaluated member. Here `uniqueItems` uses hashes, each keyword of each schema judges each
-object or list only once, and the steps are counted.
+`jsonschema` alone has no limit. Its `uniqueItems` compares each item with every other item. Its
+`unevaluatedProperties` and `unevaluatedItems` compare each member with each evaluated member.
+`anyOf`, `if` and others validate a value several times, so that the work doubles with each level of
+a recursive schema. Here, `uniqueItems` uses hashes, each keyword of a schema checks an object or
+list only once, and all steps are counted.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ _lib: Any = jsonschema  # The type stubs of `jsonschema` leave much untyped.
 
 _STEPS = 50_000
 _STEPS_PER_VALUE = 200
-"""The maximum number of steps: a fixed number, and some for each value inside the whole value."""
+"""The maximum number of steps is `_STEPS`, and `_STEPS_PER_VALUE` for each inner value."""
 _COMPARISONS = 20
-"""A step checks one keyword. This number of comparisons of members takes as long as a step."""
+"""A step checks one keyword, and takes as long as this number of comparisons of members."""
 _FRAMES_OF_LOOKUP = 60
 """More frames of the stack than the look-up of a reference takes."""
 
 
 class TooMuchWorkError(Exception):
-    """The validation took more steps than are allowed for the size of the value."""
+    """The validation took more steps than the size of the value allows."""
 
 
 DYNAMIC = frozenset({"$dynamicRef", "$recursiveRef"})
@@ -48,7 +48,7 @@ _LEADING = frozenset(
 
 @dataclass
 class _Work:
-    """The work of one validation: the steps that are left, and the results of keywords so far."""
+    """The steps that one validation has left, and the results of keywords so far."""
 
     left: int
     known: dict[tuple[str, int, int], _Judged] = field(default_factory=dict[Any, "_Judged"])
@@ -57,9 +57,9 @@ class _Work:
 class _Judged:
     """The errors that one keyword of a schema finds in one value. They are found only once.
 
-    The first caller gets the errors themselves. Each later caller gets copies, because validators
-    write a path into an error. The copies lack the inner errors of union branches. `about` keeps
-    the schema and the value alive, because the ids of both are the key of these errors.
+    The first caller gets the errors themselves. Later callers get copies, because validators write
+    a path into an error. The copies lack the inner errors of union branches. `about` keeps the
+    schema and the value alive, because their ids are the key of these errors in `_Work.known`.
     """
 
     def __init__(self, found: Iterator[Any], about: tuple[Any, Any]) -> None:
@@ -68,7 +68,7 @@ class _Judged:
         self._is_running = False
 
     def errors(self) -> Iterator[Any]:
-        """Yield the errors. Errors that are not known yet are found now."""
+        """Yield the known errors, then find and yield the others."""
         place = 0
         while True:
             while place < len(self._copies):
@@ -102,8 +102,9 @@ _work: ContextVar[_Work | None] = ContextVar("graph_retry_schema_work", default=
 def with_bounded_work(draft: Any, *, remembers: bool = True) -> Any:
     """Return a draft's validator class that counts its steps while `errors_of` runs.
 
-    With `remembers`, the class remembers results. The results must then depend only on the schema
-    and the value. The same dict must not be at two places of the schema.
+    With `remembers`, the class also stores the results of keywords. This is correct only if a
+    result depends on nothing but the schema and the value, and if no dict is at two places of the
+    schema.
     """
     rules = {**draft.VALIDATORS, "uniqueItems": _unique_items}
     leading = _LEADING if remembers else frozenset[str]()
@@ -112,7 +113,7 @@ def with_bounded_work(draft: Any, *, remembers: bool = True) -> Any:
 
 
 def errors_of(validator: Any, value: Any, most: int) -> list[Any]:
-    """List the first errors of a value.
+    """List the first errors of a value, at most `most`.
 
     Raises:
         TooMuchWorkError: If this takes more steps than are allowed for the size of the value.
@@ -182,7 +183,7 @@ def _unique_items(validator: Any, wanted: Any, value: Any, _: Any) -> Iterator[A
 
 
 def _key(value: Any) -> Hashable:
-    """Return a hashable key that is equal for equal values, as JSON Schema defines this.
+    """Return a hashable key that is equal for values that are equal by JSON Schema's rules.
 
     1 and 1.0 are equal, but 1 and true are not.
 

@@ -1,7 +1,7 @@
 """Match JSON Schema's `pattern` and `patternProperties` in linear time.
 
-The rules of `jsonschema` match with `re`, which backtracks. For a pattern such as `^(a+)+$` this
-takes exponential time.
+`jsonschema` matches patterns with `re`, which backtracks. A pattern such as `^(a+)+$` then takes
+exponential time.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _RANGE = re.compile(r"(\\.|.)-(\\.|.)|(\\.|.)", re.DOTALL)
 def with_linear_patterns(draft: Any) -> Any:
     """Return a draft's validator class that matches every pattern in linear time.
 
-    The keyword `dependencies` is checked in every draft, because newer drafts ignore it silently.
+    It also checks the keyword `dependencies`, which newer drafts ignore silently.
     """
     known = {"dependencies": _lib.Draft7Validator.VALIDATORS["dependencies"], **draft.VALIDATORS}
     additional = _additional(known["additionalProperties"])
@@ -56,7 +56,7 @@ def matcher(pattern: str) -> Callable[[str], bool]:
 
 
 def _as_rust(part: re.Match[str]) -> str:
-    """Rewrite a part of a pattern that is an operator in Rust, but plain characters in `re`."""
+    """Escape characters that are operators in Rust's patterns, but plain characters in `re`."""
     if part[1] is None:
         return part[0][1:] if part[0] in (r"\<", r"\>") else part[0]
     inner = _RANGE.sub(

@@ -60,7 +60,7 @@ _FORMATS = frozenset(
     | {"ipv4", "ipv6", "uri", "uri-reference", "iri", "iri-reference", "uuid", "uri-template"}
     | {"json-pointer", "relative-json-pointer", "regex"}
 )
-"""The formats of all drafts. Any other format is not standard, and is only an annotation."""
+"""The formats of all drafts. Other formats are not standard, and are not checked."""
 _TYPES: dict[str, Any] = {
     "date": date,
     "date-time": datetime,
@@ -76,10 +76,13 @@ _TYPES: dict[str, Any] = {
 class SchemaValidator(Validator):
     """Validate plain JSON by a JSON Schema of draft 4 or later, without conversions.
 
-    `$schema` names the draft; the default is 2020-12. References work inside the schema and to the
-    drafts, and nothing is fetched from the network. `format` is checked only with `check_formats`.
-    If `check_formats` is "types", only those formats are checked that pydantic writes for a Python
-    type. A value fits such a format if it fits the Python type.
+    `$schema` names the draft; the default is 2020-12. A reference may lead to a place in the schema
+    or to a draft. Nothing is fetched from the network.
+
+    `format` is checked only with `check_formats`. `check_formats="types"` checks only the formats
+    that pydantic writes for Python types, such as `date`. A text then fits if this Python type
+    accepts it.
+
     Patterns are matched in linear time. A pattern is refused if it needs look-around,
     back-references, or more than some thousand repeats.
     """
@@ -123,7 +126,7 @@ class SchemaValidator(Validator):
 
     @property
     def judge(self) -> Judge | None:
-        """The validation of a value that is still arriving."""
+        """The check for incomplete values."""
         return Judge(self._errors_so_far, counts_elements=self._counts_elements)
 
     def _errors_so_far(self, value: Any) -> list[PlacedError]:
@@ -136,7 +139,7 @@ class SchemaValidator(Validator):
         return self.check(value).ok
 
     def _judge(self, value: Any) -> tuple[Any, list[Issue]]:
-        """Return the value as JSON, and its issues. A model instance is first converted to JSON."""
+        """Convert a value to JSON, and return it with its issues."""
         value, unreadable = attempt(to_jsonable_python, value)
         problem = None if unreadable else json_problem(value)
         if problem:
@@ -160,11 +163,11 @@ _LOCAL = frozenset({"items", "prefixItems", "additionalItems", "additionalProper
 
 
 def _local(errors: Iterable[Any]) -> Iterator[Any]:
-    """Yield the errors that depend only on the value at their own path in the whole value.
+    """Yield the errors that depend only on the value at the error's own path.
 
-    The keywords that lead to an error show on what it depends. For example, an error under `then`
-    depends on other members. If only one branch of a union allows the value's type, the errors of
-    this branch are yielded.
+    The keywords that lead to an error show on what the error depends. For example, an error under
+    `then` depends on other members. If only one branch of a union allows the value's type, the
+    errors of this branch are yielded in place of the union's error.
     """
     for error in errors:
         if not _leads_only_down(error):
@@ -177,7 +180,6 @@ def _local(errors: Iterable[Any]) -> Iterator[Any]:
 
 
 def _refuses_type(error: Any) -> bool:
-    """Return whether a branch of a union does not allow the type of the whole value."""
     is_whole = not error.relative_path
     return is_whole and error.validator == "type" and _leads_only_down(error)
 
@@ -212,7 +214,7 @@ def _format_checker(document: dict[str, Any], draft: Any) -> Any:
 
 @cache
 def _types_as_formats() -> Any:
-    """Return a checker of formats, which uses the Python type that pydantic has for each format."""
+    """Return a checker that validates each format with pydantic's Python type for this format."""
     checker = _lib.FormatChecker(formats=())
 
     def judge(kind: TypeAdapter[Any], value: object) -> bool:
@@ -224,7 +226,7 @@ def _types_as_formats() -> Any:
 
 
 def _check_parts(document: dict[str, Any], specification: Any) -> set[str]:
-    """Return the keywords of a schema. Warn of a keyword that looks like a misspelled check.
+    """Return all keywords of a schema. Warn if a keyword looks like a misspelled check.
 
     Raises:
         ValueError: If a reference has no target, or a pattern is not linear.
@@ -247,7 +249,7 @@ def _check_parts(document: dict[str, Any], specification: Any) -> set[str]:
 
 
 def _contents(document: dict[str, Any], specification: Any) -> Iterator[dict[str, Any]]:
-    """Yield each schema inside a schema once; raise `ValueError` if a reference has no target."""
+    """Yield each inner schema once; raise `ValueError` if a reference has no target."""
     root = specification.create_resource(document)
     pending = [(root, _REGISTRY.resolver_with_root(root))]
     seen: dict[int, dict[str, Any]] = {}

@@ -14,9 +14,9 @@ from graph_retry.records import Failure, Issue, RepairLevel
 class Watch:
     """Validates an answer piece by piece.
 
-    `value` is the answer so far. When the answer can no longer become valid, `failure` is set. If
-    the text begins with a JSON document, this document is the answer. It may be in a fence, or come
-    after closed thoughts. A document after prose, and a plain text, are shown but not validated.
+    `value` is the answer so far. `failure` is set when the answer can no longer become valid. If
+    the text begins with a JSON document, this document is validated. It may be in a fence, or come
+    after closed thoughts. Plain text, and a document after prose, are shown but not validated.
     """
 
     def __init__(

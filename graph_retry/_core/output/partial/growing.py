@@ -1,6 +1,6 @@
-"""Read a text that arrives in pieces: plain text, a JSON document, or the arguments of tool calls.
+"""Read a text that arrives in pieces: plain text, a JSON document, or arguments of tool calls.
 
-A growing text is read again from time to time, so that its value so far can be shown and validated.
+The text so far is parsed again from time to time, so that its value can be shown and validated.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from graph_retry._core.output.validator import Validator
 from graph_retry.lossless._ground import lazy
 
 _STEP = 32
-"""Number of new characters after which a short text is read again."""
+"""A short text is parsed again after this number of new characters."""
 _GROWTH = 16
-"""A long text is read again when it has grown by one sixteenth of its length.
+"""A long text is parsed again when it has grown by one sixteenth of its length.
 
-All readings of a text together then read `_GROWTH + 1` times the length of the text.
+All parses of a text together then read `_GROWTH + 1` times the length of the text.
 """
 
 _SPACE = r"[\s\ufeff\u200b-\u200f\u2060]*+"
@@ -52,12 +52,11 @@ class GrowingText:
 
     @property
     def text(self) -> str:
-        """The whole text so far."""
         self._pieces = [joined(self._pieces)]
         return self._pieces[0]
 
     def add(self, piece: str) -> bool:
-        """Add a piece. Return whether the text was read again; only then may `value` have grown."""
+        """Add a piece; return whether the text was parsed again, so that `value` may have grown."""
         self._pieces.append(piece)
         self._length += len(piece)
         if self._length < self._next:
@@ -66,11 +65,11 @@ class GrowingText:
         return self._read(self.text)
 
     def without_open_text(self) -> Any:
-        """Return the value without an unfinished text at its end; `ABSENT` for a text alone."""
+        """Return the value without an unfinished text at its end; `ABSENT` for plain text."""
         return ABSENT
 
     def is_exact(self) -> bool:
-        """Return whether the value has every key of the text. It is False if a key is repeated."""
+        """Return whether the value has every key of the text. A repeated key makes this False."""
         return True
 
     def _read(self, text: str) -> bool:
@@ -79,10 +78,10 @@ class GrowingText:
 
 
 class GrowingDocument(GrowingText):
-    """A text with a JSON document that arrives piece by piece; `value` is the document so far.
+    """A JSON document that arrives piece by piece; `value` is the document so far.
 
-    Only strict JSON is read. `value` stops growing at the first character that is not strict JSON,
-    because the reader of the whole text may repair the text in an unknown way.
+    Only strict JSON is parsed. `value` stops growing at the first character that is not strict
+    JSON, because nobody knows yet how the whole text will be repaired.
     """
 
     def __init__(self) -> None:
@@ -124,7 +123,6 @@ class GrowingDocument(GrowingText):
 
 
 def _members(value: Any) -> int:
-    """Count the members of all objects in a value."""
     if is_object(value):
         return len(value) + sum(map(_members, value.values()))
     return sum(map(_members, value)) if is_array(value) else 0
@@ -133,9 +131,9 @@ def _members(value: Any) -> int:
 class GrowingArguments:
     """Turns the pieces of tool calls into the JSON text of the answer, piece by piece.
 
-    If a list is wanted, the calls are its elements. If one value is wanted, and the first call has
-    the name of the output type, the first call is the answer. If the first call has another name, a
-    later call may be the answer. Then the answer is unknown until the end.
+    If a list is wanted, each call is an element. If one value is wanted, the first call is the
+    answer, but only if it has the name of the output type. If it has another name, a later call may
+    be the answer, and the answer is unknown until the end.
     """
 
     def __init__(self, validator: Validator) -> None:
@@ -162,7 +160,7 @@ class GrowingArguments:
         return separator + self._arguments[-1] if self._is_known and is_answer else ""
 
     def _continues(self, chunk: ToolCallChunk) -> bool:
-        """Return whether LangChain adds this piece to the last call, and not to a new call."""
+        """Return whether this piece belongs to the last call, by LangChain's rule."""
         same_index = self._count > 0 and self._index == chunk["index"] is not None
         return same_index and (not self._id or chunk["id"] in {None, "", self._id})
 

@@ -1,9 +1,9 @@
 """Find the errors in an incomplete value that no later text can correct.
 
-A member or element is settled when the next member or element has begun. Before that, the end is
-not sure, because a closing quote may be a quote inside the text. The settled parts are validated by
-the whole type or schema. If the place of an error is settled, the error counts. If an open object
-or list itself has an error, such as a missing field, the error is ignored.
+A member or element is settled, or complete, when the next one has begun. Before that, a closing
+quote may still be a quote inside the text. All settled parts are validated by the whole type or
+schema. An error counts if its place is settled. An error of an open object or list itself, such as
+a missing field, is ignored.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from graph_retry._core.ground.json import ABSENT, is_array, is_object, pointer
 from graph_retry.records import Issue
 
 _CERTAIN = frozenset({"too_long", "extra_forbidden", "maxItems", "additionalProperties"})
-"""Codes of errors that count even for an open object or list, because it can only grow."""
+"""Errors that count even for an open object or list, because it can only grow."""
 
 
 class PlacedError(NamedTuple):
-    """An error of a value that is still arriving."""
+    """An error in an incomplete value."""
 
     path: Path
     """The path of the error, which may contain names of union branches."""
@@ -30,24 +30,24 @@ class PlacedError(NamedTuple):
 
 
 class Judge(NamedTuple):
-    """A validator of values that are still arriving."""
+    """A validator for incomplete values."""
 
     errors: Callable[[Any], list[PlacedError]]
-    """Validates a value as if it were whole."""
+    """Validates a value as if it were complete."""
     unsure: AbstractSet[Any] = frozenset()
-    """Keys and names of union branches. An error at such a place may disappear later."""
+    """Keys and names of union branches at which an error may disappear later."""
     counts_elements: bool = False
     """Whether the type limits the length of a list, or an element's type depends on its index."""
 
 
 class _Level(NamedTuple):
-    """An open object or list. It has only the parts that are validated now."""
+    """An open object or list, with only the parts that are validated now."""
 
     parts: Any
     open_key: Any
     """The key or index of the last part, which is still arriving."""
     left_out: int
-    """Number of elements at the beginning of the list that were validated before."""
+    """The number of elements at the list's beginning that were validated before."""
 
 
 class Settled:
@@ -60,7 +60,7 @@ class Settled:
     def issues(self, value: Any, *, is_closed: bool = False) -> list[Issue]:
         """Return the errors of `value` that no later text can correct.
 
-        With `is_closed` the errors of the outermost object or list count as well.
+        With `is_closed`, the errors of the outermost object or list count, too.
         """
         before, self._done = self._done, {}
         levels: list[_Level] = []
@@ -75,7 +75,7 @@ class Settled:
     def _new_parts(
         self, value: Any, path: Path, before: dict[Path, int], levels: list[_Level]
     ) -> Any:
-        """Return an open object or list without open parts and parts that were validated before."""
+        """Return an open object or list without open parts, and without parts validated before."""
         parts: list[Any] = [*value.items()] if is_object(value) else [*enumerate(value)]
         if not parts:
             return value

@@ -1,9 +1,9 @@
-"""The model providers: one file for each, with all facts that this library knows of the provider.
+"""The model providers: one file for each, with all facts that this library knows about it.
 
-Each file defines one `PROVIDER`. A new file in this folder is found without registration. An answer
-is data, so that a file only lists the places of its text, its tool calls, its usage and so on.
-`provider` declares the facts that a file may give, and reads a place. `objects` converts answers to
-LangChain messages. `errors` reads the exceptions that the clients raise.
+Each file defines `PROVIDER`, and a new file in this folder is found without registration. A file
+lists the places of the text, the tool calls, the usage and so on in the provider's answers.
+`provider` declares these facts. `objects` converts answers to LangChain messages. `exceptions`
+reads the exceptions of the clients.
 """
 
 from importlib import import_module

@@ -1,9 +1,9 @@
 """Read the exceptions of providers' clients: the failure kind, and the time to wait.
 
-The clients' exceptions share no base class. So an exception is read by its HTTP status, then by the
-provider's error code, and last by the names of its classes. The code is in the exception, or in the
-body of a response. botocore's `ClientError` has the status and the code in a dict. The codes and
-error texts of each provider are in the file of this provider.
+The clients' exceptions share no base class. So an exception is judged by its HTTP status, its error
+code, its text, and the names of its classes. The code is in the exception or in the body of a
+response. botocore's `ClientError` has status and code in a dict. Each provider's file lists its
+codes and texts.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _STATUS_KINDS: dict[int, FailureKind] = {
 }
 
 _REFUSED_REQUEST = (400, 403, 413, 422)
-"""Statuses of refused requests. The error text tells more precisely what was wrong."""
+"""Statuses of refused requests. The error's text says more precisely what was wrong."""
 
 _BY_CODE = (400, 413, 424)
 """For these statuses the provider's code decides, because botocore uses them for throttling."""
@@ -65,7 +65,7 @@ _TRANSPORT_NAMES = lazy(
     r"|\b(?:HTTPClientError|ResponseStreamingError|ServerDisconnectedError|SSLError|gaierror)\b"
 )
 _REQUEST_NAMES = lazy(r"\b(?:LocalProtocolError|UnsupportedProtocol|SSLCertVerificationError)\b")
-"""Transport errors that come again if the request is repeated, such as a wrong protocol."""
+"""Transport errors that a repeated request raises again, such as a wrong protocol."""
 _DENIED_NAMES = lazy(
     r"(?:Authentication|Permission(?:Denied)?|TokenRetrieval|UnauthorizedSSOToken)Error\b"
     r"|\b(?:No|Partial|Default)CredentialsError\b"
@@ -78,7 +78,7 @@ def provider_kind(error: BaseException) -> FailureKind | None:
     """Return the failure kind of a client's exception, or None if it is unknown.
 
     If the exception itself has no kind, its causes are read. An exception group gets the kind of
-    one of its exceptions, the one for which another attempt is least useful.
+    the member for which another attempt is least useful.
     """
     for cause in _chain(error):
         kind = _kind(cause)
@@ -114,10 +114,7 @@ def _wait(error: BaseException) -> float:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """Yield an exception and its causes, at most ten exceptions.
-
-    `urllib` and `urllib3` keep the cause in the attribute `reason`.
-    """
+    """Yield an exception and its causes. `urllib` and `urllib3` keep the cause in `reason`."""
     current: Any = error
     for _ in range(_MAX_CAUSES):
         if not isinstance(current, BaseException):
@@ -127,13 +124,12 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _members(error: BaseException) -> tuple[BaseException, ...]:
-    """Return the exceptions in an exception group; an empty tuple for any other exception."""
     group = cast("Any", error)
     return group.exceptions if isinstance(error, BaseExceptionGroup) else ()
 
 
 def _kind(error: BaseException) -> FailureKind | None:
-    """Return the kind of the first rule that applies: codes and texts, the status, the class."""
+    """Return the failure kind of the first rule that applies."""
     if members := _members(error):
         kinds = {provider_kind(one) or "rejected_input" for one in members}
         return next(kind for kind in FAILURE_KINDS if kind in kinds)
@@ -232,7 +228,7 @@ def _headers(error: BaseException) -> dict[str, str]:
 
 
 def _seconds(text: Any, scale: float, date: str | None) -> float | None:
-    """Read a time to wait, given as a number or as a date, in seconds; None if unreadable."""
+    """Return a time to wait in seconds. It is given as a number or as a date."""
     if not isinstance(text, str):
         return None
     try:
@@ -248,6 +244,6 @@ def _seconds(text: Any, scale: float, date: str | None) -> float | None:
 
 
 def _moment(date: str) -> datetime:
-    """Read an HTTP date. It is in UTC even if it names no time zone."""
+    """Parse an HTTP date, which is in UTC even if it names no time zone."""
     moment = parsedate_to_datetime(date)
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment

@@ -5,7 +5,7 @@ from __future__ import annotations
 from graph_retry._core.output.providers.provider import Provider, Reply, meaning
 
 BLOCKED = ("prompt_feedback.block_reason_message", "prompt_feedback.block_reason")
-"""The places of the reason why a prompt was blocked, also in the metadata of LangChain."""
+"""The places of the reason why a prompt was blocked, also in LangChain's metadata."""
 
 _PARTS = "candidates.0.content.parts"
 _RESPONSE = Reply(

@@ -26,7 +26,7 @@ _ENDS_OF_RESPONSE = ("incomplete_details.reason", "status")
 
 
 def message_in(result: Any) -> BaseMessage | None:
-    """Return the message in a result of LangChain that is not a message itself, or None."""
+    """Return the message inside an agent's state or another result of LangChain, or None."""
     return _of_agent(result) or _of_generation(result)
 
 
@@ -66,7 +66,6 @@ def _of_generation(result: Any) -> BaseMessage | None:
 
 
 def chunk_in(piece: Any) -> AIMessageChunk | None:
-    """Return the message chunk in a streamed piece of LangChain, or None."""
     chunk: Any = piece.message if isinstance(piece, ChatGenerationChunk) else piece
     return chunk if isinstance(chunk, AIMessageChunk) else None
 
@@ -84,7 +83,7 @@ def refusal_in(message: BaseMessage) -> str | None:
 
 
 def finish_reason(metadata: Mapping[str, Any]) -> str | None:
-    """Return the provider's word for the end of an answer, from a message's metadata."""
+    """Return the provider's finish reason from a message's metadata."""
     of_response = _ENDS_OF_RESPONSE if metadata.get("object") == "response" else ()
     words = [word for path in (*_ENDS, *of_response) for word in found(metadata, path)]
     return next((word for word in words if isinstance(word, str)), None)

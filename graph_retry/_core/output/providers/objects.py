@@ -39,7 +39,7 @@ _CAPITAL = lazy(r"(?<=[a-z])([A-Z])")
 
 
 class ResponseError(Exception):
-    """The provider's response has an error in place of an answer. The error is in `body`."""
+    """The provider's response has an error in place of an answer. `body` is this error."""
 
     def __init__(self, body: dict[str, Any]) -> None:
         super().__init__(str(body.get("message") or body))
@@ -66,11 +66,11 @@ def _error_in(result: Any) -> dict[str, Any] | None:
 
 
 def message_of(result: Any) -> BaseMessage | None:
-    """Return a client's answer as a message, or None if its type is unknown.
+    """Convert a client's answer to a message; return None if the type of the answer is unknown.
 
     The answer may be an object or a dict. `requests.post(…).json()`, a client's `model_dump()` and
     botocore's `converse` return such dicts. A dict counts as an answer only if it has the
-    provider's keys, including a message's role.
+    provider's keys, in most cases with a message's role.
 
     Example:
         >>> said = {"role": "assistant", "content": "Hello."}
@@ -86,10 +86,10 @@ def message_of(result: Any) -> BaseMessage | None:
 
 
 def chunk_of(piece: Any) -> tuple[AIMessageChunk | None, dict[str, Any]]:
-    """Return a piece of a stream as a message chunk, or None if its type is unknown.
+    """Convert a piece of a stream to a message chunk, or to None if its type is unknown.
 
-    The second value is a dict with the usage and the finish reason. It has them only if they
-    replace those of earlier pieces.
+    The second result is a dict with the usage and the finish reason, but only if they replace those
+    of earlier pieces. Otherwise it is empty.
     """
     if (chunk := chunk_in(piece)) is not None:
         return chunk, {}
@@ -144,7 +144,7 @@ def _chunk(piece: Any, reply: Reply) -> tuple[AIMessageChunk, dict[str, Any]]:
 
 
 def _call(made: Any, reply: Reply) -> dict[str, Any]:
-    """Read a call of a tool. If the arguments are text, `completion` parses that text later."""
+    """Read a call of a tool. Arguments that are text are parsed later, by `completion`."""
     given = first(made, reply.arguments)
     arguments = {**cast("Any", given)} if isinstance(given, Mapping) else given or ""
     return {"name": first(made, reply.name), "args": arguments, "id": first(made, reply.id)}
@@ -188,7 +188,7 @@ def _usage(result: Any, reply: Reply) -> Any:
 
 
 def token_name_of(word: str) -> str | None:
-    """Return LangChain's name for a provider's name of a token count, or None if it is unknown."""
+    """Return LangChain's name for a provider's token count such as `prompt_tokens`, or None."""
     return _COUNT_WORDS.get(_CAPITAL.sub(r"_\1", word).lower())
 
 

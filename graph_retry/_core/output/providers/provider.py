@@ -1,7 +1,7 @@
-"""The type `Provider`, which each provider's file fills, and the places of an answer's parts.
+"""The type `Provider`, which each provider's file fills, and functions that read an answer.
 
 An answer is an object of a provider's client, or the same answer as JSON. Both have their parts at
-the same places. An answer is recognized by these places, so that the client need not be installed.
+the same places. An answer is recognized by these places, so the client need not be installed.
 """
 
 from __future__ import annotations
@@ -31,20 +31,17 @@ Paths = tuple[str, ...]
 
 
 class Reply(NamedTuple):
-    """One kind of answer, whole or streamed: how it is recognized, and the places of its parts.
+    """One kind of answer, whole or streamed: how to recognize it, and where its parts are.
 
-    An answer is recognized by the values at some places. `as_object` and `as_json` give each wanted
-    value as a value, as a type, or as `...` for any value. The places in a tool call, such as
-    `name`, begin at one of `calls`.
+    An answer is recognized by the values at some paths. `as_object` and `as_json` map each path to
+    the wanted value, to its type, or to `...` for any value. The paths of `name`, `arguments` and
+    `id` begin at a tool call.
     """
 
     as_object: Mapping[str, Any] | None = None
-    """The values that show a client's object to be such an answer."""
+    """The values by which a client's object is recognized."""
     as_json: Mapping[str, Any] | None = None
-    """The values that show a dict to be such an answer.
-
-    Most kinds of answers have a role among these values, because a user's own dict has no role.
-    """
+    """The values by which a dict is recognized, mostly a role, which a user's dict lacks."""
     text: Paths = ()
     calls: Paths = ()
     name: Paths = ("name",)
@@ -59,7 +56,7 @@ class Reply(NamedTuple):
     tokens: tuple[Paths, Paths, Paths] = ((), (), ())
     """The numbers of input tokens, of output tokens, and of both."""
     thoughts: Paths = ()
-    """The number of reasoning tokens, if the output tokens do not include these tokens."""
+    """The number of reasoning tokens, if the output tokens do not include them."""
     leaves_out_zero: bool = False
     """Whether the provider leaves out a number of tokens that is 0."""
     is_streamed: bool = False
@@ -85,7 +82,6 @@ class Provider(NamedTuple):
 
 
 def meaning(of: MeaningT, *words: str) -> dict[str, MeaningT]:
-    """Map several words of a provider to one meaning."""
     return dict.fromkeys(words, of)
 
 
@@ -101,9 +97,9 @@ def _parts(path: str) -> list[tuple[str, str, str]]:
 def found(value: Any, path: str) -> list[Any]:
     """List the values at a path in JSON or in a client's objects.
 
-    A path consists of names and indices. `*` stands for each element of a list. `*:text` stands for
-    each element whose `type` is `text`, `*?thought` for each element with a true `thought`, and
-    `*!thought` for each other element. The name `finish_reason` also finds the JSON key
+    A path consists of names and indices with dots between them. `*` means each element of a list.
+    `*:text` means each element whose `type` is `text`. `*?thought` means each element with a true
+    `thought`, and `*!thought` means each other element. `finish_reason` also finds the JSON key
     `finishReason`.
 
     Example:
@@ -144,7 +140,7 @@ def first(value: Any, paths: Paths) -> Any:
 
 
 def fits(value: Any, wanted: Mapping[str, Any] | None) -> bool:
-    """Return whether an answer has each wanted value at its place; False if none is wanted."""
+    """Return whether an answer has each wanted value at its path; False if none is wanted."""
     return bool(wanted) and all(
         any(
             like is ... or (isinstance(one, like) if isinstance(like, type) else one == like)

@@ -1,6 +1,6 @@
 """Find the changes that validation made to a value: conversions, lost digits, ignored fields.
 
-The changes are listed as repairs in the ledger, so that a reviewer sees them.
+The ledger lists these changes as repairs, so that a reviewer sees them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _WHOLE = "(whole value)"
 _LONG_NUMBER = lazy(
     r"-?(?=[\d.]{16})\d{1,400}(?:\.\d{1,1000}(?:[eE][+-]?\d{1,4})?|[eE][+-]?\d{1,4})"
 )
-"""Numbers that are read as floats and have at least 15 digits. A float keeps shorter numbers."""
+"""Floats with at least 15 digits. A float keeps all digits of shorter numbers."""
 
 _OF_FUNCTIONS = frozenset({"value_error", "assertion_error", "unexpected_error"})
 """The codes of issues that come from a user's validator, and not from the type."""
@@ -72,7 +72,6 @@ def conversions(
 
 
 def _with_true(value: Any, path: str) -> Any:
-    """Return a copy of a value that has `True` at `path`."""
     return set_pointer(value, path, True, inplace=False)
 
 
@@ -90,8 +89,8 @@ def rounded_numbers(text: str, value: Any) -> list[Repair]:
 def with_digits(exact: Any, accepted: Any) -> Any:
     """Return a JSON value that gives `Decimal` and `int` fields all digits of their numbers.
 
-    JSON numbers lose digits as floats. A rounded number is therefore written as a text for a
-    `Decimal`, and as a whole number for an `int`. Other numbers become floats.
+    JSON numbers lose digits as floats. So a rounded number becomes a text for a `Decimal`, and a
+    whole number for an `int`. Other numbers become floats.
 
     Args:
         exact: The JSON value, in which numbers that lose digits are `Digits`.
@@ -124,10 +123,10 @@ def _repair(kind: str, detail: str) -> Repair:
 
 
 def _is_guess(given: Any, now: Any) -> bool:
-    """Return whether the new value has a meaning that the given value does not state.
+    """Return whether validation guessed a meaning that the given value does not state.
 
-    A boolean is no amount, and a number does not tell the unit of a time: `20250702` and `1430` are
-    a date and a time of day for people, and a number of seconds for pydantic.
+    A boolean does not state a number. A number does not state a date or time: people read
+    `20250702` as a date, but pydantic reads it as a number of seconds.
     """
     if isinstance(given, bool):
         return isinstance(now, int | float)
@@ -158,7 +157,7 @@ def _loses_digits(given: Any, now: Any) -> bool:
 def _changes(given: Any, now: Any, path: str, *, every: bool) -> Iterator[tuple[str, Any, Any]]:
     """Yield each changed value, with its path. With `every`, all conversions are yielded.
 
-    Otherwise, only lost digits and conversions from or to `bool` are yielded.
+    Without `every`, only lost digits, guesses, and conversions from or to `bool` are yielded.
     """
     if is_object(given) or is_array(given):
         now = [*now] if isinstance(now, tuple) else now
@@ -177,8 +176,8 @@ def _changes(given: Any, now: Any, path: str, *, every: bool) -> Iterator[tuple[
 def _ignored(given: Any, accepted: Any, path: str) -> Iterator[str]:
     """Describe each key of the given objects that validation left out, with its path.
 
-    If a field has several aliases, it may be given twice. Pydantic then reads only the first alias.
-    If the value of the second alias is equal, its key is not listed, because nothing was lost.
+    If a field has several aliases, the value may give two of them. Pydantic then reads only the
+    first. The second key is not listed if its value is equal, because nothing was lost.
     """
     if is_object(given) and (known := _known_keys(given, accepted)) is not None:
         for name, value in given.items():
@@ -192,7 +191,7 @@ def _ignored(given: Any, accepted: Any, path: str) -> Iterator[str]:
 
 
 def unknown_object(given: Any, accepted: Any, path: str = "") -> Issue | None:
-    """Describe the first object without a known key, of which only default values would be left."""
+    """Describe the first object without a known key, because all of its data would be lost."""
     if is_object(given) and given and _is_unread(given, accepted):
         fields = listed(_fields_of(accepted))
         message = f"none of the keys {listed(given)} is a field: {fields}"
@@ -212,7 +211,7 @@ def _is_unread(given: dict[str, Any], accepted: Any) -> bool:
 
 
 def _fields_of(accepted: Any) -> list[str]:
-    """List the fields of a model or a dataclass; the fields of a `TypedDict` are unknown."""
+    """List the fields of a model or dataclass; the fields of a `TypedDict` are unknown."""
     if is_object(accepted):
         return ["…"]
     fields: Any = accepted.__class__.model_fields if isinstance(accepted, BaseModel) else None
@@ -220,7 +219,7 @@ def _fields_of(accepted: Any) -> list[str]:
 
 
 def _known_keys(given: dict[str, Any], accepted: Any) -> dict[str, str] | None:
-    """Map each key that an object's type can read to the key that was read for the same field.
+    """Map each key that an object's type reads to the key that was read for the same field.
 
     The result is None if the type keeps every key.
     """
@@ -245,7 +244,7 @@ def _known_keys(given: dict[str, Any], accepted: Any) -> dict[str, str] | None:
 
 
 def _spellings(model: type[BaseModel], name: str, field: FieldInfo) -> Iterator[tuple[str, bool]]:
-    """Yield the keys that a field is read from, in pydantic's order.
+    """Yield the keys from which pydantic reads a field, in pydantic's order.
 
     The flag is true for the first key of an `AliasPath`, which may hold other fields as well.
     """

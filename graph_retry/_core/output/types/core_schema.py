@@ -1,6 +1,6 @@
 """Walk through the core schema that pydantic makes of a type.
 
-This module also tells at which keys an error in an incomplete value may still disappear.
+The schema also shows at which keys an error in an incomplete value may still disappear.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class Node(NamedTuple):
 
     schema: Schema
     key: str | None
-    """The key of the field that the schema belongs to; None outside of any field."""
+    """The key of the field that contains this schema; None outside of any field."""
     config: Schema
-    """The config of the model that the schema belongs to."""
+    """The config of the model that contains this schema."""
 
     @property
     def kind(self) -> Any:
@@ -50,11 +50,10 @@ class CoreSchema:
         self._root = schema
 
     def nodes(self) -> Iterator[Node]:
-        """Yield each inner schema, once for each field in which the inner schema occurs."""
+        """Yield each inner schema, once for each field that contains it."""
         return self._nodes(self._root, None, {}, set())
 
     def has_container(self, schema: Any) -> bool:
-        """Return whether a schema allows objects or lists."""
         kinds = {node.kind for node in self._nodes(schema, None, {}, set())}
         return not kinds.isdisjoint(_OF_FIELDS | _OTHER_CONTAINERS)
 
@@ -120,7 +119,6 @@ def has_recursive_unions(schema: Schema) -> bool:
 
 
 def has_class_unions(schema: Schema) -> bool:
-    """Return whether a type has a union of several models or dataclasses."""
     whole = CoreSchema(schema)
     return any(
         node.kind == "union" and len(_branches(node.schema, whole) - {""}) > 1
@@ -129,12 +127,12 @@ def has_class_unions(schema: Schema) -> bool:
 
 
 def may_merge_keys(schema: Schema) -> bool:
-    """Return whether validation may give two keys of a mapping one spelling."""
+    """Return whether validation may change two keys of a mapping into the same key."""
     return any(_may_merge(node) for node in CoreSchema(schema).nodes())
 
 
 def _may_merge(node: Node) -> bool:
-    """Return whether a schema is a user's function, or validation may change its keys."""
+    """Return whether a schema is a user's function, or a mapping whose keys may change."""
     if node.kind != "dict":
         return str(node.kind).startswith("function-")
     keys = node.schema.get("keys_schema", {"type": "str"})
@@ -164,10 +162,10 @@ def unsure_keys(schema: Schema) -> set[Any]:
     """Return the keys at which an error may disappear when more of the value arrives.
 
     - A validator may change an object before its parts are validated, or may look at other fields.
-      Then the key of the nearest field is unsure. Outside of any field the result contains None.
+      Then the key of the nearest field is unsure. Outside of any field, the result contains None.
     - A field may be read from another key that has not arrived yet.
     - In an open union, another branch may be the right one. The names of branches are returned,
-      because pydantic puts them among the keys of an error's place.
+      because pydantic puts them among the keys of an error's path.
     """
     whole, unsure = CoreSchema(schema), set[Any]()
     for node in whole.nodes():

@@ -1,8 +1,8 @@
 """Read calls that name a class of the output: `{"name": "Reject", "arguments": {…}}`.
 
-If the output is one of several classes, or a list of such objects, the name of a tool call says
-which class the model means. The name is needed, because the arguments may fit several classes, and
-pydantic would take the first of them.
+If the output type is a union of classes, or a list of objects, the name of a tool call says which
+class the model means. The arguments alone may fit several classes, and pydantic would take the
+first of them.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ class NamedClasses(NamedTuple):
 
 
 def named_classes(output: Any) -> NamedClasses | None:
-    """Return the classes of a type that need a name; None for other types.
+    """Return the classes of a type that a tool call must name; None for other types.
 
-    A type needs names if it is a union or a list, and if no class itself has the fields `name` and
-    `arguments`.
+    A type needs names if it is a union or a list, and if none of its classes has the fields `name`
+    and `arguments`.
     """
     whole = _plain(output)
     is_list = get_origin(whole) is list
@@ -82,7 +82,7 @@ class CallsValidator(TypedValidator):
 
     @cached_property
     def _other_way(self) -> TypeAdapter[Any]:
-        """The type with its classes in reverse order. If two fit, pydantic then takes the other."""
+        """The union in reverse order. If two classes fit, pydantic then takes the other one."""
         union: Any = Union
         return self._adapter_of(union[tuple(reversed(self._kinds))])
 
@@ -94,7 +94,7 @@ class CallsValidator(TypedValidator):
         return super()._checked(value, accepted, issues or self._alike(value, accepted))
 
     def _alike(self, value: Any, accepted: Any) -> list[Issue]:
-        """If an object fits two classes and only their order decides, return an issue for it."""
+        """Return an issue for each object that fits two classes, if only their order decides."""
         if len(self._classes) < 2 or self._are_calls(value):
             return []
         other, failed = attempt(read_with, self._other_way, value, self._strict)
@@ -111,7 +111,7 @@ class CallsValidator(TypedValidator):
         ]
 
     def _are_calls(self, value: Any) -> bool:
-        """Return whether a JSON value has the shape of calls, and one call names a class."""
+        """Return whether a value has the form of calls, and one call names a class."""
         if is_array(value) is not self._is_list:
             return False
         calls: list[Any] = value if self._is_list else [value]
@@ -158,7 +158,7 @@ def _plain(kind: Any) -> Any:
 
 
 def _fields(kind: Any) -> set[str] | None:
-    """Return the names of the fields of a model or a dataclass; None for other types."""
+    """Return the field names of a model or a dataclass; None for other types."""
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         return {*kind.model_fields}
     is_dataclass = isinstance(kind, type) and dataclasses.is_dataclass(cast("Any", kind))

@@ -53,9 +53,9 @@ _TOO_MUCH = (
 class TypedValidator(Validator):
     """Validate with pydantic, and keep accepted values in graph state as JSON.
 
-    Validating the JSON in state again gives an equal value. A value that JSON can express is
-    validated in pydantic's JSON mode, because this mode reads a date from a string even if the mode
-    is strict. Other values, such as a model instance, are validated in Python mode.
+    Validating this JSON again gives an equal value. If JSON can express a given value, it is
+    validated in pydantic's JSON mode, because this mode reads a date from a string even if it is
+    strict. Other values, such as a model instance, are validated in Python mode.
     """
 
     def __init__(self, output: Any, *, strict: bool) -> None:
@@ -85,7 +85,7 @@ class TypedValidator(Validator):
 
     @property
     def judge(self) -> Judge | None:
-        """The check for values that have arrived in part; None if only whole values are checked."""
+        """The check for incomplete values; None if only whole values are checked."""
         schema = self._adapter.core_schema
         unsure = unsure_keys(schema)
         if None in unsure:
@@ -97,7 +97,7 @@ class TypedValidator(Validator):
         return has_class_unions(self._adapter.core_schema)
 
     def written(self, value: Any) -> Any:
-        """Return an object as JSON if its fields may fit other classes, else the object itself."""
+        """Return a valid object as JSON if the type has a union of classes, else unchanged."""
         if not json_problem(value) or not self._has_unions:
             return value
         checked = self.check(value)
@@ -108,7 +108,7 @@ class TypedValidator(Validator):
         return not attempt(self._read, value, self._strict)[1]
 
     def _with_digits(self, checked: Checked, exact: Any) -> Checked:
-        """Check `Decimal` and `int` fields again, with all digits of their numbers."""
+        """Validate `Decimal` and `int` fields again, with all digits of their numbers."""
         value = with_digits(exact, self._placed(checked.value, exact))
         again = self.check(value)
         # A field of several types may read a text as a `str`, and a user's validator may refuse it.
@@ -123,7 +123,7 @@ class TypedValidator(Validator):
         return (accepted, issues) if lost is None else (value, [lost])
 
     def _lost(self, value: Any, accepted: Any) -> Issue | None:
-        """Describe data that validation dropped: one of two keys that became one, or all keys."""
+        """Describe data that validation dropped: two keys became one, or no key was known."""
         path = self._keys.merged(value, accepted) if self._keys else None
         if path is not None:
             message = "two keys of this object are one and the same key of its type"
@@ -150,11 +150,11 @@ class TypedValidator(Validator):
         return value
 
     def _placed(self, accepted: Any, value: Any) -> Any:  # noqa: ARG002
-        """Return a validated value in the shape of the given value: here, unchanged."""
+        """Return a validated value in the form of the given value: here, unchanged."""
         return accepted
 
     def _forms(self, accepted: Any, given: Any, dumped: Any) -> list[Any]:  # noqa: ARG002
-        """List the candidates for the JSON form of a value, the best candidate first."""
+        """List possible JSON forms of a value, the best form first."""
         return [dumped, given]
 
     def _kept(self, accepted: Any, given: Any) -> tuple[Any, list[Repair], list[Issue]]:
@@ -220,7 +220,7 @@ def _spelled(kind: Any) -> str:
 
 
 class MappingKeys:
-    """Reads keys as the mappings of one type read them, such as in lower case or as numbers.
+    """Converts keys as the mappings of one type do, for example to lower case or to numbers.
 
     Args:
         schema: The core schema that pydantic made of the type.
@@ -238,7 +238,7 @@ class MappingKeys:
         ]
 
     def merged(self, given: Any, accepted: Any, path: str = "") -> str | None:
-        """Return the path of the first object where two keys became one, or None."""
+        """Return the path of the first object in which two keys became one, or None."""
         if is_object(given) and is_object(accepted) and len(accepted) < len(given):
             # A missing key may have been left out on purpose, by a `TypedDict` or a validator. Keys
             # have merged only if validation also changed the spelling of a key.
@@ -272,7 +272,6 @@ class MappingKeys:
 
 
 def _reader(keys: Schema, config: Schema, whole: CoreSchema) -> SchemaValidator:
-    """Return pydantic's validator for the keys of a mapping."""
     definitions = [*whole.definitions.values()]
     all_of_it = {"type": "definitions", "schema": keys, "definitions": definitions}
     return SchemaValidator(cast("Any", all_of_it if definitions else keys), cast("Any", config))

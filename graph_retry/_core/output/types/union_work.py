@@ -1,9 +1,8 @@
 """Count the steps of a validation in advance, because recursive unions multiply the steps.
 
-If a union has no tag, pydantic tries each branch, and each branch validates its parts again. If
-such a union is recursive, the number of steps doubles with each level of the value. This module
-counts the steps without validating. It counts each part once for each schema, so that counting
-takes linear time.
+If a union has no tag, pydantic tries each branch, and each branch validates its parts again. In a
+recursive union, the number of steps doubles with each level of the value. This module counts the
+steps without validating, in linear time, because it counts each part once for each schema.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from graph_retry._core.output.types.core_schema import CoreSchema, Schema, field
 
 _STEPS = 100_000
 _STEPS_PER_VALUE = 100
-"""The maximum number of steps: a fixed number, and some for each value inside the whole value."""
+"""The maximum number of steps is `_STEPS`, and `_STEPS_PER_VALUE` for each inner value."""
 
 _INNER = ("schema", "json_schema", "lax_schema", "items_schema", "values_schema", "extras_schema")
 
@@ -58,7 +57,7 @@ class UnionWork:
         return known[first], len({place for _, place in known})
 
     def _parts(self, schema: Schema, value: Any) -> Iterator[tuple[Schema, Any]]:
-        """Yield (schema, part) for each schema that judges the value, or a part of it, next."""
+        """Yield (schema, part) for each schema that next validates the value or a part of it."""
         kind = schema.get("type")
         if kind == "definition-ref":
             yield self._definitions[schema["schema_ref"]], value
