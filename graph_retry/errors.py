@@ -5,7 +5,7 @@
     ├── CallCancelled         a reviewer rejected the call
     ├── AttemptsExhausted     all automatic attempts failed, and nobody may be asked
     ├── InterventionRequired  a person is needed, and the run cannot pause
-    ├── PauseSwallowed        code around a call ran on after the interrupt that asks a person
+    ├── PauseSwallowed        user code caught or delayed the interrupt of a waiting call
     ├── AnswerRefused         an answer was not applied, and its question is asked again
     ├── StaleDecision         a decision is for a review that is no longer open
     └── ReplayMismatch        the thread does not fit the code that continues it
@@ -36,7 +36,7 @@ __all__ = [
 
 
 class GraphRetryError(EscapedText):
-    """The base class of all errors here. `attempts` is the ledger of the call, if known."""
+    """The base class of all errors of this library. `attempts` is the ledger, if it is known."""
 
     def __init__(self, message: str, attempts: list[Attempt] | None = None) -> None:
         super().__init__(message)
@@ -50,8 +50,8 @@ class GraphRetryError(EscapedText):
 class AttemptFailed(GraphRetryError):
     """The failure of one attempt, which `on_retry` hooks receive.
 
-    The error has data in place of the original exception. Graph state holds this data, so that the
-    error is the same after a crash.
+    The error holds data instead of the original exception. Graph state saves this data, so hooks
+    get the same error again after a crash.
 
     kind: The failure kind.
     type: The class name of the original exception, or `ValidationError`, `InvalidJSON`, ….
@@ -127,8 +127,8 @@ class PauseSwallowed(GraphRetryError):
     """User code caught or delayed the interrupt of a waiting call, so nobody was asked.
 
     For example, `except Exception` catches the interrupt, and a `finally:` block delays it. If the
-    node then makes a further call in the same context, or an equal call, this new call raises the
-    error. Otherwise a call of a later node raises the error, or the end of the run raises it.
+    node then makes another call in the same context, or an equal call, that call raises the error.
+    Otherwise, the error is raised by a call of a later node, or at the end of the run.
     """
 
 

@@ -83,8 +83,8 @@ def retry_llm_call(
 
     Inside a LangGraph node, task, entrypoint or tool, a failure that automation cannot repair
     pauses the run with an interrupt. An answer continues the run. A finished model call never runs
-    again. Outside a graph, hooks and feedback work, but nobody can be asked. If a call needs a
-    person there, it raises `InterventionRequired`.
+    again. Outside a graph, hooks and feedback work, but nobody can be asked. If a call outside a
+    graph needs a person, it raises `InterventionRequired`.
 
     Args:
         llm_call: A sync function of the params, or a LangChain runnable, that returns text, a
@@ -178,8 +178,8 @@ async def aretry_llm_call(
 ) -> Any:
     """Do the same as `retry_llm_call`, in async code. `llm_call` and hooks may be sync or async.
 
-    To run several calls at the same time, use `gather_calls`, because it shows all questions of the
-    calls at once. `asyncio.gather` would show one question after the other.
+    To run several calls at the same time, use `gather_calls`. If several calls need a person, it
+    shows all their questions at once. `asyncio.gather` would show one question after the other.
 
     Example:
         >>> import asyncio
@@ -255,10 +255,12 @@ def create_retry_node(
 
     The node reads the state key `params` (a `params_type`, or its JSON) and writes `output` (plain
     JSON), `status` (`succeeded`, `cancelled` or `exhausted`) and `attempts` (the ledger). If a call
-    ends without an output, `output` is set to None, because it may still have an earlier call's
-    output. If the input has the `attempts` of a call that has not ended, the node continues that
-    call. If the input has the `attempts` of an `exhausted` call, the node starts a new call. Studio
-    and `get_graph(xray=1)` show the steps `call`, `repair`, `validate`, `revise` and `review`.
+    ends without an output, the node sets `output` to None, so that the output of an earlier call
+    does not stay in the state.
+
+    If the input has the `attempts` of a call that has not ended, the node continues this call. If
+    the input has the `attempts` of an `exhausted` call, the node starts a new call. Studio and
+    `get_graph(xray=1)` show the steps `call`, `repair`, `validate`, `revise` and `review`.
 
     Args:
         llm_call: A function of the params, sync or async, that returns text, a LangChain message,
@@ -292,9 +294,9 @@ def review_later(ended: AttemptsExhausted | Sequence[Attempt]) -> dict[str, Any]
 
     For example, a job with `review=False` cannot ask anybody, and collects its failed calls. Later,
     run a retry node for each failed call, with this input and a new thread. The node must have the
-    same type of params. It opens a review of the call's last attempt, and does not call the model.
-    If the call has used all its attempts, the review offers no decision that calls the model again.
-    To allow further calls, give the node a higher `max_attempts`.
+    same type of params as the failed call. The node opens a review of the last attempt, and does
+    not call the model. If the call has used all its attempts, the review offers no decision that
+    calls the model again. To allow further calls, give the node a higher `max_attempts`.
 
     Args:
         ended: The error `AttemptsExhausted`, or the `attempts` of a node that ended as `exhausted`.

@@ -192,7 +192,7 @@ _CALLED_HERE = {
     ),
     **dict.fromkeys(("retry_on", "should_retry"), "give `classify`, and `transient`"),
 }
-"""The options of this library for those of other libraries. Only an error message uses it."""
+"""Advice for arguments of other libraries. Only an error message shows it."""
 _HUMP = lazy(r"(?<=[a-z])(?=[A-Z])")
 
 
@@ -329,4 +329,4 @@ _FORMS: dict[str, Callable[[Any], Any]] = {
     "not_secret": tuple,
     "keys": _keys,
 }
-"""How an option that may be given in several forms is brought into the one of `Settings`."""
+"""The functions that convert options to their types in `Settings`."""

@@ -102,7 +102,7 @@ FAILURE_KINDS: dict[FailureKind, FailureMeaning] = {
     "invalid_schema": FailureMeaning("invalid answer", "The model's answer has the wrong form."),
     "invalid_syntax": FailureMeaning("unreadable answer", "The model's answer cannot be read."),
 }
-"""All failure kinds. Another attempt helps least for the first kind."""
+"""All failure kinds, sorted: another attempt helps least after a failure of the first kind."""
 
 
 class Issue(TypedDict):
@@ -141,9 +141,9 @@ class Failure(TypedDict):
 
 
 class KeptIn(TypedDict):
-    """A checkpoint of the same thread that holds a record.
+    """The checkpoint that holds the record of an attempt. It belongs to the same thread.
 
-    The namespace is only set if it differs from the call's namespace.
+    `checkpoint_ns` is set only if it differs from the checkpoint namespace of the call.
     """
 
     checkpoint_id: str
@@ -181,7 +181,8 @@ class GateVerdict(TypedDict):
 class Addition(TypedDict):
     """A part of the params that automation or a comment added. Its author may replace it later.
 
-    by: The author, such as `feedback` or `comment`. New feedback or a new comment replaces both.
+    by: The author, such as `feedback` or `comment`. New feedback, or a new comment, replaces all
+        earlier feedback and comments.
     field: The field of the params; `value` if the params are a single text.
     start: The position of the first added character in a text, or of the first added message in a
         list.
@@ -200,14 +201,14 @@ class Addition(TypedDict):
 class Attempt(TypedDict):
     """One attempt in the ledger, as plain JSON. It stores the params as a patch.
 
-    Every function of the library returns whole records. In state, an earlier attempt of a waiting
-    call may be a stub. A stub has only `number` and `kept_in`, which names the checkpoint with the
-    whole record. The first and the last stub also have a `params_patch`, relative to the first
-    attempt's params. State lists the first stub and the last eight stubs. The checkpoints of these
-    stubs list the other stubs.
+    The functions of the library return whole records. In graph state, an earlier attempt of a
+    waiting call may be a stub: a record with only `number` and `kept_in`. `kept_in` names the
+    checkpoint that holds the whole record. The first and the last stub also have a `params_patch`,
+    relative to the first attempt's params. Graph state lists the first stub and the last eight
+    stubs. The checkpoints of these stubs list the other stubs.
 
-    If such a checkpoint was deleted, or a server hides it, you get a record with `kept_in` set and
-    a `failure` of the type `NotKept`. The other fields of this record are unknown.
+    If the checkpoint of a stub was deleted, or if a server hides it, you get a record with
+    `kept_in` set and a `failure` of the type `NotKept`. The record's other fields are unknown.
 
     number: 1 for the first attempt of a call.
     name: The call's name, as in its reviews.
@@ -252,8 +253,8 @@ class Attempt(TypedDict):
     sent: Values that an agent's middleware sent instead of those in the params, such as another
         `model`. A review shows both.
     logprob: Mean log-probability of the answer's tokens, if the provider gave them.
-    labels: The caller's `labels`, if there are any.
-    subject: What the attempt's call is about, by the option `subject`.
+    labels: The option `labels`, if it is set.
+    subject: The title of the call that the option `subject` gave.
     is_message: True if the output is the message of an agent's model: an object with `content`,
         `tool_calls` and so on. An output that a person supplied may also have
         `structured_response`.
@@ -309,10 +310,9 @@ class Attempt(TypedDict):
 
 
 class Sealed(TypedDict):
-    """The added parts of the params that a step wrote into state.
+    """The parts that the library added to the params in graph state, with a hash of their fields.
 
-    `of` is a hash of the fields with added parts. If the hash of these fields differs later,
-    somebody edited the params in state.
+    `of` is the hash. If the fields have another hash later, somebody edited the params in state.
     """
 
     of: str
@@ -343,10 +343,11 @@ class SavedFunction(TypedDict):
 
     code, source: Digests of the code and of its files. If a file is not found, its digest is empty.
     parts: The digest of each captured value by its name. If a value has no readable content: None.
-    objects: The functions and objects that hold the parts, by the place of each part. They are ids
-        in the process that saved the call.
-    shown: If a value, such as a chat model, has no digest, the digests of its visible attributes.
-        If they differ, the object was replaced, perhaps by an object that does the same.
+    objects: The ids of the functions and objects that hold the parts, by the place of each part.
+        An id counts only in the process that saved the call.
+    shown: The digests of the visible attributes of each value, such as a chat model, that has no
+        digest itself. A different digest means that another object, perhaps an equal one, took
+        the value's place.
     unsteady: The parts that the function itself changes during a call: "changed", or "used" if the
         function takes entries out of them.
     """
