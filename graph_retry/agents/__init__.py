@@ -65,9 +65,10 @@ _ASK = "Answer again: call the tools with arguments that fit, or give the requir
 
 @checked
 def merge_ledgers(ledgers: Ledgers | None, new: Ledgers | None) -> Ledgers:
-    """Merge the ledgers of calls into an agent's ledgers, as the reducer of the key `ledgers`.
+    """Add ledgers to those in an agent's state. This is the reducer of the state key `ledgers`.
 
-    The ledgers are stored by the call's id. An id that is used again gets a number.
+    The dict maps the id of each call to its ledger. If an earlier call had the same id, the new id
+    gets a number, such as `a#2`.
 
     Example:
         >>> merge_ledgers({"a": [{"number": 1}]}, {"a": [{"number": 2}], "b": []})
@@ -83,12 +84,12 @@ def merge_ledgers(ledgers: Ledgers | None, new: Ledgers | None) -> Ledgers:
 class RetryState(AgentState[Any]):
     """The agent's state, with the ledgers of its calls under the key `ledgers`.
 
-    The key of a model call's ledger is the id of the model's message. The key of a tool call's
-    ledger is the id of the tool call. A call that succeeded at once, without a review, has no
-    ledger in `ledgers`: use `graph_retry.threads.attempts_of` to read the ledgers of all calls.
+    `ledgers` maps ids to ledgers: the id of the model's message for a model call, and the id of the
+    tool call for a tool call. If a call succeeded at once, without a review, `ledgers` does not
+    have its ledger. To read the ledgers of all calls, use `graph_retry.threads.attempts_of`.
 
-    attempts: Never written. A LangGraph server shows the state of function calls only if the graph
-        declares this key.
+    attempts: Nothing writes this key. A LangGraph server shows the state of function calls only if
+        the graph declares it.
     """
 
     ledgers: NotRequired[Annotated[Ledgers, OmitFromInput, merge_ledgers]]
@@ -101,15 +102,15 @@ class RetryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     """Review the failed model calls of an agent and, with `tools`, its failed tool calls.
 
     A model call fails if it raises, if its tool calls do not fit the tools, or if the structured
-    response is not valid. Broken JSON in the arguments of tool calls is repaired first, if this is
-    lossless. The params of a model call are `model`, `system_prompt`, `settings` and the last
-    `messages`. The params of a tool call are the tool's arguments. Reviews wait in the agent's own
-    thread, so the agent needs a checkpointer.
+    response is not valid. If the arguments of a tool call are broken JSON, the middleware first
+    repairs them, unless this would lose data. The params of a model call are `model`,
+    `system_prompt`, `settings` and the last `messages`. The params of a tool call are the tool's
+    arguments. Reviews wait in the agent's own thread, so the agent needs a checkpointer.
 
-    In the list `middleware`, put this one after any middleware that changes requests, and before
-    `ModelRetryMiddleware`, `ToolRetryMiddleware` and `ModelFallbackMiddleware`, which then act
-    within one attempt. If one of LangChain's own middlewares is in the wrong place, `create_agent`
-    raises a `ValueError`.
+    In the list `middleware`, put `RetryMiddleware` after any middleware that changes requests. Put
+    it before `ModelRetryMiddleware`, `ToolRetryMiddleware` and `ModelFallbackMiddleware`, so that
+    these act within one attempt. If one of LangChain's own middlewares is in the wrong place,
+    `create_agent` raises a `ValueError`.
 
     Example:
         >>> from langchain.agents import create_agent
@@ -229,7 +230,7 @@ class RetryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
 
     @property
     def name(self) -> str:
-        """The name of the middleware. `create_agent` reads it, so the order is checked here."""
+        """The name of the middleware. When `create_agent` reads it, the list's order is checked."""
         name = super().name
         if listed := listed_with(self):
             self._tool_calls.is_of_agent = True
@@ -307,7 +308,7 @@ class RetryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     def _mended(
         self, request: ModelRequest[Any], response: ModelResponse[Any], attempts: list[Attempt]
     ) -> ExtendedModelResponse[Any]:
-        """Return the response, with an update of the conversation if this call repaired it."""
+        """Add the repaired conversation to the response, if this call repaired it."""
         mending = [
             f"hook:{hook.__name__}" for hook in self._hooks if isinstance(hook, repair_history)
         ]
@@ -315,7 +316,7 @@ class RetryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         return _response(response, attempts, mended)
 
     def _ended(self, error: CallCancelled) -> ExtendedModelResponse[Any]:
-        """End the agent's run after a rejected model call: return the last response, or raise."""
+        """End the agent's run after a person rejected a model call."""
         if self._rejected_model == "raise":
             raise error
         why = f": {error.reason}" if error.reason else "."

@@ -45,16 +45,16 @@ _FIELDS = ("content", *_CALLS, _RESPONSE)
 
 
 def message_of_response(response: ModelResponse[Any], added: Sequence[str] = ()) -> AIMessage:
-    """Return the model's message with its answer as JSON, to validate and save."""
+    """Return the AI message of a response, with its answer as JSON."""
     said = next(each for each in response.result if isinstance(each, AIMessage))
     return carrying_answer(said, added)
 
 
 def carrying_answer(message: AIMessage, added: Sequence[str] = ()) -> AIMessage:
-    """Copy a message's answer to `parsed`, where the engine reads structured output.
+    """Copy the answer of a message to its key `parsed`, where a call reads structured output.
 
-    The names of tools that inner middleware has `added` are saved with the answer, because a later
-    step validates it, perhaps in another process.
+    `added` are the names of tools that inner middleware has added. The names are saved with the
+    answer, because a later step validates the answer, perhaps in another process.
     """
     dumped = message.model_dump(mode="json", exclude_defaults=True, exclude={"type"})
     answer = {key: dumped[key] for key in (*_FIELDS, *dumped) if key in dumped}
@@ -92,7 +92,7 @@ class AnswerValidator(Validator):
         self.schema = self._formats[0].validator.schema if len(self._formats) == 1 else None
 
     def rebuild(self, jsonable: Any) -> ModelResponse[Any]:
-        """Rebuild the `ModelResponse` with which the agent continues, from the JSON in state."""
+        """Turn the answer in graph state back into the `ModelResponse` that the agent needs."""
         answer: dict[str, Any] = dict(jsonable)
         given: Any = answer.pop(_RESPONSE, None)
         place: int | None = answer.pop(_FORMAT, None)
@@ -111,7 +111,10 @@ class AnswerValidator(Validator):
         return ModelResponse(result=[message, *tools], structured_response=response)
 
     def part_to_change(self, value: Any) -> Any:
-        """Return the structured response of an answer without other content, valid or not."""
+        """Return the structured response alone.
+
+        Beside other tool calls, return the answer itself.
+        """
         answer = {key: value[key] for key in value if key != _FORMAT} if is_object(value) else value
         reading = self._read(answer)
         calls = reading.accepted.get("tool_calls", [])
@@ -158,7 +161,7 @@ class AnswerValidator(Validator):
         return reading
 
     def _say(self, accepted: dict[str, Any]) -> None:
-        """Put a person's structured response into the message, in the form the model would use.
+        """Put a person's structured response into the message, as the model would write it.
 
         The message must not be empty, because some providers would refuse it in a later request.
         """
@@ -171,7 +174,7 @@ class AnswerValidator(Validator):
             accepted["content"] = json.dumps(response, ensure_ascii=False)
 
     def _as_message(self, value: Any) -> tuple[dict[str, Any], list[Issue]]:
-        """Return an output as a message's fields. A person may give only a text or a response."""
+        """Return an output as the fields of a message. A person may give a text or response."""
         known = {*_FIELDS, *AIMessage.model_fields, _ADDED}
         if is_object(value) and value.keys() <= known and not value.keys().isdisjoint(_FIELDS):
             message = {"content": "", **value}
@@ -192,7 +195,7 @@ class AnswerValidator(Validator):
         return message, []
 
     def _calls(self, answer: Mapping[str, Any], reading: _Reading) -> list[dict[str, Any]]:
-        """Return the tool calls. Broken JSON in their arguments is repaired losslessly."""
+        """Return the tool calls. Repair broken JSON in their arguments, if this loses no data."""
         listed: list[dict[str, Any]] = [*answer.get("tool_calls", ())]
         for call in answer.get("invalid_tool_calls", ()):
             text = call.get("args")
@@ -240,14 +243,13 @@ class AnswerValidator(Validator):
         return [] if self._takes_any else [issue("/name", what, "unknown_tool", known)]
 
     def _format_of(self, call: Mapping[str, Any]) -> int | None:
-        """Return the index of the response format that a tool call fills in, or None."""
+        """Return the index of the response format that a tool call answers, or None."""
         for place, known in enumerate(self._formats):
             if known.is_called(str(call.get("name"))):
                 return place
         return None
 
     def _parse(self, text: str, fits: Callable[[Any], bool] | None) -> ParsedOutput:
-        """Read one JSON value from a text, with the call's level of repair."""
         return read(text, self._repair, wants_list=False, fits=fits)
 
     def _fits_format(self, value: Any, place: int | None) -> bool:
@@ -255,7 +257,7 @@ class AnswerValidator(Validator):
         return any(each.validator.check(value).ok for each in formats)
 
     def _respond(self, reading: _Reading, value: Any, place: int | None = None) -> list[Issue]:
-        """Add the structured response to the answer. If it is invalid, return its issues."""
+        """Add a structured response to the answer. If it is invalid, return its issues."""
         if isinstance(value, str):
             read = self._parse(value, partial(self._fits_format, place=place))
             if read.failure is not None:
@@ -286,12 +288,12 @@ class _Format:
     name: str
     validator: Validator
     told: str | None
-    """The content of the tool message that confirms the response. None means LangChain's text."""
+    """The text of the tool message that confirms the response; None for LangChain's own text."""
     is_tool: bool
     """Whether the model gives the response as a tool call."""
 
     def is_called(self, name: str) -> bool:
-        """Say whether a tool call of this name fills in this format."""
+        """Say whether a tool call of this name is a response in this format."""
         # For a schema without a title, LangChain invents a new name each time.
         return name == self.name or (self.name.startswith(_UNTITLED) and name.startswith(_UNTITLED))
 

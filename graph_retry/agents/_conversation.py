@@ -39,8 +39,8 @@ class repair_history:  # noqa: N801 - a hook is used like a function
 
     The hook removes tool results that belong to no tool call. After a `context_overflow`, it also
     shortens long messages in the whole conversation. The change stays in the agent's state. With
-    `auto_retries=1` the hook acts by itself. Otherwise a person gets the change as a suggestion,
-    and a person's edit starts from it.
+    `auto_retries=1`, the hook acts by itself. Otherwise, the review shows the change as a
+    suggestion, and a person's edit starts from it.
 
     longest: The number of characters that a shortened message keeps: half at its beginning, half
         at its end.
@@ -59,12 +59,11 @@ class repair_history:  # noqa: N801 - a hook is used like a function
     __name__ = "repair_history"
 
     def __init__(self, longest: Size = 2_000) -> None:
-        """Store the length. The conversation is given later, by `of`."""
         self._longest = longest
         self._request: ModelRequest[Any] | None = None
 
     def of(self, request: ModelRequest[Any]) -> repair_history:
-        """Return the hook for one model call, with access to the whole conversation."""
+        """Return this hook for one model call, so that it can read the whole conversation."""
         bound = repair_history(self._longest)
         bound._request = request
         return bound
@@ -117,10 +116,10 @@ class repair_history:  # noqa: N801 - a hook is used like a function
 
 
 def answered(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
-    """Give each tool call without a result a cancellation as its result.
+    """Add a result to each tool call that has none. The result says that the call was cancelled.
 
-    Providers refuse tool calls without a result. Such a call is left over if a new message of the
-    user ends an open question about a tool.
+    Providers refuse tool calls without a result. Such a call remains if a person is asked about a
+    tool, but the user sends a new message instead of an answer.
     """
     made: list[AnyMessage] = []
     for at, message in enumerate(messages):
@@ -156,11 +155,11 @@ def mended_update(
     result: Sequence[BaseMessage],
     mending: Sequence[str],
 ) -> dict[str, Any]:
-    """Return the update that repairs the agent's messages; empty if this call did not repair them.
+    """Return the update that repairs the agent's messages. Without a repair, it is empty.
 
-    A change of the messages is kept if the provider had refused the conversation, and if the author
-    of the change is a person or one of the hooks `mending`. Any other change is for one attempt
-    only.
+    A change of the messages stays in the agent's state under two conditions: the provider had
+    refused the conversation, and a person or one of the hooks `mending` made the change. Any other
+    change is for one attempt only.
     """
     known: list[AnyMessage] = [*request.state["messages"]]
     mended = answered(known)
@@ -186,7 +185,7 @@ def _kind_of(attempt: Attempt) -> str | None:
 
 
 def _is_about_messages(attempts: Sequence[Attempt], before: Attempt, after: Attempt) -> bool:
-    """Say whether a provider refused an attempt because of messages that a person then changed.
+    """Say whether a person changed the messages that had made a provider refuse the attempt.
 
     After a context overflow, the messages are the cause. After another refusal, they are the cause
     if the person changed only the messages. An unknown exception may have any cause.
@@ -219,7 +218,7 @@ def _applied(
     before: Sequence[Mapping[str, Any]],
     after: Sequence[Mapping[str, Any]],
 ) -> list[AnyMessage]:
-    """Apply to `messages` the changes between two lists of messages in params."""
+    """Apply the changes between the lists `before` and `after` to the messages of the agent."""
     old = {_key(message): message for message in before}
     new = {_key(message): message for message in after}
     inserted: dict[str | None, list[AnyMessage]] = {}
@@ -242,6 +241,6 @@ def _applied(
 
 
 def _key(message: Mapping[str, Any]) -> str:
-    """Return the identity of a message: its id, or the text of a message that a person wrote."""
+    """Return the id of a message. A message of a person has no id: return its text."""
     known_as = message.get("id")
     return str(known_as) if known_as else json.dumps(message, sort_keys=True, default=str)

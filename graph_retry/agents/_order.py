@@ -43,7 +43,7 @@ _TOOL_CALLS: Final[dict[str, tuple[_Side, str]]] = {
     "ToolErrorMiddleware": ("before", "it would hide failures from reviewers"),
     "ToolRetryMiddleware": ("after", _AGAIN),
 }
-"""The side on which some of LangChain's middleware must be, and the reason. Any other is free.
+"""Middlewares of LangChain that must come before or after `RetryMiddleware`, with the reason.
 
 The keys are names instead of classes, because older versions of LangChain lack some classes.
 """
@@ -81,7 +81,7 @@ def check_order(
 
 
 def misplaced(own_name: str, field: str) -> ValueError:
-    """Return the error for inner middleware that changes a field of the request."""
+    """Return the error about inner middleware that changes a field of the request."""
     return ValueError(
         f"a middleware after `{own_name}` changes `{field}` of the request, so a person's edit "
         f"would be lost. Move this middleware before `{own_name}`."
@@ -91,8 +91,9 @@ def misplaced(own_name: str, field: str) -> ValueError:
 def listed_with(own: AgentMiddleware[Any, Any, Any]) -> Sequence[Any]:
     """Return the argument `middleware` of the running `create_agent`, from its stack frame.
 
-    LangChain does not tell a middleware about the others. The argument's name is public, and the
-    right list is the one that contains this object. Outside of `create_agent`, the result is empty.
+    LangChain does not show a middleware the rest of the list. `create_agent` calls may be nested:
+    the right call is the one whose list contains `own`. Outside of `create_agent`, the list is
+    empty.
     """
     frame = inspect.currentframe()
     while frame is not None:

@@ -25,7 +25,7 @@ from graph_retry.calls import heard_now, running_task
 from graph_retry.plugins import digest, is_array
 
 EARLIER = "earlier_messages"
-"""The field of the params with the number of messages before `messages`, if there are any."""
+"""The params field that counts the messages before `messages`. Without them, it is missing."""
 
 _ROLES = {"human": "user", "ai": "assistant"}
 
@@ -34,8 +34,8 @@ class ModelParams(BaseModel):
     """The parts of an agent's model call that hooks and people may change.
 
     `messages` are the last messages of the conversation, without the system prompt. If there are
-    earlier messages, `earlier_messages` is their number. They are sent before `messages`,
-    unchanged.
+    earlier messages, `earlier_messages` is their number. The model gets the earlier messages
+    unchanged, before `messages`.
     """
 
     model_config = ConfigDict(protected_namespaces=())
@@ -47,25 +47,24 @@ class ModelParams(BaseModel):
 
 
 class RequestChangedError(GraphBubbleUp):
-    """Inner middleware changed a part of the request that had been shown to a person.
+    """Inner middleware changed a part of a request after a person had seen this part.
 
-    The error is a `GraphBubbleUp`, because no middleware treats this as a failure of the model.
+    The error is a `GraphBubbleUp`, so that no middleware takes it for a failure of the model.
     """
 
     def __init__(self, field: str) -> None:
-        """Store the name of the changed field."""
         super().__init__(field)
         self.field = field
 
 
 @dataclass
 class Sending:
-    """The request of one attempt, before and after its params and inner middleware changed it.
+    """The request of one attempt, before and after the params and inner middleware change it.
 
-    given: The request before the params were applied.
-    models: The models by name.
-    asked: The request of the attempt, as the params say. Inner middleware gets a copy of it.
-    used: The request that was read last. This one is sent.
+    given: The request before the params are applied.
+    models: The chat models by name.
+    asked: The request with the params applied. Inner middleware gets a copy of it.
+    used: The request whose messages were read last. The model gets this request.
     carried: Whether a request with the person's changes has been sent.
     """
 
@@ -76,10 +75,10 @@ class Sending:
     carried: bool = False
 
     def check(self, sent: Sequence[BaseMessage]) -> None:
-        """Just before the model is called, compare the request with the request that a person saw.
+        """Just before a model call, compare its request with the request that a person saw.
 
-        `sent` are the messages of the model call. A model that middleware asks about something else
-        is no matter of this request: it gets another last message.
+        `sent` are the messages of the model call. Middleware may also call a model for a purpose of
+        its own. Such a call has another last message, and is not checked.
 
         Raises:
             RequestChangedError: If the request lacks the change of a person or a hook. After the
@@ -121,7 +120,7 @@ class AttemptRequest(ModelRequest[Any]):
     """The request of one attempt, which inner middleware may change and send."""
 
     def __getattribute__(self, name: str) -> Any:
-        """Note the request whose messages are read last, because this one is sent."""
+        """Remember which request's messages are read last, because the model gets that request."""
         value = super().__getattribute__(name)
         if name == "messages" and (sending := vars(self).get("_sending")) is not None:
             sending.used = self
@@ -133,7 +132,7 @@ class AttemptRequest(ModelRequest[Any]):
         return self
 
     def override(self, **overrides: Any) -> AttemptRequest:
-        """Return a changed copy, which is registered as well."""
+        """Return a changed copy of the request, also registered with `sending`."""
         changed = cast("AttemptRequest", super().override(**overrides))
         return changed.bound_to(vars(self)["_sending"])
 
@@ -141,7 +140,7 @@ class AttemptRequest(ModelRequest[Any]):
 def _lost(
     given: ModelRequest[Any], asked: ModelRequest[Any], used: ModelRequest[Any]
 ) -> Iterator[str]:
-    """Yield the fields in which `used` lacks a change that `asked` makes to the request `given`."""
+    """Yield each field that `asked` changes in `given`, but whose change `used` lacks."""
     if used.model is not asked.model is not given.model:
         yield "model"
     for name, value in asked.model_settings.items():
@@ -162,7 +161,7 @@ def _lost(
 
 
 def _carries(sent: dict[str, Any], message: dict[str, Any]) -> bool:
-    """Say whether `sent` is a message with all its texts. Its other contents may differ."""
+    """Say whether `sent` contains all texts of `message`, and is equal apart from the content."""
     is_same = {**sent, "content": None} == {**message, "content": None}
     whole = "\n".join(_texts(sent))
     return sent == message or (is_same and all(text in whole for text in _texts(message)))
@@ -175,7 +174,7 @@ def _texts(message: dict[str, Any]) -> list[str]:
 
 
 def _described(request: ModelRequest[Any], models: Mapping[str, BaseChatModel]) -> dict[str, Any]:
-    """Return the parts of a request other than its messages, as JSON."""
+    """Describe a request without its messages, as JSON."""
     settings = json.loads(json.dumps(request.model_settings, default=str))
     return {
         "model": name_of_model(request.model, models),
@@ -195,11 +194,11 @@ def _tool_names(request: ModelRequest[Any]) -> list[str]:
 
 
 def key_of(request: ModelRequest[Any], params: ModelParams) -> str:
-    """Return the key of a model call.
+    """Return the key that identifies a model call.
 
-    The key is the call's place in the conversation, because a prompt may change whenever the node
-    runs. If middleware makes several calls at one place, the key of each further call also contains
-    the differences of its request.
+    The key is the place of the call in the conversation, because the prompt may differ when the
+    node runs again. If middleware makes several calls at one place, the key of each further call
+    also has a hash of the values in which its request differs from the first call's request.
     """
     place = place_of(request)
     execution = running_task()
@@ -212,9 +211,9 @@ def key_of(request: ModelRequest[Any], params: ModelParams) -> str:
 
 
 def place_of(request: ModelRequest[Any]) -> str:
-    """Return the identity of a model call: the id of the last message in the agent's state.
+    """Return the id of the last message in the agent's state, as the place of a model call.
 
-    The prompt may change whenever the node runs, but this message stays the same.
+    This message stays the same when the node runs again, although the prompt may change.
     """
     messages = request.state["messages"]
     return str(messages[-1].id) if messages else "start"
@@ -223,7 +222,7 @@ def place_of(request: ModelRequest[Any]) -> str:
 def params_of(
     request: ModelRequest[Any], models: Mapping[str, BaseChatModel], last: int
 ) -> ModelParams:
-    """Return the params of a request. The model must be the original one or one of `models`."""
+    """Return the params of a request. A person may choose its own model or one of `models`."""
     name = name_of_model(request.model, models)
     begin = _begin(request, last)
     return _params_type((name, *sorted({*models} - {name})), begin)(
@@ -235,13 +234,13 @@ def params_of(
 
 
 def sent_dicts(request: ModelRequest[Any], view: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return all messages that the params send, as JSON."""
+    """List all messages of a request as JSON: the earlier ones, then those of its params `view`."""
     earlier = request.messages[: view.get(EARLIER, 0)]
     return [*map(as_params, earlier), *view["messages"]]
 
 
 def orphans_in(messages: Sequence[Mapping[str, Any]]) -> list[int]:
-    """Return the positions of tool results that belong to no earlier tool call."""
+    """Return the positions of tool results without an earlier tool call."""
     open_calls: list[Any] = []
     found: list[int] = []
     for at, message in enumerate(messages):
@@ -307,7 +306,7 @@ def as_params(message: BaseMessage) -> dict[str, Any]:
 
 
 def _begin(request: ModelRequest[Any], last: int) -> int:
-    """Return the position of the first message to show. Wrong messages are always shown."""
+    """Return the index of the first message in the params. Orphaned tool results are included."""
     wrong = orphans_in([*map(as_params, request.messages)])
     return min([max(len(request.messages) - last, 0), *wrong])
 
@@ -318,7 +317,7 @@ def _spelled(message: Mapping[str, Any]) -> str:
 
 @cache
 def _params_type(names: tuple[str, ...], earlier: int) -> type[ModelParams]:
-    """Return the type of the params, in which the model must have one of these names."""
+    """Make the params type that allows only the models with these names."""
     kind: Any = Literal[names]
     more: dict[str, Any] = {EARLIER: (int, Field(earlier, ge=0, le=earlier))} if earlier else {}
     return create_model("ModelParams", __base__=ModelParams, model=(kind, ...), **more)

@@ -1,4 +1,4 @@
-"""Run an agent's tool call as a call of this library: its options, arguments and result."""
+"""Run a tool call of an agent as a call that a person can review."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _OF_MODELS = (*_ASKING, "auto_retries", "transient")
 def tool_options(options: RetryOptions) -> RetryOptions:
     """Return the options that apply to tool calls.
 
-    `review="always"` applies only to the model's valid answers: it is left out here.
+    `review="always"` is about valid answers of a model, so it becomes `review=True`.
     """
     kept: Any = {name: value for name, value in options.items() if name not in _OF_MODELS}
     if kept.get("review") == "always":
@@ -77,10 +77,10 @@ def tool_issues(tool: BaseTool, args: Mapping[str, Any]) -> list[Issue]:
 def args_inside(
     tool: BaseTool | None, args: dict[str, Any]
 ) -> tuple[dict[str, Any], list[Repair], list[Issue]]:
-    """Remove a wrapper such as `{"arguments": {…}}`. Return the arguments with the repairs.
+    """Remove a wrapper such as `{"arguments": {…}}` from the arguments of a tool call.
 
-    A wrapper is known by issues that say that the tool reads none of the keys. Without these
-    issues, the tool would run with its defaults.
+    Return the arguments, the repairs, and the issues that name unknown keys. Without these issues,
+    the tool would ignore the keys, and run with its default values.
     """
     checked = Checked()
     if tool is not None:
@@ -93,15 +93,18 @@ def args_inside(
 
 
 def unwrapped_in(checked: Checked) -> list[Repair]:
-    """Return the repairs that removed the wrapper of a value."""
+    """Return the repairs that removed a wrapper from the value."""
     return [repair for repair in checked.repairs if repair["kind"] == "unwrapped"]
 
 
 def check_approved(request: ToolCallRequest, when: When, attempt: int) -> None:
-    """Stop the first attempt of a call that a person must approve. Later attempts come from people.
+    """Stop the first attempt of a tool call that needs an approval.
+
+    Every later attempt follows a decision of a person.
 
     Raises:
         ApprovalNeeded: If `when` asks for an approval of this call.
+        TypeError: If the function `when` does not return a bool.
     """
     if attempt > 1 or when is False:
         return
@@ -120,10 +123,10 @@ def check_approved(request: ToolCallRequest, when: When, attempt: int) -> None:
 class _InStep:
     """A tool that runs with the config of the attempt's step instead of the agent's config.
 
-    Therefore this attempt alone gets the answers to an `interrupt` in the tool, and the state of
-    agents that the tool invokes. With the config of the outer agent, a second attempt would get the
-    answers and the state of the first attempt. Inner middleware sees an instance of the tool's own
-    class.
+    With the agent's config, a second attempt would get the first attempt's answers to an
+    `interrupt` in the tool. It would also get the state of agents that the tool invoked in the
+    first attempt. With the config of its own step, each attempt begins anew. Inner middleware sees
+    an object of the tool's own class.
     """
 
     def __init__(self, tool: Any, args: dict[str, Any]) -> None:
@@ -149,7 +152,7 @@ class _InStep:
         return await self._tool.ainvoke(given, _of_step(config), **more)
 
     def is_of(self, args: dict[str, Any]) -> bool:
-        """Say whether this is the tool of the attempt with the very object `args`."""
+        """Say whether this tool was made for an attempt with this very `args` object."""
         return self._args is args
 
     def _check(self, given: Any) -> None:
@@ -173,7 +176,7 @@ def _of_step(config: RunnableConfig | None) -> RunnableConfig:
 
 @dataclass
 class _AttemptCall(ToolCallRequest):
-    """The tool request of one attempt. A tool that inner middleware puts in runs in the step, too.
+    """The tool request of one attempt. A tool that replaces its tool is wrapped as well.
 
     args: The arguments that a person saw.
     """
@@ -187,7 +190,7 @@ class _AttemptCall(ToolCallRequest):
 
 
 def of_attempt(request: ToolCallRequest, args: dict[str, Any]) -> ToolCallRequest:
-    """Return the tool request of one attempt, with the given arguments."""
+    """Return the tool request of one attempt, with the arguments `args`."""
     known = cast("ToolRuntime[Any, Any]", request.runtime)
     runtime = replace(known, config=_of_step(known.config))
     call: ToolCall = {**request.tool_call, "args": args}
@@ -197,7 +200,7 @@ def of_attempt(request: ToolCallRequest, args: dict[str, Any]) -> ToolCallReques
 
 
 def args_of(tool: BaseTool | None, args: dict[str, Any]) -> JsonParams:
-    """Return the arguments of a tool call as params. An edit must be valid for the tool."""
+    """Return the arguments of a tool call as params. An edit must fit the tool's schema."""
     of_tool: Any = {
         "why_no_comment": "params of a tool call have only the tool's arguments",
         "of_model": True,

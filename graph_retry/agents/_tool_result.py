@@ -53,7 +53,7 @@ def checked_result(request: ToolCallRequest, result: Result) -> Result:
 
 
 def has_run(attempts: list[Attempt]) -> bool:
-    """Say whether the tool was called. An attempt that waits for approval has no run."""
+    """Say whether the tool was called. An attempt that waits for approval does not call it."""
     failures = [attempt["failure"] for attempt in attempts]
     return any(
         failure is None or failure["type"] != ApprovalNeeded.__name__ for failure in failures
@@ -61,7 +61,7 @@ def has_run(attempts: list[Attempt]) -> bool:
 
 
 def rejection(request: ToolCallRequest, reason: str | None, attempts: list[Attempt]) -> Result:
-    """Return the text that the model reads as the result of a rejected tool call."""
+    """Return the result of a rejected tool call: the text for the model, and the ledger."""
     name, why = request.tool_call["name"], f": {reason}" if reason else ""
     told = f"A person rejected the call of `{name}`, which has not been executed{why}."
     if has_run(attempts):
@@ -75,8 +75,8 @@ def told_result(
 ) -> Result:
     """Return the result of a tool or of a person, in the form that the agent expects.
 
-    If the executed call differs from the call in the model's message, the result says so. Otherwise
-    the model would repeat its call, or report things that were not done.
+    If the executed call differs from the call in the model's message, a note in the result says so.
+    Without this note, the model would repeat its call, or report things that were not done.
     """
     # No model reads the result of a tool that ends the run.
     is_read = not getattr(request.tool, "return_direct", False)
@@ -89,7 +89,7 @@ def told_result(
 
 
 def _note(request: ToolCallRequest, attempts: list[Attempt]) -> str | None:
-    """Return the note about a changed call for the model; None if the call was not changed."""
+    """Return the note for the model about a changed call; None if the call was not changed."""
     last = attempts[-1]
     decided: Any = last["decision"] or {}
     if decided.get("type") == "respond":
@@ -149,7 +149,7 @@ def _is_one(value: object) -> TypeIs[ToolMessage | Command[Any]]:
 
 
 def _messages_in(result: Any) -> Iterator[ToolMessage]:
-    """Yield the tool messages of a result: the result itself, or those in a list or in updates."""
+    """Yield all tool messages in a result. It may be a message, a `Command`, or a list of them."""
     if isinstance(result, ToolMessage):
         yield result
     elif isinstance(result, Command):
@@ -186,7 +186,7 @@ def _pairs(update: Any) -> list[tuple[str, Any]] | None:
 
 
 def with_update(result: Any, update: dict[str, Any]) -> Result:
-    """Return a tool's result together with an update of the agent's state."""
+    """Add an update of the agent's state to a tool's result."""
     if not update:
         return cast("Result", result)
     if isinstance(result, ToolMessage):
@@ -217,15 +217,15 @@ def _message_of(request: ToolCallRequest, output: Any) -> ToolMessage:
 def tool_message(
     request: ToolCallRequest, text: str, status: Literal["success", "error"] = "success"
 ) -> ToolMessage:
-    """Make the tool message with the result of a tool call."""
     call = request.tool_call
     return ToolMessage(text, tool_call_id=str(call["id"]), name=call["name"], status=status)
 
 
 def reported(request: ToolCallRequest, error: AttemptsExhausted) -> Result:
-    """Return the error that a tool reported. Raise it instead if a person may be asked about it.
+    """Return the error that a tool reported in its last result, as without this middleware.
 
-    Without this middleware, the model would get the tool's own message.
+    Raises:
+        AttemptsExhausted: If the tool raised an exception instead of reporting an error.
     """
     failure = error.attempts[-1]["failure"]
     if failure is None or failure["type"] != ToolError.__name__:

@@ -1,4 +1,4 @@
-"""Make the tool calls of an agent: choose the tools to wrap, and end their calls."""
+"""Make the tool calls of an agent, and review those of the wrapped tools."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _LOG = logging.getLogger("graph_retry")
 
 
 class _RaisedError(GraphBubbleUp):
-    """A tool without a wrapper raised. Nothing is saved, so the next run calls the tool again."""
+    """A tool that is not wrapped raised an error. Nothing is saved: the next run calls it again."""
 
 
 @dataclass
@@ -74,7 +74,7 @@ class ToolCalls:
     _has_told: bool = field(default=False, init=False)
 
     async def made(self, request: ToolCallRequest, handler: Callable[..., Any]) -> Result:
-        """Make a tool call. If it fails, retry and review it. A sync run has a sync handler."""
+        """Make a tool call. If it fails, retry and review it. In a sync run, `handler` is sync."""
         if not self._wraps(request):
             if self._is_shared(request):
                 return await _kept(request, handler)
@@ -94,10 +94,10 @@ class ToolCalls:
         return told_result(request, output, attempts, tells=self.tells)
 
     def staying(self, request: ToolCallRequest, result: Result) -> Result:
-        """Return a tool's result. Refuse a handoff if the AI message also calls other tools.
+        """Return a tool's result. A handoff beside other tool calls becomes an error.
 
-        A handoff leaves the agent at once. LangGraph would then drop the results of the other
-        tools, and the question of a waiting one.
+        A handoff leaves the agent at once. LangGraph would then drop the results of the other tool
+        calls. If one of them waits for a person, LangGraph would drop its question as well.
         """
         message = message_calling(request)
         is_alone = message is None or len(message.tool_calls) < 2 or self._is_shared(request)
@@ -130,10 +130,10 @@ class ToolCalls:
         return self.wrapped is True or request.tool_call["name"] in self.wrapped
 
     def _is_shared(self, request: ToolCallRequest) -> bool:
-        """Say whether one task runs all tools of a message. Such a task starts again after a pause.
+        """Say whether the tools of one message run in one task, which starts again after a pause.
 
         LangChain's agent sends each tool call to its own task. If middleware jumps to the tools, or
-        the graph has its own `ToolNode`, one task may run all tools.
+        if the graph has its own `ToolNode`, one task may run all tools.
         """
         message: AIMessage | None = message_calling(request)
         if message is None or len(message.tool_calls) < 2:
@@ -167,7 +167,7 @@ class ToolCalls:
 
 
 async def _kept(request: ToolCallRequest, handler: Callable[..., Any]) -> Result:
-    """Call a tool without a wrapper, and keep its result while another tool waits."""
+    """Call a tool that is not wrapped, and save its result while another tool waits."""
 
     @as_run
     async def use(args: dict[str, Any]) -> Any:
