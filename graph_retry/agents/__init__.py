@@ -316,7 +316,6 @@ class RetryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         return _response(response, attempts, mended)
 
     def _ended(self, error: CallCancelled) -> ExtendedModelResponse[Any]:
-        """End the agent's run after a person rejected a model call."""
         if self._rejected_model == "raise":
             raise error
         why = f": {error.reason}" if error.reason else "."

@@ -174,7 +174,6 @@ def _texts(message: dict[str, Any]) -> list[str]:
 
 
 def _described(request: ModelRequest[Any], models: Mapping[str, BaseChatModel]) -> dict[str, Any]:
-    """Describe a request without its messages, as JSON."""
     settings = json.loads(json.dumps(request.model_settings, default=str))
     return {
         "model": name_of_model(request.model, models),

@@ -93,7 +93,6 @@ def args_inside(
 
 
 def unwrapped_in(checked: Checked) -> list[Repair]:
-    """Return the repairs that removed a wrapper from the value."""
     return [repair for repair in checked.repairs if repair["kind"] == "unwrapped"]
 
 

@@ -161,7 +161,6 @@ def _messages_in(result: Any) -> Iterator[ToolMessage]:
 
 
 def _changed(result: Any, change: Callable[[ToolMessage], ToolMessage]) -> Any:
-    """Return a copy of a result with changed tool messages."""
     if isinstance(result, ToolMessage):
         return change(result)
     if is_array(result):

@@ -205,7 +205,7 @@ class _Run:
         return self.evaluation
 
     def _check_names(self) -> None:
-        """If no call had a name in `calls`, refuse this name. If there are results, only warn."""
+        """Refuse a name in `calls` that no call has. If there are results, only log a warning."""
         try:
             check_names(self._calls or (), self._known)
         except ValueError as error:
@@ -253,7 +253,6 @@ class _Run:
             )
 
     async def _judge(self, case: _Case) -> None:
-        """Repeat a call, compare its output, and save the result."""
         llm_call, on_retry, output, given = self._call
         options = {**given}
         if isinstance(past := options.get("lessons"), PastCorrections):
@@ -296,7 +295,6 @@ class _Run:
         )
 
     def _count(self, judged: Judged) -> None:
-        """Add a call's tokens, cost and seconds to the totals, which `limit` limits."""
         self._spent["tokens"] += judged["tokens"]["total_tokens"] or 0
         self._spent["cost"] += judged["cost"] or 0.0
         self._spent["seconds"] += judged["seconds"]
@@ -350,7 +348,10 @@ async def _first_done(pending: set[asyncio.Task[None]]) -> set[asyncio.Task[None
 
 
 async def _today(expected: Any, validator: Validator | None) -> Any:
-    """Convert a recorded value with today's validator. If it is refused, return it unchanged."""
+    """Convert a recorded value with the new validator.
+
+    If it refuses the value, return it unchanged.
+    """
     if validator is None:
         return expected
     checked = await validator.acheck(expected)

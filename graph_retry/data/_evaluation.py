@@ -81,10 +81,10 @@ class Evaluation:
     def figures(self, results: Iterable[Judged] | None = None) -> dict[str, int | float | None]:
         """Count the outcomes of all calls, or of the given results. An unknown figure is None.
 
-        If the new output equals the output that a person supplied, accepted or approved, the review
-        counts as avoided. If no person gave an output, a valid output counts as `valid,
-        unconfirmed`. If a call would now ask a person, but the recorded call did not, the call
-        counts as a new failure.
+        A person was asked about some recorded calls. If the new output of such a call equals the
+        output that the person supplied, accepted or approved, its review counts as avoided. If the
+        person gave no output, a valid new output counts as `valid, unconfirmed`. If a call would
+        now ask a person, but the recorded call did not, the call counts as a new failure.
         """
         some = self.results if results is None else list(results)
         ended = Counter(one["ended"] for one in some)

@@ -157,7 +157,10 @@ def ledgers_of(attempts: Attempts) -> list[Sequence[Attempt]]:
 
 
 def distinct(ledgers: Iterable[Sequence[Attempt]]) -> list[Attempt]:
-    """List each attempt of some ledgers once, with its record from the last of these ledgers."""
+    """List each attempt once.
+
+    If several ledgers have the attempt, take its record in the last one.
+    """
     return list({_key(attempt): attempt for ledger in ledgers for attempt in ledger}.values())
 
 

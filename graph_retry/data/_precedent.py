@@ -138,10 +138,7 @@ def precedents(
 
 
 def _precedent(like: _Like, decided: list[tuple[str, bool]]) -> Precedent:
-    """Count the decisions about similar failures.
-
-    `decided` lists, in the order of time, the time of each decision and whether it was an approval.
-    """
+    """Count the decisions about similar failures, listed by time as (time, is approval)."""
     row = list(takewhile(lambda one: one[1], reversed(decided)))
     approved = sum(is_approved for _, is_approved in decided)
     since = row[-1][0] if row else None

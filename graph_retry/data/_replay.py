@@ -18,10 +18,10 @@ _AUTOMATIC = ("hook", "feedback")
 
 @dataclass(frozen=True, kw_only=True)
 class Replayed(Rejudged):
-    """The new result of the attempt with this `number`, and its differences from the record.
+    """The new result of one recorded attempt, and its differences from the record.
 
-    Each entry of `differs` is `(field, recorded value, new value)`. The field is a field of the
-    record, or `next params`.
+    `number` is the attempt's number. Each entry of `differs` is `(field, recorded value, new
+    value)`. The field is a field of the record, or `next params`.
     """
 
     number: int

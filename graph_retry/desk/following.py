@@ -1,7 +1,7 @@
-"""Run a thread with the answers to its reviews, and follow its calls. Page and console use this.
+"""Run a thread with the answers to its reviews, and follow its calls, for page and console.
 
-LangGraph's `RunControl` stops a run. The current step ends and is saved. Therefore no call is paid
-twice when the thread continues.
+LangGraph's `RunControl` stops a run after its current step, which is saved. Therefore no call is
+paid twice when the thread continues.
 """
 
 from __future__ import annotations
@@ -43,7 +43,6 @@ class Live:
     status: str = ""
 
     def __str__(self) -> str:
-        """Describe the run in one line."""
         told = self.status or f"running for {time.monotonic() - self.began:.0f} s"
         if self.length and not self.status:
             told += f" · {counted(self.length, 'character')} so far"
@@ -65,7 +64,6 @@ class Running:
     cancelling: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def __str__(self) -> str:
-        """Describe all calls of the run in one line."""
         calls = [f"{live.name}: {live}" for live in self.live.values() if not live.status]
         return "; ".join(calls) or f"running for {time.monotonic() - self.began:.0f} s"
 

@@ -23,7 +23,6 @@ class Newest(dict[K, V]):
         self._most = most
 
     def __setitem__(self, key: K, value: V) -> None:
-        """Set an entry. Forget the oldest entries above the limit."""
         self.pop(key, None)
         super().__setitem__(key, value)
         while len(self) > self._most:

@@ -37,7 +37,7 @@ _WEEK_S = 7 * 86_400
 @checked
 @dataclass(frozen=True)
 class Link:
-    """The right to answer the review `key` until `expires` (Unix time), in the name `to`.
+    """The right to answer the review `key`, in the name `to`, until the Unix time `expires`.
 
     `Links.url_for` makes a link for a person. Your own page reads it with `Link.read`.
 
@@ -102,7 +102,6 @@ class Links:
     expires_after: Seconds = _WEEK_S
 
     def __post_init__(self) -> None:
-        """Check the arguments."""
         if not _is_web_address(self.page):
             raise ValueError(
                 f"`page` is {as_repr(self.page, 80)}: give the page's whole URL, such as "
@@ -166,7 +165,7 @@ class Email:
         links: Makes the link in the message.
         server: The mail server: `host`, `host:port`, or an IPv6 address such as `[::1]:25`.
         sender: The sender's address.
-        to: The recipient's address. If the link is used to answer, the ledger records it as `by`.
+        to: The recipient's address. The ledger records it as `by` of an answer through the link.
         security: `starttls` (the default), `tls`, or `none` for a server on this machine.
         user: The login name, if the server needs one.
         password: The password of this login.
@@ -185,7 +184,6 @@ class Email:
     password: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        """Check the arguments."""
         place = _place_in(f"//{self.server}")
         if place is None or place.netloc != self.server or place.username is not None:
             raise ValueError(
@@ -229,7 +227,6 @@ class _Webhook:
     webhook: str = field(repr=False)
 
     def __post_init__(self) -> None:
-        """Check the arguments."""
         if not _is_web_address(self.webhook):
             raise ValueError("`webhook` is not a whole URL: give one that begins with `https://`.")
 

@@ -59,7 +59,7 @@ _VOLATILE = (
 
 
 class ScriptedLLM:
-    """A fake model with a script. Each call returns the next step, or raises it (an exception).
+    """A fake model with a script of steps. Each call returns the next step, or raises an exception.
 
     `calls` holds the params of the calls. Used in a `with` block, the model fails the test if the
     number of calls differs from the number of steps. `assert_finished` makes this check as well.
@@ -79,7 +79,7 @@ class ScriptedLLM:
         self.calls: list[Any] = []
 
     def __call__(self, params: Any) -> Any:
-        """Return or raise the next step."""
+        """Return the next step. If the step is an exception, raise it."""
         self.calls.append(params)
         if len(self.calls) > len(self.steps):
             raise AssertionError(self._mismatch())
@@ -141,7 +141,7 @@ class ScriptedChatModel(BaseChatModel):
     def bind_tools(
         self, tools: Sequence[Any], *, tool_choice: str | None = None, **kwargs: Any
     ) -> Runnable[Any, AIMessage]:
-        """Bind tools. A step that is a dict calls the first tool."""
+        """Bind tools. A step that is a dict then calls the first of these tools."""
         del tool_choice
         return self.bind(tools=[convert_to_openai_tool(each) for each in tools], **kwargs)
 
@@ -165,9 +165,9 @@ class ScriptedChatModel(BaseChatModel):
 def from_ledger(attempts: OneCall) -> ScriptedLLM:
     """Create a fake model that returns or raises the recorded results of a ledger.
 
-    A raised exception has the recorded class name, message and failure kind. Exceptions lose the
-    kinds `invalid_schema`, `truncated` and `refusal`, which only a `classify` function can give
-    them.
+    A raised exception has the recorded class name, message and failure kind. But the kinds
+    `invalid_schema`, `truncated` and `refusal` are lost, because only a `classify` function can
+    give them to an exception.
 
     Raises:
         ValueError: If the record of an attempt was deleted.

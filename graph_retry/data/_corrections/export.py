@@ -1,7 +1,7 @@
 """Export people's corrections of failed and reviewed outputs as a data set.
 
-Each row is a `Correction`, which each file format writes in its own form. The functions only write
-files. They send nothing to a server.
+Each row of the data set is a `Correction`. Each file format writes the row in another form. The
+functions write files, and send nothing to a server.
 """
 
 from __future__ import annotations

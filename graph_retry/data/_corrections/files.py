@@ -114,7 +114,7 @@ def _checked_split(split: Mapping[str, float] | None) -> Mapping[str, float] | N
 
 
 def _part_of(thread: str, split: Mapping[str, float] | None) -> str:
-    """Return the part of a thread. Only the thread's id (by its hash) and the shares decide it."""
+    """Choose the part of a thread by a hash of its id: the same part in every export."""
     if split is None:
         return ""
     at, reached = drawn(thread), 0.0

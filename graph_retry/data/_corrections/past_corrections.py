@@ -87,7 +87,7 @@ class PastCorrections(Lessons):
             )
 
     def taught(self, params: Any, window: list[Lesson]) -> tuple[Prompt, str] | None:
-        """Add the nearest corrections to the prompt. Return it with a reason, or None."""
+        """Add the nearest corrections to the prompt, and give the reason; None without a change."""
         taught, given = super().taught(params, window), Prompt(params, self.field, owner=_OWNER)
         prompt, why = taught or (given, "")
         shown, left = list[tuple[Correction, str, str]](), self.limit
@@ -160,7 +160,7 @@ def _text_of(row: Correction) -> str:
 
 
 def _asked(row: Correction) -> str:
-    """Return the request of a recorded call: its text without the system's instructions."""
+    """Return the request of a recorded call, without the system's instructions."""
     own = _own(row)
     if own is None or isinstance(own.value, str):
         return _text_of(row)
@@ -181,7 +181,6 @@ def _request(text: str) -> str:
 
 
 def _pairs(text: str) -> Counter[str]:
-    """Count the pairs of neighbouring characters, to compare texts in linear time."""
     return Counter(map("".join, pairwise(text)))
 
 

@@ -206,10 +206,10 @@ def check_names(wanted: Collection[str], known: Collection[str]) -> None:
 
 
 def expected_value(ledger: Ledger) -> tuple[Any, bool]:
-    """Return the output that a person vouched for, and whether another output can equal it.
+    """Return the output that a person vouched for, and whether a new output can equal it.
 
-    The message of an agent's model cannot be equalled, because no other function returns it. Its
-    structured response can, if a person supplied it.
+    A new output cannot equal the message of an agent's model, because only that model writes it. If
+    a person supplied a structured response with the message, this response is returned instead.
     """
     value, _, vouched = counted_value(ledger)
     if vouched and ledger.attempts[-1].get("is_message"):
@@ -219,7 +219,7 @@ def expected_value(ledger: Ledger) -> tuple[Any, bool]:
 
 
 def answer_text(given: Any) -> str | None:
-    """Return a recorded output as text: the model's text, or the value as JSON; None if missing."""
+    """Return the text of a recorded output, or its value as JSON; None if it has neither."""
     if not is_object(given):
         return None
     if "text" in given:

@@ -82,7 +82,7 @@ def on_source(command: Callable[..., None]) -> Callable[..., None]:
 def _session(
     url: str | None, db: str | None, graph: str | None
 ) -> Generator[tuple[Source, Screen]]:
-    """Open the server or the database. A failure prints a line and sets an exit code."""
+    """Open the source. If it fails, print a line, and exit with a code."""
     code, why = ExitCode.DONE, ""
     named = {name: os.environ.get(f"GRAPH_RETRY_{name.upper()}") or None for name in _WHERE}
     if url is None and db is None:  # Either option overrides both environment variables.

@@ -50,7 +50,7 @@ _QUIET_S, _TOLD_S = 1.0, 0.5
 class Source:
     """An opened server or database, with sync methods.
 
-    Each method runs an async function, because this works for every graph.
+    Each method runs an async function, because async functions work for every graph.
     """
 
     opened: LangGraphClient | BaseCheckpointSaver[Any] | Pregel[Any, Any, Any, Any]

@@ -71,7 +71,7 @@ class Outcome:
     about_own: str | None = None
 
     def seen_by(self, access: Access) -> Outcome:
-        """Return the outcome without texts about calls that a user may not see."""
+        """Return the outcome without the texts about calls that the user may not see."""
         if self.about_own is None or not access.is_limited:
             return self
         if self.problem:
@@ -156,7 +156,10 @@ class Sent:
         return 0.0 if self.go.is_set() else max(0.0, self.goes_at - time.monotonic())
 
     def shorten(self) -> None:
-        """Keep only the data of the outcome page. Keep the form if an answer was not applied."""
+        """Forget all but the data of the outcome page.
+
+        If an answer was not applied, keep the form.
+        """
         if not self.missed and not any(run.told and run.told.not_applied for run in self.runs):
             self.posted = ()
         self.missed = [
@@ -182,7 +185,7 @@ class Runs:
     """Applies the answers of each form once.
 
     Each rendered form has a random name. A double click, a reload or a second press of the button
-    sends the same name again, so the form is known as repeated.
+    sends the same name again. A form with a known name is not applied again.
     """
 
     def __init__(self, waiting: Waiting, context: Any = None) -> None:

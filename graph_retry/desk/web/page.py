@@ -69,8 +69,8 @@ class Site:
     def answers(self, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
         """Make an endpoint from a handler. The endpoint checks access first.
 
-        An open page requests itself regularly, with its version as `since`. If the open reviews
-        have not changed, the handler is not called.
+        An open page reloads itself regularly. Its request has the page's version as `since`. If the
+        open reviews have not changed, the endpoint does not call the handler.
         """
 
         @wraps(handler)
@@ -106,9 +106,9 @@ class Site:
             del self._arriving[user]
 
     def start(self, request: Request, access: Access, name: str, sent: Sent) -> None:
-        """Start to apply a form's answers. The form's bytes are held until all are applied.
+        """Start to apply a form's answers. The form's bytes count until all answers are applied.
 
-        The list's text about each review is kept, because an answered review leaves the list.
+        An answered review leaves the list, so its text in the list is saved first.
         """
         about = self.waiting.about
         for run in sent.runs:
@@ -147,14 +147,14 @@ class Site:
     async def work(self, request: Request, function: Callable[..., T], *args: Any) -> T:
         """Call a slow function in an OS thread, so that it never blocks the event loop.
 
-        Posted forms have their own OS threads.
+        Posted forms have OS threads of their own.
         """
         workers = self._workers[request.method == "POST"]
         call = partial(copy_context().run, function, *args)
         return await asyncio.get_running_loop().run_in_executor(workers, call)
 
     def turn(self, access: Access) -> asyncio.Lock:
-        """Return a user's lock. It makes sure that the user's forms are processed one by one."""
+        """Return the lock with which a user's forms are processed one by one."""
         return self._turns.setdefault(access.user, asyncio.Lock())
 
     def can_answer(self, access: Access) -> bool:
@@ -294,14 +294,14 @@ def _shown(value: Any) -> Any:
 
 
 def _bytes_of(request: Request) -> int:
-    """Return how many bytes of a request's form have arrived."""
     return getattr(request.state, "arrived", 0)
 
 
 def _from_here(request: Request) -> str | None:
-    """If another site opened this URL, return a page that opens the same URL again.
+    """If a link on another site opened this URL, return a page that opens the URL again.
 
-    The browser sends no cookies with a link on another site, but with a link on this page.
+    Browsers send no cookies with the first request, because the link is on another site. They send
+    the cookies with the second request, because this page makes it.
     """
     is_elsewhere = request.headers.get("sec-fetch-site") == "cross-site"
     if request.method != "GET" or not is_elsewhere or "from" in request.query_params:

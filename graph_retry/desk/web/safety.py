@@ -60,7 +60,7 @@ class Access:
     may_decide: bool = True
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     key: str | None = field(default=None, kw_only=True)
-    """The key of the only review that the user may see. Only a user of a review's link has one."""
+    """The key of the only review that the user may see, if the user came by a review's link."""
 
     @property
     def is_limited(self) -> bool:
@@ -157,7 +157,7 @@ class Guard:
         return Access(str(user.display_name))
 
     def _session(self, request: Request) -> str:
-        """Make a unique session for this user, and for this app's port and path."""
+        """Make a unique session, which is valid for this user and for this app's port and path."""
         known = f"{secrets.token_urlsafe(24)}.{int(time.time()) + SESSION_S}"
         return f"{known}.{self._mark(request, known)}"
 
@@ -188,7 +188,7 @@ class Guard:
         return home
 
     def by_link(self, request: Request) -> RedirectResponse:
-        """Move the token of a link into a cookie for the review's page, and redirect to this page.
+        """Redirect a link to its review's page, with the link's token in a cookie for this page.
 
         Raises:
             NotAllowedError: If the link was not signed with this app's `secret`, or has expired.
@@ -203,7 +203,7 @@ class Guard:
         return there
 
     def follow(self, request: Request, response: Any, access: Access, keys: Iterable[str]) -> None:
-        """Let the user of a review's link also see later reviews with the same question."""
+        """Let a user who came by a review's link also see later reviews with the same question."""
         link = self._link(request)
         if access.key is None or link is None:
             return
@@ -243,9 +243,9 @@ def cookie_of(request: Request, name: str) -> str:
 
 
 def check_origin(request: Request) -> None:
-    """Check that a form comes from one of our pages. Headers that only a browser sets show this.
+    """Check that a form comes from one of our pages. Only browsers set the checked headers.
 
-    Over HTTPS and to this machine, browsers send `Sec-Fetch-Site`. Otherwise they send `Origin`,
+    Browsers send `Sec-Fetch-Site` over HTTPS, and to this machine. Otherwise they send `Origin`,
     with the scheme, the host and the port.
 
     Raises:

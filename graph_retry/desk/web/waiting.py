@@ -69,7 +69,7 @@ T = TypeVar("T")
 
 
 class Waiting:
-    """The open reviews of a source. `rows` has them by key. The first was read longest ago.
+    """The open reviews of a source. `rows` has them by key, those read longest ago first.
 
     touched: The threads that were answered here, and that the history has not read since.
     version: A number that grows whenever a row comes or goes.
@@ -77,10 +77,10 @@ class Waiting:
     progress: The progress of the first look, as a text.
 
     The first look reads all reviews, the newest first. A later look at a database takes the same
-    time for any number of reviews. It lists the newest rows in the table of open reviews and the
-    next part of the older rows. Then it reads the threads of new rows. If the source is a server,
-    or a storage without this table, each look reads all reviews. The pause after a look is as long
-    as the look. The page of one review always reads the review's thread.
+    time for any number of reviews. The look lists the newest rows in the table of open reviews, and
+    the next part of the older rows. Then it reads the threads of new rows. If the source is a
+    server, or a storage without this table, each look reads all reviews. The pause after a look is
+    as long as the look. The page of one review always reads the review's thread.
 
     Args:
         source: The source, as in `list_reviews`.
@@ -172,7 +172,7 @@ class Waiting:
         return found
 
     async def _read_one(self, key: str) -> list[PendingReview]:
-        """Read one review with its whole history. A closed review gives an empty list."""
+        """Read one review with its whole history. For a closed review, return an empty list."""
         if key in self._noted:
             found = await self._read_noted([key])
         else:
@@ -251,12 +251,12 @@ class Waiting:
         self.is_whole, self._look_at = True, time.monotonic() + max(FRESH_S, took)
 
     def _unread(self) -> list[str]:
-        """Return the newest rows of the table whose reviews were not read yet."""
+        """Return the newest rows of the table whose reviews have not been read."""
         new = self._noted.keys() - self.rows.keys()
         return nlargest(PAGE, new, key=lambda key: self._noted[key].place)
 
     async def _filled(self) -> bool:
-        """Wait until the table has the reviews of all threads. Meanwhile, show the reviews it has.
+        """Wait until the table of open reviews covers all threads. Meanwhile, show its reviews.
 
         Returns:
             Whether there is a table.
@@ -274,9 +274,10 @@ class Waiting:
         return filling.result() is not None
 
     async def _list(self) -> bool:
-        """List the newest rows of the table, and the next part of the older rows.
+        """List the newest rows of the table of open reviews, and the next part of the older rows.
 
-        After the last part, the first part follows again. The first look lists all parts.
+        After the last part, the next call begins with the first part again. The first look lists
+        all parts.
 
         Returns:
             Whether there is a table.
@@ -293,7 +294,7 @@ class Waiting:
         return True
 
     async def _list_part(self, before: str | None) -> str | None:
-        """List a part of the table, and drop known reviews that are missing in it.
+        """List one part of the table of open reviews. Drop known reviews that this part lacks.
 
         Returns:
             The place of the next part; None after the last part.

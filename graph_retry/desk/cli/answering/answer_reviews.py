@@ -163,7 +163,6 @@ class Desk:
             self.screen.say(f"{', '.join([*offered, 'skip'])}; ? explains them", "quiet")
 
     def _answer(self, thread_id: str, review: PendingReview, decision: Decision) -> ExitCode:
-        """Send the answer to one review, print the result, and return the exit code."""
         try:
             with self.screen.working() as tell:
                 result = self.source.answer(thread_id, {review.review_id: decision}, self.by, tell)

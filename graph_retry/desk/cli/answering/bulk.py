@@ -103,7 +103,7 @@ def _line(number: int, given: Any) -> Line:
 
 
 def _look(line: Line, review: PendingReview | None) -> ExitCode:
-    """Note whether a line's review is open and allows the answer. Return the exit code."""
+    """Note in a line whether its review is open and allows its answer. Return the exit code."""
     if review is None or review.thread_id != line.thread_id:
         line.result = "not open: answered, expired or deferred"
         return ExitCode.STALE

@@ -158,8 +158,8 @@ def make_card(
     """Make the card of a review. `posted` has the fields of its form, if a person has sent one.
 
     `problem` is the reason why the posted answer was refused. Each of the `issues` is shown at its
-    field. If the posted form was for an earlier review with the same question, `posted_as` is the
-    key of the earlier review.
+    field. The posted form may be for an earlier review with the same question. Then `posted_as` is
+    the key of the earlier review.
     """
     card = Card(review, ways_of(review), problem=problem)
     mine = _under(posted_as or card.key, posted or ())
@@ -204,7 +204,7 @@ def _tell_refusal(card: Card, told: Mapping[str, list[str]]) -> None:
 
 
 def _tell_issues(review: Review, value: Any, told: dict[str, list[str]]) -> None:
-    """Add the issues of the model's output to the fields that the person has not changed."""
+    """Add the issues of the model's output to those fields that the person has not changed."""
     before, refused = first_value(review, "output"), set(told)
     # If the form was empty at first, its fields do not show the values with the issues.
     for issue in review.issues if before is not ABSENT else ():
@@ -310,7 +310,7 @@ def _mark_proposed(review: Review, made: Field, value: Any) -> None:
 
 
 def _control(review: Review, which: str, made: Field, value: Any) -> Field:
-    """Give the fields `until`, `to` and `choice` their own labels, and `until` its choices."""
+    """Label the fields `until`, `to` and `choice`. Add the choices of times to `until`."""
     made.label = made.label or _ASKED.get(which, "")
     if which == "until" and not isinstance(value, str):
         now = datetime.now(UTC)

@@ -1,9 +1,9 @@
 """Apply a person's changes in one review to other reviews that failed in the same way.
 
-A change is applied exactly or not at all. If a place of the other review has the same old value, it
-gets the person's new value. If the old value is a different number, it becomes the person's number.
-If the old value is a different text, it gets the words that the person added at the beginning or
-end. Any other change is refused, and the person answers that review separately.
+A change is applied exactly or not at all. If the other review has the same old value, it gets the
+person's new value. If the other review has a different number, the number becomes the person's
+number. If it has a different text, the text gets the words that the person added at the beginning
+or end. Any other change is refused, and the person answers the other review separately.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def carry(before: Any, after: Any, there: Any) -> Any:
 
 
 def _value(was: Any, wanted: Any, present: Any) -> Any:
-    """Return the new value of a place whose current value is `present`.
+    """Return the new value of a place, instead of the current value `present`.
 
     Raises:
         ValueError: If there is no certain new value.

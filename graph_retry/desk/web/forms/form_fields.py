@@ -126,7 +126,7 @@ class Form:
 
     `as_json` is the JSON Pointer of a long list that is shown as JSON, with all its items. `posted`
     has the pointers of the fields that a person has sent. `doubts` has the doubts of a gate, by
-    JSON Pointer. If a person has sent a different value, `before` is the first value of the form.
+    JSON Pointer. `before` is the value with which the form began, if a person has sent the form.
 
     Args:
         root: The whole schema, to resolve references.
@@ -330,9 +330,10 @@ def _choices(found: Sequence[dict[str, Any]], value: Any) -> list[tuple[str, str
 
 
 def _gives_back(kind: str, value: Any) -> bool:
-    """Say whether an untouched control sends its value back exactly.
+    """Say whether a control that nobody touches sends its value back exactly.
 
-    A number's control may also show a text that is not a number: the form refuses this text.
+    The control of a number may also show a text that is not a number, because the form refuses this
+    text.
     """
     if kind in ("object", "list"):
         return is_object(value) if kind == "object" else is_array(value)

@@ -143,7 +143,7 @@ _READERS: dict[str, Any] = {
 
 
 def filled(value: Any, whole: Any) -> Any:
-    """Return the value of a form. List items that the form did not show are taken from `whole`.
+    """Return the value of a form, with the list items of `whole` that the form did not show.
 
     Example:
         >>> filled({"a": Sparse({1: "new"})}, {"a": ["x", "y", "z"]})

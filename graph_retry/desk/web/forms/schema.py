@@ -16,7 +16,7 @@ ROLES = {
 
 
 def tags_of(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return the members whose constant values choose the branch of a union, with their schemas.
+    """Return the members that choose the branch of a union by their constants, with their schemas.
 
     Example:
         >>> tags_of([{"properties": {"kind": {"const": one}}} for one in ("card", "bank")])

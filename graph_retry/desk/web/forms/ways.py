@@ -98,10 +98,10 @@ def _way(offer: Offered, review: Review) -> Way:
 
 
 def edit_to(value: Any, review: Review) -> dict[str, Any]:
-    """Return the edit that gives the call exactly the params of a form.
+    """Return the edit after which the call has exactly the params of a form.
 
-    A form begins with the current params, but an edit is applied to the suggested params. Therefore
-    the edit also restores the suggested fields that the person did not take.
+    A form begins with the current params, but an edit is applied to the suggested params. If the
+    person did not take a suggested field, the edit restores its current value.
 
     Raises:
         NotYetError: If nothing was changed, or if an edit cannot make this change.

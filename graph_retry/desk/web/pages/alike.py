@@ -48,10 +48,11 @@ class Preview:
     """The effect of the first review's answer on one similar review.
 
     `decision` is the adapted answer. If no such answer is possible, `decision` is None, and `why`
-    is the reason. If the call is made again, `asked` compares the old params with the new ones.
-    Otherwise `output` is the call's new output, and `changed` compares it with the model's output.
-    `doubts` lists the errors that the question's schemas find in the decision. `odd` tells how
-    the params, or the output that would be used, differ from those of the other reviews.
+    is the reason. If the call is made again, `asked` compares the old params with the new params.
+    Otherwise `output` is the call's new output, and `changed` compares the new output with the
+    model's output. `doubts` lists the errors that the schemas of the question find in the decision.
+    `odd` tells how this review is unlike the other reviews, in its params or in the output that
+    would be used.
     """
 
     review: PendingReview
@@ -95,7 +96,7 @@ async def preview(
 
 
 def _mark_odd(previews: list[Preview]) -> None:
-    """Describe for each preview how its params and outputs differ from those of the others."""
+    """Note for each preview how its params and its output differ from those of the others."""
     outputs = [first_value(each.review, "output") for each in previews]
     seen = [
         {"params": each.review.params} | ({} if output is ABSENT else {"output": output})

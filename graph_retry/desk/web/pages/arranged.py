@@ -122,9 +122,10 @@ class Listing:
 
     `found` is the number of reviews that fit the filters. `total` is the number of all reviews that
     are not deferred. `alike` maps each `Row.alike` to the number of reviews with this value.
-    `choices` has the values of each filter. At the time `until`, the next deferred review comes
-    back, so that the listing is outdated. `heads` has the heading above a row, by the row's key.
-    `places` maps each call to the places in which its reviews differ. It is the same in any view.
+    `choices` has the values of each filter. `until` is the time at which the next deferred review
+    comes back. From then on, the listing is outdated. `heads` maps the key of a row to the heading
+    above this row. `places` maps each call to the places in which its reviews differ. The view does
+    not change `places`.
     """
 
     rows: list[Row]
@@ -182,7 +183,6 @@ class Listings:
         return made
 
     def _renew(self) -> None:
-        """Forget the listings of earlier rows."""
         if self._version != self._waiting.version:
             self._version = self._waiting.version
             self._made.clear()

@@ -46,7 +46,6 @@ async def find_thread(site: Site, request: Request, access: Access) -> Response:
 
 
 async def _ledgers(site: Site, thread_id: str, access: Access) -> list[Ledger]:
-    """Read the ledgers of a thread that a user may see."""
     known = await site.waiting.ledgers(thread_id) if thread_id else []
     return [each for each in known if access.has(each.attempts[-1].get("labels") or {})]
 

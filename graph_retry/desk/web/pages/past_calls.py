@@ -231,7 +231,7 @@ class Past:
             await self._read_again()
 
     async def _read_again(self) -> None:
-        """Read those threads again that this page has answered since the last reading."""
+        """Read the threads that this page has answered since the last reading."""
         touched = [*self._waiting.touched]
         self._waiting.touched.clear()
         for thread in touched:

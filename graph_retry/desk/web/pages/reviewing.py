@@ -89,11 +89,11 @@ class _Meant:
 async def _meant(
     site: Site, request: Request, access: Access, form: Posted, keys: Iterable[str]
 ) -> _Meant:
-    """Read the reviews of a posted form. Meanwhile they may be closed, or asked again.
+    """Read the reviews of a posted form. Some may be closed by now, or asked again.
 
     Raises:
-        NotAllowedError: If the reviews belong to several threads. A form of the page never has
-            such reviews.
+        NotAllowedError: If the reviews belong to several threads. A form of the page never has such
+            reviews.
     """
     meant = _Meant()
     for key in keys:
@@ -262,7 +262,7 @@ def _next(site: Site, request: Request, access: Access, run: Run) -> PendingRevi
 
 
 async def undo(site: Site, request: Request, access: Access) -> Response:
-    """Take back a form's held answers and show the form again, or send, stop or continue them."""
+    """Take back, send, stop or continue the answers of a form. After taking back, show the form."""
     form = await site.form(request, access, answers=True)
     key, sent = request.path_params["key"], site.runs.get(request.path_params["name"])
     if sent is None or not access.seen(sent.runs[0].reviews):
@@ -309,7 +309,7 @@ async def review_page(
 
 
 def _again(sent: Sent, run: Run, following: list[PendingReview], problem: str) -> list[Card]:
-    """Make the cards of reviews that replace refused ones, with the person's earlier input."""
+    """Make the cards of the reviews that replace refused ones, with the person's earlier input."""
     return [
         make_card(review, sent.posted, review.problem or problem, review.answer_issues, key)
         for review in following
