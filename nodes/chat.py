@@ -24,7 +24,7 @@ class Turn(TypedDict):
 
 
 class ChatParams(BaseModel):
-    """Everything about the completion that somebody might want to change."""
+    """All params of the completion that a person might want to change."""
 
     system: str = Field(default="You are brief.", description="What the model is to be")
     message: str = Field(
@@ -47,19 +47,19 @@ class Input(Messages, total=False):
 
 
 class RateLimitError(RuntimeError):
-    """What a provider raises when too much was asked in a minute."""
+    """The error of a provider that got too many requests in a minute."""
 
     status_code = 429
 
 
 class OverloadedError(RuntimeError):
-    """What a provider raises when all its customers ask at once."""
+    """The error of a provider that is overloaded."""
 
     status_code = 529
 
 
 def ask_script(params: ChatParams, context: AttemptContext) -> Completion:
-    """Answer like a model would, depending on nothing but the params and the attempt."""
+    """Answer like a model would. The answer depends only on the params and the attempt."""
     if params.model not in ("small", "large"):
         msg = f"unknown model {params.model!r}: there are 'small' and 'large'"
         raise ValueError(msg)
@@ -77,7 +77,7 @@ def ask_script(params: ChatParams, context: AttemptContext) -> Completion:
 
 
 def ask(params: ChatParams, context: AttemptContext) -> Any:
-    """Ask the scripted model, or a real one if the name has a provider in it."""
+    """Ask the scripted model, or a real model if the name contains a provider."""
     if not is_real(params.model):
         return ask_script(params, context)
     system = [{"role": "system", "content": params.system}] if params.system else []
@@ -93,7 +93,7 @@ def change_model(error: AttemptFailed, attempt: int, params: ChatParams) -> Chat
 
 
 def take(params: ChatParams, messages: Sequence[AnyMessage]) -> ChatParams:
-    """Answer the last message, knowing those before it."""
+    """Put the last message into the params, with the earlier messages as the history."""
     history: list[Turn] = [
         {"role": "assistant" if isinstance(each, AIMessage) else "user", "content": str(each.text)}
         for each in messages[:-1]

@@ -36,13 +36,13 @@ FORMATS = "Write numbers as plain numbers and dates as YYYY-MM-DD."
 
 
 def _usable(schema: dict[str, Any]) -> dict[str, Any]:
-    """Refuse what is no JSON Schema before a model is paid for."""
+    """Refuse an invalid JSON Schema before the model is called."""
     build_validator(schema)
     return schema
 
 
 class Extraction(BaseModel):
-    """Everything about the call that somebody might want to change."""
+    """All params of the call that a person might want to change."""
 
     prompt: str = Field(
         default="Read the document. Answer with one JSON object.",
@@ -68,13 +68,13 @@ class Input(Messages, total=False):
 
 
 class QuotaExceededError(RuntimeError):
-    """What a provider raises when an account has no requests left."""
+    """The error of a provider whose customer has no requests left."""
 
     status_code = 429
 
 
 def ask_script(params: Extraction, context: AttemptContext) -> str:
-    """Answer like a model would, depending on nothing but the params and the attempt."""
+    """Answer like a model would. The answer depends only on the params and the attempt."""
     if params.model not in ("small", "large"):
         msg = f"unknown model {params.model!r}: there are 'small' and 'large'"
         raise ValueError(msg)
@@ -97,7 +97,7 @@ def ask_script(params: Extraction, context: AttemptContext) -> str:
 
 
 def _formatted(text: str, wanted: Any) -> Any:
-    """Write a value as the schema wants it, as far as it is what it says."""
+    """Write a number or a date in the format that the schema wants, if possible."""
     number = re.search(r"-?\d[\d,]*(?:\.\d+)?", text)
     if number and "type" in wanted and wanted["type"] in ("number", "integer"):
         return json.loads(number[0].replace(",", ""))
@@ -108,7 +108,7 @@ def _formatted(text: str, wanted: Any) -> Any:
 
 
 def ask_model(params: Extraction, context: AttemptContext) -> Any:
-    """Ask the scripted model, or a real one if the name has a provider in it."""
+    """Ask the scripted model, or a real model if the name contains a provider."""
     if not is_real(params.model):
         return ask_script(params, context)
     schema = json.dumps(params.output_schema)
@@ -118,7 +118,7 @@ def ask_model(params: Extraction, context: AttemptContext) -> Any:
 
 
 def revise(error: AttemptFailed, attempt: int, params: Extraction) -> Extraction | None:
-    """Propose params for the next attempt; a person approves them or has a better idea."""
+    """Propose params for the next attempt. A person approves or edits them."""
     del attempt
     if error.kind == "invalid_schema" and FORMATS not in params.prompt:
         return params.model_copy(update={"prompt": f"{params.prompt} {FORMATS}"})

@@ -21,7 +21,7 @@ MimeType = Literal["image/png", "image/svg+xml"]
 
 
 class ImageParams(BaseModel):
-    """Everything about the picture that somebody might want to change."""
+    """All params of the picture that a person might want to change."""
 
     prompt: str = Field(
         default="a lighthouse at dusk", description="What to draw; a chat message takes its place"
@@ -40,7 +40,7 @@ class ImageParams(BaseModel):
 
 
 class Image(BaseModel):
-    """What the call must give: data that is what its type says."""
+    """The output of the call. The data must have the declared type."""
 
     mime_type: MimeType
     data: str = Field(description="The picture in base64")
@@ -60,7 +60,7 @@ class Input(Messages, total=False):
 
 
 class ResourceExhaustedError(RuntimeError):
-    """What a provider raises when a model has no capacity left."""
+    """The error of a provider whose model has no capacity left."""
 
     status_code = 429
 
@@ -100,7 +100,7 @@ def draw_png(colours: bytes) -> bytes:
 
 
 def draw(params: ImageParams) -> bytes:
-    """Draw like an image model would, depending on nothing but the params."""
+    """Draw like an image model would. The picture depends only on the params."""
     if params.model == "imagen-3.0":
         msg = "429 Resource exhausted: imagen-3.0 has no capacity left"
         raise ResourceExhaustedError(msg)
@@ -113,7 +113,7 @@ def draw(params: ImageParams) -> bytes:
 
 
 def generate(params: ImageParams) -> dict[str, str]:
-    """Ask the scripted model, or a real one if the name has a provider in it."""
+    """Ask the scripted model, or a real model if the name contains a provider."""
     if is_real(params.model):
         wanted = f"Answer with one SVG document and nothing else. Seed: {params.seed}."
         said: BaseMessage = chat_model(params.model).invoke(f"Draw {params.prompt}. {wanted}")
@@ -125,7 +125,7 @@ def generate(params: ImageParams) -> dict[str, str]:
 
 
 def revise(error: AttemptFailed, attempt: int, params: ImageParams) -> ImageParams | None:
-    """Propose the newer model where capacity is gone, and SVG where SVG is what comes."""
+    """Propose a newer model if the model has no capacity, and SVG if the model draws only SVG."""
     del attempt
     if "Resource exhausted" in str(error):
         return params.model_copy(update={"model": "imagen-4.0"})

@@ -21,7 +21,7 @@ CATEGORIES = "The categories are: billing, bug, other."
 
 
 class TicketParams(BaseModel):
-    """Everything about the call that somebody might want to change."""
+    """All params of the call that a person might want to change."""
 
     prompt: str = Field(
         default="Sort the request. Answer with JSON: category, customer, summary.",
@@ -41,7 +41,7 @@ class TicketParams(BaseModel):
 
 
 class Ticket(BaseModel):
-    """What the call must give."""
+    """The output of the call."""
 
     category: Literal["billing", "bug", "other"]
     customer: str = Field(pattern=r"^C-\d{4}$")
@@ -55,7 +55,7 @@ class Input(Messages, total=False):
 
 
 def sort_by_script(params: TicketParams) -> str:
-    """Answer like a model would, depending on nothing but the params."""
+    """Answer like a model would. The answer depends only on the params."""
     if params.model != "scripted":
         msg = f"unknown model {params.model!r}: use 'scripted', or write provider:name"
         raise ValueError(msg)
@@ -71,14 +71,14 @@ def sort_by_script(params: TicketParams) -> str:
 
 
 def sort(params: TicketParams) -> Any:
-    """Ask the scripted model, or a real one if the name has a provider in it."""
+    """Ask the scripted model, or a real model if the name contains a provider."""
     if not is_real(params.model):
         return sort_by_script(params)
     return chat_model(params.model).invoke(f"{params.prompt}\n\n{params.request}")
 
 
 def decide_by_script(said: Any) -> AIMessage:
-    """Decide like a careful agent: tell the model what it was not told, and never make up facts."""
+    """Tell the model the categories if they are missing. Never invent a fact: answer "unsure"."""
     case = str(said[-1].text)
     if '"path": "/category"' in case and CATEGORIES not in case:
         prompt = f"{TicketParams().prompt} {CATEGORIES}"
@@ -87,7 +87,7 @@ def decide_by_script(said: Any) -> AIMessage:
 
 
 def review(shown: Review) -> Runnable[Review, Decision | None] | None:
-    """Ask the agent that the params name."""
+    """Return the reviewer that the params name."""
     name = str(shown.params["reviewer"])
     if name == "nobody":
         return None

@@ -24,11 +24,11 @@ ParamsT = TypeVar("ParamsT", bound=BaseModel)
 
 
 class NoModelError(Exception):
-    """The chat model that was asked for cannot be made here; the text says what to do."""
+    """A chat model cannot be made. The message says what to do."""
 
 
 def is_real(model: str) -> bool:
-    """Tell a provider's model from a scripted one."""
+    """Say whether a name is that of a provider's model, not of a scripted one."""
     return ":" in model
 
 
@@ -64,7 +64,7 @@ def chat_model(name: str, temperature: float = 1.0) -> Any:
 
 
 def _completion(model: str, temperature: float, text: str) -> dict[str, Any]:
-    """Ask a server that speaks as OpenAI's does, such as llama.cpp, vLLM or Ollama."""
+    """Call a server with OpenAI's API, such as llama.cpp, vLLM or Ollama."""
     url = os.environ.get("OPENAI_BASE_URL", "http://127.0.0.1:8095/v1")
     asked = {"messages": [{"role": "user", "content": text}], "temperature": temperature}
     body = json.dumps({"model": model, "max_tokens": 400, **asked}).encode()
@@ -77,13 +77,13 @@ def _completion(model: str, temperature: float, text: str) -> dict[str, Any]:
 
 
 class Messages(TypedDict, total=False):
-    """What a chat client sends. Each graph adds its own `params`, so that forms are typed."""
+    """The input from a chat client. Each graph adds its own type of `params` for the forms."""
 
     messages: Annotated[list[AnyMessage], add_messages]
 
 
 class State(Messages):
-    """A chat, and the state keys of a retry node: plain JSON."""
+    """The messages of a chat, and the state keys of a retry node, as plain JSON."""
 
     params: dict[str, Any]
     output: Any
@@ -101,16 +101,16 @@ def around(
     """Put a chat around a retry node: `prepare`, the node, `report`.
 
     Args:
-        name: What the node is called.
+        name: The name of the node.
         node: The retry node, or a function of the state that runs one.
-        given: The input, whose `params` is the params model.
-        take: Puts the chat, which ends with a person's message, into the params.
-        tell: Turns the output into the content of the answer.
+        given: The input type. Its `params` is the params model.
+        take: A function that puts the chat's last message, from a person, into the params.
+        tell: A function that turns the output into the content of the answer.
     """
     params_type: type[BaseModel] = given.__annotations__["params"]
 
     def prepare(state: State) -> dict[str, Any]:
-        """Complete the params, and take a new message into them."""
+        """Fill in the default params, and put a new message into them."""
         params = params_type.model_validate(state.get("params") or {})
         messages = state.get("messages") or []
         if not messages or not isinstance(messages[-1], HumanMessage):
@@ -119,7 +119,7 @@ def around(
         return {"params": take(params, messages).model_dump(mode="json"), "attempts": []}
 
     def report(state: State) -> dict[str, Any]:
-        """Tell in the chat how it ended."""
+        """Add a message about the outcome to the chat."""
         if state["status"] == "succeeded":
             return {"messages": [AIMessage(tell(state["output"]))]}
         reason = (state["attempts"][-1]["decision"] or {}).get("message") or "no reason given"

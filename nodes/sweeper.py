@@ -14,17 +14,17 @@ from graph_retry.threads import aexpire_reviews
 
 
 class Nothing(TypedDict):
-    """Nothing is asked of whoever starts it."""
+    """The input of the graph: nothing."""
 
 
 class Sweep(TypedDict, total=False):
-    """What was ended: thread id, function and attempt of each review."""
+    """The ended reviews, each with its thread id, function name and attempt."""
 
     ended: list[dict[str, Any]]
 
 
 async def sweep(state: Sweep) -> Sweep:
-    """End what is over; a client without an address speaks to the server it runs in."""
+    """End the expired reviews. A client without a URL calls the server in which it runs."""
     del state
     ended = await aexpire_reviews(get_client())
     return {
