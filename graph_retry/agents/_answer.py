@@ -283,8 +283,6 @@ class AnswerValidator(Validator):
 
 @dataclass(frozen=True)
 class _Format:
-    """One response format of an agent."""
-
     name: str
     validator: Validator
     told: str | None

@@ -156,7 +156,6 @@ class ToolCalls:
         check_approved(request, when, context.attempt)
 
     def _ended(self, request: ToolCallRequest, error: Exception) -> Result:
-        """Return the result of a call that ended with an error, or raise the error."""
         if isinstance(error, RequestChangedError):
             raise misplaced(self.owner, error.field) from None
         if isinstance(error, AttemptsExhausted):

@@ -103,6 +103,5 @@ areplay = async_twin(replay)
 
 
 def _differences(record: Attempt, now: Attempt) -> list[tuple[str, Any, Any]]:
-    """List the fields that differ from the record, as (name, recorded value, new value)."""
     pairs = ((field, record.get(field), now.get(field)) for field in _JUDGED)
     return [(field, was, is_) for field, was, is_ in pairs if not identical(was, is_)]

@@ -138,8 +138,6 @@ def _encoded(data: bytes) -> str:
 
 @dataclass(frozen=True)
 class _Message:
-    """The text of a message about a review."""
-
     title: str
     lines: list[str]
     url: str
@@ -221,8 +219,6 @@ class Email:
 
 @dataclass(frozen=True)
 class _Webhook:
-    """Posts a message about a review to a channel's webhook."""
-
     links: Links
     webhook: str = field(repr=False)
 

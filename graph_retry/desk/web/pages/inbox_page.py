@@ -48,7 +48,6 @@ async def inbox(site: Site, request: Request, access: Access) -> Response:
 
 
 def _running(site: Site, access: Access) -> list[Run]:
-    """List the answers that are being applied, the newest first."""
     runs = {id(run): run for run in site.runs.running.values()}
     return [run for run in reversed(runs.values()) if access.seen(run.reviews)]
 
