@@ -100,7 +100,7 @@ def reviewed(
     own: NodeOptions = {**options, "params": params, "on_retry": on_retry, "output": output}
     if isinstance(node, _TASK):
         return cast("NodeT", _reviewed_task(node, own))
-    if not (callable(node) or isinstance(node, Runnable | Mapping)):
+    if not (callable(given := cast("Any", node)) or isinstance(given, Runnable | Mapping)):
         message = "give a node, such as a function of the state, and then its options; not"
         raise WrongArgumentError(f"`node`: {message} {as_repr(node)}.")
     name = str(options.get("name") or getattr(node, "__name__", getattr(node, "name", "node")))

