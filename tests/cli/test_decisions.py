@@ -141,6 +141,7 @@ def test_a_key_of_the_output_is_dropped(line, decision):
         ("model=large n=2", "To change params: edit model=large n=2"),
         ("respond", "respond FILE"),
         ("respond /no/such/file", "cannot be read"),
+        ("respond -totl", r"no value at totl\. Did you mean `total`\? Fields of the output are"),
         ("respond seven", "the name of a file, - for standard input, JSON, or FIELD=VALUE"),
         (
             "respond total=7 name='x",

@@ -203,7 +203,9 @@ def _written(how: str) -> Generator[None]:
     try:
         yield
     except ValueError as error:
-        raise UnreadableError(f"{error_text(error).rstrip('.')}. {how}") from None
+        reason = error_text(error)
+        stop = "" if reason.endswith((".", "?")) else "."
+        raise UnreadableError(f"{reason}{stop} {how}") from None
 
 
 def _object(text: str) -> dict[str, Any] | None:
