@@ -35,6 +35,10 @@ class Boxed(BaseModel, extra="forbid"):
         ({}, "any"),
         ({"title": "N", "default": 1}, "any"),
         ({"type": ["string", "null"], "maxLength": 1}, "string (at most 1 character) or null"),
+        (
+            {"type": ["string", "null"], "pattern": "^A$", "maxLength": 3, "minLength": 1},
+            "string (matches ^A$, such as A, at most 3 characters, at least 1 character) or null",
+        ),
         ({"const": {"a": [1]}}, '{"a": [1]}'),
         ({"enum": ["ä", None, 1]}, '"ä" or null or 1'),
         ({"type": "string", "pattern": "^A\\d$"}, "string (matches ^A\\d$, such as A1)"),

@@ -202,6 +202,16 @@ def schema_issues(error: Any) -> list[Issue]:
     return [issue(path, text, code, wanted, came)]
 
 
+def size_in_words(word: str, limit: Any, noun: str) -> str:
+    """Describe in words a keyword such as `maxItems`.
+
+    Example:
+        >>> size_in_words("maxItems", 1, "item")
+        'at most 1 item'
+    """
+    return f"{'at most' if word.startswith('max') else 'at least'} {counted(limit, noun)}"
+
+
 def limit_in_words(word: str, limit: Any) -> str | None:
     r"""Describe in words a JSON Schema keyword that limits texts; None for any other keyword.
 
@@ -210,8 +220,7 @@ def limit_in_words(word: str, limit: Any) -> str | None:
         ('at most 30 characters', 'a text like "S-123"')
     """
     if word in ("maxLength", "max_length", "minLength", "min_length") and isinstance(limit, int):
-        most = "at most" if word.startswith("max") else "at least"
-        return f"{most} {counted(limit, 'character')}"
+        return size_in_words(word, limit, "character")
     if word != "pattern" or not isinstance(limit, str):
         return None
     from graph_retry._core.ground.pattern_examples import example_of  # noqa: PLC0415 - most need none

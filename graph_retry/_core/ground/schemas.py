@@ -16,6 +16,8 @@ from jsonpointer import JsonPointerException, resolve_pointer
 from graph_retry._core.ground.issues import json_problem
 from graph_retry._core.ground.json import is_array, is_object
 
+REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+"""Keywords that refer to a schema."""
 _COMBINING = ("allOf", "anyOf", "oneOf")
 _MAX_DEPTH = 50
 _MAX_STEPS = 1_000
@@ -93,18 +95,20 @@ def member(alternative: dict[str, Any], key: str) -> Any:
     return None if is_open else alternative.get("additionalProperties")
 
 
+def has_prefix_items(root: Any) -> bool:
+    """Return whether `prefixItems` has an effect. Draft 2020-12 introduced the keyword."""
+    return "2020-12" in str(root.get("$schema", "2020-12") if is_object(root) else "2020-12")
+
+
 def element(alternative: dict[str, Any], index: int, root: Any) -> Any:
     """Return the schema of a list's element; None if the alternative has no such schema.
-
-    `prefixItems` has an effect only if `root` uses draft 2020-12, which introduced the keyword.
 
     Example:
         >>> element({"items": {"type": "integer"}}, 0, {})
         {'type': 'integer'}
     """
     items = alternative.get("items")
-    draft = root.get("$schema", "2020-12") if is_object(root) else "2020-12"
-    first = alternative.get("prefixItems") if "2020-12" in str(draft) else None
+    first = alternative.get("prefixItems") if has_prefix_items(root) else None
     if is_array(items):
         first, items = items, alternative.get("additionalItems")
     return first[index] if is_array(first) and index < len(first) else items

@@ -20,6 +20,7 @@ import jsonschema
 
 from graph_retry._core.ground.issues import literal
 from graph_retry._core.ground.json import is_array, is_object
+from graph_retry._core.ground.schemas import REFERENCES
 
 _lib: Any = jsonschema  # The type stubs of `jsonschema` leave much untyped.
 
@@ -36,7 +37,7 @@ class TooMuchWorkError(Exception):
     """The validation took more steps than the size of the value allows."""
 
 
-DYNAMIC = frozenset({"$dynamicRef", "$recursiveRef"})
+DYNAMIC = frozenset(REFERENCES) - {"$ref"}
 """Keywords whose result depends on the schemas that led to them."""
 _LEADING = frozenset(
     {"$ref", "allOf", "anyOf", "oneOf", "not", "if", "dependentSchemas", "dependencies"}
@@ -126,7 +127,7 @@ def errors_of(validator: Any, value: Any, most: int) -> list[Any]:
 
 
 def _counted(name: str, rule: Callable[..., Any], *, leads: bool) -> Callable[..., Any]:
-    compares_members, refers = name.startswith("unevaluated"), name.endswith(("$ref", "Ref"))
+    compares_members, refers = name.startswith("unevaluated"), name in REFERENCES
 
     def judge(validator: Any, wanted: Any, value: Any, schema: Any) -> Any:
         work = _work.get()
@@ -157,9 +158,9 @@ def _is_deep() -> bool:
     `referencing` looks a reference up in code of Rust. If the stack ends in this code, the code
     raises a `BaseException` of its own in place of `RecursionError`.
     """
-    frame_at: Any = vars(sys)["_getframe"]
+    depth = sys.getrecursionlimit() - _FRAMES_OF_LOOKUP
     try:
-        frame_at(sys.getrecursionlimit() - _FRAMES_OF_LOOKUP)
+        sys._getframe(depth)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     except ValueError:
         return False
     return True

@@ -12,15 +12,14 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from graph_retry._core.ground.functions.arguments import checked
+from graph_retry._core.ground.issues import size_in_words
 from graph_retry._core.ground.json import is_array, is_object
 from graph_retry._core.ground.pattern_examples import example_of
-from graph_retry._core.ground.schemas import kind_of, kinds
-from graph_retry._core.ground.wording import counted
+from graph_retry._core.ground.schemas import REFERENCES, has_prefix_items, kind_of, kinds
 
 _SILENT = {"title", "default", "description", "examples", "discriminator"}
 _AT_ROOT = {"$schema", "$defs", "definitions", "$comment"}
 """Keywords that demand nothing of a value by themselves."""
-_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _PLAIN = {
     "string": "string",
     "integer": "int",
@@ -35,11 +34,17 @@ _NUMBERS = {
     "exclusiveMaximum": "less than {}",
     "multipleOf": "a multiple of {}",
 }
-_LIMITS: dict[str, dict[str, str]] = {
-    "string": {"minLength": "at least {}", "maxLength": "at most {}", "pattern": "", "format": ""},
-    "integer": _NUMBERS,
-    "number": _NUMBERS,
-    "array": {"minItems": "at least {}", "maxItems": "at most {}"},
+_SIZES = {
+    "minLength": "character",
+    "maxLength": "character",
+    "minItems": "item",
+    "maxItems": "item",
+}
+_LIMITS: dict[str, tuple[str, ...]] = {
+    "string": ("minLength", "maxLength", "pattern", "format"),
+    "integer": (*_NUMBERS,),
+    "number": (*_NUMBERS,),
+    "array": ("minItems", "maxItems"),
 }
 
 
@@ -79,8 +84,7 @@ class _Notation:
     def __init__(self, schema: dict[str, Any]) -> None:
         self._root, self._named = schema, dict[str, Any]()
         self._uses = Counter(_references(schema))
-        # Before this draft, the keyword `prefixItems` had no effect.
-        self._has_tuples = "2020-12" in str(schema.get("$schema", "2020-12"))
+        self._has_tuples = has_prefix_items(schema)
 
     def document(self) -> str:
         """Return the type, and the definitions that it refers to by name."""
@@ -183,7 +187,7 @@ class _Notation:
 def _references(node: Any) -> Iterator[str]:
     """Yield what all references in a schema refer to."""
     if is_object(node):
-        yield from (node[word] for word in _REFERENCES if isinstance(node.get(word), str))
+        yield from (node[word] for word in REFERENCES if isinstance(node.get(word), str))
     for child in node.values() if is_object(node) else node if is_array(node) else ():
         yield from _references(child)
 
@@ -206,7 +210,8 @@ def _limits(names: list[Any]) -> set[str]:
 
 
 def _of_type(name: str, rest: dict[str, Any]) -> dict[str, Any]:
-    return {"type": name, **{word: rest[word] for word in _limits([name]) if word in rest}}
+    allowed = _limits([name])
+    return {"type": name, **{word: limit for word, limit in rest.items() if word in allowed}}
 
 
 def _limit(word: str, limit: Any) -> str:
@@ -215,9 +220,9 @@ def _limit(word: str, limit: Any) -> str:
     if word == "pattern":
         example = example_of(limit)
         return f"matches {limit}" + (f", such as {example}" if example else "")
-    noun = {"L": "character", "I": "item"}.get(word[3])
-    most = "at most" if word.startswith("max") else "at least"
-    return f"{most} {counted(limit, noun)}" if noun else _NUMBERS[word].format(limit)
+    if word in _SIZES:
+        return size_in_words(word, limit, _SIZES[word])
+    return _NUMBERS[word].format(limit)
 
 
 def _noted(text: str, notes: Iterable[str]) -> str:

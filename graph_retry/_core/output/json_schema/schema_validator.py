@@ -28,6 +28,7 @@ from graph_retry._core.ground.issues import (
     schema_issues,
 )
 from graph_retry._core.ground.json import is_array, is_object, pointer, with_texts
+from graph_retry._core.ground.schemas import REFERENCES
 from graph_retry._core.output.json_schema.bounded_work import (
     DYNAMIC,
     TooMuchWorkError,
@@ -260,7 +261,7 @@ def _contents(document: dict[str, Any], specification: Any) -> Iterator[dict[str
         seen[id(contents)] = contents
         yield contents
         pending += [(part, resolver.in_subresource(part)) for part in resource.subresources()]
-        references = map(contents.get, ("$ref", "$dynamicRef", "$recursiveRef"))
+        references = map(contents.get, REFERENCES)
         for reference in (name for name in references if isinstance(name, str)):
             try:
                 target = resolver.lookup(reference)
