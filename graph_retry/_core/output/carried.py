@@ -10,7 +10,6 @@ attributes and not at classes, so that no client need be installed.
 from __future__ import annotations
 
 import ast
-import inspect
 import linecache
 from collections.abc import Callable, Iterator
 from functools import lru_cache
@@ -20,7 +19,7 @@ from typing import Any
 from langchain_core.exceptions import OutputParserException
 from langchain_core.runnables import Runnable
 
-from graph_retry._core.ground.functions.calling import code_of, is_library
+from graph_retry._core.ground.functions.calling import YIELDING, code_of, is_library
 from graph_retry._core.ground.issues import attempt
 from graph_retry._core.ground.json import is_array, is_object
 from graph_retry._core.output.providers.anthropic import unparsed_arguments
@@ -30,7 +29,6 @@ from graph_retry.lossless._ground import text_of
 _MAX_CAUSES = 10
 _OF_REQUEST = ("prompt", "input", "query", "messages")
 """An attribute with one of these words in its name holds the request."""
-_YIELDS = inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
 _Place = tuple[int | None, int | None, int | None, int | None]
 """The first and last line of an expression, and its first and last column."""
 
@@ -81,7 +79,7 @@ def is_returned(error: BaseException, function: Callable[..., Any] | Runnable[An
         frames.append(at)
         at = at.tb_next
     own = next((n for n, each in enumerate(frames) if each.tb_frame.f_code is code), None)
-    if own is None or frames[own].tb_frame.f_code.co_flags & _YIELDS:
+    if own is None or frames[own].tb_frame.f_code.co_flags & YIELDING:
         return True
     for each in frames[own:]:
         file = each.tb_frame.f_code.co_filename

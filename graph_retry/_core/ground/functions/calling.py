@@ -34,7 +34,7 @@ from graph_retry._core.ground.functions.limits import Limits
 
 _LOG = logging.getLogger("graph_retry")
 
-_YIELDING = inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
+YIELDING = inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
 _COMPARING = {"COMPARE_OP", "CONTAINS_OP", "IS_OP", "UNARY_NOT"}
 _NAMING = {"LOAD_GLOBAL", "PUSH_NULL", "EXTENDED_ARG"}
 _PURE = (all, any, bool, callable, dict, hasattr, isinstance, issubclass, len, replace)
@@ -316,13 +316,13 @@ def _gives_none(code: CodeType) -> bool:
 def yields(function: Callable[..., Any] | Runnable[Any, Any]) -> bool:
     """Return whether a function is a generator function, whose result is a stream."""
     code = code_of(function)
-    return code is not None and bool(code.co_flags & _YIELDING)
+    return code is not None and bool(code.co_flags & YIELDING)
 
 
 def declared_result(function: Callable[..., Any] | Runnable[Any, Any]) -> Any:
     """Return the type that a function declares for its result; `Any` if the type is unknown."""
     target, code = inspect.unwrap(unwrapped(function)), code_of(function)
-    if code is None or code.co_flags & _YIELDING:
+    if code is None or code.co_flags & YIELDING:
         return Any
     try:
         return get_type_hints(target).get("return", Any)

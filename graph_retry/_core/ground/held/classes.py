@@ -68,14 +68,18 @@ def _has_only_attributes(kind: type[Any]) -> bool:
 
     An object of a class in C also has room for content that no attribute shows.
     """
-    names, base = vars(kind).get("__slots__", ()), kind.__base__ or object
+    base = kind.__base__ or object
+    more = kind.__basicsize__ - base.__basicsize__
+    if more <= 0:
+        return True
+    names = vars(kind).get("__slots__", ())
     slots = {*((names,) if isinstance(names, str) else names)} - {"__dict__", "__weakref__"}
     added = [  # An offset of -1 is a place in front of the object.
         offset
         for offset in ("__dictoffset__", "__weakrefoffset__")
         if not getattr(base, offset) and getattr(kind, offset) not in (0, -1)
     ]
-    return kind.__basicsize__ - base.__basicsize__ <= _POINTER * (len(slots) + len(added))
+    return more <= _POINTER * (len(slots) + len(added))
 
 
 def is_hidden(kind: type[Any]) -> bool:
