@@ -36,7 +36,7 @@ from graph_retry.agents._tool_result import (
 from graph_retry.calls import Call, running_task
 from graph_retry.errors import AttemptsExhausted, CallCancelled
 from graph_retry.options import RetryOptions
-from graph_retry.plugins import as_run, did_you_mean, is_array, sync_or_async
+from graph_retry.plugins import WrongArgumentError, as_run, did_you_mean, is_array, sync_or_async
 
 _LOG = logging.getLogger("graph_retry")
 
@@ -110,21 +110,30 @@ class ToolCalls:
         return tool_message(request, told, status="error")
 
     def tell_unknown(self, request: ModelRequest[Any]) -> None:
-        """Warn at the first model call if `tools` names a tool that the model cannot call."""
-        if self.wrapped is True or self._has_told:
+        """Tell at the first model call which names are not those of a tool of the model.
+
+        Raises:
+            WrongArgumentError: If `approve` misspells a tool, which would then run unasked.
+        """
+        if self._has_told:
             return
-        self._has_told = True
+        named = frozenset(self.approve) if self.wrapped is True else self.wrapped
         offered = {
             str(tool.get("name") if isinstance(tool, dict) else tool.name) for tool in request.tools
         }
-        for name in sorted(self.wrapped - offered):
+        unasked = {f" Did you mean `{name}`?" for name in offered - named}
+        for name in sorted(named - offered):
             meant = did_you_mean(name, tuple(sorted(offered)))
+            option = "approve" if name in self.approve else "tools"
             known = ", ".join(f"`{tool}`" for tool in sorted(offered)) or "none"
-            what = (
-                "`tools` of `RetryMiddleware` names `%s`, which the model cannot call: its "
-                "tools are %s.%s"
+            told = (
+                f"`{option}` of `RetryMiddleware` names `{name}`, which the model cannot call: its "
+                f"tools are {known}.{meant}"
             )
-            _LOG.warning(what, name, known, meant)
+            if option == "approve" and meant in unasked:
+                raise WrongArgumentError(told)
+            _LOG.warning("%s", told)
+        self._has_told = True
 
     def _wraps(self, request: ToolCallRequest) -> bool:
         return self.wrapped is True or request.tool_call["name"] in self.wrapped

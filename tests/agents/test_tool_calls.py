@@ -219,6 +219,21 @@ def test_a_tool_that_does_not_exist_is_told_at_the_first_run(mode, caplog):
     assert "Did you mean `weather`?" in said
 
 
+def test_a_misspelt_approval_runs_no_tool(mode):
+    """The tool that was meant would run unasked, in every run; a later tool is only told."""
+    for tools in (False, True):
+        weather = Weather()
+        retry = RetryMiddleware(tools=tools, approve={"wether": True})
+        model = ScriptedChat(answer=travelling)
+        agent = agent_of(
+            model, [weather.tool(is_async=mode.is_async)], retry, checkpointer=InMemorySaver()
+        )
+        for _ in range(2):
+            with pytest.raises(ValueError, match=r"`approve` .* names `wether`.*`weather`\?"):
+                mode.invoke(agent, HI, thread())
+        assert not weather.calls
+
+
 def test_a_tool_that_updates_the_agent_s_state_still_does(mode):
     """A `Command` of a tool comes through, after a review as well."""
     failed = []
