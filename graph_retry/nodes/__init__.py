@@ -29,6 +29,7 @@ from graph_retry._core.langgraph.builders import with_defaults
 from graph_retry._core.langgraph.inside_node import subgraph_of
 from graph_retry.calls import Call, ParamsCodec
 from graph_retry.hooks import fields_of, with_fields
+from graph_retry.nodes._complete import Complete, asks
 from graph_retry.nodes._limits import limits_of
 from graph_retry.nodes._types import (
     check_known,
@@ -100,7 +101,9 @@ def reviewed(
     own: NodeOptions = {**options, "params": params, "on_retry": on_retry, "output": output}
     if isinstance(node, _TASK):
         return cast("NodeT", _reviewed_task(node, own))
-    if not (callable(given := cast("Any", node)) or isinstance(given, Runnable | Mapping)):
+    given = cast("Any", node)
+    parts = given.values() if isinstance(given, Mapping) else (given,)
+    if not all(callable(each) or isinstance(each, Runnable) for each in parts):
         message = "give a node, such as a function of the state, and then its options; not"
         raise WrongArgumentError(f"`node`: {message} {as_repr(node)}.")
     name = str(options.get("name") or getattr(node, "__name__", getattr(node, "name", "node")))
@@ -151,15 +154,16 @@ def review_nodes(
             "`builder` is a compiled graph, whose nodes are fixed: pass the `StateGraph`, and "
             "compile the result of `review_nodes`."
         )
-    if not builder.nodes:
-        raise WrongArgumentError(
-            "`builder` has no nodes yet: call `review_nodes` after `add_node`."
-        )
     specs = {
         name: one
         for name, one in builder.nodes.items()
-        if not (one.is_error_handler or _asks(one.runnable))
+        if not (one.is_error_handler or asks(one.runnable))
     }
+    if not builder.nodes or (nodes is None and isinstance(builder.nodes, Complete)):
+        which = "only nodes that ask already" if builder.nodes else "no nodes yet"
+        raise WrongArgumentError(
+            f"`builder` has {which}: call `review_nodes` once, after `add_node`."
+        )
     for name in nodes or ():
         if name not in specs:
             why = "asks a person already" if name in builder.nodes else "is not in the graph"
@@ -179,13 +183,9 @@ def review_nodes(
         spec.retry_policy, spec.timeout = (), TimeoutPolicy()
         runnable = cast("Any", spec.runnable)
         spec.runnable = _Reviewed(runnable, _kind_of(name, states[name], own))
+    if nodes is None:
+        builder.nodes = Complete(builder.nodes)
     return builder
-
-
-def _asks(node: object) -> bool:
-    """Return whether a node asks a person already: by itself, or by a node of its subgraph."""
-    inner: Any = cast("Any", node).nodes.values() if isinstance(node, Pregel) else ()
-    return getattr(cast("Any", node), "asks", False) or any(_asks(each.bound) for each in inner)
 
 
 class _Reviewed(RunnableLambda[Any, Any]):

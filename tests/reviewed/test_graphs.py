@@ -259,3 +259,14 @@ def test_tokens_and_events_stream_in_the_name_of_the_node(mode):
     plain, ours = streamed(lambda builder: builder), streamed(review_nodes)
 
     assert [part for part in ours if "graph_retry" not in str(part)] == plain
+
+
+def test_a_node_that_comes_too_late_is_told(caplog):
+    """It asks nobody. A choice of nodes, or a node that asks by itself, is no mistake."""
+    for late in ({"asks": False}, {"asks": True}):
+        builder = StateGraph(State).add_node("ask", lambda _: {}).add_edge(START, "ask")
+        node = reviewed(lambda _: {}, ["prompt"]) if late["asks"] else lambda _: {}
+        review_nodes(builder).add_node("late", node)
+        review_nodes(StateGraph(State).add_node("ask", node), nodes=[]).add_node("b", node)
+    (said,) = [record.getMessage() for record in caplog.records]
+    assert said.startswith("node `late` was added after `review_nodes`, so it asks nobody")

@@ -273,6 +273,8 @@ def test_a_reviewed_node_that_makes_calls_is_refused(mode, catches):
         (lambda _: reviewed(["prompt"]), "`node`: give a node"),
         (lambda b: review_nodes(b, nodes=["aks"]), "`nodes` names `aks`"),
         (lambda b: review_nodes(review_nodes(b), nodes=["ask"]), "`ask`, which asks a person"),
+        (lambda b: review_nodes(review_nodes(b), max_attempts=3), "only nodes that ask already"),
+        (lambda _: reviewed({"n": 3}), "`node`: give a node"),
         (lambda b: review_nodes(b, ["promt"]), "`params` names `promt`"),
         (lambda b: review_nodes(b, "prompt"), "a list of texts"),
         (lambda b: review_nodes(b, nodes={"ask": {"params": ["promt"]}}), "`promt`"),

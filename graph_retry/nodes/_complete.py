@@ -1,0 +1,29 @@
+"""Tell which nodes ask a person, and warn of a node that is added too late to ask one."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, cast
+
+from langgraph.pregel import Pregel
+
+_LOG = logging.getLogger("graph_retry")
+
+
+def asks(node: object) -> bool:
+    """Return whether a node asks a person already: by itself, or by a node of its subgraph."""
+    inner: Any = cast("Any", node).nodes.values() if isinstance(node, Pregel) else ()
+    return getattr(cast("Any", node), "asks", False) or any(asks(each.bound) for each in inner)
+
+
+class Complete(dict[str, Any]):
+    """The nodes of a graph whose nodes all ask a person. A node that comes later does not."""
+
+    def __setitem__(self, name: str, spec: Any) -> None:
+        if not (name in self or spec.is_error_handler or asks(spec.runnable)):
+            _LOG.warning(
+                "node `%s` was added after `review_nodes`, so it asks nobody: call `review_nodes` "
+                "after `add_node`, or name the other nodes in its `nodes=`.",
+                name,
+            )
+        super().__setitem__(name, spec)
