@@ -22,6 +22,7 @@ Example:
 from graph_retry._core.ground.functions.arguments import (
     Amount,
     Count,
+    Moment,
     Name,
     Seconds,
     Secret,
@@ -73,6 +74,7 @@ __all__ = [
     "ABSENT",
     "Amount",
     "Count",
+    "Moment",
     "Name",
     "NotJsonError",
     "Redact",

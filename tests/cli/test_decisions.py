@@ -124,7 +124,7 @@ def test_a_key_of_the_output_is_dropped(line, decision):
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("respond -tatal", "there is no value at tatal. Did you mean `total`"),
+        ("respond -tatal", r"there is no value at tatal\. Did you mean `total`\? Fields"),
         ("respond -/rows/7", "there is no value at /rows/7"),
         ("maybe", "choose from approve, edit, reject, respond"),
         (

@@ -1,5 +1,6 @@
 """Answering from Python: bound to one question, never lost, never applied to another (I4)."""
 
+import re
 import threading
 
 import pytest
@@ -263,3 +264,35 @@ def test_an_answered_review_is_closed_while_its_answer_is_applied(form, mode, ch
     with pytest.raises(StaleDecision):
         answer(mode, graph, thread(), answers={review.review_id: reject("too late")})
     assert answer(mode, graph, thread())["output"] == 1
+
+
+def test_params_that_were_changed_in_a_review_are_no_edit():
+    """An approval would call the model with the params as shown. The error is told before that."""
+    model = Model()
+    graph = one_call("node", None, model, InMemorySaver())
+    graph.invoke({"params": {"n": 0}}, thread())
+    (review,) = pending_reviews(graph, thread())
+    review.params["n"] = 1
+
+    with pytest.raises(ValueError, match=r"`params` of this review .* `edit\(…\)`"):
+        review.answer(approve())
+
+    assert len(model.calls) == 1
+    (review,) = pending_reviews(graph, thread())
+    assert review.answer(edit(n=1))["output"] == {"n": 1}
+
+
+@pytest.mark.parametrize(
+    ("decision", "told"),
+    [
+        (respond(Model), "`output` of the decision is the class `Model`: give an object"),
+        (edit({"gro\u0308ße": 2}), r"the same letters, in another Unicode form ('gr\xf6\xdfe')"),
+    ],
+)
+def test_an_answer_that_hides_its_mistake_is_told_plainly(decision, told):
+    """A class prints as its metaclass, and two forms of a letter print alike."""
+    graph = one_call("node", None, Model(), InMemorySaver())
+    graph.invoke({"params": {"n": 0, "größe": 1}}, thread())
+
+    with pytest.raises((TypeError, graph_retry.AnswerRefused), match=re.escape(told)):
+        resume(graph, thread(), decision)

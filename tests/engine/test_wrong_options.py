@@ -1,6 +1,7 @@
 """Wrong options are told in one sentence, before a model is paid for."""
 
 import re
+from datetime import UTC, datetime
 
 import pytest
 from langchain_core.runnables import RunnableLambda
@@ -39,7 +40,7 @@ from graph_retry.hooks import (
     raise_limit,
 )
 from graph_retry.options import RetryOptions, StateKeys
-from graph_retry.threads import Change, attempts_of, rewind
+from graph_retry.threads import Change, attempts_of, defer, rewind
 from tests.loops import Model, one_call, thread
 
 
@@ -275,6 +276,13 @@ def test_a_value_that_would_do_nothing_is_refused(mistake):
         make()
 
 
+def ended():
+    """Make a generator, and read it to its end."""
+    made = (row for row in [])
+    list(made)
+    return made
+
+
 TYPES = {
     "a price that is a number": (
         lambda: Budget(cost=1, price=3),
@@ -308,6 +316,23 @@ TYPES = {
     "a lesson in words": (
         lambda: Lessons(known="be brief"),
         "`known`: give what `lessons_of` returns; not",
+    ),
+    "a number by position": (
+        lambda: Budget(1000),
+        "`Budget`: give `tokens=`, `cost=`, `price=`, `seconds=` or `rounds=`, each by its name;",
+    ),
+    "a time that is no text": (
+        lambda: defer(datetime(2030, 5, 1, tzinfo=UTC)),
+        "`until`: give a text with a time in ISO 8601, such as '2030-05-01T08:00'; not",
+    ),
+    "a generator that has ended": (
+        lambda: export(ended(), "rows.jsonl"),
+        ", which has been read to its end (make it again).",
+    ),
+    "a number key": (lambda: retry_llm_call(asked, {1: 2}), "not `str`, such as 1: use str keys"),
+    "a percentage": (
+        lambda: retry_llm_call(lambda _: "1", {}, output=int, review=lambda _: 90),
+        "or a number from 0 to 1",
     ),
     "a model's name": (
         lambda: model_reviewer("gpt"),

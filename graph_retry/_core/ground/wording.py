@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Collection, Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from difflib import get_close_matches
+from typing import Any
 
 from langgraph.errors import GraphBubbleUp
 
@@ -113,7 +115,14 @@ def did_you_mean(name: str, known: tuple[str, ...]) -> str:
         ' Did you mean `temperature`?'
     """
     close = closest(name, known)
-    return f" Did you mean `{close}`?" if close else ""
+    return f" {meaning(name, close)}" if close else ""
+
+
+def meaning(name: str, close: str) -> str:
+    """Return the sentence that suggests `close` for a misspelt name."""
+    is_same = unicodedata.normalize("NFC", name) == unicodedata.normalize("NFC", close)
+    how = f" It has the same letters, in another Unicode form ({close!a})." if is_same else ""
+    return f"Did you mean `{close}`?{how}"
 
 
 def closest(name: str, known: tuple[str, ...]) -> str | None:
@@ -204,3 +213,17 @@ def passed_as(option: str) -> Generator[None, None, None]:
     except Exception as error:
         error.add_note(f"A function that was passed as `{option}` raised this exception.")
         raise
+
+
+def kind_and_size(value: Any) -> str:
+    """Describe a value without showing it."""
+    if isinstance(value, str):
+        return f"a text of {counted(len(value), 'character')}"
+    return quoted_with_article(type(value).__name__)
+
+
+def one_of(words: list[str]) -> str:
+    """Join words by commas and `or`, and leave out repeated words."""
+    *first, last = dict.fromkeys(words)
+    comma = "," if any(" or " in each or ", " in each for each in words) else ""
+    return f"{', '.join(first)}{comma} or {last}" if first else last

@@ -208,11 +208,11 @@ async def verdict_of(rule: Any, attempt: Attempt) -> bool | GateVerdict:
     below this number, or if the output has no such field.
     """
     said = await call(rule, attempt)
-    if is_number(said):
+    if is_number(said) and 0 <= said <= 1:
         return verdict(attempt, said, stated_confidence(attempt, "confidence"))
     if is_object(said) and "ask" in said:
         return cast("GateVerdict", said)
-    if isinstance(said, str) or is_object(said):
+    if isinstance(said, str) or is_number(said) or is_object(said):
         what = f"`review` returned {describe(said)}"
         raise TypeError(f"{what}: return True or False, or a number from 0 to 1")
     return bool(said)

@@ -135,7 +135,9 @@ class Writer(NamedTuple):
         own: dict[str, str] = {}
         if not all(type(key) is str for key in value):
             if not self.typed:
-                self._refuse(path, "has keys that are not `str`: use str keys", TypeError)
+                wrong = next(key for key in value if type(key) is not str)
+                why = f"has keys that are not `str`, such as {as_repr(wrong, 80)}: use str keys"
+                self._refuse(path, why, TypeError)
             if self.complete:
                 own[""] = f"keys: {', '.join(class_label(_exact_type(key)) for key in value)}"
             value = {str(to_jsonable_python(k, fallback=repr)): item for k, item in value.items()}

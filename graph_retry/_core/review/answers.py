@@ -7,7 +7,13 @@ from typing import Annotated, Any, Literal, NotRequired, cast
 
 from typing_extensions import TypedDict
 
-from graph_retry._core.ground.functions.arguments import Count, Name, WrongArgumentError, checked
+from graph_retry._core.ground.functions.arguments import (
+    Count,
+    Moment,
+    Name,
+    WrongArgumentError,
+    checked,
+)
 from graph_retry._core.ground.issues import as_json
 from graph_retry._core.review.deadline import utc
 from graph_retry.lossless._ground import as_repr
@@ -196,7 +202,7 @@ def accept(reason: str | None = None) -> Decision:
 
 
 @checked
-def defer(until: str) -> Decision:
+def defer(until: Moment) -> Decision:
     """Hide an open review from the inbox until a time (ISO 8601; UTC if it has no zone).
 
     The review can still be answered earlier. The option `allowed_decisions` must allow `defer`.

@@ -33,6 +33,7 @@ from graph_retry.data._corrections.record import (
 from graph_retry.data._corrections.renderings import Format, ToMessages
 from graph_retry.ledger import Ledger
 from graph_retry.plugins import (
+    Moment,
     arun_steps,
     as_repr,
     async_twin,
@@ -69,8 +70,8 @@ class Selection(TypedDict, total=False):
     labels: Mapping[str, str]
     how: Collection[How]
     roles: Collection[str]
-    since: str
-    until: str
+    since: Moment
+    until: Moment
     where: Callable[[Correction], bool]
     left_behind: bool
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import itertools
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from dataclasses import is_dataclass
 from functools import cache
@@ -31,10 +30,16 @@ from typing import (
 
 from typing_extensions import is_typeddict
 
-from graph_retry._core.ground.credentials import says_secret
+from graph_retry._core.ground.credentials import Random, says_secret
 from graph_retry._core.ground.functions.awaiting import naming_twin, run_async, run_sync
-from graph_retry._core.ground.functions.kinds import Misfit, Within, functions_in, is_ours, misfit
-from graph_retry._core.ground.wording import counted, did_you_mean, quoted_with_article
+from graph_retry._core.ground.functions.kinds import (
+    Misfit,
+    Within,
+    functions_in,
+    is_ours,
+    misfit,
+)
+from graph_retry._core.ground.wording import did_you_mean, kind_and_size, one_of
 from graph_retry.lossless._ground import EscapedText, as_repr
 
 P = ParamSpec("P")
@@ -51,21 +56,7 @@ Seconds = Annotated[
 ]
 Share = Annotated[float, Within(0, 1)]
 Name = Annotated[str, Within(1)]
-
-
-class Random:
-    """A rule for texts of 16 random bytes, as metadata for `Annotated`. It refuses plain patterns.
-
-    A step is the difference between the codes of two neighbouring characters. In 20,000 draws, 16
-    random bytes in hexadecimal digits or in base64 always had 12 different steps or more.
-    """
-
-    LENGTH, STEPS = 22, 10
-
-    def holds(self, value: str) -> bool:
-        """Return whether a text is long enough, and has enough different steps."""
-        steps = {ord(after) - ord(before) for before, after in itertools.pairwise(value)}
-        return len(value) >= self.LENGTH and len(steps) >= self.STEPS
+Moment = Annotated[str, "a text with a time in ISO 8601, such as '2030-05-01T08:00'"]
 
 
 Secret = Annotated[
@@ -116,14 +107,22 @@ def _checking(function: Callable[..., Any], annotated: Any) -> Callable[..., Any
             # Only `self`, which a caller cannot give, has no declared type.
             known = [name for name in own if name in kinds]
             check_names(given, [*known, *(hints_of(declared) if declared else ())])
+        called = function.__qualname__.removesuffix(".__init__")
         try:
             bound = signature.bind_partial(*args, **given).arguments
-        except TypeError:  # The call itself raises the same error, and names its function.
+        except TypeError:  # If no name helps, the call itself raises the same error.
+            parameters = signature.parameters.values()
+            named = [f"`{p.name}=`" for p in parameters if p.kind is p.KEYWORD_ONLY]
+            if named and len(args) > sum(p.kind <= p.POSITIONAL_OR_KEYWORD for p in parameters):
+                raise WrongArgumentError(
+                    f"`{called}`: give {one_of(named)}, each by its name; not "
+                    f"{kind_and_size(args[-1])}."
+                ) from None
             return given
         options = bound.pop(rest, {})
         in_turn = [name for name in [*bound][: len(args)] if name in kinds]
         # Two arguments may be swapped, so the error shows the order of those given by position.
-        order = f" The order is `{function.__qualname__}({', '.join(in_turn)})`."
+        order = f" The order is `{called}({', '.join(in_turn)})`."
         for name, value in bound.items():
             is_many = signature.parameters[name].kind is inspect.Parameter.VAR_POSITIONAL
             hint = order if len(in_turn) > 1 and name in in_turn else ""
@@ -230,7 +229,7 @@ def check_argument(name: str, value: Any, kind: Any, hint: str = "") -> None:
     """
     wrong = misfit(value, kind, name)
     if wrong is not None:
-        shown = _kind_and_size(wrong.value) if says_secret(name) else _shown(wrong.value)
+        shown = kind_and_size(wrong.value) if says_secret(name) else _shown(wrong.value)
         told = f"`{wrong.place}`: give {wrong.wanted}; not {shown}{wrong.why}.{wrong.hint}"
         raise WrongArgumentError(f"{told}{_how_to_use(wrong)}{hint}")
 
@@ -246,13 +245,6 @@ def _how_to_use(wrong: Misfit) -> str:
     # Its result is data, such as a decision, which the wanted function may have to return.
     names = [each for each in functions if all(isinstance(name, str) for name in each)]
     return f" Write `lambda {', '.join(names[0])}: {use}`." if names else ""
-
-
-def _kind_and_size(value: Any) -> str:
-    """Describe a value without showing it."""
-    if isinstance(value, str):
-        return f"a text of {counted(len(value), 'character')}"
-    return quoted_with_article(type(value).__name__)
 
 
 def _shown(value: Any) -> str:

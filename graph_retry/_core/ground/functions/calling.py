@@ -160,22 +160,23 @@ def _not_awaitable(
     raise _async_under_sync(function)
 
 
-def _async_under_sync(function: Callable[..., Any]) -> AsyncUnderSyncError:
+def _async_under_sync(function: Callable[..., Any], place: str = "") -> AsyncUnderSyncError:
     return AsyncUnderSyncError(
-        f"`{_name(function)}` is async but the graph runs synchronously: run it with `ainvoke`, "
-        "and write `await aretry_llm_call(…)` in an async node; or pass a sync function."
+        f"{place}`{_name(function)}` is async but the graph runs synchronously: run it with "
+        "`ainvoke`, and write `await aretry_llm_call(…)` in an async node; or pass a sync function."
     )
 
 
-def refuse_async(function: Callable[..., Any]) -> None:
+def refuse_async(function: Callable[..., Any], argument: str) -> None:
     """Raise `AsyncUnderSyncError` if a function is async and the run is sync."""
     if is_sync() and is_async(unwrapped(function)):
-        raise _async_under_sync(function)
+        raise _async_under_sync(function, f"`{argument}`: ")
 
 
 def _name(function: Callable[..., Any]) -> str:
     target = unwrapped(function)
-    return getattr(target, "__qualname__", type(target).__qualname__)
+    name: str = getattr(target, "__qualname__", type(target).__qualname__)
+    return name.rpartition("<locals>.")[2]
 
 
 def _in_thread(work: Callable[[], Any]) -> Future[Any]:

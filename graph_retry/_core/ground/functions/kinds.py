@@ -29,7 +29,7 @@ from typing_extensions import is_typeddict
 
 from graph_retry._core.ground.functions.calling import forgotten, unwrapped, yields
 from graph_retry._core.ground.json import is_number, is_whole
-from graph_retry._core.ground.wording import counted, did_you_mean, quoted_with_article
+from graph_retry._core.ground.wording import counted, did_you_mean, one_of, quoted_with_article
 from graph_retry.lossless._ground import as_repr, error_text
 
 
@@ -84,6 +84,8 @@ def _parts(kind: Any) -> tuple[Any, tuple[Any, ...]]:
 
 def misfit(value: Any, kind: Any, place: str) -> Misfit | None:
     """Return the first part of a value that does not fit a type; None if all of it fits."""
+    if _is_read(value):
+        return Misfit(place, value, kind, ", which has been read to its end (make it again)")
     if kind is Any or type(value) is kind:
         return None
     origin, args = _parts(kind)
@@ -102,6 +104,12 @@ def misfit(value: Any, kind: Any, place: str) -> Misfit | None:
     if not _is_a(value, kind):
         return Misfit(place, value, kind)
     return next((found for found in _misfit_items(value, origin, args, place) if found), None)
+
+
+def _is_read(value: Any) -> bool:
+    """Return whether a value is a generator that yields nothing more, because it has ended."""
+    is_over = inspect.isgenerator(value) and value.gi_frame is None
+    return is_over or (inspect.isasyncgen(value) and value.ag_frame is None)
 
 
 def _misfit_within(value: Any, kind: Any, place: str) -> Misfit | None:
@@ -260,7 +268,7 @@ def _words(kind: Any, size: str = "") -> str:
         of_size = within if args[0] in (int, float) else " that is not empty"
         return told or _words(args[0], of_size if within else "")
     if origin is Literal:
-        return _or([repr(each) for each in args]) + size
+        return one_of([repr(each) for each in args]) + size
     if origin in (Union, types.UnionType):
         return _words_of_union(args) + size
     if (arguments := _arguments_of(kind)) is not None:
@@ -286,13 +294,13 @@ def _words_of_union(branches: Iterable[Any]) -> str:
         held = get_origin(inner) is tuple or _PLAIN.get(get_origin(inner)) == "a list"
         items = [_words(each) for each in get_args(inner) if held and each is not Ellipsis]
         size = " that is not empty" if any(isinstance(each, Within) for each in more) else ""
-        if words and items == [_or(words)]:
+        if words and items == [one_of(words)]:
             words.append(f"a list of these{size}")
         elif items and set(items) <= set(words):
             words.append("a pair of these in this order")
         else:
             words.append(_words(branch))
-    return _or(words)
+    return one_of(words)
 
 
 def _words_of_function(arguments: list[Any]) -> str:
@@ -304,10 +312,3 @@ def _words_of_function(arguments: list[Any]) -> str:
         return f"a function of {counted(len(arguments), 'argument')}"
     only = "only " if len(arguments) == 1 else ""
     return f"a function that takes {only}{' and '.join(map(_words, arguments))}"
-
-
-def _or(words: list[str]) -> str:
-    """Join words by commas and `or`, and leave out repeated words."""
-    *first, last = dict.fromkeys(words)
-    comma = "," if any(" or " in each or ", " in each for each in words) else ""
-    return f"{', '.join(first)}{comma} or {last}" if first else last

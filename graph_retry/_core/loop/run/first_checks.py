@@ -82,18 +82,16 @@ def _check_functions(plan: Plan[Any], params: Encoded) -> None:
             )
     plan.passing.check_names(params.view)
     _check_default(plan, params.view)
-    for function in (
-        getattr(plan.validator, "function", None),
-        settings.on_attempt,
-        settings.review,
-        settings.notify,
-        settings.subject,
-        settings.feedback,
-        *plan.hooks,
-        *settings.reviewer,
-    ):
-        if callable(function):
-            refuse_async(function)
+    options = ("on_attempt", "review", "notify", "subject", "feedback")
+    for argument, functions in {
+        "output": [getattr(plan.validator, "function", None)],
+        **{name: [getattr(settings, name)] for name in options},
+        "on_retry": plan.hooks,
+        "reviewer": settings.reviewer,
+    }.items():
+        for function in functions:
+            if callable(function):
+                refuse_async(function, argument)
     for hook in (*plan.hooks, settings.feedback):
         if (check := getattr(hook, "check_params", None)) is not None:
             check(plan.codec.decode(params.view, params.types))

@@ -18,7 +18,7 @@ from graph_retry._core.ground.schemas import (
     kinds_of,
     member,
 )
-from graph_retry._core.ground.wording import did_you_mean, near_miss
+from graph_retry._core.ground.wording import did_you_mean, meaning, near_miss
 from graph_retry._core.review.forms.originals import (
     LostDigitsError,
     UnreadableError,
@@ -245,8 +245,8 @@ def _unknown(
         how = f"To change `{held}`, send it as a separate field, not inside `{label:.80}`."
         return f"{problem}. {how} To add a new field, send `{held}` as well."
     near = near_miss(label, known, sent)
-    how = f"Did you mean `{near}`? To add a new field, send `{near}` as well."
-    return near and f"{problem}. {how}"
+    how = "To add a new field, send `{near}` as well."
+    return near and f"{problem}. {meaning(label, near)} {how.format(near=near)}"
 
 
 def _unknown_inside(value: Any, field: Field) -> Iterator[Issue]:

@@ -43,6 +43,8 @@ def _unsaveable(answer: Any) -> str:
         try:
             to_json(part)
         except ValueError:
+            if isinstance(part, type):
+                return f"`{key}` of the decision is the class `{part.__name__}`: give an object"
             how = "give plain JSON values, and bytes as base64 text"
             return f"`{key}` of the decision cannot be saved as JSON: {how}"
     name = getattr(answer, "__name__", type(answer).__name__)
