@@ -102,7 +102,7 @@ def reviewed(
     if isinstance(node, _TASK):
         return cast("NodeT", _reviewed_task(node, own))
     given = cast("Any", node)
-    parts = given.values() if isinstance(given, Mapping) else (given,)
+    parts: Any = cast("Any", given).values() if isinstance(given, Mapping) else (given,)
     if not all(callable(each) or isinstance(each, Runnable) for each in parts):
         message = "give a node, such as a function of the state, and then its options; not"
         raise WrongArgumentError(f"`node`: {message} {as_repr(node)}.")
