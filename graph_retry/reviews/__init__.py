@@ -27,13 +27,14 @@ from graph_retry._core.review.decisions import (
     form_of,
 )
 from graph_retry._core.review.forms.restore import Field, branch_of, merged
-from graph_retry._core.review.review_record import AnyReview, Review
+from graph_retry._core.review.review_record import LISTED, AnyReview, Review
 from graph_retry._core.state.attempts import is_returned, parsed_value
 from graph_retry._core.threads.saved.why_closed import closing_event
 from graph_retry.records import Attempt, Issue
 
 __all__ = [
     "DECISIONS",
+    "LISTED",
     "SHOWN_ISSUES",
     "AnyReview",
     "Decision",

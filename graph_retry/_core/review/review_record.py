@@ -55,6 +55,8 @@ class Shown:
 
 
 SHOWN = {
+    "error": Shown(),
+    "failure": Shown(),
     "issues": Shown(most=SHOWN_ISSUES),
     "raw_output": Shown(most=2_000),
     "reasoning": Shown(most=2_000, heading="The model's reasoning"),
@@ -64,12 +66,13 @@ SHOWN = {
     "params": Shown(private="params"),
     "suggested_params": Shown(private="params"),
     "alternatives": Shown(private="params"),
+    "diff": Shown(),
     "problem": Shown(most=2_000, private="text"),
     "answer_issues": Shown(most=SHOWN_ISSUES),
     "note": Shown(most=1_000, private="text"),
     "repairs": Shown(most=20),
 }
-"""How fields are shown. A field without an entry is neither cut nor redacted."""
+"""How long fields are shown. A field without an entry is short, and neither cut nor redacted."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,6 +209,9 @@ _IN_VALUE = {
 
 IN_JSON = ("thread_id", *_IN_VALUE)
 """The fields of a review as JSON."""
+
+LISTED = tuple(name for name in IN_JSON if name not in SHOWN)
+"""The short fields of a review, which a list of reviews keeps and shows."""
 
 
 def in_value(review: Review) -> dict[str, Any]:

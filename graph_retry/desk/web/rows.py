@@ -13,17 +13,12 @@ from typing import Any, Protocol
 from graph_retry import PendingReview
 from graph_retry.desk.web.forms.schema import role_of
 from graph_retry.plugins import is_array, is_object, one_line, pointer, since
+from graph_retry.reviews import LISTED
 
 TEXTS, SEARCHED, SUBJECT, LEVELS, LONGEST, VISITED, ISSUES = 6, 2_000, 90, 6, 20, 2_000, 3
 """Limits of a row: the texts that may name the review, the searched characters of its params and
 its output, the shown characters of its subject, the levels and the list items where texts are kept,
 the values that are visited, and the issues that the list shows."""
-
-_LISTED = (
-    "thread_id", "review_id", "function_name", "attempt", "asked_at", "expires_at",
-    "deferred_until", "labels", "subject", "redacted", "interrupt_id", "graph", "config",
-)  # fmt: skip
-"""The fields of a review that its row keeps whole. They hold no params and no output."""
 
 _NUMBERS = re.compile(r"/\d+(?=/|$)")
 
@@ -137,7 +132,7 @@ def row_of(review: PendingReview, earlier: Row | None = None) -> Row:
 
 def short(review: PendingReview) -> PendingReview:
     """Return a review with only the fields that lists and outcomes show."""
-    kept = {name: getattr(review, name) for name in _LISTED}
+    kept = {name: getattr(review, name) for name in (*LISTED, "interrupt_id", "graph", "config")}
     failure: Any = review.failure and _cut(review.failure)
     issues: Any = [_cut(issue) for issue in review.issues[:ISSUES]]
     return PendingReview(params={}, failure=failure, issues=issues, **kept)
