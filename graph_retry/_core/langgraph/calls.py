@@ -369,7 +369,7 @@ async def _changed(
             # A call inside a call of this name has a longer namespace, and is no namesake.
             if are_namesakes(namespace, start) and not execution.begun[namespace]:
                 newest = await newest_checkpoint(saver, thread_id, namespace)
-                params = newest and first_params(newest.checkpoint["channel_values"], "params")
+                params = newest and first_params(newest.checkpoint["channel_values"])
                 if params is not None:
                     found[namespace] = params
         return found

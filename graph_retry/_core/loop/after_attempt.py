@@ -209,7 +209,7 @@ async def verdict_of(rule: Any, attempt: Attempt) -> bool | GateVerdict:
     """
     said = await call(rule, attempt)
     if is_number(said) and 0 <= said <= 1:
-        return verdict(attempt, said, stated_confidence(attempt, "confidence"))
+        return verdict(attempt, said, stated_confidence(attempt))
     if is_object(said) and "ask" in said:
         return cast("GateVerdict", said)
     if isinstance(said, str) or is_number(said) or is_object(said):

@@ -299,11 +299,6 @@ class Prompt:
         return self._changed(without(self.value, self.parts), [])
 
     @property
-    def own_text(self) -> str:
-        """The prompt as one text, without the parts that this library added."""
-        return self.own.text
-
-    @property
     def field(self) -> str:
         """The name of the prompt's field in the JSON of the params."""
         return self._name or BARE

@@ -354,10 +354,10 @@ def located(values: Mapping[str, Any], namespace: str) -> dict[str, Any]:
     return {**values, **moved}
 
 
-def stated_confidence(attempt: Attempt, field: str) -> Any:
-    """Return the value of an output's field; None if the output has no field of this name."""
+def stated_confidence(attempt: Attempt) -> Any:
+    """Return the `confidence` in an output; None if the output has no such field."""
     value = parsed_value(attempt, as_text=attempt.get("lossless") is None)
-    return value.get(field) if is_object(value) else None
+    return value.get("confidence") if is_object(value) else None
 
 
 def verdict(attempt: Attempt, needed: float, given: Any, sample: float = 0.0) -> GateVerdict:

@@ -55,13 +55,13 @@ def changed_fields(before: Encoded, params: Encoded | None) -> str:
     return ", ".join(changed)
 
 
-def first_params(values: Mapping[str, Any], params_key: str) -> Encoded | None:
+def first_params(values: Mapping[str, Any]) -> Encoded | None:
     """Return the params that a saved call started with; None if `values` is no call's state."""
     values = values.get(START) or values
     loop, first = loop_of(values), params_at(readable(records_in(values)), 1)
     if first is not None and loop["given"] is None:
         return first
-    view = loop["given"] or values.get(params_key)
+    view = loop["given"] or values.get("params")
     return None if view is None else Encoded(view, loop["types"])
 
 

@@ -203,7 +203,7 @@ class PastCalls:
         if place is None:
             if self.fork["answer"] is not None and rewound in there.keys() - self.taken:
                 fields = changed_fields(
-                    first_params(there[rewound], "params") or Encoded({}, {}), made.params
+                    first_params(there[rewound]) or Encoded({}, {}), made.params
                 )
                 raise RewindRefused(
                     f"the node calls `{name}` with other params now (they differ in {fields}), so "
