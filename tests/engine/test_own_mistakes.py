@@ -23,7 +23,6 @@ from graph_retry import (
     pending_reviews,
     retry_llm_call,
 )
-from graph_retry._core.ground import logs
 from graph_retry._core.threads import expiry, history, inbox
 from graph_retry._core.threads.answers import resumption, rewind
 from graph_retry.hooks import Budget
@@ -313,9 +312,9 @@ def retry_node(**options):
     return create_retry_node(lambda params: "x", dict, name="extract", review=False, **options)
 
 
-def test_a_state_without_the_key_of_the_output_is_told_at_the_first_run(mode, caplog):
+def test_a_state_without_the_key_of_the_output_is_refused_before_a_call_is_paid(mode, caplog):
     """LangGraph drops the output without a word; a renamed key, or a call by hand, is fine."""
-    logs.warn_once.cache_clear()
+    calls = []
 
     def run(node):
         graph = StateGraph(WithoutOutput).add_node("ask", node).set_entry_point("ask").compile()
@@ -328,7 +327,6 @@ def test_a_state_without_the_key_of_the_output_is_told_at_the_first_run(mode, ca
 
     run(by_hand)
     assert warnings_of(caplog) == []
-    run(retry_node())
-    run(retry_node())
-    (told,) = warnings_of(caplog)
-    assert "`extract` writes its output to the state key `output`, which is not in" in told
+    with pytest.raises(ValueError, match="`extract` writes its output to the state key `output`, "):
+        run(create_retry_node(calls.append, dict, name="extract"))
+    assert calls == []

@@ -72,7 +72,8 @@ SHOWN = {
     "note": Shown(most=1_000, private="text"),
     "repairs": Shown(most=20),
 }
-"""How long fields are shown. A field without an entry is short, and neither cut nor redacted."""
+"""How fields are shown. A field without an entry is short: it is neither cut nor redacted, and it is
+kept in lists of reviews (`LISTED`)."""
 
 
 @dataclass(frozen=True, kw_only=True)

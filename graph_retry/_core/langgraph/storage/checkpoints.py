@@ -287,7 +287,7 @@ def is_answered(saved: CheckpointTuple) -> bool:
     writes = saved.pending_writes or ()
     asking = {task for task, channel, _ in writes if channel == INTERRUPT}
     others = {task for task, channel, _ in writes if channel == LOOP} - asking
-    # A step is a single task, and one update of the state may have been cut off beside it.
+    # An update of the state may have been cut off (1 task), and so may a step that did not ask (2).
     if len(others) > (1 if asking else 2):
         raise ReplayMismatch(
             "the checkpointer returns the writes of earlier checkpoints beside the newest one of "
@@ -313,10 +313,12 @@ async def write_answer(
     """Write an answer into the state of the call that asked, beside its newest checkpoint.
 
     The next run of the thread continues the call with this answer. The answer is a single write, so
-    it is saved completely or not at all. A saver numbers a task's writes by their places in the
-    list, and keeps the first write with each number. LangGraph saves the writes of all commands
-    under `NO_TASK`, and only the answers in commands take no number. So the count of these writes
-    is a free number.
+    it is saved completely or not at all.
+
+    A saver numbers a task's writes by their places in the given list, and drops a write whose
+    number is taken. LangGraph saves writes of its own under `NO_TASK`, too. So this list begins
+    with as many empty writes as are saved already. The saver drops these, and the answer gets the
+    first free number.
 
     Raises:
         ReplayMismatch: If the clock of this machine is behind.

@@ -57,7 +57,8 @@ def check_first(given: StepInput, params: Encoded) -> None:
         InterventionRequired: If the call cannot end without a person, and nobody can be asked.
         ValueError: If a hook needs a field that the params lack, if `locked` names a field that
             the params lack, if `subject` is the name of a field, if `default_decision` does not fit
-            the params, or if a field holds a credential.
+            the params, if a field holds a credential, or if the parent graph's state has no key for
+            the output.
     """
     plan, run = given.plan, given.run
     _check_credentials(plan, params.view)
@@ -65,7 +66,7 @@ def check_first(given: StepInput, params: Encoded) -> None:
     if plan.settings.review and run.saver is None:
         _check_checkpointer(plan.settings, in_a_graph=run.caller is not None)
     if run.is_task and run.caller is not None:
-        _warn_of_lost_output(plan.settings, run.caller)
+        _check_output_key(plan.settings, run.caller)
 
 
 def _check_functions(plan: Plan[Any], params: Encoded) -> None:
@@ -129,21 +130,18 @@ def _check_checkpointer(settings: Settings, *, in_a_graph: bool) -> None:
         warn_once(_LOG, "`%s` may need a person, but %s", settings.name, NO_CHECKPOINTER)
 
 
-def _warn_of_lost_output(settings: Settings, caller: RunnableConfig) -> None:
-    """Warn that the graph around a retry node has no key for its output.
+def _check_output_key(settings: Settings, caller: RunnableConfig) -> None:
+    """Raise if the graph around a retry node has no state key for the node's output.
 
-    LangGraph silently drops values under unknown keys.
+    LangGraph silently drops values under unknown keys, so the output would be paid for and lost.
     """
-    name, key = settings.name, settings.keys["output"]
+    key = settings.keys["output"]
     known = state_keys_around(caller.get("configurable", {}))
     if known is not None and key not in known:
-        warn_once(
-            _LOG,
-            "the retry node `%s` writes its output to the state key `%s`, which is not in the "
-            "parent graph's state, so LangGraph drops the output. Add this key to the state, "
-            "or choose another key with `keys={'output': …}`",
-            name,
-            key,
+        raise ValueError(
+            f"the retry node `{settings.name}` writes its output to the state key `{key}`, which "
+            "is not in the parent graph's state, so LangGraph would drop the output. Add this key "
+            "to the state, or choose another key with `keys={'output': …}`."
         )
 
 

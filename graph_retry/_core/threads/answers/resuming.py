@@ -64,7 +64,8 @@ _ANSWER_IS_SAVED = (
 )
 
 _ANSWER_KEPT: dict[str, Any] = {}
-"""A marker in place of a question: the call was not made again, and its answer is still saved."""
+"""A marker in place of the next question: the call was not made again, and its answer is still
+saved. Code compares it with `is`. It is empty, so that it counts as no question."""
 
 
 @dataclass(frozen=True)
