@@ -25,8 +25,9 @@ COLUMNS = ("Agent Chat UI", "Agent Inbox")
 def test_every_row_has_its_type() -> None:
     """`DecisionType` is written by hand for type checkers, and lists the rows of the table."""
     assert sorted(get_args(DecisionType)) == sorted(DECISION_TYPES)
-    data = {row.data for row in ROWS.values() if row.data}
-    assert data <= Decision.__annotations__.keys()
+    data = [row.data for row in ROWS.values() if row.data]
+    assert {*data} <= Decision.__annotations__.keys()
+    assert len(data) == len({*data}), "the page names the form of a decision by this key"
 
 
 def test_no_word_means_two_decisions() -> None:

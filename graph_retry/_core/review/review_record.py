@@ -72,8 +72,7 @@ SHOWN = {
     "note": Shown(most=1_000, private="text"),
     "repairs": Shown(most=20),
 }
-"""How fields are shown. A field without an entry is short: it is neither cut nor redacted, and it is
-kept in lists of reviews (`LISTED`)."""
+"""How fields are shown. A field without an entry is short: not cut, not redacted, `LISTED`."""
 
 
 @dataclass(frozen=True, kw_only=True)
