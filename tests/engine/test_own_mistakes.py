@@ -23,6 +23,7 @@ from graph_retry import (
     pending_reviews,
     retry_llm_call,
 )
+from graph_retry._core.ground import logs
 from graph_retry._core.threads import expiry, history, inbox
 from graph_retry._core.threads.answers import resumption, rewind
 from graph_retry.hooks import Budget
@@ -248,10 +249,17 @@ class State(TypedDict, total=False):
 
 
 class WithoutOutput(TypedDict, total=False):
-    """A graph's state that lacks the key of the output."""
+    """A graph's state that lacks the keys of all results."""
 
     params: Any
     result: Any
+
+
+class WithLedger(TypedDict, total=False):
+    """A graph's state that lacks the key of the output, and keeps the ledger."""
+
+    params: Any
+    attempts: list[Any]
 
 
 TWINS = {
@@ -312,12 +320,13 @@ def retry_node(**options):
     return create_retry_node(lambda params: "x", dict, name="extract", review=False, **options)
 
 
-def test_a_state_without_the_key_of_the_output_is_refused_before_a_call_is_paid(mode, caplog):
-    """LangGraph drops the output without a word; a renamed key, or a call by hand, is fine."""
+def test_a_state_without_a_key_for_any_result_is_refused_before_a_call_is_paid(mode, caplog):
+    """LangGraph drops values under unknown keys. If the ledger is kept, a warning is enough."""
+    logs.warn_once.cache_clear()
     calls = []
 
-    def run(node):
-        graph = StateGraph(WithoutOutput).add_node("ask", node).set_entry_point("ask").compile()
+    def run(node, state=WithoutOutput):
+        graph = StateGraph(state).add_node("ask", node).set_entry_point("ask").compile()
         mode.invoke(graph, {"params": {}}, thread())
 
     run(retry_node(keys={"output": "result"}))
@@ -327,6 +336,11 @@ def test_a_state_without_the_key_of_the_output_is_refused_before_a_call_is_paid(
 
     run(by_hand)
     assert warnings_of(caplog) == []
-    with pytest.raises(ValueError, match="`extract` writes its output to the state key `output`, "):
+    told = "`extract` writes its output to the state key `output`, which is not in"
+    with pytest.raises(ValueError, match=told):
         run(create_retry_node(calls.append, dict, name="extract"))
     assert calls == []
+    run(retry_node(), WithLedger)
+    run(retry_node(), WithLedger)
+    (warned,) = warnings_of(caplog)
+    assert told in warned

@@ -58,7 +58,7 @@ def check_first(given: StepInput, params: Encoded) -> None:
         ValueError: If a hook needs a field that the params lack, if `locked` names a field that
             the params lack, if `subject` is the name of a field, if `default_decision` does not fit
             the params, if a field holds a credential, or if the parent graph's state has no key for
-            the output.
+            any result.
     """
     plan, run = given.plan, given.run
     _check_credentials(plan, params.view)
@@ -131,18 +131,25 @@ def _check_checkpointer(settings: Settings, *, in_a_graph: bool) -> None:
 
 
 def _check_output_key(settings: Settings, caller: RunnableConfig) -> None:
-    """Raise if the graph around a retry node has no state key for the node's output.
+    """Warn that the graph around a retry node has no state key for the node's output.
 
-    LangGraph silently drops values under unknown keys, so the output would be paid for and lost.
+    LangGraph silently drops values under unknown keys.
+
+    Raises:
+        ValueError: If the graph has no key for any result of the node, such as its ledger.
     """
-    key = settings.keys["output"]
     known = state_keys_around(caller.get("configurable", {}))
-    if known is not None and key not in known:
-        raise ValueError(
-            f"the retry node `{settings.name}` writes its output to the state key `{key}`, which "
-            "is not in the parent graph's state, so LangGraph would drop the output. Add this key "
-            "to the state, or choose another key with `keys={'output': …}`."
-        )
+    output = settings.keys["output"]
+    if known is None or output in known:
+        return
+    told = (
+        f"the retry node `{settings.name}` writes its output to the state key `{output}`, which is "
+        "not in the parent graph's state, so LangGraph drops the output. Add this key to the "
+        "state, or choose another key with `keys={'output': …}`"
+    )
+    if not any(key in known for result, key in settings.keys.items() if result != "params"):
+        raise ValueError(f"{told}.")
+    warn_once(_LOG, "%s", told)
 
 
 def _check_credentials(plan: Plan[Any], params: Mapping[str, Any]) -> None:
