@@ -1,4 +1,7 @@
-"""Decisions about a review, and the functions that make them."""
+"""Decisions about a review, and the functions that create them.
+
+A decision is a dict that `Command(resume=…)` or this library's `resume` sends to a paused call.
+"""
 
 from __future__ import annotations
 
@@ -19,30 +22,30 @@ from graph_retry._core.review.deadline import utc
 from graph_retry.lossless._ground import as_repr
 
 ValidDecisionType = Literal["approve", "edit", "reject", "respond", "comment", "defer", "assign"]
-"""The decisions after which an output is always of the call's output type."""
+"""The decisions after which the output of the call, if it has one, is valid for its output type."""
 
 DecisionType = Literal[ValidDecisionType, "accept"]
 
 
 class Decision(TypedDict):
-    """The decision of a person or an agent about one review.
+    """The decision of a person or a program about one review.
 
-    type: The word of the decision.
-    params: For `edit`: the changed fields, merged onto the shown params.
-    output: For `respond`: a whole output, validated like the model's.
-    changes: For `respond`: fields to change in the output that was read.
-    replace: For `respond`: new words by the old words of this output.
-    drop: For `respond`: JSON Pointers of keys to remove from this output.
-    move: For `respond`: True to move keys of this output out of wrong objects.
-    choice: For `approve`: the number of an alternative.
+    type: The kind of decision, such as `approve`.
+    params: For `edit`: the changed fields. They are merged onto the shown params.
+    output: For `respond`: a whole output. It is validated like the model's output.
+    changes: For `respond`: fields to change in the model's output.
+    replace: For `respond`: words to replace in the model's output, as `{old: new}`.
+    drop: For `respond`: JSON Pointers of keys and items to remove from the model's output.
+    move: For `respond`: True to move keys of the model's output out of wrong objects.
+    choice: For `approve`: the number of an alternative (from 1).
     message: The reason of a decision, or the comment for the model.
     until: For `defer`: a time in ISO 8601.
-    to: For `assign`: a person's name.
-    attempt: Binds the decision to this attempt.
-    review_id: Binds the decision to this question.
-    decision_id: An id by which a second delivery of the same decision is recognised.
-    by: The author.
-    channel: The client (default: known by the form of the answer).
+    to: For `assign`: the name of a person.
+    attempt: The number of the attempt that the decision is for.
+    review_id: The question that the decision is for. Any other open question refuses it.
+    decision_id: An id by which a second delivery of this decision is recognised.
+    by: The person or program that decided.
+    channel: The client that sent the decision (default: recognised by the form of the answer).
     """
 
     type: DecisionType
@@ -74,25 +77,27 @@ Answer = Annotated[Mapping[str, Any] | Sequence[Any] | str | float | bool | None
 
 
 class _ByReview:
-    """The rule that a dict has a decision for each review, and is not a decision itself."""
+    """A check that a dict has review ids as keys, and is not itself a single decision."""
 
     hint = " Give a single decision as `decision=`."
 
     def holds(self, value: Mapping[str, Any]) -> bool:
-        """Say whether no key is a key of a decision. A review id never is."""
+        """Return whether no key of the dict is a key of a decision. A review id never is one."""
         return value.keys().isdisjoint(("action", *Decision.__annotations__))
 
 
 Answers = Annotated[Mapping[str, Answer], _ByReview(), "a dict {review_id: decision}"]
-"""Answers to several reviews, by review id or interrupt id."""
+"""Answers to several reviews. A key is a review id or an interrupt id."""
 
 
 @checked
 def approve(choice: Count | None = None) -> Decision:
-    """Call again with the suggested params, or with the same params if there is no suggestion.
+    """Call the model again with the suggested params, or with the same params without a suggestion.
 
-    If a hook gave `Alternatives`, `choice` is the number of one of them (from 1). In the review of
-    a valid output (see the option `review`), an approval takes the output without another call.
+    If the model's output is valid and waits for approval (see the option `review`), take this
+    output. The model is not called again.
+
+    If a hook returned `Alternatives`, `choice` is the number of the alternative to use (from 1).
 
     Example:
         >>> approve()
@@ -103,9 +108,10 @@ def approve(choice: Count | None = None) -> Decision:
 
 @checked
 def edit(params: _Edited | None = None, /, **changes: Any) -> Decision:
-    """Call again with some fields of the params changed. The other fields stay as shown.
+    """Call the model again with some fields of the params changed. All other fields stay as shown.
 
-    An edit without any change counts as an approval, and the ledger records `approve`.
+    An edit that changes nothing counts as an approval, and the ledger records `approve`. If
+    approvals are not allowed, the edit calls the model again.
 
     Raises:
         WrongArgumentError: If no field is given.
@@ -123,7 +129,7 @@ def edit(params: _Edited | None = None, /, **changes: Any) -> Decision:
 
 @checked
 def reject(reason: str | None = None) -> Decision:
-    """Stop the call without an output, with a reason for the ledger.
+    """End the call without an output. The ledger records the reason.
 
     Example:
         >>> reject("the input has no invoice in it")
@@ -141,20 +147,21 @@ def respond(
     drop: list[str] | None = None,
     move: bool = False,
 ) -> Decision:
-    """Supply the output, or change parts of it. The result is validated like the model's output.
+    """Supply the output of the call, or change parts of the model's output.
+
+    The result is validated like an output of the model.
 
     Args:
         output: The whole output. A model, a dataclass or a date is converted to JSON, under the
             aliases of its type. The call's output type reads this JSON. If the call has no output
             type, the call returns the JSON.
-        changes: Fields to change in the output that was read, valid or not. The changes are merged
-            as in an edit, and the other fields stay.
-        replace: A dict `{old words: new words}` for the texts of the output that was read. Each old
-            text must occur exactly once.
-        drop: Keys and items to remove from the output that was read, as JSON Pointers such as
-            `/lines/0/note` (the paths of issues). If `changes`, `replace`, `drop` or `move` is
-            given, keys that the schema forbids are removed as well, and the ledger lists these keys
-            in `drop`.
+        changes: Fields to change in the model's output, which may be invalid. The changes are
+            merged as in `edit`, and all other fields stay.
+        replace: Words to replace in the texts of the model's output, as `{old: new}`. Each old text
+            must occur exactly once.
+        drop: Keys and items to remove from the model's output, as JSON Pointers such as
+            `/lines/0/note` (the paths of issues). If any part of the output is changed, keys that
+            the schema forbids are removed as well, and the ledger lists these keys under `drop`.
         move: True to move keys from a wrong object to the place that the issue `misplaced` names.
 
     Raises:
@@ -179,7 +186,7 @@ def respond(
 
 @checked
 def comment(message: Name) -> Decision:
-    """Add a message for the model to the params' prompt or messages, and call again.
+    """Call the model again, with a message added to the prompt or messages in the params.
 
     Example:
         >>> comment("the total is on the second page")
@@ -190,9 +197,10 @@ def comment(message: Name) -> Decision:
 
 @checked
 def accept(reason: str | None = None) -> Decision:
-    """Take an invalid output unchanged. The option `allowed_decisions` must allow `accept`.
+    """Use the model's output although it is not valid, without changing it.
 
-    The call ends with the status `overruled`, and returns the JSON that was read.
+    The option `allowed_decisions` must allow `accept`. The call ends with the status `overruled`,
+    and returns the JSON that was read from the model's text.
 
     Example:
         >>> accept("a total of zero is right here")
@@ -203,9 +211,10 @@ def accept(reason: str | None = None) -> Decision:
 
 @checked
 def defer(until: Moment) -> Decision:
-    """Hide an open review from the inbox until a time (ISO 8601; UTC if it has no zone).
+    """Hide a review from the inbox until a time in ISO 8601 (UTC if the time has no zone).
 
-    The review can still be answered earlier. The option `allowed_decisions` must allow `defer`.
+    The review stays open, and can be answered earlier. The option `allowed_decisions` must allow
+    `defer`.
 
     Raises:
         ValueError: If `until` is not a time.
@@ -222,9 +231,7 @@ def defer(until: Moment) -> Decision:
 
 @checked
 def assign(to: Name) -> Decision:
-    """Set the label `assignee` of a review. The review stays open.
-
-    The option `allowed_decisions` must allow `assign`.
+    """Set the label `assignee` of a review to a person's name. The review stays open.
 
     Example:
         >>> assign("ada")

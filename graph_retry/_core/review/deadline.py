@@ -1,20 +1,22 @@
-"""Compute when a review expires, from times in ISO 8601 and UTC."""
+"""Compute and compare the times of a review. All times are ISO 8601 texts in UTC."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
 EXPIRE = "expire"
-"""The type of an answer without a decision, which resumes an expired review."""
+"""The `type` of the answer that resumes an expired review. This answer has no decision."""
 
 
 def now() -> str:
-    """Return the current time, to the millisecond."""
+    """Return the current time in UTC as ISO 8601, with milliseconds."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 def utc(moment: str) -> str | None:
-    """Convert a time to UTC; None if the text is not a time. Without a zone, the time is in UTC.
+    """Convert an ISO 8601 text to UTC. Return None if the text is not a time.
+
+    A time without a zone is taken as UTC.
 
     Example:
         >>> utc("2030-05-01T08:00+02:00")
@@ -29,7 +31,7 @@ def utc(moment: str) -> str | None:
 
 
 def after(moment: str, seconds: float | None) -> str | None:
-    """Return the time `seconds` after `moment`; None if `seconds` is None.
+    """Return the time that is `seconds` later than `moment`. Return None if `seconds` is None.
 
     Example:
         >>> after("2027-03-03T12:00:00.000+00:00", 90)
@@ -42,7 +44,7 @@ def after(moment: str, seconds: float | None) -> str | None:
 
 
 def is_expired(expires_at: str | None, at: str | None = None) -> bool:
-    """Say whether a review had expired at the time `at` (default: now).
+    """Return whether the time `at` (default: now) has reached `expires_at`. None never expires.
 
     Example:
         >>> is_expired("2027-03-03T12:00:00.000+00:00", "2027-03-03T12:00:01.000+00:00")

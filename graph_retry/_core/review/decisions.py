@@ -1,8 +1,8 @@
-"""The table of decisions: one row for each decision.
+"""The table of decisions. Each decision, such as `approve`, is one row.
 
-All rooms read these rows: the schema of answers, the forms, the text of a question, the page, the
-console, the loop, ledgers and data sets. To add a decision, add a row here, its effect in
-`effects.py` (or use an existing effect), and its constructor and word in `answers.py`.
+The schema of answers, the forms, the text of a question, the page, the console, the loop, ledgers
+and data sets all use these rows. To add a decision, add a row here, its effect in `effects.py` (or
+use an existing effect), and its constructor and word in `answers.py`.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ from graph_retry._core.review.review_record import Question, Reading, Review
 class Part(NamedTuple):
     """An optional key of a decision, such as `choice` in an approval.
 
-    `schema` returns the JSON Schema of the value, or None if the question does not offer this key.
-    `how` describes the effect. `example` is a value as JSON.
+    schema: Returns the JSON Schema of the key's value; None if the question does not offer the key.
+    how: The effect of the key, as a text for people.
+    example: An example of the value, as JSON.
     """
 
     schema: Callable[[Question], dict[str, Any] | None]
@@ -49,20 +50,20 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class DecisionKind:
-    """The properties of a decision that are the same in each review.
+    """The facts about a decision that are the same in each review.
 
-    words: The synonyms of the decision in all clients.
-    data: The key that the decision's JSON needs.
+    words: Other words for the decision, which every client may send.
+    data: The key that an answer with this decision needs, such as `params` for `edit`.
     parts: Optional keys.
-    message: "needed", or "why" for an optional reason.
-    calls: Whether the decision causes a call after a failed attempt, and after a valid output.
+    message: "needed" if the decision needs a message, or "why" if a message is an optional reason.
+    calls: Whether the model is called again: after a failed attempt, and after a valid output.
     waits: Whether the review stays open.
-    outcome: The status of a call that the decision ends.
-    does: The effect, as a text for reviewers.
-    typed: The inputs that may follow the word in a console.
-    place: The position on a page.
-    done: The page's text after the decision, if it causes no call.
-    how: The word in data sets. If it is empty, data sets leave the decision out.
+    outcome: The outcome of the call after the decision. None if the decision does not end the call.
+    does: Returns the effect, as a text for reviewers.
+    typed: What a person may type behind the word in the console.
+    place: The position on the page, from 1.
+    done: Two sentences for the person after a decision that does not call the model.
+    how: The word for the decision in data sets. Data sets leave out a decision without a word.
 
     Example:
         >>> from graph_retry.reviews import DECISIONS
@@ -85,20 +86,19 @@ class DecisionKind:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys that the decision's JSON may have, besides the keys of all decisions."""
+        """The keys of the decision's JSON, besides the keys that all decisions have."""
         return tuple(filter(None, (self.data, *self.parts, "message")))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row(DecisionKind):
-    """One decision, with its use in the loop.
+    """One row of the table: the facts about a decision, and how the loop checks and applies it.
 
-    by_default: Whether the decision is allowed without an option.
-    missing: A function that names a part of the question that the decision needs but the question
-        lacks.
+    by_default: Whether the decision is allowed if the option `allowed_decisions` is not set.
+    missing: Returns why the question cannot offer the decision, or None if it can.
     decide: Checks the decision, and returns its effect.
-    example: The decision's JSON, with `...` for values from the question.
-    sent: How a client without JSON sends the decision.
+    example: The decision's JSON. `...` marks a value that comes from the question.
+    sent: How a person sends the decision in a client without JSON, by the client's name.
     """
 
     by_default: bool = True
@@ -245,14 +245,14 @@ BY_DEFAULT: tuple[DecisionType, ...] = tuple(
     kind for kind in DECISION_TYPES if ROWS[kind].by_default
 )
 WORDS: dict[str, str] = {word: kind for kind, row in ROWS.items() for word in (kind, *row.words)}
-"""The decision that each word means, in every client."""
+"""The decision that each word means, for all words that a client may send."""
 
 DECISIONS: Mapping[str, DecisionKind] = ROWS
 """All decisions by their words, in the order in which errors list them."""
 
 
 def spelled(word: Any) -> str:
-    """Spell a typed word as the table of decisions does, without a full stop or colon.
+    """Return a typed word as the table spells it: in small letters, without an end mark.
 
     Example:
         >>> spelled(" Reject. ")
@@ -263,7 +263,7 @@ def spelled(word: Any) -> str:
 
 @checked
 def decision_named(text: str) -> str | None:
-    """Return the `type` of the decision that a typed word means; None if it is not a decision.
+    """Return the `type` of the decision that a typed word means; None if no decision is meant.
 
     Example:
         >>> decision_named("Yes."), decision_named("perhaps")
@@ -273,7 +273,7 @@ def decision_named(text: str) -> str | None:
 
 
 def form_of(kind: str, params: str = "{…}", output: str = "…") -> str:
-    """Write the JSON of a decision, following the example in its row.
+    """Return an example of the JSON with which a person takes a decision.
 
     Example:
         >>> form_of("respond"), form_of("assign")
@@ -288,7 +288,7 @@ def form_of(kind: str, params: str = "{…}", output: str = "…") -> str:
 
 
 def why_not_offered(question: Question) -> dict[str, str | None]:
-    """Return, for each decision, None or the reason why the question does not offer it."""
+    """Return for each decision the reason why the question does not offer it, or None."""
     reasons: dict[str, str | None] = {}
     for kind, row in ROWS.items():
         if question.used_up and row.calls[question.failure is None]:
@@ -303,7 +303,7 @@ def why_not_offered(question: Question) -> dict[str, str | None]:
 
 
 def offered(question: Question) -> tuple[str, ...]:
-    """Return the offered decisions. `reject` is added if no other decision could end the review.
+    """Return the decisions that a person may take. If none could end the review, `reject` is added.
 
     Example:
         >>> from graph_retry._core.params.codec import ParamsCodec

@@ -1,4 +1,4 @@
-"""Merge the fields of an edit into the params, or the fields of a response into the output."""
+"""Apply a person's changes to the params (an edit), or to the model's output (a response)."""
 
 from __future__ import annotations
 
@@ -42,10 +42,13 @@ from graph_retry.records import Issue
 
 
 def changes_of(given: Reading, question: Question) -> dict[str, Any]:
-    """Return the fields that an edit changes. Redacted parts get their original values again.
+    """Return the fields that an edit changes, with their new values.
+
+    A reviewer may have seen a redacted value, such as `***`. If the edit sends the redacted value
+    back, the original value is kept.
 
     Raises:
-        Refused: If a field is unknown, locked or unreadable. The text names all such fields.
+        Refused: If a field is unknown, locked or unreadable. The text names these fields.
     """
     codec, original, issues = question.codec, question.shown, list[Issue]()
     is_private = question.redact is not None
@@ -81,7 +84,12 @@ def changes_of(given: Reading, question: Question) -> dict[str, Any]:
 def _refusal(
     given: Reading, problem: str, issues: list[Issue], changes: dict[str, Any], question: Question
 ) -> Refused:
-    """Refuse an edit for `issues`, and for errors in other changes. A form keeps the valid ones."""
+    """Return the refusal of an edit that has `issues`.
+
+    The other changes of the edit are validated as well, so that the refusal also lists their
+    errors. If a form sent the edit and the other changes are valid, the refusal keeps them for the
+    next form.
+    """
     wrong = set(map(top_of, issues))
     others = {name: new for name, new in changes.items() if name not in wrong}
     try:
@@ -95,10 +103,11 @@ def _refusal(
 
 
 def edited(given: Reading, changes: dict[str, Any], question: Question) -> Encoded:
-    """Return the params with the changes, encoded by the params' type.
+    """Return the params after the changes, as JSON and with their Python types.
 
     Raises:
-        Refused: If the params' type refuses the changed params. The text lists the errors by field.
+        Refused: If the declared type of the params refuses the changed params. The text lists the
+            errors by field.
     """
     try:
         return question.codec.load({**question.shown, **changes}, question.shown_types)
@@ -125,7 +134,10 @@ def _fields(data: Any, question: Question) -> dict[str, Any]:
 
 
 def _bare_field(data: Any, shown: Any) -> dict[str, Any]:
-    """Read a new value for params that are a single value, either alone or under `value`."""
+    """Return the new value as `{"value": …}`, for params that are one plain value and no object.
+
+    An answer may send this value alone, or under the key `value`.
+    """
     if is_object(data) and data.keys() != {"value"} and not is_object(shown):
         how = "these params are a single value, so send `edit(value=…)`"
         raise Refused(f"There is no field {literal(next(iter(data), ''), 80)}: {how}.")
@@ -139,16 +151,17 @@ def _bare_field(data: Any, shown: Any) -> dict[str, Any]:
 
 
 _FORBIDDEN = ("extra_forbidden", "additionalProperties")
-"""The codes of issues about keys that the schema forbids."""
+"""The issue codes for keys that a schema forbids, in pydantic and in JSON Schema."""
 
 
 async def checked_change(parts: dict[str, Any], question: Question) -> tuple[Any, dict[str, Any]]:
-    """Change the output that was read, and validate it. Return it with the applied changes.
+    """Apply changes to the model's output, and validate it. Return the output and the changes.
 
-    If there is a change, keys that the schema forbids are removed as well, and listed in `drop`.
+    Keys that the schema forbids are removed as well. The returned changes list these keys under
+    `drop`.
 
     Raises:
-        Refused: If a change is ambiguous, or if the changed output is not valid.
+        Refused: If a change does not fit the output, or if the changed output is not valid.
     """
     changed = changed_output(parts, question)
     while True:
@@ -164,7 +177,7 @@ async def checked_change(parts: dict[str, Any], question: Question) -> tuple[Any
 
 
 def _without(paths: Any, value: Any, _question: Question) -> Any:
-    """Return a copy of a value without the keys and items at these JSON Pointers."""
+    """Return a copy of a JSON value without the keys and list items at these JSON Pointers."""
     if not is_array(paths) or not all(isinstance(path, str) for path in paths):
         raise Refused('`drop` takes JSON Pointers of keys to remove, such as ["/lines/0/note"].')
     for path in paths:
@@ -204,10 +217,11 @@ def _place(path: str) -> list[tuple[int, str]]:
 
 
 def changed_output(parts: Mapping[str, Any], question: Question) -> Any:
-    """Return the output that was read, after all changes to its keys and words.
+    """Return the model's output after all changes that a `respond` decision asks for.
 
     Raises:
-        Refused: If no output was read, or if the place of a change is ambiguous.
+        Refused: If the model's output could not be read or is redacted, or if a change does not fit
+            the output.
     """
     if question.read is None:
         why = "nothing could be read" if question.redact is None else "what was read is redacted"
@@ -236,7 +250,7 @@ def _with_fields(fields: Any, original: Any, question: Question) -> Any:
 
 
 def _with_words(words: Any, output: Any, _question: Question) -> Any:
-    """Replace words in the texts of an output. All words are replaced at the same time."""
+    """Replace words in all texts of an output. The replacements do not affect each other."""
     if not is_object(words) or not all(isinstance(new, str) and old for old, new in words.items()):
         raise Refused('`replace` is an object of old and new words: {"old": "new"}.')
     if not words:
@@ -272,20 +286,21 @@ CHANGES: dict[str, Callable[[Any, Any, Question], Any]] = {
     "changes": _with_fields,
     "replace": _with_words,
 }
-"""The parts of `respond` that change the output that was read, in the order of their effects.
+"""The keys of `respond` that change the model's output, in the order in which they are applied.
 
-Each function gets the part, the output and the question, and returns the changed output.
+Each function gets the value of its key, the output and the question. It returns the changed output.
 """
 
 
 async def checked_output(output: Any, question: Question) -> Any:
-    """Validate a person's output, and return its JSON for graph state.
+    """Validate an output that a person supplied, and return it as JSON for the graph state.
 
-    If a text is not a valid output, it is parsed as JSON. If a value equals the shown value, such
-    as a redacted text or a rounded number, the original replaces it.
+    A text that is not a valid output is parsed as JSON and validated again. A value that repeats
+    what the reviewer saw, such as a redacted text or a rounded number, becomes the original value
+    again.
 
     Raises:
-        Refused: If the output is not valid, or if graph state cannot hold it.
+        Refused: If the output is not valid, or if the graph state cannot hold it.
     """
     if question.read is not None:
         original = question.read["value"]

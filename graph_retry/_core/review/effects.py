@@ -1,4 +1,8 @@
-"""The effects of decisions: each function checks one decision against the open question."""
+"""Turn each decision into its effect: the call is made again, ends, or keeps waiting.
+
+Each async function checks one kind of decision against the open question. It returns `Accepted`, or
+raises `Refused`. The functions of an output return the JSON Schema of one key of `respond`.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +29,11 @@ _MAX_NAME = 200
 
 
 class CallAgain(NamedTuple):
-    """A decision's effect: the next call, with these params.
+    """The effect of a decision: call the model again with these params.
 
-    `added` has the parts that the library added to the params. `unchanged_edit` marks an edit
-    without any change, which counts as an approval.
+    params, types: The params as JSON, and the Python types of their values by path.
+    added: The parts of the params that this library added.
+    unchanged_edit: Whether the decision was an edit without any change. It counts as an approval.
     """
 
     params: dict[str, Any]
@@ -38,7 +43,11 @@ class CallAgain(NamedTuple):
 
 
 class End(NamedTuple):
-    """A decision's effect: the call ends with `output`, or with the shown output if it is None."""
+    """The effect of a decision: end the call.
+
+    output: The person's output under the key `value`. None takes the output that the model gave.
+    without_output: Whether the call ends without any output, as after a rejection.
+    """
 
     status: Literal["succeeded", "overruled", "cancelled"]
     output: dict[str, Any] | None = None
@@ -46,13 +55,13 @@ class End(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """A decision's effect: the review stays open, with these fields changed."""
+    """The effect of a decision: keep the review open, and change these fields of it."""
 
     fields: dict[str, Any]
 
 
 Effect = CallAgain | End | Wait
-"""The effect of a decision."""
+"""One of the three effects of a decision."""
 
 
 class Accepted(NamedTuple):
@@ -68,12 +77,16 @@ class Accepted(NamedTuple):
 
     @property
     def types(self) -> dict[str, str]:
-        """The Python types of `params` by path, to restore values from JSON."""
+        """The Python types of values in `params`, by path. They restore the values from JSON."""
         return self.effect.types if isinstance(self.effect, CallAgain) else {}
 
 
 async def call_again(given: Reading, question: Question) -> Accepted:
-    """Approve or edit. In the review of a valid output, `retry` is an edit without data."""
+    """Check an `approve` or an `edit`. The effect is a new call, or the end if the output is valid.
+
+    If a valid output is answered with `retry`, the answer arrives here as an edit without params.
+    The model is then called again with the same params.
+    """
     decision = given.decision
     kind, choice = decision["type"], decision.get("choice")
     question = question if choice is None else with_choice(question, choice)
@@ -99,7 +112,11 @@ async def call_again(given: Reading, question: Question) -> Accepted:
 
 
 def with_choice(question: Question, choice: Any) -> Question:
-    """Return a copy of the question with the chosen alternative as its suggestion."""
+    """Return the question with its alternative number `choice` (from 1) as its suggestion.
+
+    Raises:
+        Refused: If there is no alternative with this number.
+    """
     options = question.alternatives
     if not is_whole(choice) or not 1 <= choice <= len(options):
         has = f"the alternatives have the numbers 1 to {len(options)}"

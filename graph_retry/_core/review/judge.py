@@ -1,4 +1,4 @@
-"""Read an answer from any client, and check the answer against the open question."""
+"""Read an answer in the form of any client, and check it against the open question."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from graph_retry.lossless._ground import error_text
 
 _OF_VALID_OUTPUT: dict[str, str] = {"retry": "edit", "accept": "approve"}
 BINDING = ("attempt", "review_id", "decision_id", "by", "channel")
-"""The keys by which an answer names its question and its author."""
+"""The keys of a decision that say which question it is for, and who sent it."""
 
 _COMMON = ("type", "action", *BINDING, "message", "reason")
 # Clients add these keys for their own use. The keys are ignored, because they decide nothing.
@@ -46,10 +46,9 @@ _MAX_MESSAGE = 10_000
 
 
 async def judge(answer: Any, question: Question) -> Accepted | Refused:
-    """Check an answer against its question. A bad answer never raises.
+    """Check an answer against the open question. Return `Refused` if the answer cannot be applied.
 
-    An edit is merged onto the shown params. These are the suggested params, if there are any. If
-    approvals are allowed, an edit without any change counts as an approval.
+    A wrong answer never raises an exception, because the exception would come again at each resume.
 
     Example:
         >>> from graph_retry._core.ground.functions.awaiting import run_sync
@@ -86,7 +85,7 @@ async def judge(answer: Any, question: Question) -> Accepted | Refused:
 
 
 def _check_binding(reading: Reading, question: Question) -> None:
-    """Check that an answer is for this question, and that it was not applied before."""
+    """Refuse an answer that is for another question, or that was already applied."""
     decision: dict[str, Any] = {**reading.decision}
     for key in ("decision_id", "by", "channel"):
         text = decision.get(key, "")
@@ -120,7 +119,13 @@ def _check_binding(reading: Reading, question: Question) -> None:
 def interpret(
     answer: Any, *, of_valid: bool = False, offered: Sequence[str] = DECISION_TYPES
 ) -> Reading:
-    """Read the decision about a failed attempt, or (with `of_valid`) about a valid output.
+    """Read the decision in an answer, in any form that a client may send.
+
+    Args:
+        answer: The value with which the graph was resumed.
+        of_valid: Whether the question is about a valid output. `retry` and `accept` then mean
+            something else than after a failed attempt.
+        offered: The decisions that the question allows. An error lists them.
 
     Raises:
         Refused: If the answer has no decision, or if a key of the decision is unknown or missing.
@@ -155,7 +160,7 @@ def interpret(
 
 @checked
 def read_answer(given: Any) -> Decision:
-    """Read the decision in an answer, in any form that a client may send, without applying it.
+    """Read the decision in an answer, in any form that a client may send. Nothing is applied.
 
     Raises:
         ValueError: If the answer is not a decision. The message tells a person what to send.
@@ -168,19 +173,22 @@ def read_answer(given: Any) -> Decision:
 
 
 def _no_decision(why: str, offered: Sequence[str]) -> Refused:
-    """Refuse an answer that is not a decision, and list the possible answers."""
+    """Return the refusal of an answer that is no decision. The text lists the possible answers."""
     forms = ", ".join(map(form_of, offered))
     words = " or ".join([kind for kind in offered if not ROWS[kind].data][:2])
     return Refused(f"{why} Answer {forms}{words and f', or one word such as {words}'}.")
 
 
 def _data_key(kind: str) -> str:
-    """Return the key of a decision's data. An approval may repeat the shown params in `params`."""
+    """Return the key that holds the data of a decision, such as `params` for `edit`.
+
+    Clients send the shown params with an approval, so an approval may have `params` as well.
+    """
     return "params" if kind == "approve" else ROWS[kind].data or ""
 
 
 def _check_keys(given: Entry, kind: str) -> None:
-    """Refuse an answer with an unknown key for its decision."""
+    """Refuse an answer with a key that its decision does not have."""
     row = ROWS[kind]
     for key in sorted(given.keys() - {_data_key(kind), *row.parts, *_COMMON, *_EXTRA}):
         what = f"The decision {kind} has no key {literal(key, 80)}."
@@ -206,7 +214,7 @@ def _check_complete(entry: Entry, kind: str, message: str | None) -> None:
 
 
 def _note_title(given: Entry, kind: str, reading: Reading) -> None:
-    """Record `action` as the title of a question, unless it is a synonym of the decision."""
+    """Keep the key `action` as the title of a question, unless it is a word for the decision."""
     action = given.get("action") if "type" in given else None
     word = None if action is None else spelled(action)
     if word not in (None, "retry") and WORDS.get(word) != kind:
@@ -223,7 +231,11 @@ def _message(text: Any) -> str | None:
 
 
 def _unwrapped(answer: Any, reading: Reading) -> Entry:
-    """Return the translated entry with the decision, and with the keys of its wrappers."""
+    """Return the object with the decision, in the words and keys of this library.
+
+    Clients wrap this object in a list, in a text of JSON, or in a key such as `resume`. Other keys
+    of such a wrapper are kept.
+    """
     outer: Entry = {}
     try:
         value = read_json(_json_text(answer, reading))
@@ -255,7 +267,10 @@ def _json_text(answer: Any, reading: Reading) -> str:
 
 
 def _entry_in(value: Any, reading: Reading) -> Any:
-    """Return the entry in a text, a list of one item, or a bool (True approves, False rejects)."""
+    """Return the object with the decision that a text, a list of one item, or a bool stands for.
+
+    True approves, and False rejects.
+    """
     if isinstance(value, str):
         return said_in_words(value) or _parsed(value, reading)
     if isinstance(value, bool):

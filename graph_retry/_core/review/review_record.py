@@ -1,6 +1,7 @@
-"""The record of a review. Clients, reviewers and programs show it in their own forms.
+"""The data of a review: a call that is paused until a person decides how it continues.
 
-A `Question` is the record with the functions that check its answers.
+`Review` is the public record, which clients show. `Question` is the same record before anything is
+shortened or redacted, with the functions that check an answer to it.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ from graph_retry.records import (
 )
 
 _KEYS = {"attempt": "attempt_count"}
-"""The keys in an interrupt's value that differ from their fields' names."""
+"""The fields of `Review` whose key in the interrupt's value has a different name."""
 
 NOT_APPLIED = "Not applied: "
-"""The beginning of a headline with the reason why the last answer was refused."""
+"""The start of a title that tells why the last answer was refused."""
 
 _ELSEWHERE = ("thread_id", "value", "history")
-"""Fields that are not part of an interrupt's value."""
+"""The fields of `Review` that are not copied into the interrupt's value."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,30 +73,35 @@ SHOWN = {
     "note": Shown(most=1_000, private="text"),
     "repairs": Shown(most=20),
 }
-"""How fields are shown. A field without an entry is short: not cut, not redacted, `LISTED`."""
+"""How each long or private field of a review is shown.
+
+A field that is not in this table is short. It is neither shortened nor redacted, and `LISTED`.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Review:
-    """One open question: a failure or a valid output, its params, and the suggested change.
+    """One open question: a failed attempt or a valid output, about which a person must decide.
 
-    failure, error: Why the attempt failed. In the review of a valid output, None and "".
+    failure, error: Why the attempt failed, as a record and as a text. None and "" if it is valid.
     output: The output that a person may take: by `approve` if valid, by `accept` if invalid.
     doubts: The fields of a valid output that a gate doubts, one line for each.
+    params, suggested_params: The params of the attempt, and those suggested for the next attempt.
     alternatives: Params to choose from, the suggested ones first; usually empty.
     reasoning: The model's reasoning before its answer (the ledger has up to 20,000 characters).
     sent: Values that an agent's middleware sent instead of those in the params.
     repairs, lossless: The repairs of the model's text, and whether they lost nothing.
     redacted: Whether the option `redact` is set: texts and params then differ from the originals.
-    note: Why automation stopped.
+    note: Why automatic retries stopped.
     problem, answer_issues: Why the last answer was not applied, as a text and by field.
-    diff: The changes of the suggestion. Without a suggestion, the changes of this attempt.
+    diff: The changes from the attempt's params to the suggestion. Without a suggestion, the changes
+        that were made for this attempt.
     asked_at, expires_at, deferred_until: Times in ISO 8601 and UTC. The last two are None if the
         review never expires, or is not deferred.
     subject: The value of the call's option `subject`.
     value: The whole value of the LangGraph interrupt.
-    history: The ledger so far; empty if the call's own state cannot be read, as in the inbox of a
-        server.
+    history: The records of all attempts so far (the ledger). Empty if the call's own state cannot
+        be read, as in the inbox of a server.
     """
 
     thread_id: str | None = None
@@ -131,24 +137,24 @@ class Review:
 
     @property
     def headline(self) -> str:
-        """The headline of the review: function, attempt and error class."""
+        """The function's name, the number of the attempt and the type of the failure."""
         if self.failure is None or self.is_before_call:
             return f"{self.function_name} awaits approval (attempt {self.attempt})"
         return f"{self.function_name} failed (attempt {self.attempt}): {self.failure['type']}"
 
     @property
     def is_before_call(self) -> bool:
-        """Whether a person must approve the call before it is made."""
+        """Whether the model has not been called yet, and a person must first approve the call."""
         return self.failure is not None and self.failure["type"] == APPROVAL
 
     @property
     def summary(self) -> str:
-        """The failure kind in two words, or the word for a valid output."""
+        """The kind of the failure in a few words. For a valid output, `valid, to approve`."""
         return self._told[0]
 
     @property
     def sentence(self) -> str:
-        """The failure kind in a sentence, or a sentence about the valid output."""
+        """The kind of the failure as a sentence; for a valid output, a question about its use."""
         return self._told[1]
 
     @property
@@ -162,38 +168,38 @@ class Review:
 
     @property
     def key(self) -> str:
-        """The review's name in URLs. It reveals nothing about the review."""
+        """A hash that identifies the review in URLs. It does not reveal the review id."""
         return address_key(self.thread_id, self.review_id)
 
     @property
     def title(self) -> str:
-        """The headline and a short id of the question. Forms show the title and send it back."""
+        """The headline and the first six characters of the review id. Forms send the title back."""
         return f"{self.headline} [{self.review_id[:6]}]"
 
     @property
     def shown(self) -> dict[str, Any]:
-        """The params that a person approves or edits: the suggested params, if there are any."""
+        """The params to approve or edit: the suggested params, or else those of the attempt."""
         return self.params if self.suggested_params is None else self.suggested_params
 
     @property
     def quoted(self) -> list[tuple[str, str]]:
-        """The heading and the text of each field that has a heading and is not empty."""
+        """The pairs (heading, text) of the fields with a heading in `SHOWN` that are not empty."""
         facts = ((shown.heading, getattr(self, name)) for name, shown in SHOWN.items())
         return [(heading, as_text(fact)) for heading, fact in facts if heading and fact]
 
     @property
     def allowed_decisions(self) -> list[str]:
-        """The decisions that this question offers, such as `approve`."""
+        """The decisions that a person may take in this review, such as `approve`."""
         return list(self.value["review_configs"][0]["allowed_decisions"])
 
     @property
     def params_schema(self) -> dict[str, Any] | None:
-        """The JSON Schema of an edit's params (all optional); None if edits are not allowed."""
+        """The JSON Schema of an edit's params, all optional; None if `edit` is not allowed."""
         return self._part("params")
 
     @property
     def output_schema(self) -> dict[str, Any] | None:
-        """The JSON Schema of an output; None if `respond` is not allowed."""
+        """The JSON Schema of a response's output; None if `respond` is not allowed."""
         return self._part("output")
 
     def _part(self, name: str) -> dict[str, Any] | None:
@@ -208,21 +214,21 @@ _IN_VALUE = {
 }
 
 IN_JSON = ("thread_id", *_IN_VALUE)
-"""The fields of a review as JSON."""
+"""The names of the fields that a review has when it is written as JSON."""
 
 LISTED = tuple(name for name in IN_JSON if name not in SHOWN)
-"""The short fields of a review, which a list of reviews keeps and shows."""
+"""The names of the short fields, which a list of reviews shows."""
 
 
 def in_value(review: Review) -> dict[str, Any]:
-    """Return the record as a part of an interrupt's value."""
+    """Return the fields of a review under the keys that the interrupt's value has for them."""
     return {key: getattr(review, name) for name, key in _IN_VALUE.items()}
 
 
 def parts_of(
     value: dict[str, Any], history: list[Attempt], thread_id: str | None
 ) -> dict[str, Any]:
-    """Return the arguments for `Review` from an interrupt's value, or their defaults."""
+    """Return the arguments that rebuild a `Review` from an interrupt's value."""
     return {
         **{name: value[key] for name, key in _IN_VALUE.items() if key in value},
         "thread_id": thread_id,
@@ -232,12 +238,17 @@ def parts_of(
 
 
 async def accept_output(output: Any) -> Checked:
-    """Accept any output, because no output type was given."""
+    """Accept any output. This is the check of a call without an output type."""
     return Checked(value=output, jsonable=output)
 
 
 class Told(NamedTuple):
-    """Encoded params with a comment, and their added parts."""
+    """Params to which a person's comment was added.
+
+    view: The params as JSON.
+    types: The Python types of values in `view`, by path.
+    added: The parts of the params that this library added, such as the comment.
+    """
 
     view: dict[str, Any]
     types: dict[str, str]
@@ -246,17 +257,19 @@ class Told(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Question(Review):
-    """One open review of one attempt, before anything in it is cut or redacted.
+    """A review before anything is shortened or redacted, with what the check of an answer needs.
 
-    types, suggested_types: The Python types in the encoded params and suggested params, by path.
-    added, suggested_added: The parts of these params that the library added.
+    codec: Converts params to JSON and back.
+    types, suggested_types: The Python types of values in `params` and `suggested_params`, by path.
+    added, suggested_added: The parts of these params that this library added.
     takes_output: Whether a person may take an output: a valid one, or an invalid one in JSON.
-    read: This output, under the key `value`.
-    part_to_change: Returns the part of this output onto which changes are merged. The merged part
-        is then the answer.
-    allowed: The allowed decisions; None allows all.
-    used_up: Why no attempt is left; None if one is left.
-    locked: Names of params that a person must not change.
+    read: The value that was read from the model's output, under the key `value`. A person may
+        change parts of it. None if this is not possible.
+    part_to_change: Returns the part of this value onto which changes are merged. The merged part
+        is then the person's output.
+    allowed: The decisions that the option `allowed_decisions` allows; None allows all.
+    used_up: Why no further attempt may be made; None if one may.
+    locked: The names of params that a person must not change.
     check_output: Validates an output that a person supplies.
     with_comment: Adds a comment to the params; None if the params have no field for a comment.
     seen_decisions: The ids of decisions that were already applied.
@@ -282,18 +295,21 @@ class Question(Review):
     redact: Callable[[str], str] | None = None
 
     def has_title(self, title: str) -> bool:
-        """Say whether a title belongs to this question. The id in the title is optional."""
+        """Return whether a title that an answer sent back belongs to this question.
+
+        The title may also be only the headline, or only the function's name.
+        """
         known = (self.title, self.headline.strip(), self.function_name.strip())
         # Each round of an attempt has this title, perhaps after the reason of a refusal.
         return title.strip() in known or title.endswith(f" — {self.title}")
 
     @property
     def shown_types(self) -> dict[str, str]:
-        """The Python types of `shown` (the suggested params, if there are any), by path."""
+        """The Python types of the values in `shown`, by path."""
         return self.types if self.suggested_params is None else self.suggested_types
 
     def with_choice(self, place: int) -> Question:
-        """Return a copy of the question with one of its alternatives as its suggestion."""
+        """Return a copy of the question that suggests the alternative at index `place`."""
         chosen: dict[str, Any] = {"suggested_params": self.alternatives[place]}
         chosen["suggested_types"] = self.types_of_alternatives[place]
         # A question of an older version has no added parts.
@@ -301,25 +317,28 @@ class Question(Review):
         return replace(self, **chosen, suggested_added=added[place] if added else ())
 
     def told(self, message: str) -> Told:
-        """Return the shown params with a comment. The params must have a field for comments."""
+        """Return the shown params with a person's comment added.
+
+        The caller first checks that `with_comment` is not None.
+        """
         assert self.with_comment is not None  # noqa: S101
         made: Any = self.with_comment(message)
         return Told(*made)
 
     def added_in(self, view: dict[str, Any]) -> list[Addition]:
-        """Return the added parts of `shown` that are still in an edit of these params."""
+        """Return the parts that this library added to the shown params and that an edit kept."""
         parts = self.added if self.suggested_params is None else self.suggested_added
         return Added(self.shown, parts).still_in(view)
 
 
 MAX_PROBLEM = 2_000
-"""Maximum characters of a refusal's text."""
+"""Maximum number of characters in the text of a refusal."""
 
 AnyReview = Annotated[Review, "a review, such as one of `pending_reviews`"]
 NotifyFunction = Annotated[
     Callable[[Review], Any], "a function `(review)`, such as `Slack(links, webhook)`"
 ]
-"""A sync or async function that gets each question."""
+"""A function, sync or async, that gets each new review, for example to send a message."""
 
 
 class ReviewFunction(Protocol):
@@ -340,15 +359,17 @@ class ReviewFunction(Protocol):
 
 
 Reviewer = ReviewFunction | Runnable[Review, Decision | None]
-"""A reviewer that decides before a person is asked: a function, or a LangChain runnable."""
+"""An automatic reviewer, asked before a person: a function or a LangChain runnable."""
 
 
 @dataclass
 class Reading:
-    """An answer during reading, and the decision that was found in it.
+    """The state of reading one answer: the decision, and facts about how the answer was sent.
 
-    `offered` lists the decisions that the question offers. `titles` are titles of questions that a
-    client sent back. `from_form` means that the values came through text boxes.
+    offered: The decisions that the question allows.
+    titles: The titles that the client sent back. They tell which question the answer is for.
+    from_form: Whether the values come from the text boxes of a form.
+    decision: The decision that was read.
     """
 
     offered: Sequence[str]
@@ -358,17 +379,18 @@ class Reading:
 
 
 class Refused(EscapedText, ValueError):
-    """An answer that cannot be applied. `problem` gives the reason and the remedy.
+    """An answer that cannot be applied. The question is then asked again.
 
-    `kept` has the fields of a form that could be read. The next question shows them as the person
-    typed them. `issues` has the reasons by field, as JSON Pointers into the answer's params or
-    output.
+    problem: The reason, and what to send instead.
+    kept: The valid fields of a form. The next question shows them, so that nobody types them again.
+    issues: The reasons by field. A path is a JSON Pointer into the params or the output of the
+        answer.
     """
 
     def __init__(
         self, problem: str, kept: dict[str, Any] | None = None, issues: Sequence[Issue] = ()
     ) -> None:
-        """Cut the text and the issues to their limits."""
+        """Shorten the text and the list of issues to their maximum lengths."""
         self.problem = cut(problem, MAX_PROBLEM)
         super().__init__(self.problem)
         self.kept = kept or {}

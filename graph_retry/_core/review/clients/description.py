@@ -1,9 +1,9 @@
-"""The description of a question in Markdown, for clients, with the most urgent part first.
+"""Write the Markdown text that describes a review in clients.
 
-The parts are, in this order: the problem with the last answer, the failure or the output to
-approve, the model's text, the suggestion, and the effect of each answer. The first 65 characters
-matter most, because Agent Inbox shows them in its list. A quoted text of a model or a provider
-cannot look like a part of the question.
+The parts of the text are, in this order: the problem with the last answer, the failure or the
+output to approve, the model's text, the suggestion, and the effect of each answer. The first 65
+characters matter most, because Agent Inbox shows them in its list. A text from a model or a
+provider is quoted, so that it cannot look like a part of the question.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ MAX_DESCRIPTION = 4_000
 
 
 def describe(question: Question) -> str:
-    """Write the description in Markdown, with at most 4,000 characters.
+    """Write the description of a question in Markdown, with at most 4,000 characters.
 
-    If the parts are too long together, each part is shortened. The list of changes gets the
-    remaining space.
+    If the text is too long, all parts are shortened by the same factor. The list of changes gets
+    the remaining space.
     """
     how, text = _how_to_answer(question), ""
     for share in (1.0, 0.6, 0.35, 0.2, 0.1):
@@ -43,9 +43,9 @@ def describe(question: Question) -> str:
 
 
 def shown_title(question: Question) -> str:
-    """Return the title for clients. If the last answer was refused, it begins with the reason.
+    """Return the title of a question; after a refused answer, it begins with the reason.
 
-    Some clients confirm an answer with "Success" and show only the title of the next question.
+    Some clients confirm every answer with "Success" and show only the title of the next question.
     """
     if not question.problem:
         return question.title
@@ -53,7 +53,11 @@ def shown_title(question: Question) -> str:
 
 
 def _facts(question: Question, room: int, share: float) -> Iterator[str]:
-    """Yield the facts as paragraphs. `share` scales the maximum length of each."""
+    """Yield the paragraphs about the attempt.
+
+    `room` is the space for the list of changes, in characters. `share` (0 to 1) scales the maximum
+    length of each other part.
+    """
 
     def most(usual: int) -> int:
         return max(60, int(usual * share))
@@ -91,7 +95,7 @@ def _facts(question: Question, room: int, share: float) -> Iterator[str]:
 
 
 def _proposed(question: Question, room: int, most: Callable[[int], int]) -> Iterator[str]:
-    """Yield the reason why a person is asked, and the suggestions."""
+    """Yield the paragraphs with the reason why a person is asked, and with the suggestions."""
     if question.note:
         yield one_line(question.note, most(300))
     if question.diff:
@@ -104,7 +108,7 @@ def _proposed(question: Question, room: int, most: Callable[[int], int]) -> Iter
 
 
 def _changes(diff: list[dict[str, Any]], room: int) -> str:
-    """Write the first five changes. Values are cut at the ends of sentences to fit into `room`."""
+    """Write the first five changes, one on each line, with values shortened to fit `room`."""
     first = diff[:5]
     most = max(20, room // (2 * len(first)) - 80)
     lines = [
@@ -134,7 +138,7 @@ def _value(value: Any, most: int) -> str:
 
 
 def _how_to_answer(question: Question) -> str:
-    """Explain each decision, by button and as JSON, and warn of the clients' pitfalls."""
+    """Write how to take each decision, by button and as JSON, with warnings about clients."""
     can = offered(question)
     lines = [
         "How to answer, by button or as JSON:",
@@ -170,7 +174,7 @@ def _ways(kind: str, question: Question) -> Iterator[str]:
 
 
 def _some_params(question: Question) -> str:
-    """Write an example of edited params: one short param with its current value."""
+    """Return an example of edited params as JSON: one short param with its current value."""
     free = (
         json.dumps({name: value}, ensure_ascii=False)
         for name, value in question.shown.items()

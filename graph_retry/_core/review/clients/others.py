@@ -1,7 +1,7 @@
-"""Read questions of other libraries as reviews.
+"""Read the questions of other libraries as reviews, and answer them in their own form.
 
-LangChain's `HumanInTheLoopMiddleware` asks about all calls of a message at once, or about each
-call. A node may ask in the form of Agent Inbox, or with `interrupt(value, response_schema=…)`.
+LangChain's `HumanInTheLoopMiddleware` asks about all tool calls of a message at once, or about each
+tool call. A node may ask in the form of Agent Inbox, or with `interrupt(value, response_schema=…)`.
 `READERS` has a function for each form. An interrupt in any other form is not a review.
 """
 
@@ -21,19 +21,20 @@ from graph_retry.errors import AnswerRefused
 from graph_retry.records import APPROVAL
 
 _ORIGINAL = "asked_by_other"
-"""The key in a review's value that holds the other library's own value and schema."""
+"""The key under which the value of a review keeps the other library's own value and schema."""
 
 
 class Asks(NamedTuple):
-    """A question of another library.
+    """A question of another library, in the terms of a review.
 
-    name: The subject of the question.
+    name: The name of the tool, or the title of the question.
     params, locked: The params, and the names of those that must not be edited.
     told: The question's text for people.
     allowed: The allowed decisions.
-    output: The schema of a response.
-    reply: Converts an accepted decision to the library's own form of an answer.
-    given: Reads an answer in the library's own form.
+    output: The JSON Schema of a response.
+    reply: Converts an accepted decision to the answer that the other library expects.
+    given: Converts an answer in the other library's form to an answer to a review.
+
     """
 
     name: str
@@ -48,7 +49,7 @@ class Asks(NamedTuple):
 
 
 def review_value(value: Any, schema: Any, review_id: str, at: str | None) -> dict[str, Any] | None:
-    """Return another library's question as the value of a review; None if its form is unknown."""
+    """Return the review's value for a question of another library; None if its form is unknown."""
     found = _read(value, schema)
     if found is None:
         return None
@@ -57,10 +58,10 @@ def review_value(value: Any, schema: Any, review_id: str, at: str | None) -> dic
 
 
 async def answer_to(asked: Mapping[str, Any], given: Any) -> Any:
-    """Return the answer to a question of `review_value`, in the asking library's form.
+    """Check an answer to a question of `review_value`. Return it in the form of the asking library.
 
     Raises:
-        AnswerRefused: If the answer does not fit.
+        AnswerRefused: If the answer cannot be applied.
     """
     original, review_id = asked[_ORIGINAL], str(asked["review_id"])
     found = _read(original["value"], original["schema"])
@@ -94,7 +95,7 @@ def _question(found: Asks, review_id: str, at: str | None) -> Question:
 
 
 def _object(**fields: Any) -> dict[str, Any]:
-    """Return the schema of an object with these fields, all required except for a reason."""
+    """Return the JSON Schema of an object with these fields. A field with a default is optional."""
     needed = [name for name, schema in fields.items() if "default" not in schema]
     closed: dict[str, Any] = {"type": "object", "additionalProperties": False}
     return {**closed, "properties": fields, "required": needed}
@@ -110,7 +111,10 @@ _DECISIONS: dict[str, dict[str, Any]] = {
 
 
 class _ToolCall(NamedTuple):
-    """A tool call that waits for an approval. `key` is its name, with a number if repeated."""
+    """A tool call that waits for a person.
+
+    `key` is the name of the tool. It has a number if an earlier call has the same name.
+    """
 
     key: str
     name: str
@@ -119,7 +123,7 @@ class _ToolCall(NamedTuple):
     allowed: Sequence[str]
 
     def decided(self, kind: str, args: Any = None, message: str | None = None) -> dict[str, Any]:
-        """Return a decision in LangChain's form. An edit without changes is an approval."""
+        """Return a decision in LangChain's form. An edit without a change becomes an approval."""
         if kind == "edit" and args == self.args and "approve" in self.allowed:
             kind = "approve"
         said = {"message": message} if kind in ("reject", "respond") and message else {}
@@ -127,13 +131,13 @@ class _ToolCall(NamedTuple):
         return {"type": kind, **said, **action}
 
     def read(self, accepted: Accepted) -> dict[str, Any]:
-        """Return a decision about only this call in LangChain's form."""
+        """Return an accepted decision about this one tool call in LangChain's form."""
         decision: Any = accepted.decision
         message = decision["output"] if decision["type"] == "respond" else decision.get("message")
         return self.decided(decision["type"], accepted.params, message)
 
     def as_mapped(self, decision: Any) -> Any:
-        """Convert a decision in LangChain's form to a decision in a review of several calls."""
+        """Convert a decision in LangChain's form to one part of a decision about several calls."""
         edited: Any = decision.get("edited_action") if is_object(decision) else None
         if not is_object(edited) or edited.get("name") != self.name:
             return decision
@@ -142,7 +146,7 @@ class _ToolCall(NamedTuple):
 
     @property
     def schema(self) -> dict[str, Any]:
-        """The schema of a decision about this call."""
+        """The JSON Schema of a decision about this tool call."""
         return {"oneOf": [_object(**_DECISIONS[kind]) for kind in self.allowed]}
 
 
@@ -197,7 +201,7 @@ def _approvals(value: Any, _schema: Any) -> Asks | None:
 
 
 def _several(calls: Sequence[_ToolCall]) -> Asks:
-    """Return a question about several calls: one decision for all, or one for each."""
+    """Return one question about several tool calls. A person decides for all or for each."""
 
     def reply(accepted: Accepted) -> Any:
         decision, args = cast("Any", accepted.decision), accepted.params or {}
@@ -239,7 +243,7 @@ def _several(calls: Sequence[_ToolCall]) -> Asks:
 
 
 _INBOX = {"accept": "approve", "edit": "edit", "respond": "respond", "ignore": "reject"}
-"""The decisions of Agent Inbox's own questions, by their `allow_…` keys."""
+"""The decision for each `allow_…` key in a question of Agent Inbox."""
 
 
 def _of_agent_inbox(value: Any, _schema: Any) -> Asks | None:
@@ -267,7 +271,7 @@ def _of_agent_inbox(value: Any, _schema: Any) -> Asks | None:
 
 
 def _question_with_schema(value: Any, schema: Any) -> Asks | None:
-    """Read a node's `interrupt(value, response_schema=…)`. The person's response is its result."""
+    """Read the `interrupt(value, response_schema=…)` of a node. The response is its result."""
     if not is_object(schema):
         return None
     name = str(schema.get("title") or f"question {digest(schema)[:6]}")
@@ -286,4 +290,4 @@ READERS: list[Callable[[Any, Any], Asks | None]] = [
     _of_agent_inbox,
     _question_with_schema,
 ]
-"""A reader for each form. It gets the value and the `response_schema` of an interrupt."""
+"""A function for each form. It gets the value and the `response_schema` of an interrupt."""

@@ -1,7 +1,8 @@
-"""The value of a review's LangGraph interrupt: its shortened record, and the keys of clients.
+"""Build the value of a review's LangGraph interrupt, from which every client shows the review.
 
-One key is the JSON Schema of a valid answer. It is a plain dict, so that LangGraph does not
-validate answers. Otherwise, the error of an invalid answer would hide the review.
+The value has the fields of the review, shortened and redacted, and the keys that each client reads.
+One key is the JSON Schema of a valid answer. This schema is a plain dict, so that LangGraph does
+not validate answers: its error about an invalid answer would hide the review.
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ MAX_SCHEMA = 100_000
 _REASON = {"type": ["string", "null"]}
 MAX_ERROR = 1_000
 SHOWN_FACT = 300
-"""Maximum characters of a fact in the printed value."""
+"""Maximum number of characters of one fact in a printed value."""
 
 
 class Brief(dict[str, Any]):
-    """A dict of an interrupt. If a result of `invoke` is printed, only its first facts are shown.
+    """The dict of an interrupt's value. Printing it shows only the first entries, to stay readable.
 
-    The dict is saved, copied and pickled as a plain dict.
+    Saved, copied or pickled, it is a plain dict with all entries.
 
     Example:
         >>> Brief(type="llm_intervention", error="TimeoutError: no answer", params={"n": 1})
@@ -47,24 +48,23 @@ class Brief(dict[str, Any]):
     """
 
     def __repr__(self) -> str:
-        """Show the first facts, up to the error, and count the others."""
+        """Write the entries up to `error`, and count the others."""
         names = list(self)
         shown = names[: names.index("error") + 1] if "error" in self else []
         facts = [f"{as_repr(name)}: {cut(repr(self[name]), SHOWN_FACT)}, " for name in shown]
         return f"{{{''.join(facts)}… {counted(len(names) - len(shown), 'more key')}}}"
 
     def __reduce__(self) -> tuple[type, tuple[dict[str, Any]]]:
-        """Become a plain dict in a copy or in another process."""
+        """Return the parts of a plain dict, so that copies and other processes get one."""
         return dict, (dict(self),)
 
 
 def build_payload(question: Question) -> dict[str, Any]:
-    """Return the interrupt value of a question.
+    """Return the value of the interrupt with which a question is asked.
 
-    `params`, `suggested_params` and the `output` that a person may take are never shortened. Every
-    other value, and each field of a form, has a maximum length. Graphical clients edit the
-    suggested params. If there is no suggestion, they edit the current params. A question about a
-    valid output has no `failure`.
+    Params and outputs are never shortened. Long texts, lists and the fields of a form are.
+    Graphical clients edit the suggested params, or the current params if there is no suggestion. A
+    question about a valid output has no `failure`.
 
     Example:
         >>> from graph_retry._core.params.codec import ParamsCodec
@@ -92,10 +92,10 @@ def build_payload(question: Question) -> dict[str, Any]:
 
 
 def _redacted(question: Question) -> Question:
-    """Return the question with redacted params, outputs and texts.
+    """Return the question with its params, outputs and texts redacted.
 
-    In the ledger, the raw output, issues and failure are already redacted. The diff is made of
-    redacted params.
+    The raw output, the issues and the failure come from the ledger, in which they are already
+    redacted. The diff was made from redacted params.
     """
     redact = question.redact
     if redact is None:
@@ -136,9 +136,9 @@ def _at_most(most: int | None, fact: Any) -> Any:
 
 
 def response_schema(question: Question) -> dict[str, Any]:
-    """Return the JSON Schema of answers in canonical form, with a branch for each offered decision.
+    """Return the JSON Schema of valid answers, with one branch for each offered decision.
 
-    All params of an edit are optional, because edits are partial. Locked params are left out.
+    All params of an edit are optional. Locked params are left out.
 
     Example:
         >>> from graph_retry._core.params.codec import ParamsCodec
@@ -208,7 +208,7 @@ def _params_schema(question: Question) -> dict[str, Any]:
 
 
 def _placed(schema: dict[str, Any], name: str) -> dict[str, Any]:
-    """Copy a schema to `#/$defs/{name}`, and adapt its local references."""
+    """Return a copy of a schema for the place `#/$defs/{name}`, with adapted references."""
     plain = storable(to_jsonable_python(schema, fallback=str, bytes_mode="base64"))
     text = json.dumps({key: part for key, part in plain.items() if key != "$schema"})
     if len(text) > MAX_SCHEMA:

@@ -1,8 +1,8 @@
-"""The table of clients: how each client shows a question, and its keys and words in answers.
+"""The table of clients: how each client shows a review, and the words and keys of its answers.
 
-To add a client, add a row to `CLIENTS`. Each function of a row gets the entry of an answer, which
-is the object with the decision. The function returns this object with the words and keys of
-graph-retry's own decisions.
+To add a client, add a row to `CLIENTS`. The functions of a row read the client's own words and
+keys. Each function gets the object with the decision (the entry). It returns this object in the
+words and keys of this library.
 """
 
 from __future__ import annotations
@@ -30,10 +30,14 @@ _JSON = lazy(r"\{|\[\s*\{")
 
 
 class Form(NamedTuple):
-    """The parts of a question from which each client's form is made.
+    """The parts of a review from which the keys of each client are made.
 
-    `args` are the editable params. `message` is the question in one line, and `description` is the
-    question in Markdown. `offered` lists the decisions. `schema` is the schema of a valid answer.
+    message: The review in one line.
+    args: The params that a person may edit.
+    description: The review in Markdown.
+    offered: The decisions that a person may take.
+    schema: The JSON Schema of a valid answer.
+
     """
 
     title: str
@@ -46,12 +50,13 @@ class Form(NamedTuple):
 
 @dataclass(frozen=True)
 class Client:
-    """A client of reviews.
+    """A client that shows reviews and sends answers.
 
-    channel: The client's name in the ledger.
-    is_sender: Recognizes the client's answers by their form.
-    draw: Makes the keys of the interrupt's value that the client reads.
-    keys, words: The functions that read the client's own keys and words.
+    channel: The name of the client in the ledger.
+    is_sender: Returns whether an answer has the form that this client sends.
+    draw: Returns the keys of the interrupt's value that this client reads.
+    keys, words: Functions that read the client's own keys and words in an answer.
+
     """
 
     channel: str
@@ -62,15 +67,15 @@ class Client:
 
 
 def word_of(entry: Entry) -> str | None:
-    """Return the word under `type`, or under `action` if there is no `type`."""
+    """Return the word for the decision: the value of `type`, or of `action` without a `type`."""
     word = entry.get("action") if entry.get("type") is None else entry["type"]
     return None if word is None else spelled(word)
 
 
 def said_in_words(text: str) -> Entry | None:
-    """Return the decision in a text, or None.
+    """Return the decision that a text states in words; None if it states none.
 
-    The text is a decision's word, or the word with a colon and a message after it.
+    The text is the word of a decision, alone or with a colon and a message after it.
 
     Example:
         >>> said_in_words("Reject: not an invoice")
@@ -88,12 +93,15 @@ def said_in_words(text: str) -> Entry | None:
 
 
 def without(entry: Entry, *keys: str) -> Entry:
-    """Return an entry without the given keys."""
+    """Return a copy of an entry without the given keys."""
     return {key: part for key, part in entry.items() if key not in keys}
 
 
 def _form_in(sent: Any, reading: Reading) -> dict[str, Any] | None:
-    """Read a form: `{"name" or "action": title, "args" or "arguments": edited fields}`."""
+    """Return the edited fields of a form; None if there are none.
+
+    A form is `{"name" or "action": title, "args" or "arguments": edited fields}`.
+    """
     if not is_object(sent):
         return None
     reading.titles.append(sent.get("name", sent.get("action")))
@@ -111,7 +119,7 @@ def _params(key: str) -> Read:
 
 
 def _with_params(key: str, params: Any, entry: Entry) -> Entry:
-    """Move the params of an approval or edit from a client's own `key` to the key `params`."""
+    """Move the params of an approval or an edit from a client's own `key` to the key `params`."""
     kind, sent = WORDS.get(word_of(entry) or ""), entry[key]
     if kind not in ("approve", "edit"):
         return entry
@@ -132,7 +140,7 @@ def _with_params(key: str, params: Any, entry: Entry) -> Entry:
 
 
 def _args(entry: Entry, reading: Reading) -> Entry:
-    """Read the form of Agent Inbox, or the text that Agent Inbox sends instead of a form."""
+    """Read the key `args` of Agent Inbox, which holds a form or a text."""
     kind, args = WORDS.get(word_of(entry) or ""), entry["args"]
     if isinstance(args, str) and args and kind in ("approve", "reject", "comment"):
         return {**without(entry, "args"), "reason": entry.get("reason") or args}
@@ -143,7 +151,7 @@ def _args(entry: Entry, reading: Reading) -> Entry:
 
 
 def _accepted(entry: Entry, reading: Reading) -> Entry:
-    """Read an approval of Agent Inbox. `args` is its unedited form."""
+    """Read an approval from Agent Inbox. Its `args` is the form as it was shown."""
     if "args" not in entry:
         return entry
     _form_in(entry["args"], reading)
@@ -151,7 +159,11 @@ def _accepted(entry: Entry, reading: Reading) -> Entry:
 
 
 def _boxed(entry: Entry, reading: Reading) -> Entry:
-    """Read Agent Inbox's response box. It may contain a decision, in words or as JSON."""
+    """Read a text from the response box of Agent Inbox.
+
+    The text may be a decision, in words or as JSON. Any other text is a comment, or a reason to
+    reject if comments are not offered.
+    """
     if entry.get("output") is not None:
         return {**entry, "type": "respond"}
     others, args = without(entry, "args", "type"), entry.get("args")
@@ -172,7 +184,7 @@ def _boxed(entry: Entry, reading: Reading) -> Entry:
 
 
 def _responded(entry: Entry, _: Reading) -> Entry:
-    """Read the output of LangChain's `respond`, from the key `message`."""
+    """Read the `respond` decision of LangChain, which has the output under the key `message`."""
     known = {"output", *ROWS["respond"].parts}
     if known & entry.keys() or entry.get("message") is None:
         return entry
@@ -240,11 +252,11 @@ CLIENTS = (
         keys={key: _params(key) for key in ("revised_params", "revisedParams")},
     ),
 )
-"""All clients. The last row is the sender of every answer that no other row recognizes."""
+"""All clients. The last row gets every answer that no other row recognises."""
 
 
 def channel_of(answer: Any) -> str:
-    """Return the channel of the client that sends answers in this form, or `api`.
+    """Return the name of the client that sends answers in this form; `api` if none is recognised.
 
     Example:
         >>> channel_of([{"type": "accept", "args": None}]), channel_of("approve")
@@ -256,7 +268,7 @@ def channel_of(answer: Any) -> str:
 
 
 def translated(entry: Entry, reading: Reading) -> Entry:
-    """Replace each client's own words and keys by those of the table of decisions."""
+    """Replace the words and keys of all clients by those of this library."""
     for client in CLIENTS:
         if client.words and (read := client.words.get(word_of(entry) or "")):
             entry = read(entry, reading)

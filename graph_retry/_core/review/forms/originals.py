@@ -1,8 +1,8 @@
-"""Show a value in a form, and find the original of each value that an answer repeats.
+"""Show values in forms, and find the original of a value that an answer sends back.
 
-The shown value may differ from the original. A form shows a note in place of a picture, and only
-the beginning of a long text. JavaScript rounds numbers, and `redact` hides texts. One rule fits all
-these cases: if an answer repeats a shown value, the original is meant.
+A shown value may differ from the original. A form shows a note in place of a picture, and only the
+beginning of a long text. JavaScript rounds large numbers. The option `redact` hides texts. In all
+these cases, a value that comes back as it was shown stands for the original.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ from graph_retry._core.ground.pictures import noted
 from graph_retry.lossless._ground import identical, written
 
 MAX_BOX = 4_000
-"""Maximum characters of one value in a form."""
+"""Maximum number of characters of one value in a form."""
 
 MAX_FORM = 20_000
-"""Maximum characters of all values in a form, because a payload contains the form three times."""
+"""Maximum characters of all values in a form. An interrupt's value holds the form three times."""
 
 _LEAST_SHOWN = 100
-"""Characters that a form shows of each value, even if other values have used up `MAX_FORM`."""
+"""Characters that a form shows of each value, even after `MAX_FORM` is reached."""
 
 _NOT_SHOWN = "characters are not shown: leave the box as it is to keep them, or replace it all]"
 
 
 class UnreadableError(ValueError):
-    """A value cannot be read. The message follows a field's name, as in "`age` expects …"."""
+    """A value cannot be read. The message continues a sentence about a field: "`age` expects …"."""
 
 
 class LostDigitsError(ValueError):
-    """A form rounded a number in a list, and its original cannot be identified."""
+    """A client rounded a number in a list, and the original number cannot be identified."""
 
 
 def form_args(shown: dict[str, Any]) -> dict[str, Any]:
-    """Return params as the forms of clients show them.
+    """Return params as a form shows them. A value is cut if it is too long for a form.
 
-    A top-level null becomes the text `null`, because Agent Inbox crashes on null. A long text is
-    cut and ends in a note, because it would fill many screens. A note replaces each picture.
+    A cut value ends in a note with the number of missing characters. A note also replaces each
+    picture. A null becomes the text `null`, because Agent Inbox crashes on null.
 
     Example:
         >>> form_args({"prompt": "x", "seed": None})
@@ -59,10 +59,10 @@ def form_args(shown: dict[str, Any]) -> dict[str, Any]:
 
 
 def is_untouched(name: str, text: Any, shown: dict[str, Any]) -> bool:
-    """Return whether a text box that showed only a part of its value came back unchanged.
+    """Return whether a text box with a cut value came back as it was shown.
 
     Raises:
-        UnreadableError: If the shown part was changed, because the rest of the value is missing.
+        UnreadableError: If the cut text was changed, because the rest of the value is then missing.
     """
     if not isinstance(text, str) or _NOT_SHOWN not in text:
         return False
@@ -75,7 +75,7 @@ def is_untouched(name: str, text: Any, shown: dict[str, Any]) -> bool:
 
 
 def put_back(value: Any, shown: Any, original: Any) -> Any:
-    """Return an answer's value. Each part that repeats its shown value becomes the original again.
+    """Return an answer's value, with the original of each part that repeats its shown value.
 
     Objects are compared by key. Lists of equal length are compared by position.
 
@@ -103,10 +103,10 @@ def put_back(value: Any, shown: Any, original: Any) -> Any:
 
 
 def _items(value: list[Any], shown: list[Any], original: list[Any]) -> list[Any]:
-    """Return a list with the original of each item that repeats a shown item.
+    """Return a list, in which each item that repeats a shown item is the original again.
 
-    If only one original has an item's shown form, the item is recognized even after a move. Any
-    other item is recognized by its position, if the list has kept its length.
+    An item that only one original matches is recognised even if it was moved. Any other item is
+    recognised by its position, if the list has the same length as before.
     """
     behind: dict[str, list[Any]] = {}
     for seen, item in zip(shown, original, strict=True):
@@ -128,10 +128,11 @@ def _items(value: list[Any], shown: list[Any], original: list[Any]) -> list[Any]
 
 
 def hidden_in(value: Any, shown: Any, original: Any) -> str | None:
-    """Return the problem with a placeholder such as `***` that would reach the model, or None.
+    """Return the problem if a value contains a placeholder such as `***`; None if it contains none.
 
-    A placeholder that is part of an original text is no problem. The caller puts the field's name
-    before the returned text, as in "`to` has '***', and its original is unknown".
+    A placeholder in a value means that the original could not be found. The model would get the
+    placeholder. A text that also occurs in the original is no placeholder. The caller writes the
+    field's name before the result, as in "`to` has '***', and its original is unknown".
     """
     before, after = list(_leaves(original, str)), list(_leaves(shown, str))
     pairs = ((set(old.split()), new) for old, new in zip(before, after, strict=True) if old != new)
@@ -151,7 +152,7 @@ def names_behind(shown: dict[str, Any], original: dict[str, Any]) -> dict[str, s
 
 
 def _rounded(number: float) -> float:
-    """Return a number as Python reads it after JavaScript has parsed and written it."""
+    """Return a number as JavaScript sends it back. JavaScript keeps 53 bits of a number."""
     near = float(number)
     # From 1e21 on, JavaScript writes an exponent.
     whole = near.is_integer() and 2**53 < abs(near) < 1e21
@@ -159,7 +160,7 @@ def _rounded(number: float) -> float:
 
 
 def _leaves(value: Any, kind: type[str | float]) -> Iterator[Any]:
-    """Yield the numbers in a JSON value (`kind=float`), or its texts and keys (`kind=str`)."""
+    """Yield all numbers in a JSON value (`kind=float`), or all texts and keys (`kind=str`)."""
     if is_object(value):
         for key, item in value.items():
             yield from (key,) if kind is str else ()

@@ -1,4 +1,4 @@
-"""Read the values that an answer gives for the fields of params or of an output."""
+"""Read the values that an answer gives for the fields of the params or of an output."""
 
 from __future__ import annotations
 
@@ -42,14 +42,15 @@ _EXPECTED = {
 
 
 class Field(NamedTuple):
-    """One field of params or of an output. An answer may send a new value for the field.
+    """One field of the params or of an output, for which an answer may send a new value.
 
-    name: A path such as `user.age`; empty for the whole params or output.
-    node, root: The field's schema, and the whole schema.
+    name: The path of the field, such as `user.age`; empty for the whole params or output.
+    node, root: The JSON Schema of the field, and the whole schema that it is a part of.
     shown, original: The value that the reviewer saw, and the real value.
-    from_form: Whether the values came through the text boxes of a form.
+    from_form: Whether the values come from the text boxes of a form.
     is_open: Whether objects may get new fields, because no type declares their fields.
-    path: The JSON Pointer of the sent value, as a tuple of its parts.
+    path: The parts of the JSON Pointer to the sent value.
+
     """
 
     name: str
@@ -62,7 +63,7 @@ class Field(NamedTuple):
     path: Path = ()
 
     def member(self, label: str, branches: Sequence[dict[str, Any]]) -> Field:
-        """Return the `Field` for a member of this object. The reviewer saw its key as `label`."""
+        """Return the field for one member of this object. The reviewer saw its key as `label`."""
         name = names_behind(self.shown, self.original).get(label, label)
         nodes = [member(branch, name) for branch in branches]
         return self._replace(
@@ -74,21 +75,21 @@ class Field(NamedTuple):
         )
 
     def issue(self, problem: str) -> Issue:
-        """Return an issue that refuses the sent value."""
+        """Return an issue record about the sent value, which refuses it."""
         return issue(self.path, problem, "unreadable")
 
 
 def restored(value: Any, field: Field, issues: list[Issue]) -> Any:
-    """Return the new value of a field. If the value is wrong, add an issue and return the original.
+    """Return the new value of a field. If the sent value is wrong, add an issue to `issues`.
 
-    - A text for a field that takes no text is read as JSON.
-    - A text for a field that takes text stays as typed. `null` clears a field that may be null.
+    - If a field takes no text, a text is read as JSON. If it takes texts, the text stays as typed.
+      Two texts are still read as JSON if the field allows the result: `null`, and a value of the
+      same type as the shown value.
     - An object is merged onto the shown object, key by key and at every depth. In three cases, the
-      sent object replaces the shown object instead: if it is sent as a text, if it fits a different
-      branch of a union, or if a form sends it for a field whose schema names no fields.
+      sent object replaces the shown object: if it is sent as a text, if it fits a different branch
+      of a union, or if a form sends it for a field whose schema names no fields.
     - A list replaces the shown list.
-    - Any part that equals its shown value becomes the original again, with all digits and private
-      texts.
+    - Any part that equals its shown value becomes the original again.
 
     Example:
         >>> root = {"properties": {"n": {"type": "number"}}}
@@ -120,7 +121,7 @@ def restored(value: Any, field: Field, issues: list[Issue]) -> Any:
 def merged(
     value: dict[str, Any], field: Field, branches: Sequence[dict[str, Any]], issues: list[Issue]
 ) -> dict[str, Any]:
-    """Merge an object into the original value of a field. Add an issue for each wrong member."""
+    """Merge a sent object onto a field's original value. Add an issue for each wrong member."""
     names, result = names_behind(field.shown, field.original), dict(field.original)
     for label, item in value.items():
         if len(issues) >= SHOWN_ISSUES:
@@ -135,7 +136,7 @@ def merged(
 
 
 def object_branches(node: Any, root: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return a union's branches that accept objects. A schema without a union is one branch.
+    """Return the branches of a union that accept objects. A schema without a union is one branch.
 
     Example:
         >>> object_branches({"anyOf": [{"properties": {"a": {}}}, {"type": "null"}]}, {})
@@ -145,10 +146,10 @@ def object_branches(node: Any, root: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _branches_to_merge(value: dict[str, Any], field: Field) -> list[dict[str, Any]]:
-    """Return the branches of a union that the object fits after the merge.
+    """Return the branches of a union that the result of a merge may fit.
 
-    If the sent value fits only a branch that the shown object does not fit, the result is empty.
-    Then the sent value replaces the shown object.
+    If the sent object fits only a branch that the shown object does not fit, the result is empty.
+    The sent object then replaces the shown object.
     """
     branches, shown = object_branches(field.node, field.root), field.shown
     new = {key: item for key, item in value.items() if key not in shown}
@@ -161,7 +162,7 @@ def _branches_to_merge(value: dict[str, Any], field: Field) -> list[dict[str, An
 
 
 def branch_of(found: Sequence[dict[str, Any]], value: Any) -> dict[str, Any]:
-    """Choose the branch of a union that fits a value, by kind, constants and field names.
+    """Return the branch of a union that a value fits, by its kind, constants and field names.
 
     Example:
         >>> branch_of([{"type": "integer"}, {"type": "string"}], "ten")
@@ -189,7 +190,7 @@ def branches_followed(
 
 
 def _closest(branches: Sequence[dict[str, Any]], value: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return all branches that allow every field of a value, or else the most similar branch."""
+    """Return the branches that allow all fields of an object, or else the closest branch."""
     if all_of_them := [one for one in branches if _declares(one, value)]:
         return all_of_them
     by_names = sorted(branches, key=lambda one: len(value.keys() & one["properties"].keys()))
@@ -197,7 +198,7 @@ def _closest(branches: Sequence[dict[str, Any]], value: dict[str, Any]) -> list[
 
 
 def _agrees(branch: dict[str, Any], value: dict[str, Any]) -> bool:
-    """Return whether a value has each constant of a branch, such as the value of a `Literal`."""
+    """Return whether an object has the constants of a branch, such as the tag of a union."""
     named: dict[str, Any] = branch.get("properties") or {}
     tags = {
         name: node["const"] for name, node in named.items() if is_object(node) and "const" in node
@@ -206,12 +207,12 @@ def _agrees(branch: dict[str, Any], value: dict[str, Any]) -> bool:
 
 
 def _declares(branch: dict[str, Any], value: dict[str, Any]) -> bool:
-    """Return whether a branch allows all fields of a value."""
+    """Return whether a branch allows all fields of an object."""
     return _is_open(branch) or value.keys() <= branch["properties"].keys()
 
 
 def _is_open(branch: dict[str, Any]) -> bool:
-    """Return whether a branch allows objects with fields that it does not name."""
+    """Return whether a branch allows fields that it does not name."""
     others = branch.get("additionalProperties") or branch.get("patternProperties")
     return bool(others) or not branch.get("properties")
 
@@ -223,9 +224,10 @@ def _unknown(
     field: Field,
     branches: Sequence[dict[str, Any]],
 ) -> str | None:
-    """Return the problem with an unknown field, because most types would ignore it silently.
+    """Return the problem with a field of an unknown name; None if the field is accepted.
 
-    If the object allows any field, a new field is accepted, unless its name looks misspelled.
+    Most types would ignore an unknown field without an error. If an object allows any field, a new
+    field is accepted, unless its name looks misspelt.
     """
     declared = dict.fromkeys(key for one in branches for key in one.get("properties") or ())
     known = (*field.shown, *declared)
@@ -250,7 +252,7 @@ def _unknown(
 
 
 def _unknown_inside(value: Any, field: Field) -> Iterator[Issue]:
-    """Yield an issue for each unknown field of a value that replaces the original, at any depth."""
+    """Yield an issue for each unknown field in a value that replaces the original, at any depth."""
     new = field._replace(shown={}, original={})
     if is_array(value):
         lists = [one for one in alternatives(field.node, field.root) if "array" in kinds(one)]
@@ -269,7 +271,10 @@ def _unknown_inside(value: Any, field: Field) -> Iterator[Issue]:
 
 
 def _read(text: str, field: Field) -> Any:
-    """Read a text for a field. In a form, an untyped field takes the type of its shown value."""
+    """Read the text that was sent for a field, by the types that the field's schema allows.
+
+    A form field without a type takes the type of its shown value.
+    """
     allowed, shown = kinds_of(field.node, field.root), field.shown
     if allowed == ANY_KIND and field.from_form and shown is not None:
         allowed = frozenset({kind_of(shown)})
@@ -310,14 +315,15 @@ _LANGCHAIN = {"content", "additional_kwargs", "response_metadata", "type"}
 
 
 class UnknownRoleError(EscapedText, ValueError):
-    """A message in a list of LangChain messages has no known `role` or `type`."""
+    """A message in a list of LangChain messages lacks a known `role` or `type`."""
 
 
 def with_types(items: list[Any], shown: Any, node: Any, root: dict[str, Any]) -> list[Any]:
-    """Replace the `role` of each message in a list by the `type` of LangChain's message class.
+    """Replace the `role` of each message in a list by the `type` that LangChain uses.
 
-    Without a `type`, validation may take the first class that fits, which is often `SystemMessage`.
-    A list changes only if its shown value or its schema has messages of LangChain.
+    Without a `type`, the validation may take the first message class that fits, which is often
+    `SystemMessage`. If neither the shown value nor the schema has LangChain messages, the list is
+    returned unchanged.
 
     Raises:
         UnknownRoleError: If a message has neither a `role` nor a `type`, or an unknown one.
