@@ -1,6 +1,6 @@
-"""Small functions that all other packages of the core use.
+"""The lowest layer of the core: small functions that every other layer uses.
 
-The import runs `guard_logs`, so that logs of this library escape control characters.
+Importing this package calls `guard_logs`, which makes the messages of this library's logs safe.
 """
 
 from graph_retry._core.ground.logs import guard_logs

@@ -1,13 +1,13 @@
-"""Recognise credentials, and mask them in error messages, because errors may quote requests.
+"""Find credentials, such as API keys, and mask them in error messages, which may quote a request.
 
-A credential is recognised in four ways:
+A credential is found in four ways:
 
-1. By its name: a field, header, parameter or flag such as `api_key` or `X-Auth-Token`.
-2. By its place: after `Authorization:`, `Bearer` or `curl -u`, or before the `@` in a URL.
-3. By its beginning, which is in the table of `known_tokens`.
-4. By its look: a long text in which letters and digits alternate at almost every character.
+1. By its name: a field, header, parameter or flag such as `api_key` or `X-Auth-Token`. 2. By its
+place: after `Authorization:`, `Bearer` or `curl -u`, or before the `@` in a URL. 3. By its
+beginning, which is in a table of `known_tokens.py`. 4. By its look: a long text in which letters
+and digits alternate at almost every character.
 
-Ids of requests and objects are never masked because of their look. If a text is masked because of
+An id of a request or an object is never masked because of its look. If a text is masked because of
 its look or its beginning, its first characters stay, so that a person can recognise the text.
 """
 
@@ -29,7 +29,7 @@ _KEYS_OF = (
     | frozenset({"master", "private", "refresh", "secret", "service", "session", "shared"})
     | frozenset({"signing", "subscription"})
 )
-"""Words before `key` or `token` that mark a credential. A `key` alone may be the key of a table."""
+"""Words before `key` or `token` that name a credential. `key` alone may be the key of a table."""
 
 _WORD = lazy(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _QUOTE = r"\\{0,4}[\"']"
@@ -46,7 +46,7 @@ _VALUE = lazy(
     r"|(?P<bare>[^\s\"'\\,;&<>()\[\]]{4,4000}+)(?![(\[]))"  # A bracket means that this is code.
 )
 _NO_VALUE = lazy(r"[A-Z_]+$|SecretStr|[*/<~]")
-"""Values that are not credentials: placeholders in examples, printed settings, paths."""
+"""Matches values that are no credentials: placeholders in examples, printed settings, paths."""
 
 _PLACES = tuple(
     (words.split(), lazy(pattern, re.IGNORECASE))
@@ -76,7 +76,10 @@ _PLACES = tuple(
         ("-----begin", r"(-----BEGIN [A-Z ]{0,20}PRIVATE KEY(?: BLOCK)?-----)(?:[^-]|-(?!----))+"),
     )
 )
-"""Words and a pattern for each place. The pattern is tried only in a text with one of the words."""
+"""The patterns for credentials in a known place, each with words.
+
+The pattern is tried only in a text that contains one of the words.
+"""
 
 _RUN = lazy(r"(?<![\w.~+/=-])[\w.~+/=-]{20,}", re.ASCII)
 _PART = lazy(r"[A-Za-z0-9]{16,}")
@@ -96,7 +99,7 @@ def without_keys(text: str) -> str:
 
 
 def says_secret(name: str) -> bool:
-    """Return whether a field, header or parameter of this name holds a credential.
+    """Return whether a field, header or parameter with this name holds a credential.
 
     Example:
         >>> [says_secret(name) for name in ("X-Auth-Key", "openaiApiKey", "primary_key")]
@@ -112,7 +115,7 @@ def says_secret(name: str) -> bool:
 
 
 def looks_random(text: str) -> bool:
-    """Return whether a text is a single long token that looks random.
+    """Return whether a text is one long token that looks random, as a credential does.
 
     Example:
         >>> looks_random("sk-Ab3dEf6hIj9kLm2nOp5q"), looks_random("customer_000000000000001")
@@ -123,12 +126,12 @@ def looks_random(text: str) -> bool:
 
 
 def is_known(text: str) -> bool:
-    """Return whether a text contains a credential that has a known beginning."""
+    """Return whether a text contains a credential that is known by its beginning."""
     return CREDENTIAL.search(text) is not None
 
 
 def without_named_keys(text: str) -> str:
-    """Mask the credentials that are recognised by their name or place."""
+    """Mask the credentials in a text that are found by their name or place."""
     folded = text.casefold()
     for words, place in _PLACES:
         if any(word in folded for word in words):
@@ -148,7 +151,7 @@ def without_named_keys(text: str) -> str:
 
 
 def _may_be_secret(name: str) -> bool:
-    """Return whether a name ends in `key`, unless a word before it marks data (`primary_key`)."""
+    """Return whether a name ends in `key` and no earlier word names data (as in `primary_key`)."""
     words = [word.lower() for word in _WORD.findall(name)]
     return words[-1:] == ["key"] and not DATA_KEYS.intersection(words)
 
@@ -163,7 +166,7 @@ def _masked_place(found: re.Match[str]) -> str:
 
 
 def _is_credential(named: re.Match[str], found: re.Match[str]) -> bool:
-    """Return whether the value `found` after the name `named` is a credential.
+    """Return whether the value `found` behind the name `named` is a credential.
 
     If the name is vague, the value must look like a credential: quoted, with digits, or random.
     """
@@ -197,12 +200,12 @@ def _masked_run(run: re.Match[str]) -> str:
 
 
 def _without_ids(run: str) -> str:
-    """Replace the ids in a text by hyphens, so that its length stays the same."""
+    """Replace each id in a text by hyphens, which keep the length of the text."""
     return ID.sub(lambda found: "-" * len(found[0]), run)
 
 
 def _random_part(run: str) -> int | None:
-    """Return the index at which the random part of a token begins; None if it does not look random.
+    """Return the index at which the random part of a token begins; None if nothing looks random.
 
     In a random part, digits are scattered and runs of letters are short. A text that is only one
     hexadecimal number is not masked, because hashes and ids are such numbers. The function misses 1
@@ -233,7 +236,7 @@ def _random_part(run: str) -> int | None:
 
 
 class Random:
-    """A rule for texts of 16 random bytes, as metadata for `Annotated`. It refuses plain patterns.
+    """A check, for `Annotated`, that a text looks like 16 random bytes. Plain patterns are refused.
 
     A step is the difference between the codes of two neighbouring characters. In 20,000 draws, 16
     random bytes in hexadecimal digits or in base64 always had 12 different steps or more.
@@ -242,6 +245,6 @@ class Random:
     LENGTH, STEPS = 22, 10
 
     def holds(self, value: str) -> bool:
-        """Return whether a text is long enough, and has enough different steps."""
+        """Return whether a text is long enough and has enough different steps."""
         steps = {ord(after) - ord(before) for before, after in itertools.pairwise(value)}
         return len(value) >= self.LENGTH and len(steps) >= self.STEPS

@@ -1,4 +1,8 @@
-"""Create issue records (directly or from exceptions), limit their length, and print them."""
+"""Create issues, which are records of what is wrong with a value, and write values for messages.
+
+An issue has the path of the wrong part as a JSON Pointer, a message and a code. All of its texts
+have a limited length.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +31,7 @@ from graph_retry.lossless._ground import as_repr, lazy, shortened, text_of
 from graph_retry.records import Issue
 
 SHOWN_ISSUES = 20
-"""The number of issues that a review shows."""
+"""Maximum number of issues that a review shows."""
 MAX_ISSUES = 100
 MESSAGE_CHARS = 500
 VALUE_CHARS = 200
@@ -47,7 +51,7 @@ def issue(
     *,
     hopeless: bool = False,
 ) -> Issue:
-    """Create an issue whose texts have limited length. `path` is a JSON Pointer or its parts.
+    """Create an issue and limit the length of its texts. `path` is a JSON Pointer or its parts.
 
     Example:
         >>> issue(["rows", 0], "is too long", "row_length")["path"]
@@ -64,12 +68,12 @@ def issue(
 
 
 def is_hopeless(error: Any) -> bool:
-    """Return whether an exception's attribute `hopeless` tells that no new call can help."""
+    """Return whether an exception says, by an attribute, that no new call can help."""
     return getattr(error, "hopeless", False) is True
 
 
 def top_of(one: Issue) -> str:
-    """Return the name of the top-level field that has the issue, or "" for the whole value.
+    """Return the name of the top-level field that an issue is about; "" for the whole value.
 
     Example:
         >>> top_of({"path": "/rows/0/a~1b", "message": "", "code": ""})
@@ -79,7 +83,7 @@ def top_of(one: Issue) -> str:
 
 
 def cut(text: str, limit: int) -> str:
-    """Cut `text` to at most `limit` characters, and escape lone surrogates.
+    """Shorten a text to at most `limit` characters, and escape lone surrogates.
 
     Example:
         >>> cut("abcdef", 4)
@@ -89,7 +93,7 @@ def cut(text: str, limit: int) -> str:
 
 
 def excerpt(text: str, limit: int) -> str:
-    """Shorten `text` to at most `limit` characters (60 or more), by cutting out its middle.
+    """Shorten a text to at most `limit` characters (60 or more) by removing its middle.
 
     Example:
         >>> excerpt("a" * 1000, 60)
@@ -111,7 +115,7 @@ direction, line separators, lone surrogates, and characters that nobody sees."""
 
 
 def literal(value: Any, limit: int = VALUE_CHARS) -> str:
-    """Write `value` as JSON, cut to `limit` characters. The rest of `value` is not encoded.
+    """Write a value as JSON, cut after `limit` characters. The rest is not even encoded.
 
     Characters that would break the line or reverse its direction are escaped.
 
@@ -129,7 +133,7 @@ def literal(value: Any, limit: int = VALUE_CHARS) -> str:
 
 
 def describe(value: Any, *, with_length: bool = False) -> str:
-    """Write `value` with its Python type, as in `"30" (str)`; at most 200 characters."""
+    """Write a value with its Python type, as in `"30" (str)`, in at most 200 characters."""
     kind = "" if value is None else f" ({type(value).__name__})"
     if with_length and isinstance(value, str):
         kind = f" ({counted(len(value), 'character')})"
@@ -137,10 +141,9 @@ def describe(value: Any, *, with_length: bool = False) -> str:
 
 
 def attempt(call: Callable[..., Any], *args: Any, root: Any = ABSENT) -> tuple[Any, list[Issue]]:
-    """Call a user's function; return its result and no issues.
+    """Call a user's function. Return (result, no issues), or (`ABSENT`, issues) if it raises.
 
-    If the function raises, return `ABSENT` and the error as issues. `root` is the value that the
-    function checks. With a `root`, the paths of issues are exact.
+    If `root` (the value that the function checks) is given, the paths of the issues are exact.
     """
     try:
         return call(*args), []
@@ -151,7 +154,7 @@ def attempt(call: Callable[..., Any], *args: Any, root: Any = ABSENT) -> tuple[A
 
 
 def wrap_error(error: Exception, root: Any = ABSENT) -> list[Issue]:
-    """Convert an exception to issues. Each error of a `ValidationError` (of `root`) is one issue.
+    """Convert an exception to issues. A `ValidationError` gives one issue for each of its errors.
 
     Example:
         >>> wrap_error(KeyError("age"))[0]["message"]
@@ -174,7 +177,7 @@ def wrap_error(error: Exception, root: Any = ABSENT) -> list[Issue]:
 
 
 def schema_issues(error: Any) -> list[Issue]:
-    """Convert an error of `jsonschema` to one issue, or to one issue for each forbidden key.
+    """Convert an error of `jsonschema` to an issue, or to one issue for each forbidden key.
 
     If the schema has alternatives (`anyOf`), the issue is about the closest alternative.
     """
@@ -203,7 +206,7 @@ def schema_issues(error: Any) -> list[Issue]:
 
 
 def size_in_words(word: str, limit: Any, noun: str) -> str:
-    """Describe in words a keyword such as `maxItems`.
+    """Write a size limit such as `maxItems` in words.
 
     Example:
         >>> size_in_words("maxItems", 1, "item")
@@ -213,7 +216,7 @@ def size_in_words(word: str, limit: Any, noun: str) -> str:
 
 
 def limit_in_words(word: str, limit: Any) -> str | None:
-    r"""Describe in words a JSON Schema keyword that limits texts; None for any other keyword.
+    r"""Write a JSON Schema keyword that limits texts in words; None for any other keyword.
 
     Example:
         >>> limit_in_words("maxLength", 30), limit_in_words("pattern", r"^S-\d{3}$")
@@ -230,14 +233,14 @@ def limit_in_words(word: str, limit: Any) -> str | None:
 
 
 def _came(instance: Any) -> str | None:
-    """List the keys of an object that lacks a key, because one of the keys may be misspelt."""
+    """List the keys of an object that lacks a key, because one of them may be a misspelling."""
     if not is_object(instance):
         return None
     return f"the keys {listed(instance)}" if instance else "no keys"
 
 
 def listed(names: Iterable[str]) -> str:
-    """Join the first eight names in backticks, such as the keys of an object."""
+    """Join names in backticks by commas, but at most eight of them."""
     shown = [*islice(names, 9)]
     return ", ".join([*(f"`{cut(name, 40)}`" for name in shown[:8]), *(["…"] * (len(shown) > 8))])
 
@@ -268,7 +271,7 @@ def pydantic_issues(error: ValidationError, root: Any = ABSENT) -> list[Issue]:
 
 
 def _real_path(loc: Path, goal: Any, root: Any) -> Path:
-    """Return the parts of a pydantic location that form a path in `root` to the value `goal`."""
+    """Return the parts of a pydantic location that exist in `root` and lead to the value `goal`."""
     reached: dict[Path, Any] = {(): root}
     for part in loc:
         for path, node in list(reached.items()):
@@ -280,14 +283,14 @@ def _real_path(loc: Path, goal: Any, root: Any) -> Path:
 
 
 def child_of(node: Any, part: Any) -> Any:
-    """Look up one key or index of a dict or list; return `ABSENT` if it is missing."""
+    """Return the item under a key of a dict or an index of a list; `ABSENT` if there is none."""
     if is_object(node):
         return node.get(part, ABSENT)
     return node[part] if is_array(node) and part in range(len(node)) else ABSENT
 
 
 def as_json(value: Any) -> Any:
-    """Return the JSON form that a value's type defines, or the value itself if there is no form."""
+    """Return the JSON that a value's type defines for it; the value itself if there is none."""
     if json_problem(value) is None:
         return value
     written, failed = attempt(lambda: to_jsonable_python(value, by_alias=True, round_trip=True))
@@ -295,10 +298,10 @@ def as_json(value: Any) -> Any:
 
 
 def json_problem(value: Any, path: tuple[Any, ...] = ()) -> Issue | None:
-    """Return the first reason why graph state cannot hold `value` as JSON; None if it can.
+    """Return an issue that tells why graph state cannot hold a value as JSON; None if it can.
 
-    `path` is the path of `value`. An instance of a subclass (of `str`, for example) is a problem,
-    because a checkpointer would return the base class.
+    Only the first problem is returned. `path` is the path of the value. An instance of a subclass
+    (of `str`, for example) is a problem, because a checkpointer would return the base class.
     """
     kind = cast("Any", type(value))
     if len(path) > MAX_DEPTH:

@@ -41,7 +41,7 @@ def is_array(value: object) -> TypeIs[list[Any]]:
 
 
 def is_number(value: object) -> TypeIs[int | float]:
-    """Return whether a value is a JSON number; `True` and `False` are not.
+    """Return whether a value is a JSON number. `True` and `False` are none.
 
     Example:
         >>> is_number(1.5), is_number(True)
@@ -51,12 +51,12 @@ def is_number(value: object) -> TypeIs[int | float]:
 
 
 def is_whole(value: object) -> TypeIs[int]:
-    """Return whether a value is an integer; `True` and `False` are not."""
+    """Return whether a value is an integer. `True` and `False` are none."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def is_text(value: str) -> bool:
-    """Return whether UTF-8 can encode a text; it cannot if the text holds a lone surrogate."""
+    """Return whether UTF-8 can encode a text. It cannot encode a lone surrogate."""
     return value.isascii() or value.encode(errors="ignore") == value.encode(errors="replace")
 
 
@@ -64,11 +64,11 @@ _HASHED = json.JSONEncoder(sort_keys=True, default=str)
 
 
 class NotJsonError(ValueError):
-    """A text is not JSON that graph state can hold; the message tells why."""
+    """A text is not JSON that graph state can hold. The message tells why."""
 
 
 def read_json(text: str) -> Any:
-    """Parse JSON that has finite numbers, unique keys, and only text that UTF-8 can encode.
+    """Parse JSON strictly: finite numbers, unique keys, and only text that UTF-8 can encode.
 
     Raises:
         NotJsonError: If `text` is not such JSON.
@@ -96,7 +96,7 @@ def read_json(text: str) -> Any:
 
 
 class Digits(float):
-    """A JSON number with more digits than a float keeps. It equals the float.
+    """A JSON number that a float cannot hold exactly. It is the nearest float.
 
     `spelled` has all digits of the number. Graph state holds only plain floats.
     """
@@ -110,7 +110,7 @@ class Digits(float):
 
 
 def read_digits(text: str) -> Any:
-    """Parse JSON. A number with more digits than a float keeps becomes `Digits`.
+    """Parse JSON. A number that a float cannot hold exactly becomes `Digits`.
 
     Example:
         >>> read_digits("[0.1, 0.1000000000000000055]")[1].spelled
@@ -120,12 +120,12 @@ def read_digits(text: str) -> Any:
 
 
 def loses_digits(spelled: str) -> bool:
-    """Return whether a float cannot keep all digits of a JSON number."""
+    """Return whether a float would lose digits of a JSON number."""
     return Decimal(spelled) != Decimal(repr(float(spelled)))
 
 
 def as_text(value: Any, indent: int | None = None) -> str:
-    """Write a value as a text: a text unchanged, any other value as JSON.
+    """Return a text unchanged, and any other value as JSON.
 
     Example:
         >>> as_text("a"), as_text({"a": 1})
@@ -137,7 +137,7 @@ def as_text(value: Any, indent: int | None = None) -> str:
 
 
 def spelled_json(value: Any) -> str:
-    """Write a value as JSON. A number of the class `Digits` keeps all of its digits.
+    """Write a value as JSON, in which `Digits` keep all of their digits.
 
     Example:
         >>> spelled_json({"a": read_digits("0.1000000000000000055")})
@@ -154,7 +154,7 @@ def spelled_json(value: Any) -> str:
 
 
 def as_floats(value: Any) -> Any:
-    """Return a JSON value in which plain floats replace `Digits`."""
+    """Return a JSON value with plain floats in place of `Digits`."""
     return _with_leaves(value, lambda leaf: float(leaf) if isinstance(leaf, Digits) else leaf)
 
 
@@ -179,7 +179,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def json_lines(path: str | Path, of: str) -> Iterator[tuple[str, Any]]:
-    """Yield (place, value) for each line of a JSON Lines file; a place is `line 2 of data.jsonl`.
+    """Yield (place, value) for each line of a JSON Lines file, such as ("line 2 of data.jsonl", 1).
 
     Raises:
         ValueError: If a line is not JSON, or the file is not text. The message names `of`,
@@ -210,7 +210,7 @@ def json_lines(path: str | Path, of: str) -> Iterator[tuple[str, Any]]:
 
 @contextmanager
 def replacing(path: str | Path) -> Generator[IO[str], None, None]:
-    """Open a text file that replaces `path` only when the block has ended without an error.
+    """Open a text file for writing. It replaces the file at `path` only if the block ends normally.
 
     Example:
         >>> import tempfile
@@ -237,7 +237,7 @@ def replacing(path: str | Path) -> Generator[IO[str], None, None]:
 
 
 def with_texts(value: Any, change: Callable[[str], str]) -> Any:
-    """Return a JSON value with `change` applied to all texts in it; keys stay unchanged.
+    """Return a JSON value with `change` applied to all texts in it. Keys stay unchanged.
 
     Example:
         >>> with_texts({"a": ["x", 1]}, str.upper)
@@ -247,7 +247,7 @@ def with_texts(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def _with_leaves(value: Any, change: Callable[[Any], Any]) -> Any:
-    """Return a JSON value with `change` applied to everything but objects, lists and keys."""
+    """Return a JSON value with `change` applied to all values except objects and lists."""
     if is_object(value):
         return {key: _with_leaves(item, change) for key, item in value.items()}
     if is_array(value):
@@ -266,7 +266,7 @@ def pointer(parts: Iterable[Any]) -> str:
 
 
 def pointer_parts(path: str) -> list[str]:
-    """Return the parts of a JSON Pointer: names, and indices of lists as digits.
+    """Return the parts of a JSON Pointer as texts: keys, and indices of lists.
 
     Example:
         >>> pointer_parts("/rows/0/a~1b")
@@ -276,7 +276,7 @@ def pointer_parts(path: str) -> list[str]:
 
 
 def address_key(thread_id: str | None, review_id: str) -> str:
-    """Return a hash of a thread id and a review id, because copied threads share review ids."""
+    """Return a hash of a thread id and a review id. A copied thread has the same review ids."""
     return hashlib.sha256(f"{thread_id}\0{review_id}".encode()).hexdigest()[:24]
 
 
@@ -292,7 +292,7 @@ def digest(*parts: Any) -> str:
 
 
 def drawn(*values: Any) -> float:
-    """Return a number from 0 to 1 that looks random, but is the same for equal JSON values.
+    """Return a number from 0 to 1 that looks random, but is always the same for equal JSON values.
 
     Example:
         >>> drawn("thread", 1) == drawn("thread", 1), 0 <= drawn("thread", 1) < 1
@@ -302,7 +302,7 @@ def drawn(*values: Any) -> float:
 
 
 def known_sum(counts: Iterable[Any]) -> Any:
-    """Return the sum of the numbers that are not None; None if all are None.
+    """Return the sum of the numbers that are not None; None if there is no such number.
 
     Example:
         >>> known_sum([1, None, 2]), known_sum([None])

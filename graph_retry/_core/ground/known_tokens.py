@@ -1,4 +1,4 @@
-"""The beginnings of credentials and of ids, as data.
+"""Tables of how credentials, ids and names of ids begin, as regular expressions.
 
 The beginnings of credentials come from the public rules of gitleaks (github.com/gitleaks/gitleaks,
 `config/gitleaks.toml` of 2025-11-20, in the repository of 2026-07-22), and from the documentation
@@ -100,7 +100,7 @@ ID = lazy(
     r"|(?:[A-Za-z]*?)Root=1-[0-9a-f]{8}-[0-9a-f]{24}"
     r")(?![A-Za-z0-9])"
 )
-"""Matches an id, by which support finds a request or an object. An id is no credential."""
+"""Matches an id of a request or an object, with which support finds it. It is no credential."""
 
 ID_NAME = lazy(
     r"(?:\bid|[a-z]_id|-id|Id|ID|uuid|guid|etag|ETag|digest|sha\d*|[Hh]ash|fingerprint|checksum"
@@ -115,4 +115,4 @@ DATA_KEYS = frozenset(
     | {"message", "routing", "hash", "unique", "composite", "natural", "surrogate", "shard", "map"}
     | {"thread", "run", "params", "range", "translation", "etag", "cursor", "page"}
 )
-"""Words before `key` that mark a place in data and no credential, as in `primary_key`."""
+"""Words before `key` that name a place in data and no credential, as in `primary_key`."""

@@ -1,8 +1,7 @@
-"""Escape control characters and line breaks in each message that this library logs.
+"""Escape control characters and line breaks in the messages that this library logs.
 
-A key of the params, an error of a provider or a name may contain control characters or a line
-break. Control characters would control the terminal that shows the log. A line break would forge a
-line of the log.
+A param's key, a provider's error or a name may contain such characters. A control character would
+control the terminal that shows the log. A line break would forge a line of the log.
 """
 
 from __future__ import annotations
@@ -17,14 +16,14 @@ LOGGERS = ("graph_retry", "graph_retry.params", "graph_retry.reviews")
 
 
 def guard_logs() -> None:
-    """Escape the arguments of all messages of this library's loggers."""
+    """Make this library's loggers escape the arguments of each message."""
     for name in LOGGERS:
         logging.getLogger(name).addFilter(_escape)
 
 
 @lru_cache(maxsize=1_000)
 def warn_once(log: logging.Logger, message: str, *told: str) -> None:
-    """Log a warning, but only once in this process, even if equal warnings follow."""
+    """Log a warning once in this process. The same warning is not logged again."""
     log.warning(message, *told)
 
 

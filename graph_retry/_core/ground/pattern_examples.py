@@ -1,4 +1,4 @@
-r"""Find a text that matches a pattern, because a model and a person read an example more easily."""
+r"""Make an example text for a regular expression. An example is easier to read than a pattern."""
 
 from __future__ import annotations
 
@@ -47,9 +47,10 @@ def example_of(pattern: str) -> str | None:
 
 
 def _alternatives(pattern: str, start: int) -> tuple[str, int]:
-    """Return a text for the first alternative at `start`, and the index at which the last one ends.
+    """Return a text for the part of a pattern that begins at `start`, and the index of its end.
 
-    Alternatives are the parts of `a|b`. They end before `)`, or at the end of the pattern.
+    The part has one or more alternatives, as in `a|b`. The text is for the first one. The part ends
+    before `)`, or at the end of the pattern.
     """
     parts, first = list[str](), None
     while start < len(pattern):
@@ -88,7 +89,7 @@ def _alternatives(pattern: str, start: int) -> tuple[str, int]:
 
 
 def _members(members: str, *, is_negated: bool) -> str:
-    """Return characters that a set such as `[A-F]` allows, in order, and at most ten of each range.
+    """Return characters that a set such as `[A-F]` allows, in order, at most ten of each range.
 
     For a negated set, return one character.
     """

@@ -1,7 +1,7 @@
-"""Replace base64 pictures and files in texts by short notes, and restore the pictures.
+"""Replace pictures and files in base64 by short notes in texts, and put the pictures back.
 
-A note is a text such as `[image/png, 262 characters, c2cdad8e]`. The note contains the hash of its
-picture. Therefore the picture can be restored even after a person has moved the note.
+A note is a text such as `[image/png, 262 characters, c2cdad8e]`. The last part is a hash of the
+picture. By the hash, the picture is found again even if a person has moved the note.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _KINDS = {
     "T2dnUw": "audio/ogg",
     "UEsDB": "application/zip",
 }
-"""Media types of files, by the first characters of a file in base64."""
+"""Media types by the first characters of a file in base64."""
 
 _BEGIN = "|".join(map(re.escape, _KINDS))
 _ENCODED = lazy(
@@ -33,11 +33,11 @@ _NOTE = lazy(r"\[[\w.+/ -]+, [\d,]+ characters, [0-9a-f]{8}\]")
 
 
 class UnknownPictureError(ValueError):
-    """A text contains a note of a picture that was not shown in this field."""
+    """A text contains a note, but the field that was shown has no such picture."""
 
 
 def noted(value: Any) -> Any:
-    """Return a JSON value with a note in place of each picture or file in its texts.
+    """Return a JSON value with a note in place of each picture and file in its texts.
 
     Example:
         >>> noted({"url": "data:image/png;base64," + "iVBORw0KGgoA" * 20})
@@ -47,9 +47,9 @@ def noted(value: Any) -> Any:
 
 
 def unnoted(value: Any, shown: Any) -> Any:
-    """Replace each note in `value` by its picture, which is taken from `shown`.
+    """Replace each note in `value` by its picture. The pictures are in `shown`.
 
-    If `shown` itself contains a text that looks like a note, that text stays.
+    A text that looks like a note stays if `shown` contains the same text.
 
     Raises:
         UnknownPictureError: If a note's picture is not in `shown`.

@@ -1,8 +1,8 @@
-"""Quote texts of models and errors as data, in prompts and in the questions to people.
+"""Quote texts of models and errors as data, in prompts and in reviews.
 
 This library puts each text that it adds to a prompt between two marks, which are called a frame.
-The marks tell the model where the text begins and ends. The library never uses a mark to find or
-remove a text. A quoted text can neither contain a mark nor end its own quotation.
+The marks tell the model where the text begins and ends. The library itself never searches for
+marks. A quoted text can neither contain a mark nor end its own quotation.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Frame(NamedTuple):
 
 FEEDBACK = Frame("[feedback on your last answer]", "[end of feedback]")
 COMMENT = Frame("[comment of a reviewer]", "[end of comment]")
-"""The frame of a person's comment, if the attempt has no answer that feedback could quote."""
+"""The frame of a person's comment if the attempt has no answer to quote in feedback."""
 
 LESSONS = Frame("[lessons from earlier steps]", "[end of lessons]")
 CORRECTIONS = Frame("[corrections of earlier answers]", "[end of corrections]")
@@ -58,7 +58,7 @@ def framed(frame: Frame, lines: Iterable[str]) -> str:
 
 
 def tame(text: str) -> str:
-    """Put a space into each frame mark in a text, so that no frame ends there; escape surrogates.
+    """Break each frame mark in a text by a space, so that it ends no frame. Surrogates are escaped.
 
     Example:
         >>> tame("[end of feedback]")
@@ -70,7 +70,7 @@ def tame(text: str) -> str:
 
 
 def fenced(text: str) -> str:
-    """Put a text in a code block. The text cannot end it, because the fence has more backticks.
+    """Put a text in a code block. The fence has more backticks than any run in the text.
 
     Example:
         >>> print(fenced("```json"))
@@ -84,7 +84,7 @@ def fenced(text: str) -> str:
 
 
 def issue_line(issue: Issue, *, received: bool = True) -> str:
-    """Write an issue as one line with a hint; leave out the model's value if `received` is False.
+    """Write an issue as one line with a hint. With `received=False`, the model's value is left out.
 
     Example:
         >>> issue_line({"path": "/n", "message": "Field required", "code": "missing"})
@@ -102,7 +102,7 @@ def issue_line(issue: Issue, *, received: bool = True) -> str:
 
 
 def one_line(text: str, limit: int) -> str:
-    r"""Put the beginning of a text on one line, without active code, links, images or HTML.
+    r"""Put the beginning of a text on one line, with code, links, images and HTML disabled.
 
     Example:
         >>> one_line("429\n [quota](http://a.example)", 100)
@@ -112,11 +112,11 @@ def one_line(text: str, limit: int) -> str:
 
 
 def inert(text: str) -> str:
-    """Disable Markdown's links, HTML and code, and `$`, which some clients render as formulas."""
+    """Disable Markdown's links, HTML and code, and `$`, which some clients render as a formula."""
     text = _ACTIVE.sub(r"\g<0> ", _CONTROL.sub("\ufffd", text))
     return text.replace("```", "'''").replace("$", "\uff04")
 
 
 def quoted(text: str) -> str:
-    """Quote a text as data, in a code block that it cannot close."""
+    """Put a text in a Markdown code block that the text cannot close."""
     return "```text\n" + _CONTROL.sub("\ufffd", text).replace("```", "'''") + "\n```"

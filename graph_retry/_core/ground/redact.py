@@ -1,4 +1,4 @@
-"""Apply the option `redact` to JSON values and attempt records."""
+"""Apply the option `redact`, a user's function that hides private texts, to JSON and to records."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Redact = Callable[[str], str]
 
 
 def redacted(value: Any, redact: Redact | None, names: Collection[str] = ()) -> Any:
-    """Return a JSON value with all texts and keys redacted. Numbers are not redacted.
+    """Return a JSON value with `redact` applied to all texts and keys. Numbers stay as they are.
 
-    `names` are the keys that a type declares, and these keys are not redacted. An object keeps the
-    number and the order of its keys.
+    Keys in `names`, which a type declares, are not redacted. An object keeps the number and the
+    order of its keys.
 
     Example:
         >>> redacted({"to": ["Ada", 1], "Ada": 2}, lambda text: "***", names=("to",))
@@ -38,10 +38,10 @@ def redacted(value: Any, redact: Redact | None, names: Collection[str] = ()) -> 
 
 
 def redacted_in_logs(text: str | None, redact: Redact | None) -> str | None:
-    """Redact a text for a log or a span; hide the text if `redact` raises.
+    """Redact a text for a log or a span. If `redact` raises, hide the text instead of raising.
 
     A log or a span may be written after a model call is paid, and before the call is saved. An
-    exception of the user's function `redact` would lose this call.
+    exception from the user's function `redact` would lose this call.
     """
     try:
         shown: str | None = redacted(text, redact)
@@ -51,7 +51,7 @@ def redacted_in_logs(text: str | None, redact: Redact | None) -> str | None:
 
 
 def _redacted_text(text: str, redact: Redact) -> str:
-    """Redact a text, and also the private parts that escapes such as `%C3%BC` hide."""
+    """Redact a text, and also private parts that are written with escapes such as `%C3%BC`."""
     shown = _shown(text, redact)
     for json_too in (False, True):
         plain = _unescaped(text, json_too=json_too)
@@ -79,7 +79,7 @@ _CONTROL = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 def _unescaped(text: str, *, json_too: bool) -> str:
-    """Resolve the escapes in a text. Without `json_too`, the escapes that JSON requires stay."""
+    """Replace the escapes in a text. Without `json_too`, the escapes that JSON requires stay."""
 
     def plain(match: re.Match[str]) -> str:
         escape = match[0]
@@ -103,7 +103,7 @@ def _read_bytes(encoded: bytes) -> str:
 
 
 def _redacted_keys(keys: Collection[str], redact: Redact, names: Collection[str]) -> list[str]:
-    """Redact an object's keys. Keys that become equal are numbered, as in `***` and `*** #2`."""
+    """Redact the keys of an object. Equal results get numbers, as in `***` and `*** #2`."""
     shown: list[str] = []
     like = Counter(name.partition(" #")[0] for name in names)
     for key in keys:
@@ -115,7 +115,7 @@ def _redacted_keys(keys: Collection[str], redact: Redact, names: Collection[str]
 
 
 def redacted_path(path: str, redact: Redact | None, names: Collection[str] = ()) -> str:
-    """Redact the keys in a JSON Pointer. Keys in `names` and indices of lists stay.
+    """Redact the keys in a JSON Pointer. Keys in `names` and indices of lists stay as they are.
 
     Example:
         >>> redacted_path("/people/Ada/age", lambda text: "***", names=("people", "age"))
@@ -154,7 +154,7 @@ def redacted_issue(issue: Issue, redact: Redact | None, names: Collection[str] =
 def redacted_fields(
     record: Mapping[str, Any], redact: Redact | None, names: Collection[str] = ()
 ) -> dict[str, Any]:
-    """Return the result fields of a record with all texts redacted, as an update for the record.
+    """Return the redacted fields of an attempt's result, as an update for the attempt's record.
 
     If `redact` is None, the update is empty.
 

@@ -1,8 +1,8 @@
-"""Resolve a JSON Schema into alternatives, which are schemas without references or `anyOf`.
+"""Resolve a JSON Schema into alternatives: schemas without references and without `anyOf`.
 
-Each value that fits a schema fits at least one of its alternatives. A value that fits an
-alternative may still not fit the schema, because keywords such as `not` and `if` are ignored. The
-alternatives may therefore allow more than the schema, but never less.
+A value that fits the schema fits at least one alternative. A value that fits an alternative may
+still not fit the schema, because keywords such as `not` and `if` are ignored. The alternatives may
+therefore allow more than the schema, but never less.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _COMBINING = ("allOf", "anyOf", "oneOf")
 _MAX_DEPTH = 50
 _MAX_STEPS = 1_000
-"""Limits of resolving one schema, because a schema may refer to itself.
+"""The most schemas that are resolved for one schema, which may refer to itself.
 
-Beyond these limits, the result allows any value.
+Beyond the limits of depth and steps, the result allows any value.
 """
 
 _MAX_COMBINED = 200
-"""Maximum number of alternatives. A combination of schemas that would make more is ignored."""
+"""The most alternatives of one schema. A combination that would make more is ignored."""
 
 _NAMES: dict[Any, str] = {
     bool: "boolean",
@@ -39,11 +39,11 @@ _NAMES: dict[Any, str] = {
     type(None): "null",
 }
 ANY_KIND: Final = frozenset(_NAMES.values())
-"""JSON Schema's names of all types of values."""
+"""The names of all types in JSON Schema."""
 
 
 def kind_of(value: object) -> str:
-    """Return JSON Schema's name for the type of a value; empty for a value that is not JSON.
+    """Return the name of a value's type in JSON Schema; empty for a value that is not JSON.
 
     Example:
         >>> kind_of(True), kind_of(1), kind_of(None), kind_of({})
@@ -53,7 +53,7 @@ def kind_of(value: object) -> str:
 
 
 def alternatives(node: Any, root: Any) -> list[dict[str, Any]]:
-    """List the alternatives of a schema. A value must fit at least one of them.
+    """List the alternatives of a schema. A valid value fits at least one of them.
 
     Args:
         node: A schema; None allows anything, as True does.
@@ -68,7 +68,7 @@ def alternatives(node: Any, root: Any) -> list[dict[str, Any]]:
 
 
 def kinds_of(node: Any, root: Any) -> frozenset[str]:
-    """Return the types of values that a schema may allow. `number` includes `integer`.
+    """Return the names of the types that a schema may allow. `number` includes `integer`.
 
     Example:
         >>> sorted(kinds_of({"anyOf": [{"type": "string"}, {"enum": [None]}]}, {}))
@@ -78,7 +78,7 @@ def kinds_of(node: Any, root: Any) -> frozenset[str]:
 
 
 def kinds(alternative: dict[str, Any]) -> frozenset[str]:
-    """Return the types of values that one alternative may allow."""
+    """Return the names of the types that one alternative may allow."""
     name, found = alternative.get("type"), ANY_KIND
     if isinstance(name, str):
         found = frozenset({"number", "integer"} if name == "number" else {name})
@@ -87,7 +87,7 @@ def kinds(alternative: dict[str, Any]) -> frozenset[str]:
 
 
 def member(alternative: dict[str, Any], key: str) -> Any:
-    """Return the schema of an object's member `key`; None if the alternative has no such schema."""
+    """Return the schema of the member `key` of an object; None if the alternative declares none."""
     named = alternative.get("properties")
     if is_object(named) and key in named:
         return named[key]
@@ -96,12 +96,12 @@ def member(alternative: dict[str, Any], key: str) -> Any:
 
 
 def has_prefix_items(root: Any) -> bool:
-    """Return whether `prefixItems` has an effect. Draft 2020-12 introduced the keyword."""
+    """Return whether the keyword `prefixItems` has an effect, as it does from draft 2020-12 on."""
     return "2020-12" in str(root.get("$schema", "2020-12") if is_object(root) else "2020-12")
 
 
 def element(alternative: dict[str, Any], index: int, root: Any) -> Any:
-    """Return the schema of a list's element; None if the alternative has no such schema.
+    """Return the schema of a list's element at `index`; None if the alternative declares none.
 
     Example:
         >>> element({"items": {"type": "integer"}}, 0, {})
@@ -115,9 +115,9 @@ def element(alternative: dict[str, Any], index: int, root: Any) -> Any:
 
 
 def storable(node: Any) -> Any:
-    """Return a schema without the keywords whose values graph state cannot hold as JSON.
+    """Return a schema without keywords whose values graph state cannot hold, such as huge numbers.
 
-    An example is a limit beyond 64 bits. The result may allow more than the schema, never less.
+    The result may allow more than the schema, but never less.
 
     Example:
         >>> storable({"properties": {"n": {"type": "integer", "maximum": 2**64}}})
@@ -139,10 +139,7 @@ def storable(node: Any) -> Any:
 
 
 def has_own_base(node: Any) -> bool:
-    """Return whether a schema has an id.
-
-    References in a schema with an id do not refer to the root document.
-    """
+    """Return whether a schema has an id. Its references then do not refer to the root document."""
     return is_object(node) and any(isinstance(node.get(name), str) for name in ("$id", "id"))
 
 
@@ -178,7 +175,7 @@ class _Walk:
 
 
 def _demands(node: dict[str, Any]) -> Iterable[list[Any]]:
-    """Yield lists of schemas. A value must fit at least one schema of each list.
+    """Yield lists of schemas. A valid value fits at least one schema of each list.
 
     An `anyOf` or `oneOf` gives one list. An `allOf` gives a list of one schema for each member.
     """
@@ -189,7 +186,7 @@ def _demands(node: dict[str, Any]) -> Iterable[list[Any]]:
 
 
 def _both(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """Merge two schemas that a value must both fit.
+    """Merge two schemas into one, for values that must fit both.
 
     `properties` and `required` are combined. Any other keyword that both schemas have is taken from
     `other`, but the type `integer` is kept if the other type is `number`.
@@ -205,7 +202,7 @@ def _both(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
 
 
 def _target(reference: Any, root: Any) -> Any:
-    """Return the schema that a reference names; None if it is outside the document or missing."""
+    """Return the schema that a reference points to; None if it is not in this document."""
     if not isinstance(reference, str) or (reference != "#" and not reference.startswith("#/")):
         return None
     try:

@@ -1,4 +1,4 @@
-"""Wording of messages: articles, plurals, misspelt names, plain type names, and notes on errors."""
+"""Words for messages: articles, plurals, suggestions for misspelt names, and names of types."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _EXPECTED = {
     **dict.fromkeys(("list", "tuple", "named_tuple", "set", "frozen_set", "deque"), _LIST),
     "iterable": _LIST,
 }
-"""Words for the expected type, by pydantic's error code without its `_type` or `_parsing`."""
+"""The words for an expected type, by pydantic's error code without `_type` or `_parsing`."""
 
 _EXPECTED_BY_CODE = {
     "date_from_datetime_inexact": _DATE,
@@ -86,7 +86,7 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
 
 
 def since(moment: str) -> float:
-    """Return the seconds since a moment, which are negative for a future moment.
+    """Return the seconds since a time in ISO 8601; negative for a future time.
 
     Example:
         >>> since("2020-01-01T00:00:00+00:00") > 0
@@ -139,12 +139,12 @@ _PATH = lazy(r"[./\[\]]+")
 
 
 def near_miss(name: str, known: Collection[str], sent: Collection[str]) -> str | None:
-    """Return the known name that a new name probably misspells, or None.
+    """Return the known name that an unknown name probably misspells; None if there is none.
 
     The result is also None if the known name itself is in `sent`. For a known name of one or two
     letters, only a different case is a misspelling, because many short names share half of their
-    letters by chance. If the last part of a path is a known name, as in `params.model`, the result
-    is this name.
+    letters by chance. If the last part of a path is a known name, as in `params.model`, this name
+    is the result.
 
     Example:
         >>> near_miss("modle", ["model"], sent=["modle"])
@@ -163,7 +163,9 @@ def near_miss(name: str, known: Collection[str], sent: Collection[str]) -> str |
 
 
 def whole_sentences(text: str, limit: int) -> str:
-    """Cut a text after a sentence, line or word, to at most `limit` characters, and add its length.
+    """Shorten a text to `limit` characters, if possible after a sentence, line or word.
+
+    The length of the whole text is added at the end.
 
     Example:
         >>> whole_sentences("Read it. Then write it down.", 12)
@@ -178,7 +180,7 @@ def whole_sentences(text: str, limit: int) -> str:
 
 
 def expected_by(code: str) -> str | None:
-    """Describe in plain words the type that an error code of pydantic expects.
+    """Return in plain words the type that an error code of pydantic expects; None if unknown.
 
     Example:
         >>> expected_by("date_from_datetime_parsing"), expected_by("too_short")
@@ -196,7 +198,7 @@ def _article(noun: str) -> str:
 
 @contextmanager
 def passed_as(option: str) -> Generator[None, None, None]:
-    """If a user's function raises, add a note to the exception that names the function's option.
+    """Add a note to an exception from the block, which names the option with the user's function.
 
     Example:
         >>> try:
@@ -216,14 +218,14 @@ def passed_as(option: str) -> Generator[None, None, None]:
 
 
 def kind_and_size(value: Any) -> str:
-    """Describe a value without showing it."""
+    """Describe a value by its length or type, without showing the value itself."""
     if isinstance(value, str):
         return f"a text of {counted(len(value), 'character')}"
     return quoted_with_article(type(value).__name__)
 
 
 def one_of(words: list[str]) -> str:
-    """Join words by commas and `or`, and leave out repeated words."""
+    """Join words by commas and `or`. A repeated word is left out."""
     *first, last = dict.fromkeys(words)
     comma = "," if any(" or " in each or ", " in each for each in words) else ""
     return f"{', '.join(first)}{comma} or {last}" if first else last

@@ -1,11 +1,11 @@
-"""Check the arguments of public functions by their types; make sync and async forms of a flow.
+"""Check the arguments of public functions by their annotations; make sync and async forms.
 
-The annotations are the only rule. `checked` applies them to each call of a function, and
-`check_options` to the options of a `TypedDict`. Names, kinds and values are checked before the
-function runs. The error tells the allowed values and the given value.
+`checked` checks each call of a function. `check_options` checks the options that a `TypedDict`
+declares. Names, types and values are checked before the function runs. The error tells the allowed
+values and the given value.
 
-`in_sync` makes the form for sync code. `async_twin` makes the form for async code, with the prefix
-`a`. Both forms run the same coroutine function, and share its signature and its docstring.
+`in_sync` makes the sync form of a coroutine function. `async_twin` makes the async form, whose name
+begins with `a`. Both run the same coroutine function, and have its signature and docstring.
 """
 
 from __future__ import annotations
@@ -67,14 +67,11 @@ Secret = Annotated[
 
 
 class WrongArgumentError(EscapedText, TypeError, ValueError):
-    """An argument has a wrong name, kind or value.
-
-    The error is both a `TypeError` and a `ValueError`, because callers expect one or the other.
-    """
+    """An argument has a wrong name, type or value. Callers expect one or the other base class."""
 
 
 def checked(target: T) -> T:
-    """Check each call of a function, or each new object of a class, by the declared types.
+    """Decorate a function or class, so that its annotations are checked at each call.
 
     Raises:
         WrongArgumentError: Whenever an argument does not fit its annotation.
@@ -99,7 +96,6 @@ def _checking(function: Callable[..., Any], annotated: Any) -> Callable[..., Any
     """Return `function` with a check of its arguments by the annotations of `annotated`."""
 
     def check(args: tuple[Any, ...], given: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Check a call, and return its keyword arguments without the options that are None."""
         signature, rest, own = _shape(function)
         kinds = hints_of(annotated)
         declared = get_args(kinds[rest])[0] if get_origin(kinds.get(rest)) is Unpack else None
@@ -151,9 +147,9 @@ def _checking(function: Callable[..., Any], annotated: Any) -> Callable[..., Any
 def check_options(
     declared: Any, given: Mapping[str, Any], also: Iterable[str] = (), *, inside: str = ""
 ) -> dict[str, Any]:
-    """Check options by the `TypedDict` that declares them, and return those that are given.
+    """Check options by the `TypedDict` that declares them. Return the options that are given.
 
-    An option whose value is None counts as not given.
+    An option with the value None counts as not given.
 
     Args:
         declared: The `TypedDict`.
@@ -180,7 +176,7 @@ def check_options(
 def check_names(
     given: Iterable[str], known: Collection[str], also: Iterable[str] = (), *, inside: str = ""
 ) -> None:
-    """Raise if an argument's name is unknown, and suggest the name that is probably meant."""
+    """Raise if an argument has an unknown name. The error suggests a similar known name."""
     for name in given:
         if name not in known:
             what = f"`{inside}` has an unknown key" if inside else "unknown argument"
@@ -191,7 +187,7 @@ def check_names(
 
 @cache
 def _shape(function: Callable[..., Any]) -> tuple[inspect.Signature, str, list[str]]:
-    """Return the signature, the name of `**options`, and the names of all other keyword arguments.
+    """Return a function's signature, the name of `**options`, and its other keyword arguments.
 
     The signature is read at the first call, because the import must be fast.
     """
@@ -215,7 +211,7 @@ def _required(declared: Any) -> list[str]:
 
 
 def check_argument(name: str, value: Any, kind: Any, hint: str = "") -> None:
-    """Raise if a value does not fit a declared type. The error ends with `hint`.
+    """Raise if a value does not fit a declared type. `hint` is added to the error.
 
     Raises:
         WrongArgumentError: If the value does not fit the type.
@@ -235,7 +231,7 @@ def check_argument(name: str, value: Any, kind: Any, hint: str = "") -> None:
 
 
 def _how_to_use(wrong: Misfit) -> str:
-    """Tell how a function of this package is used, if it was given without being called."""
+    """Return how to use a function of this library that was given in place of its result."""
     if not is_ours(wrong.value):
         return ""
     use = f"{wrong.value.__name__}(…)"
@@ -254,9 +250,9 @@ def _shown(value: Any) -> str:
 
 
 def in_sync(flow: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, R]:
-    """Decorate a coroutine function, so that sync code can call it; its arguments are checked.
+    """Make a coroutine function callable in sync code, with a check of its arguments.
 
-    The coroutine must wait only through the functions of `awaiting`. If the graph or its saver is
+    The coroutine must wait only by the functions of `awaiting.py`. If the graph or its saver is
     async only, the error names the async form.
 
     Example:

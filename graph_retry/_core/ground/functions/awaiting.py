@@ -1,7 +1,7 @@
-"""Write logic once as a coroutine, and run it both in sync and in async code.
+"""Run the same coroutine in sync and in async code, so that logic is written only once.
 
-The coroutine waits only through functions of this module. Under `run_sync`, these functions block,
-so the coroutine never suspends and needs no event loop. Under `run_async`, the functions await.
+The coroutine waits only by functions of this module. Under `run_sync`, these functions block the
+thread, so that the coroutine needs no event loop. Under `run_async`, they await.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ _sync: contextvars.ContextVar[bool] = contextvars.ContextVar("graph_retry_sync",
 
 
 class MistakeInCodeError(EscapedText, TypeError):
-    """A mistake that only the developer can correct, so no reviewer is asked about it."""
+    """A mistake that only the developer can correct. Therefore no person is asked about it."""
 
 
 class AsyncUnderSyncError(MistakeInCodeError):
-    """A sync run would have to call an async function, graph or checkpointer."""
+    """A sync run needs an async function, or an async-only graph or checkpointer."""
 
 
 def run_sync(steps: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end in the calling thread.
+    """Run a coroutine to its end in this thread, without an event loop.
 
     Raises:
         AsyncUnderSyncError: If a user's function turns out to be async.
@@ -62,9 +62,9 @@ def run_sync(steps: Coroutine[Any, Any, T]) -> T:
 
 
 class SyncRun(Generic[T]):
-    """A sync run of a coroutine. The caller starts it with `steps.send(None)` in the `with` block.
+    """Runs a coroutine in sync code. In the `with` block, the caller writes `steps.send(None)`.
 
-    Use this class instead of `run_sync` if a user sees the tracebacks: `run_sync` adds a frame.
+    `run_sync` does the same, but adds a frame to the tracebacks that a user sees.
     """
 
     result: T
@@ -95,10 +95,10 @@ class SyncRun(Generic[T]):
 
 
 def is_async_only(error: Exception) -> bool:
-    """Return whether a graph or its saver raised an error because it is async only.
+    """Return whether a graph or its saver raised an error because it only works in async code.
 
     Savers of LangGraph, and `query` of this library's storage, raise an `InvalidStateError` only
-    for this reason. A node that has only an async function raises a `TypeError`.
+    for this reason. A node with only an async function raises a `TypeError`.
     """
     if isinstance(error, asyncio.InvalidStateError):
         return raised_in(error, "langgraph.", "graph_retry.")
@@ -108,12 +108,11 @@ def is_async_only(error: Exception) -> bool:
 
 
 def raised_in(error: BaseException, *packages: str) -> bool:
-    """Return whether code of these packages raised an error itself; the names end with a dot."""
+    """Return whether an error was raised by code of these packages, whose names end with a dot."""
     return str(_raiser(error).get("__name__")).startswith(packages)
 
 
 def _raiser(error: BaseException) -> dict[str, Any]:
-    """Return the local and global variables of the function that raised an error."""
     at = error.__traceback__
     while at is not None and at.tb_next is not None:
         at = at.tb_next
@@ -122,7 +121,7 @@ def _raiser(error: BaseException) -> dict[str, Any]:
 
 @contextmanager
 def naming_twin(twin: str) -> Generator[None, None, None]:
-    """Turn the error of an async-only graph or saver into an error that names the async twin.
+    """Replace the error of an async-only graph or saver by one that names the async function.
 
     Raises:
         AsyncUnderSyncError: If the graph or its saver is async only.
@@ -140,7 +139,7 @@ def naming_twin(twin: str) -> Generator[None, None, None]:
 
 
 async def run_async(steps: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end on the event loop; sync functions run in a worker thread.
+    """Run a coroutine to its end on the event loop.
 
     Example:
         >>> async def work():
@@ -153,7 +152,7 @@ async def run_async(steps: Coroutine[Any, Any, T]) -> T:
 
 
 def is_sync() -> bool:
-    """Return whether the running coroutine is driven by `run_sync`.
+    """Return whether the current coroutine runs under `run_sync`.
 
     Example:
         >>> async def work():
@@ -167,7 +166,7 @@ def is_sync() -> bool:
 async def sync_or_async(
     function: Callable[P, T], twin: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs
 ) -> T:
-    """Call a function in a sync run, or await its async twin in an async run.
+    """In a sync run, call a function. In an async run, await its async form `twin`.
 
     Example:
         >>> run_sync(sync_or_async(len, asyncio.sleep, [1]))
@@ -177,7 +176,7 @@ async def sync_or_async(
 
 
 def as_run(flow: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Any]:
-    """Return a sync form of a coroutine function in a sync run, or `flow` itself in an async run.
+    """Return a coroutine function in the form of the run: sync in a sync run, else unchanged.
 
     Example:
         >>> async def outer():
@@ -203,7 +202,7 @@ async def each_of(
     *args: P.args,
     **kwargs: P.kwargs,
 ) -> AsyncGenerator[T]:
-    """Yield the items of a function in a sync run, or of its async twin in an async run."""
+    """Yield the items of a function in a sync run, and of its async form in an async run."""
     if is_sync():
         for item in function(*args, **kwargs):
             yield item
@@ -213,16 +212,16 @@ async def each_of(
 
 
 async def off_loop(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Do long work in a worker thread if the run is async, so that the event loop goes on."""
+    """Do long work; in an async run, in a worker thread, so that the event loop is free."""
     if is_sync():
         return work(*args, **kwargs)
     return await asyncio.to_thread(work, *args, **kwargs)
 
 
 async def to_its_end(steps: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end, even if it is cancelled, so that no write is cut in half.
+    """Run a coroutine to its end even if it is cancelled, so that no write stops halfway.
 
-    If a write is cut off, the storage keeps a transaction open, and other writers wait for its end.
+    A write that stops halfway would keep a transaction open, for which other writers would wait.
     """
     if is_sync():
         return await steps
@@ -235,10 +234,9 @@ async def to_its_end(steps: Coroutine[Any, Any, T]) -> T:
 
 
 async def acquired(get: Callable[[], T], free: Callable[[T], object]) -> T:
-    """Get a resource that must be freed later, in a worker thread if the run is async.
+    """Get a resource with `get`, in a worker thread if the run is async.
 
-    If the run is cancelled, the thread goes on. The thread then frees the resource, because nobody
-    else can.
+    If the run is cancelled meanwhile, the thread continues, and frees the resource with `free`.
     """
     if is_sync():
         return get()
@@ -263,7 +261,7 @@ async def acquired(get: Callable[[], T], free: Callable[[T], object]) -> T:
 
 
 async def sleep(seconds: float) -> None:
-    """Wait for some seconds; in a sync run, block the thread."""
+    """Wait for some seconds. A sync run blocks the thread."""
     if is_sync():
         time.sleep(seconds)  # noqa: ASYNC251 - no event loop waits for it
     else:
@@ -271,9 +269,9 @@ async def sleep(seconds: float) -> None:
 
 
 async def waited(future: Future[Any], seconds: float) -> bool:
-    """Wait for a future of any thread, for some seconds at most; return whether this may wait.
+    """Wait for a future, but at most `seconds`. Return whether it was possible to wait.
 
-    A sync call in an event loop does not wait, because it could block the loop of the future.
+    A sync call inside an event loop does not wait, because it could block the loop of the future.
     """
     if not is_sync():
         await asyncio.wait([asyncio.wrap_future(future)], timeout=seconds)
@@ -293,9 +291,9 @@ def _blocks_event_loop() -> bool:
 
 
 class SharedReads:
-    """Share the results of reads between calls. The first call that needs a result reads it.
+    """Results of reads that several calls share. The first call that needs a result reads it.
 
-    If a read fails, the next call that needs the result reads it again.
+    If a read fails, the next call that needs the result reads again.
     """
 
     def __init__(self) -> None:
@@ -303,7 +301,7 @@ class SharedReads:
         self._locks: defaultdict[Any, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def get(self, name: str, read: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Return the result of the read with this name; run `read` if there is no result yet."""
+        """Return the result of the read called `name`. If there is none yet, run `read`."""
         # A sync call does not wait, because it may block the event loop that makes the read.
         if is_sync():
             return await self._result(name, read)
@@ -321,7 +319,7 @@ _END: Any = object()
 
 
 def run_steps(items: AsyncGenerator[T]) -> Iterator[T]:
-    """Yield the items of an async generator in sync code, by `run_sync`.
+    """Yield the items of an async generator in sync code.
 
     Example:
         >>> async def numbers():
@@ -334,7 +332,7 @@ def run_steps(items: AsyncGenerator[T]) -> Iterator[T]:
 
 
 async def arun_steps(items: AsyncGenerator[T]) -> AsyncIterator[T]:
-    """Yield the items of an async generator in async code, by `run_async`.
+    """Yield the items of an async generator in async code, each by `run_async`.
 
     Example:
         >>> import asyncio

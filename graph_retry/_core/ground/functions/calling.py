@@ -1,7 +1,7 @@
-"""Call a user's function, sync or async, and read the stream that it may return, piece by piece.
+"""Call a user's function, sync or async, and read the stream that it may return.
 
-A stream is always closed, even before its end. This module also reads a function's code, to tell
-whether the function returns anything, or forgets to return its result.
+A stream is always closed, even if it is not read to its end. This module also reads the bytecode of
+a function, to find out whether the function returns anything or forgets to return its result.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ async def call(
     config: RunnableConfig | None = None,
     receiver: Receiver | None = None,
 ) -> Any:
-    """Call a user's function, sync or async, or a runnable, and return its result.
+    """Call a user's function or runnable, sync or async, and return its result.
 
     Args:
         function: The function or runnable.
         *args: Its arguments.
         limits: How long the call may take. If there is a limit, a sync function runs in a separate
-            thread. A late function continues there, because a thread cannot be stopped. Its result
-            is dropped.
+            thread. If the limit ends first, the function continues there, because a thread cannot
+            be stopped. Its result is dropped.
         config: The config that LangChain and LangGraph see while the function runs.
         receiver: Takes the pieces of a returned stream, in the function's thread and context.
 
@@ -119,7 +119,6 @@ def _stopped(target: Any) -> RuntimeError:
 
 
 def _target(function: Callable[..., Any] | Runnable[Any, Any]) -> Any:
-    """Return the function to call; for a runnable, its sync or async method."""
     runnable = cast("Any", function)
     if not isinstance(function, Runnable):
         return function
@@ -127,7 +126,6 @@ def _target(function: Callable[..., Any] | Runnable[Any, Any]) -> Any:
 
 
 def _context_with(config: RunnableConfig | None) -> contextvars.Context:
-    """Copy the current context, and set the config that LangChain will see in the copy."""
     context = contextvars.copy_context()
     if config is not None:
         context.run(var_child_runnable_config.set, config)
@@ -135,14 +133,14 @@ def _context_with(config: RunnableConfig | None) -> contextvars.Context:
 
 
 def _taken(receiver: Receiver | None, result: Any) -> Any:
-    """Return a function's result; for a sync stream, return the pieces as `receiver` joins them."""
+    """Return the result of a function. If it is a sync stream, return the joined pieces."""
     if receiver is None or not isinstance(result, Iterator):
         return result  # pyright: ignore[reportUnknownVariableType]
     return drain(result, receiver)  # pyright: ignore[reportUnknownArgumentType]
 
 
 async def awaited(result: Any, function: Callable[..., Any]) -> Any:
-    """Return the result of a user's function; await a coroutine, or refuse it in a sync run."""
+    """Return the result of a user's function. Await a coroutine, or refuse it in a sync run."""
     while inspect.isawaitable(result) and not is_sync():
         result = await result
     return _not_awaitable(result, function)
@@ -151,7 +149,7 @@ async def awaited(result: Any, function: Callable[..., Any]) -> Any:
 def _not_awaitable(
     result: Any, function: Callable[..., Any], receiver: Receiver | None = None
 ) -> Any:
-    """Return a function's result; raise if it is awaitable, or an async stream for a `receiver`."""
+    """Return a result. Raise if it is a coroutine, or an async stream in place of a sync one."""
     is_stream = receiver is not None and isinstance(cast("object", result), AsyncIterator)
     if not is_stream and not inspect.isawaitable(result):
         return result
@@ -180,7 +178,7 @@ def _name(function: Callable[..., Any]) -> str:
 
 
 def _in_thread(work: Callable[[], Any]) -> Future[Any]:
-    """Run a function in a daemon thread, because a pool's thread would keep the process alive."""
+    """Run a function in a daemon thread. A thread of a pool would keep the process from ending."""
     future: Future[Any] = Future()
 
     def forward(_kind: object, error: BaseException | None, _trace: object) -> bool:
@@ -199,7 +197,7 @@ def _in_thread(work: Callable[[], Any]) -> Future[Any]:
 
 
 def joined(texts: Iterable[str]) -> str:
-    """Join pieces of text. If two pieces hold the halves of one character, join the halves."""
+    """Join pieces of text. If a character was split between two pieces, its halves are joined."""
     text = "".join(texts)
     if not re.search("[\ud800-\udbff][\udc00-\udfff]", text):
         return text
@@ -207,24 +205,24 @@ def joined(texts: Iterable[str]) -> str:
 
 
 def without_half(text: str) -> str:
-    """Remove half a character (a high surrogate) at the end, whose other half may still come."""
+    """Remove half a character (a high surrogate) at the end. Its other half may still come."""
     return text[:-1] if "\ud800" <= text[-1:] <= "\udbff" else text
 
 
 class Receiver(Protocol):
-    """An object that receives the pieces of a stream."""
+    """An object that takes the pieces of a stream and joins them."""
 
     def take(self, piece: Any) -> bool:
-        """Add the next piece; return whether the stream may stop."""
+        """Add the next piece. Return whether no further piece is needed."""
         ...
 
     def result(self) -> Any:
-        """Return the pieces, joined."""
+        """Return the joined pieces."""
         ...
 
 
 def drain(stream: Iterator[Any], receiver: Receiver) -> Any:
-    """Pass a stream's pieces to `receiver` until one of the two stops; return the joined pieces.
+    """Read a stream until it ends or `receiver` needs no more. Return the joined pieces.
 
     Raises:
         TypeError: If the stream is a generator that also returns a value.
@@ -247,7 +245,7 @@ def drain(stream: Iterator[Any], receiver: Receiver) -> Any:
 
 
 async def adrain(stream: AsyncIterator[Any], receiver: Receiver) -> Any:
-    """Pass an async stream's pieces to `receiver`, as `drain` does for a sync stream."""
+    """Read an async stream, as `drain` reads a sync stream."""
     try:
         async for piece in stream:
             if receiver.take(piece):
@@ -263,7 +261,7 @@ async def adrain(stream: AsyncIterator[Any], receiver: Receiver) -> Any:
 
 @contextmanager
 def _errors_logged() -> Generator[None]:
-    """Log any error that occurs while a stream is closed, because the output has arrived."""
+    """Log an error while a stream is closed, instead of raising it: the output has arrived."""
     try:
         yield
     except GraphBubbleUp:
@@ -279,7 +277,7 @@ _INSTALLED = {"site-packages", "dist-packages"}
 
 @cache
 def is_library(file: str) -> bool:
-    """Return whether a file belongs to this package, an installed package, or Python itself."""
+    """Return whether a file belongs to this library, an installed package, or Python itself."""
     if file.startswith("<frozen"):
         return True
     path = Path(file)
@@ -288,14 +286,14 @@ def is_library(file: str) -> bool:
 
 
 def unwrapped(function: Any) -> Any:
-    """Return the function inside a `functools.partial`; any other function unchanged."""
+    """Return the function inside a `functools.partial`, or any other function unchanged."""
     while isinstance(function, partial):
         function = function.func
     return function
 
 
 def returns_nothing(function: Callable[..., Any] | Runnable[Any, Any]) -> bool:
-    """Return whether a function has no `return` with a value, so that its result is always None."""
+    """Return whether a function always returns None, because no `return` in it has a value."""
     code = code_of(function)
     return code is not None and _gives_none(code)
 
@@ -315,13 +313,13 @@ def _gives_none(code: CodeType) -> bool:
 
 
 def yields(function: Callable[..., Any] | Runnable[Any, Any]) -> bool:
-    """Return whether a function is a generator function, whose result is a stream."""
+    """Return whether a function is a generator function, sync or async."""
     code = code_of(function)
     return code is not None and bool(code.co_flags & YIELDING)
 
 
 def declared_result(function: Callable[..., Any] | Runnable[Any, Any]) -> Any:
-    """Return the type that a function declares for its result; `Any` if the type is unknown."""
+    """Return the declared type of a function's result; `Any` if it is unknown."""
     target, code = inspect.unwrap(unwrapped(function)), code_of(function)
     if code is None or code.co_flags & YIELDING:
         return Any
@@ -335,7 +333,8 @@ def forgotten(function: Callable[..., Any] | Runnable[Any, Any]) -> str | None:
     """Return the line on which a function computes its result but forgets to return it, or None.
 
     Such a function has no `return` with a value. It drops the result of a comparison, or of a call
-    of a function that is in `_PURE` or makes a `Decision`. Such code has no effect but its result.
+    that does nothing but compute a result: a call of a function in `_PURE`, or of one that makes a
+    `Decision`.
     """
     code = code_of(function)
     if code is None or not _gives_none(code):
@@ -355,10 +354,10 @@ def _makes_decision(function: Any) -> bool:
 
 @cache
 def _dropped(code: CodeType) -> list[tuple[str, int]]:
-    """List the results that code drops, each as (name of the called function, line).
+    """List the results that code computes and drops, as (name of the called function, line).
 
-    For a comparison, the name is "". If a call and a name begin at the same place, the result
-    is the name of the called function.
+    For a comparison, the name is "". A call is found by the bytecode that begins at the same place:
+    if it loads one name, this is the name of the called function.
     """
     steps, found = [*get_instructions(code)], list[tuple[str, int]]()
     for place, (before, step) in enumerate(itertools.pairwise(steps)):
@@ -378,7 +377,7 @@ def _dropped(code: CodeType) -> list[tuple[str, int]]:
 
 
 def code_of(function: Callable[..., Any] | Runnable[Any, Any]) -> CodeType | None:
-    """Return the code of a function; None for a runnable and C code."""
+    """Return the code object of a function; None for a runnable or for code in C."""
     target: Any = inspect.unwrap(unwrapped(function))
     if not (inspect.isfunction(target) or inspect.ismethod(target)):
         target = getattr(target, "func", None) or getattr(target, "__call__", None)  # noqa: B004

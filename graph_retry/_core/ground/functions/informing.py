@@ -1,7 +1,7 @@
-"""Run code that only informs, for example by a warning, an event, a span or a message.
+"""Run code that only informs, such as a warning, an event, a span, a message or a row of a list.
 
-For example, the code may make a row of a list. If such code fails, a pause, a result or an answer
-must not change. Therefore all such code runs in `informing`, which logs a failure as a WARNING.
+If such code fails, a pause, a result or an answer must not change. Therefore all such code runs in
+a `with informing(…)` block, which logs a failure as a WARNING.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ _LOG = logging.getLogger("graph_retry")
 
 
 class informing:  # noqa: N801 - it is read as a verb: `with informing("…"):`
-    """Log an error of the code in the `with` block, and go on after the block.
+    """Log an exception from the `with` block, and continue after the block.
 
-    Two kinds of exceptions are raised again. One is LangGraph's control flow, such as an interrupt.
-    The other is the error of an async-only saver in a sync run, which cannot use such a saver.
+    Two kinds of exceptions are raised nevertheless. One is LangGraph's control flow, such as an
+    interrupt. The other is the error of an async-only saver in a sync run, which cannot use the
+    saver.
 
     Args:
         what: What the block does, for the log.
@@ -44,7 +45,7 @@ class informing:  # noqa: N801 - it is read as a verb: `with informing("…"):`
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> bool:
-        """Log the error of the block, if there is one; return whether it ends here."""
+        """Log the exception of the block, if there is one. Return whether it is handled."""
         if not isinstance(error, Exception) or isinstance(error, GraphBubbleUp):
             return False
         if is_async_only(error):

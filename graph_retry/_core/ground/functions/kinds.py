@@ -1,4 +1,4 @@
-"""Check whether a value fits a declared type, and describe the type in words.
+"""Check that a value fits a declared type, and describe the type in words for the error.
 
 No value is converted, and `True` is not a number. The items of a container are checked as well. A
 function must take the right number of arguments, and may be async only if its type allows that.
@@ -35,22 +35,25 @@ from graph_retry.lossless._ground import as_repr, error_text
 
 @runtime_checkable
 class Rule(Protocol):
-    """A rule for values of a type, as metadata for `Annotated`. A `hint` for errors is optional."""
+    """A rule for values of a type, for `Annotated`. Its attribute `hint` is added to errors."""
 
     def holds(self, value: Any, /) -> bool:
-        """Return whether a value of the type obeys the rule."""
+        """Return whether a value obeys the rule. The value already has the right type."""
         ...
 
 
 class Within(NamedTuple):
-    """The bounds of a number, or of the size of a text or a list: metadata for `Annotated`."""
+    """The bounds of a number, or of the size of a text or list, for `Annotated`.
+
+    A value must be at least `least`, at most `most`, and greater than `above`.
+    """
 
     least: float = float("-inf")
     most: float = float("inf")
     above: float = float("-inf")
 
     def holds(self, value: Any) -> bool:
-        """Return whether a value is within the bounds; NaN never is."""
+        """Return whether a value is within the bounds. NaN never is."""
         size = value if is_number(value) else len(value)
         return self.least <= size <= self.most and size > self.above
 
@@ -62,7 +65,7 @@ class Within(NamedTuple):
 
 
 class Misfit(NamedTuple):
-    """A value that does not fit its type: the value's place, the type, a reason, a suggestion."""
+    """A value that does not fit its type: its place, its type, a reason and a suggestion."""
 
     place: str
     value: Any
@@ -72,18 +75,18 @@ class Misfit(NamedTuple):
 
     @property
     def wanted(self) -> str:
-        """The type in words, as in `a list of texts`."""
+        """The type in words, such as `a list of texts`."""
         return _words(self.kind)
 
 
 @cache
 def _parts(kind: Any) -> tuple[Any, tuple[Any, ...]]:
-    """Return a type's origin and arguments. A cache helps, because calls check few types."""
+    """Return the origin and arguments of a type, such as `list` and `(int,)` of `list[int]`."""
     return get_origin(kind), get_args(kind)
 
 
 def misfit(value: Any, kind: Any, place: str) -> Misfit | None:
-    """Return the first part of a value that does not fit a type; None if all of it fits."""
+    """Find the first part of a value that does not fit a type. Return None if all parts fit."""
     if _is_read(value):
         return Misfit(place, value, kind, ", which has been read to its end (make it again)")
     if kind is Any or type(value) is kind:
@@ -107,13 +110,13 @@ def misfit(value: Any, kind: Any, place: str) -> Misfit | None:
 
 
 def _is_read(value: Any) -> bool:
-    """Return whether a value is a generator that yields nothing more, because it has ended."""
+    """Return whether a value is a generator that has already been read to its end."""
     is_over = inspect.isgenerator(value) and value.gi_frame is None
     return is_over or (inspect.isasyncgen(value) and value.ag_frame is None)
 
 
 def _misfit_within(value: Any, kind: Any, place: str) -> Misfit | None:
-    """Check a value by its type, and then by the rules that `Annotated` adds."""
+    """Check a value by its type, and then by the rules in `Annotated`."""
     inner, *more = _parts(kind)[1]
     rules = [each for each in more if isinstance(each, Rule)]
     found = misfit(value, inner, place)
@@ -127,7 +130,7 @@ def _misfit_within(value: Any, kind: Any, place: str) -> Misfit | None:
 
 
 def _misfit_of_all(value: Any, kind: Any, place: str) -> Misfit | None:
-    """Return the part of a value that fits no branch of a union, for example one item of a list."""
+    """Check a value against a union, and return the most specific misfit, such as a list item's."""
     wrong = list[Misfit]()
     for branch in _parts(kind)[1]:
         found = misfit(value, branch, place)
@@ -160,7 +163,7 @@ def _misfit_items(
 
 
 def _is_a(value: Any, kind: Any) -> bool:
-    """Return whether a value is of a type. The items of a container are not checked."""
+    """Return whether a value is of a type, without a check of the items in a container."""
     kind = _parts(kind)[0] or kind
     if kind in (Any, object) or isinstance(kind, TypeVar):
         return True
@@ -182,7 +185,7 @@ def _is_a(value: Any, kind: Any) -> bool:
 
 @cache
 def _arguments_of(kind: Any) -> list[Any] | None:
-    """Return the argument types of a `Callable`, or the names for a protocol; None otherwise."""
+    """Return the argument types of a `Callable`, or the argument names of a protocol, or None."""
     if get_origin(kind) is Callable or kind is Callable:
         listed: Any = (get_args(kind) or (...,))[0]
         # A `ParamSpec` stands for arguments of any kind, as `...` does.
@@ -194,7 +197,7 @@ def _arguments_of(kind: Any) -> list[Any] | None:
 
 
 def functions_in(kind: Any) -> list[list[Any]]:
-    """Return the arguments of each function type that a type, such as a union, allows."""
+    """Return the arguments of each type of functions that a type, such as a union, allows."""
     origin, args = _parts(kind)
     if origin is Annotated:
         return functions_in(args[0])
@@ -204,7 +207,7 @@ def functions_in(kind: Any) -> list[list[Any]]:
 
 
 def _unlike(function: Any, arguments: list[Any], kind: Any) -> str | None:
-    """Return why a value is not a function of these arguments (may be ""); None if it is."""
+    """Return why a value is not such a function (may be ""); None if it is such a function."""
     if not callable(function):
         return ""
     if isinstance(function, type) or get_origin(function) is not None:
@@ -230,7 +233,7 @@ def _unlike(function: Any, arguments: list[Any], kind: Any) -> str | None:
 
 
 def is_ours(function: Any) -> bool:
-    """Return whether a value is a public function of this package, which is never a callback."""
+    """Return whether a value is a public function of this library, which is never a callback."""
     if not inspect.isfunction(function) or "." in function.__qualname__:
         return False
     # `checked` wraps public functions. A function that one of them made has a dotted name, and a
@@ -240,7 +243,6 @@ def is_ours(function: Any) -> bool:
 
 
 def _may_wait(result: Any) -> bool:
-    """Return whether a function with this declared result may be async."""
     return any((get_origin(each) or each) is Awaitable for each in (result, *get_args(result)))
 
 
@@ -260,7 +262,7 @@ _PLAIN: dict[Any, str] = {
 
 
 def _words(kind: Any, size: str = "") -> str:
-    """Describe a type, as in `a list of texts`. `size` adds words about the wanted size."""
+    """Describe a type in words, such as `a list of texts`. `size` is added to the words."""
     origin, args = get_origin(kind), get_args(kind)
     if origin is Annotated:
         told = next((each for each in args[1:] if isinstance(each, str)), None)
@@ -287,7 +289,7 @@ def _words(kind: Any, size: str = "") -> str:
 
 
 def _words_of_union(branches: Iterable[Any]) -> str:
-    """Describe a union, as in `a text or a list of these`, without naming a type twice."""
+    """Describe a union, as in `a text or a list of these`. No type is named twice."""
     words = list[str]()
     for branch in branches:
         (inner, *more) = get_args(branch) if get_origin(branch) is Annotated else (branch,)

@@ -1,4 +1,4 @@
-"""Limit how long one request may take, in total and without progress.
+"""Limit the time of one request: in total, and without any progress.
 
 As in LangGraph's own `TimeoutPolicy`, progress is a piece of a stream, a custom event, an event of
 a LangChain callback, or a call of `runtime.heartbeat()`.
@@ -30,44 +30,44 @@ class Limits:
 
     @property
     def given(self) -> bool:
-        """Whether there is a limit."""
+        """Whether any limit is set."""
         return self._run is not None or self._idle is not None
 
     @property
     def deadline(self) -> float | None:
-        """The `time.monotonic()` at which the request must have ended."""
+        """The `time.monotonic()` at which the total limit ends; None without a total limit."""
         return None if self._run is None else self._began + self._run
 
     @property
     def heartbeat(self) -> Callable[[], None] | None:
-        """Records progress that the user's function reports; None if there is no idle limit."""
+        """The function by which user code reports progress; None if progress is not limited."""
         return None if self._idle is None else self._beat
 
     def _beat(self) -> None:
         self._last = time.monotonic()
 
     def touch(self) -> None:
-        """Record progress that the library sees; do nothing if only heartbeats count."""
+        """Record progress that the library notices. If only heartbeats count, do nothing."""
         if not self._only_heartbeats:
             self._last = time.monotonic()
 
     @property
     def left(self) -> float | None:
-        """The seconds until the next limit ends; 0 if a limit has passed; None without a limit."""
+        """The seconds until the first limit ends; 0 if one has ended; None without a limit."""
         ends = [self.deadline] if self.deadline is not None else []
         if self._idle is not None:
             ends.append(self._last + self._idle)
         return max(0.0, min(ends) - time.monotonic()) if ends else None
 
     def over(self) -> TimeoutError:
-        """Return the error that says which limit has passed."""
+        """Return the error that says which limit has ended."""
         deadline = self.deadline
         if deadline is not None and time.monotonic() >= deadline:
             return TimeoutError(f"no result within {self._run:g} s")
         return TimeoutError(f"no progress within {self._idle:g} s")
 
     def watched(self, config: RunnableConfig | None) -> RunnableConfig | None:
-        """Return the config for the user's function, in which callback events count as progress."""
+        """Return a copy of a config, in which events of LangChain callbacks count as progress."""
         if config is None or self._idle is None or self._only_heartbeats:
             return config
         # LangChain's `merge_configs` would bring in the config of the running step as well.
@@ -80,7 +80,7 @@ class Limits:
         return {**config, "callbacks": callbacks}
 
     def heard(self, write: StreamWriter | None) -> StreamWriter | None:
-        """Return a writer of custom events that records each event as progress."""
+        """Return a writer of custom events for which each event counts as progress."""
         if write is None or self._idle is None:
             return write
 
@@ -94,7 +94,7 @@ class Limits:
         """Wait for the result of a function that runs in a thread.
 
         Raises:
-            TimeoutError: If a limit has passed.
+            TimeoutError: If a limit has ended.
         """
         while True:
             try:
@@ -108,10 +108,10 @@ class Limits:
 
     @asynccontextmanager
     async def cancelling(self) -> AsyncGenerator[None]:
-        """Cancel the code in the `async with` block when a limit has passed.
+        """Cancel the code in the `async with` block when a limit ends.
 
         Raises:
-            TimeoutError: If a limit has passed.
+            TimeoutError: If a limit has ended.
         """
         loop, timer = asyncio.get_running_loop(), None
         scope = asyncio.timeout(None)
@@ -139,7 +139,7 @@ class Limits:
 
 
 class _Heard(BaseCallbackHandler):
-    """Records each callback event of LangChain as progress."""
+    """A LangChain callback handler that records each event as progress."""
 
     run_inline = True
 

@@ -1,4 +1,4 @@
-"""The functions that users pass: their types, their checks, and their names in messages."""
+"""The types of the functions that users pass, how such a function gets the params, and its name."""
 
 from __future__ import annotations
 
@@ -35,11 +35,12 @@ ResultT = TypeVar("ResultT")
 
 @dataclass(frozen=True)
 class AttemptContext:
-    """Facts about the attempt for an `llm_call` with a second argument named `context`.
+    """Facts about an attempt. An `llm_call` gets them as a second argument named `context`.
 
-    `attempt` is 1-based. `idempotency_key` stays the same if a crash makes this model call run
-    again, and no other model call has this key. Pass the key to a provider that deduplicates
-    requests. `deadline` is the `time.monotonic()` at which the call's `timeout` ends, or None.
+    attempt: The number of the attempt; the first is 1.
+    idempotency_key: A text that identifies one call of the model. It stays the same if a crash
+        makes this call run again. Pass it to a provider that deduplicates requests.
+    deadline: The `time.monotonic()` at which the option `timeout` ends; None without this option.
     """
 
     attempt: int
@@ -56,19 +57,19 @@ LLMCall = (
 )
 """A model call: a function (sync or async), or a LangChain runnable such as a chat model.
 
-A model call gets a copy of the params. A function also gets an `AttemptContext` if its second
-parameter has that annotation or the name `context`. A function with keyword arguments only, such as
-the method of an SDK, gets dict params by name. If the params are None, the function may have no
-parameter. The result is a text, a LangChain message, a `Completion` or any other value. If the
-model call raises an error, the attempt has failed.
+It gets a copy of the params. A function also gets an `AttemptContext`, if its second parameter has
+that annotation or the name `context`. A function with keyword arguments only, such as the method of
+an SDK, gets dict params by name. If the params are None, the function may have no parameter. The
+result is a text, a LangChain message, a `Completion` or any other value. If an error is raised, the
+attempt has failed.
 """
 
 
 class Alternatives(Generic[ParamsT]):
-    """Several params that a hook returns, for a person to choose from.
+    """Several params that a hook returns, from which a person may choose.
 
-    A review shows all of these params, and `approve(choice=2)` chooses the second. The first params
-    are the hook's suggestion, and an automatic retry uses the suggestion.
+    A review shows all of them, and `approve(choice=2)` chooses the second. The first params are the
+    hook's suggestion, which an automatic retry uses.
 
     Example:
         >>> len(Alternatives([{"model": "large"}, {"model": "small", "temperature": 0.0}]).params)
@@ -113,17 +114,14 @@ class Hook(Protocol[ParamsT]):
 
 
 class HookTraits(Protocol):
-    """Optional attributes by which a hook influences the loop.
-
-    The ready-made hooks use these attributes. Your own hook may be an object that has `__call__`
-    and any of these attributes.
-    """
+    """Optional attributes of a hook, which change how the loop uses the hook."""
 
     new_means: bool
-    """Whether the hook switches to different means, such as a larger model (default False).
+    """Whether the hook changes the means, for example to a larger model (default False).
 
-    The params of such a hook are tried even after two equal failures. After two equal failures, any
-    other hook must leave the decision to a person."""
+    Params from such a hook are tried even after two equal failures. After two equal failures, any
+    other hook must leave the decision to a person.
+    """
 
     field: str | None
     """The params field to which feedback and a person's comments are added (default: `messages` or
@@ -133,23 +131,23 @@ class HookTraits(Protocol):
         """Raise `ValueError` if the hook cannot work with these params; called before attempt 1."""
 
     def asking(self, words: str, /) -> Any:
-        """Return a copy of this feedback with different closing words.
+        """Return a copy of this feedback with `words` as its last sentence.
 
-        If the output is not JSON text, the words tell the model how to answer: in a different
+        These words tell the model how to answer if the output is not JSON text: in a different
         format, or by calling the tools of an agent.
         """
 
 
 OnRetry = Hook[ParamsT] | Sequence[Hook[ParamsT]] | None
-"""One hook, or several hooks that are asked in order until one of them proposes changed params."""
+"""One hook, or several hooks, which are asked in order until one of them changes the params."""
 
 # mypy has no other name for the type of the expressions `Literal["a"]` and `Annotated[int, …]`.
 OutputForm = Mapping[str, Any] | Callable[[Any], Any] | UnionType | _SpecialForm
-"""A form of the output that is no class, such as a JSON Schema, a function or a union."""
+"""A declaration of the output that is not a class: a JSON Schema, a function or a union."""
 
 
 def name_of(function: Callable[..., Any] | Runnable[Any, Any], default: str) -> str:
-    """Return a name for messages, such as `extract` or `ChatModel.invoke`. A lambda gets `default`.
+    """Return the name of a function for messages, such as `extract`. A lambda gets `default`.
 
     Example:
         >>> name_of("".join, "llm_call")
@@ -170,7 +168,9 @@ def name_of(function: Callable[..., Any] | Runnable[Any, Any], default: str) -> 
 class Passing:
     """How a function gets the params: as one object, by name, or not at all.
 
-    A function with keyword arguments only, such as a method of an SDK, gets the params by name.
+    by: "name" for a function with keyword arguments only, such as a method of an SDK, and "nothing"
+        for a function without parameters. Otherwise "position".
+    has_context: Whether the function also gets an `AttemptContext`.
     """
 
     name: str
@@ -190,7 +190,7 @@ class Passing:
         return partial(llm_call, **own, **(params or {})), ()
 
     def check_kind(self, kind: type[Any]) -> None:
-        """Raise if params of the class `kind` cannot be passed. None has the class `NoneType`."""
+        """Raise if the function cannot take params of a class. None has the class `NoneType`."""
         if self.by == "nothing" and kind is not type(None):
             raise TypeError(
                 f"`{self.name}` has no parameter, so nobody could change anything in its call: "
@@ -204,7 +204,7 @@ class Passing:
             )
 
     def check_names(self, params: Mapping[str, Any]) -> None:
-        """Raise if the names of the params differ from the names of the function's arguments."""
+        """Raise if params that are passed by name do not fit the function's arguments."""
         if self.by != "name" or self.signature is None:
             return
         own = {"context"} if self.has_context else set[str]()
@@ -218,11 +218,11 @@ class Passing:
 
 
 def passing_to(llm_call: Callable[..., Any] | Runnable[Any, Any]) -> Passing:
-    """Return how `llm_call` gets the params.
+    """Find out how a function gets the params, from its signature.
 
-    A function with positional parameters gets the params as its first argument. If its second
-    parameter is named `context` (or annotated `AttemptContext`), the function also gets the
-    context. A runnable gets only the params.
+    If the function has positional parameters, the first one gets the params. If the second one is
+    named `context` (or annotated `AttemptContext`), it gets the context. A runnable gets only the
+    params.
 
     Raises:
         TypeError: If `llm_call` is not callable, or requires further arguments.
@@ -261,7 +261,7 @@ def _is_context(parameter: inspect.Parameter) -> bool:
 
 
 def declared_params(llm_call: Callable[..., Any] | Runnable[Any, Any]) -> type[Any] | None:
-    """Return the pydantic model or dataclass by which a function annotates its params, or None.
+    """Return the pydantic model or dataclass that annotates a function's params, or None.
 
     A decorated function gives None, because a decorator such as pydantic's `validate_call` may
     convert the argument. An annotation that cannot be evaluated also gives None.

@@ -1,7 +1,7 @@
 """The protocols of the objects that steer a call besides hooks: budgets and lessons.
 
-The loop uses these protocols, and knows no class that implements a protocol. The ready-made objects
-of `graph_retry.hooks` have no privilege over your own objects.
+The loop knows only these protocols. The ready-made objects of `graph_retry.hooks` can do nothing
+that your own objects cannot do.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from graph_retry.records import Addition, Attempt
 
 @runtime_checkable
 class BudgetRule(Protocol):
-    """The protocol of the option `budget`: a rule that ends automation before it costs too much.
+    """A rule for the option `budget`: it stops automatic retries before they cost too much.
 
     Derive your own budget from this class and write `exceeded`. The other methods have defaults.
     The state of a long call does not contain large earlier records. If a rule implements
@@ -37,9 +37,9 @@ class BudgetRule(Protocol):
     """
 
     def exceeded(self, attempts: Sequence[Attempt], before: Any = None) -> str | None:
-        """Return why automation must stop after these attempts, or None if it may go on.
+        """Return why automatic retries must stop after these attempts; None if they may continue.
 
-        If automation stops, a person is asked.
+        If they stop, a person is asked.
 
         Args:
             attempts: The records of the call's attempts, without those that `before` sums up.
@@ -48,7 +48,7 @@ class BudgetRule(Protocol):
         ...
 
     def used_up(self, attempts: Sequence[Attempt], before: Any = None) -> str | None:
-        """Return why nobody may allow another attempt, or None if a person may (the default)."""
+        """Return why nobody may allow another attempt; None if a person may (the default)."""
         del attempts, before
         return None
 
@@ -57,7 +57,7 @@ class BudgetRule(Protocol):
         del attempts, before
 
     def count(self, *attempts: Attempt) -> None:
-        """Count attempts that have ended (default: do nothing).
+        """Count attempts that have ended. The default does nothing.
 
         A resumed call reports its attempts again. To count each attempt once, compare the
         `idempotency_key` of the attempts.
@@ -65,9 +65,9 @@ class BudgetRule(Protocol):
         del attempts
 
     def refused(self) -> str | None:
-        """Return why no automatic model call may be made now, or None if one may (the default).
+        """Return why no automatic call of the model may be made now; None if one may (the default).
 
-        A call runs this method before each automatic attempt, even before the first attempt.
+        It is called before each automatic attempt, even before the first.
         """
         return None
 
@@ -78,9 +78,9 @@ class BudgetRule(Protocol):
 
 
 class Taught(NamedTuple):
-    """Params to which lessons were added, and the reason that the ledger shows.
+    """The new params with lessons, and the reason for the change, which the ledger shows.
 
-    added: The parts of the params that the lessons added. So the library never treats such a part
+    added: The parts of the params that the lessons added. The library then never treats such a part
         as text of the caller. Only the ready-made lessons know these parts.
     """
 
@@ -91,46 +91,47 @@ class Taught(NamedTuple):
 
 @runtime_checkable
 class LessonsRule(Protocol):
-    """The protocol of the option `lessons`: what a call learns before its first attempt.
+    """A rule for the option `lessons`: what a call learns from the errors of earlier calls.
 
-    Lessons are JSON values. A retry node reads and writes the lessons under a key of its state. The
-    list of lessons under this key is called the window.
+    The lessons are added to the params before the first attempt. A lesson is a JSON value. A retry
+    node keeps the lessons under a key of its state. The list of lessons under this key is called
+    the window.
     """
 
     known: Sequence[Any]
-    """Lessons to start with."""
+    """The lessons to start with."""
 
     @property
     def reducer(self) -> Any:
-        """The LangGraph reducer `(window, new) -> window` of the state key for lessons.
+        """The LangGraph reducer `(window, new) -> window` of the state key that holds the lessons.
 
         Equal rules have the same reducer. A lesson that is merged twice is in the window once.
         """
         ...
 
     def learned(self, step: str, attempts: Sequence[Attempt]) -> list[Any]:
-        """Return the lessons from finished attempts of one call, which has the name `step`."""
+        """Return the lessons from the finished attempts of one call. `step` is the call's name."""
         ...
 
     def newest(self, window: Any, step: str, own: Sequence[Attempt]) -> list[Any]:
-        """Return the lessons for the error of a call that has no output (default: all lessons)."""
+        """Return the lessons for the error of a call without an output (default: all lessons)."""
         merged: list[Any] = self.reducer(window, [*self.known, *self.learned(step, own)])
         return merged
 
     def add_to(self, params: Any, window: list[Any]) -> Taught | None:
-        """Return params with the lessons of a window, or None if there is nothing to add."""
+        """Return the params with the lessons of a window; None if there is nothing to add."""
         ...
 
 
 class OwnFeedback(Protocol):
-    """Tells the model about errors and a person's comments, unless a hook does this."""
+    """The default feedback: tells the model about errors and comments, unless a hook does so."""
 
     def __call__(self, error: Any, attempt: int, params: Any, /) -> Any:
-        """Return the params with feedback, or None if there is nothing to add."""
+        """Return the params with feedback about an error; None if there is nothing to add."""
         ...
 
     def place(self, fields: Any, field: str | None) -> str | None:
-        """Return the field of the params to which a comment can be added, or None."""
+        """Return the field of the params to which a comment can be added; None if there is none."""
         ...
 
     def with_comment(

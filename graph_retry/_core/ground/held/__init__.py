@@ -1,7 +1,8 @@
-"""Digest and compare the values that a function holds beside its code, such as closure cells.
+"""Compare the data that two functions hold, to find out whether two calls are the same call.
 
-The input is a user's function, or any value. `reading.py` splits the input into parts. Each part
-has a digest of its content (`content.py`, `code.py`). Equal values have equal digests in each
-process. `captured.py` compares the parts of two functions. The result says whether the two calls
-are the same or different, or that this is not known.
+The name and the params may not identify a call, because its function can hold data as well: in a
+closure, in an argument of a `partial`, or in an attribute of its object. `function_parts.py` splits
+a function into parts, one for each value that it holds. `content.py` and `code.py` compute a digest
+of each part, which is the same in all processes. `captured.py` compares the parts of two functions.
+The result is that the calls are the same, that they are different, or that this is not known.
 """

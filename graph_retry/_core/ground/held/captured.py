@@ -1,12 +1,14 @@
-"""Compare the values that the functions of two calls hold, to distinguish equal calls.
+"""Compare the values that two functions hold, to tell apart calls with equal names and params.
 
-- same: All values that can be compared are equal. A value that a call changes in place, such as a
-  counter, is not compared. A lock, a client or a chat model is only a means of making the call, and
-  may be exchanged.
-- changed: The only difference is the state of an object that both functions hold, or edited code.
-- other: The functions hold different data. The calls are about different things.
-- unknown: The functions hold data that calls use up, or data that cannot be read for certain, such
-  as the rows of a file.
+A comparison has one of four results:
+
+- same: All values that can be compared are equal. Two kinds of values are not compared. One is a
+  value that a call changes in place, such as a counter. The other is an object that only helps to
+  make the call, such as a lock, a client or a chat model.
+- changed: The functions differ only in the state of an object that both hold, or in edited code.
+- other: The functions hold different data, so the calls are about different things.
+- unknown: The functions hold data that calls use up or that cannot be read for certain, such as the
+  rows of a file.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ _BY_WEIGHT: tuple[Likeness, ...] = ("same", "changed", "unknown", "other")
 
 
 class Compared(NamedTuple):
-    """How like a function is to the function of a saved call, and the values that decide this."""
+    """The result of a comparison, and the names of the values that decided it."""
 
     likeness: Likeness
     names: list[str]
@@ -33,8 +35,8 @@ class Compared(NamedTuple):
 class Captured(Reading):
     """A function and the values that it holds when a call begins.
 
-    unsteady: How a call changes a part, by the part's name: "changed", or "used" if the call takes
-        entries out of the part.
+    unsteady: The names of values that a call changes in place, each with how: "changed", or "used"
+        if the call takes entries out of the value.
 
     Example:
         >>> def about(text):
@@ -44,12 +46,15 @@ class Captured(Reading):
     """
 
     def __init__(self, function: Any, salt: str) -> None:
-        """Read a function. `salt` is a key for the digests, so nobody can guess short values."""
+        """Read a function. `salt` is a key for the digests, which hides short values."""
         self.unsteady: dict[str, str] = {}
         super().__init__(function, salt)
 
     def saved(self) -> SavedFunction:
-        """Return the form for graph state, with pieces only of those values that calls change."""
+        """Return the digests to save in graph state.
+
+        The pieces of a value are saved only if a call changes the value in place.
+        """
         unsteady = {name: how for name, how in self.unsteady.items() if name in self.parts}
         for name in unsteady:
             value = self.parts[name].value
@@ -69,10 +74,9 @@ class Captured(Reading):
         }
 
     def note_changes(self) -> None:
-        """Record in `unsteady` which values the call that has just ended changed in place.
+        """Record in `unsteady` the values that the call that has just ended changed in place.
 
-        Some values change with each call, such as a counter of calls. They do not tell what a call
-        is about.
+        A value that changes with each call, such as a counter, does not tell what a call is about.
         """
         if not (self.parts or self.shown):
             return
@@ -95,7 +99,7 @@ class Captured(Reading):
             self.unsteady.setdefault(name, "changed")
 
     def like(self, other: Captured) -> Likeness:
-        """Compare this function with that of an equal call (same name and params) in one run."""
+        """Compare this function with that of a call of the same name and params in this run."""
         mine, others = (
             {name: part for name, part in each.parts.items() if not part.piece_of}
             for each in (self, other)
@@ -137,7 +141,7 @@ class Captured(Reading):
         return Compared(likeness, sorted(names.get(likeness, [])))
 
     def _judged(self, name: str, saved: SavedFunction) -> Likeness:
-        """Judge a part that differs from the part of the saved call, or that nobody can read."""
+        """Return the result for a part that differs from the saved one, or cannot be read."""
         part, unsteady = self.parts[name], saved.get("unsteady", {})
         around = part.piece_of
         in_list = bool(around) and isinstance(self.parts[around].value, list | deque)
@@ -154,21 +158,18 @@ class Captured(Reading):
         return "unknown" if grows or name in self.uncertain else "other"
 
     def _around(self, name: str) -> Iterator[str]:
-        """Yield the names of the values that contain a part, from the smallest to the largest."""
+        """Yield the names of the values that contain a part, from the innermost outwards."""
         while name := self.parts[name].piece_of:
             yield name
 
     def _may_change(self, name: str, saved: SavedFunction) -> bool:
-        """Return whether a part belongs to an object that the saved call also had.
-
-        The part is then the object itself, or a state of the object.
-        """
+        """Return whether a part is, or is the state of, an object that the saved call also held."""
         places = (name, self.parts[name].state_of) if name in self.parts else ()
         before = saved["objects"]
         return any(each in before and before[each] == self.objects.get(each) for each in places)
 
     def steady(self, saved: SavedFunction | None) -> Any:
-        """Return the code and digests of a saved function, without the parts that may change."""
+        """Return a saved function's digests of its code and of the values that no call changes."""
         if saved is None:
             return None
         unsteady = tuple(saved.get("unsteady", {}))
@@ -180,10 +181,11 @@ class Captured(Reading):
         }
 
     def go_on(self, saved: SavedFunction | None) -> list[str]:
-        """Take over the facts from a saved call. Return the parts that show an exchanged client.
+        """Continue a saved call: take over what was recorded about it.
 
-        An example is the name of a different model. A saved part without a digest counts as
-        changed, because earlier versions of the package saved changing parts in this way.
+        Return the names of the parts that show that a client was exchanged, such as the name of its
+        model. A saved part without a digest counts as changed, because earlier versions of this
+        library saved changing parts in this way.
         """
         if saved is None:
             return []

@@ -1,8 +1,4 @@
-"""Tell how a class was made, and by whom.
-
-A class can be found by its name, or was made in a function. Its code is in Python or in C. It
-belongs to the user, to a library or to Python.
-"""
+"""Find out how a class was made: by its name or in a function, in Python or in C, and by whom."""
 
 from __future__ import annotations
 
@@ -24,11 +20,11 @@ _POINTER = struct.calcsize("P")
 class_of: Callable[[object], type[Any]] = type
 
 is_of: Callable[[type[Any], object], bool] = type.__instancecheck__
-"""`isinstance` that asks no metaclass: that of older pydantic fetches from the object."""
+"""`isinstance` without calling a metaclass. Older pydantic's metaclass runs code of the object."""
 
 
 def is_named(value: Any) -> bool:
-    """Return whether a function can be found by its module and name, and holds no values."""
+    """Return whether a function can be imported by its module and name, and holds no values."""
     owner = getattr(value, "__self__", None)
     is_free = owner is None or inspect.ismodule(owner) or isinstance(owner, type)
     named = "<" not in getattr(value, "__qualname__", "<")
@@ -41,7 +37,7 @@ _FUNCTION_OF: Mapping[type[Any], str] = {
 
 
 def members_of(kind: type[Any]) -> Iterator[tuple[str, Any]]:
-    """Yield (name, member) for the functions and values of a local class and its local bases."""
+    """Yield (name, member) for each function and value of a local class and its local bases."""
     for base in filter(is_local, kind.__mro__):
         for name, member in sorted({**vars(base)}.items()):
             place = _FUNCTION_OF.get(class_of(member))
@@ -54,7 +50,7 @@ def members_of(kind: type[Any]) -> Iterator[tuple[str, Any]]:
 
 
 def is_local(kind: type[Any]) -> bool:
-    """Return whether a class cannot be found by its name, such as a class made in a function."""
+    """Return whether a class cannot be imported by its name, such as a class made in a function."""
     if not kind.__flags__ & _HEAP_TYPE:
         return False
     found: Any = sys.modules.get(kind.__module__)
@@ -64,9 +60,9 @@ def is_local(kind: type[Any]) -> bool:
 
 
 def _has_only_attributes(kind: type[Any]) -> bool:
-    """Return whether a class adds no more to its base than the attributes of its objects need.
+    """Return whether the objects of a class have no room for more than their attributes.
 
-    An object of a class in C also has room for content that no attribute shows.
+    An object of a class that is written in C may have content that no attribute shows.
     """
     base = kind.__base__ or object
     more = kind.__basicsize__ - base.__basicsize__
@@ -88,16 +84,16 @@ def is_hidden(kind: type[Any]) -> bool:
 
 
 _STATELESS: tuple[Any, ...] = (object, ABC, Generic, Protocol, BaseModel)
-"""Classes of libraries whose subclasses declare all of their attributes themselves."""
+"""Classes of libraries that give their subclasses no attributes of their own."""
 
 
 def is_own(kind: type[Any]) -> bool:
-    """Return whether all attributes of a class are from the user's own code."""
+    """Return whether a class inherits nothing from a library, apart from classes like `object`."""
     return not any(base not in _STATELESS and is_of_library(base) for base in kind.__mro__)
 
 
 def is_of_library(kind: type[Any]) -> bool:
-    """Return whether a class is defined in a file of an installed library or of Python."""
+    """Return whether a class is defined in an installed library or in Python itself."""
     return is_library(getattr(sys.modules.get(kind.__module__), "__file__", None) or "")
 
 
@@ -107,5 +103,5 @@ def is_of_python(kind: type[Any]) -> bool:
 
 
 def is_foreign(kind: type[Any]) -> bool:
-    """Return whether a class is of an installed library that is not Python's own."""
+    """Return whether a class is defined in an installed library, and not in Python itself."""
     return is_of_library(kind) and not is_of_python(kind)

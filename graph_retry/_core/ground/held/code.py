@@ -1,4 +1,4 @@
-"""Digest code and source files. Equal code has one digest in all processes of a Python version."""
+"""Compute digests of code and of source files. Equal code has equal digests in all processes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any, cast
 
 PYTHON = f"{sys.implementation.cache_tag}"
-"""The version of Python. It is part of digests, because bytecode differs between versions."""
+"""The version of Python, which is a part of each digest: bytecode depends on the version."""
 
 
 @lru_cache(maxsize=1_000)
 def code_digest(code: types.CodeType) -> str:
-    """Return a digest of code that is the same in each process of this version of Python."""
+    """Return a digest of code, which is the same in each process of this version of Python."""
     made = hashlib.blake2b(digest_size=12)
     for text in _texts_of(code):
         made.update(f"{len(text)}:{text}".encode(errors="surrogatepass"))
@@ -24,9 +24,9 @@ def code_digest(code: types.CodeType) -> str:
 
 
 def _texts_of(code: types.CodeType) -> Iterator[str]:
-    """Yield the parts that identify code.
+    """Yield the texts that identify code, without file names and line numbers.
 
-    The file and the line numbers are left out, because edits elsewhere in the file change them.
+    Those would change if another part of the file is edited.
     """
     yield code.co_code.hex()
     yield repr((code.co_names, code.co_varnames, code.co_freevars, code.co_argcount))
@@ -40,7 +40,7 @@ def _texts_of(code: types.CodeType) -> Iterator[str]:
 
 
 def file_digest(path: str) -> str:
-    """Return the version of Python and a digest of a source file; empty if there is no file."""
+    """Return a digest of a source file, with the version of Python; empty if there is no file."""
     try:
         seen = Path(path).stat()
         return _read(path, seen.st_mtime_ns, seen.st_size)

@@ -1,4 +1,4 @@
-"""Digest Python values and code by content. Equal values have the same digest in each process."""
+"""Compute a digest of a Python value from its content. Equal values have equal digests."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class TooLargeError(OpaqueError):
 
 
 def _file(value: Any) -> Any:
-    """Return the name, mode and position of a file; a write-only file has the position None."""
+    """Return the name, mode and position of a file. The position of a write-only file is None."""
     place = os.lseek(value.fileno(), 0, os.SEEK_CUR) if value.readable() else None
     return value.name, value.mode, place
 
@@ -109,7 +109,7 @@ READ_AS: dict[type[Any], Callable[[Any], Any]] = {
     sqlite3.Connection: _databases,
     count: repr,
 }
-"""How to read objects of Python that cannot be copied. Reading changes and uses up nothing."""
+"""How to read objects of Python that cannot be copied. Reading does not change the objects."""
 
 
 def says_its_copy(kind: type[Any]) -> bool:
@@ -141,7 +141,7 @@ def copied(value: Any) -> Any:
 
 
 class Content:
-    """A digest of values that are added one after the other.
+    """Computes one digest of all values that are added, in their order.
 
     `salt` is a key for the digest, so that nobody can guess short values. More than `most` values
     are refused. A long text counts as one more value for each 1,000 characters.
@@ -157,7 +157,7 @@ class Content:
         return self._hash.hexdigest()
 
     def add(self, value: Any) -> None:
-        """Add a value.
+        """Add a value to the digest.
 
         Raises:
             OpaqueError: If a part of the value has no readable content, or the value is too large.
@@ -279,7 +279,7 @@ class Content:
 
 
 def _is_flat(items: Any) -> bool:
-    """Return whether items are many and plain, so that one `repr` of all items can be read."""
+    """Return whether items are so many and so plain that one `repr` of all of them is enough."""
     return len(items) > _MANY and _FLAT.issuperset(map(type, items))
 
 
@@ -319,16 +319,16 @@ _YIELDING = frozenset({"__next__", "__anext__", "__await__"})
 
 
 def is_stream(value: Any) -> bool:
-    """Return whether a value yields data and thereby uses the data up, such as an iterator."""
+    """Return whether reading a value uses it up, as reading an iterator does."""
     kind = class_of(value)
     yields = any(not _YIELDING.isdisjoint(vars(base)) for base in kind.__mro__)
     return yields and not (isinstance(value, io.IOBase) and (value.closed or not value.readable()))
 
 
 def is_unknown(value: Any) -> bool:
-    """Return whether a value may have data that nobody can read.
+    """Return whether a value may have data that cannot be read.
 
-    Such a value is a stream, or an object that Python implements in C.
+    This is true of a stream, and of most objects that Python implements in C.
     """
     kind = class_of(value)
     is_known = is_means(value) or isinstance(value, (*CONTAINERS, io.IOBase)) or callable(value)
@@ -338,7 +338,7 @@ def is_unknown(value: Any) -> bool:
 
 
 def is_lock(value: Any) -> bool:
-    """Return whether a value is a lock of Python or a library; it has no data of a call."""
+    """Return whether a value is a lock of Python or a library. A lock has no data of a call."""
     kind, held = class_of(value), _dict_of(value)
     for name in ("acquire", "release"):
         if name not in held and not any(name in vars(base) for base in kind.__mro__):
@@ -350,12 +350,12 @@ def is_lock(value: Any) -> bool:
 
 
 def is_means(value: Any) -> bool:
-    """Return whether a value is a known means of making calls, such as a chat model."""
+    """Return whether a value is an object that only helps to make calls, such as a chat model."""
     return any(is_of(kind, value) for kind in _MEANS)
 
 
 def _dict_of(value: Any) -> dict[str, Any]:
-    """Return a copy of an object's own attributes, without running code of its class."""
+    """Return a copy of an object's `__dict__`, without running code of its class."""
     try:
         return {**object.__getattribute__(value, "__dict__")}
     except AttributeError:
@@ -363,7 +363,7 @@ def _dict_of(value: Any) -> dict[str, Any]:
 
 
 def attributes_of(value: Any) -> Mapping[str, Any]:
-    """Return the attributes of an object by name, without those of a `cached_property`.
+    """Return the attributes of an object by name. The value of a `cached_property` is left out.
 
     Raises:
         OpaqueError: If the object may have content that its attributes do not show.
@@ -392,7 +392,7 @@ def attributes_of(value: Any) -> Mapping[str, Any]:
 
 
 def shown_of(value: Any) -> Mapping[str, Any]:
-    """Return the non-empty attributes in an object's `__dict__`; C code may hold more content."""
+    """Return the non-empty attributes in an object's `__dict__`. C code may hold more content."""
     return {
         name: item
         for name, item in _dict_of(value).items()

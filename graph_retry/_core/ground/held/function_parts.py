@@ -1,9 +1,10 @@
 """Split a function into parts: the values that it holds, each with a digest of its content.
 
 A function holds the cells of its closure, its defaults and its attributes. A `partial` also holds
-its arguments, and a method the attributes of its object. If one of these values is a function, the
-values in that function are included. A value without readable content, such as a lock or a client,
-has no digest. Such a value is only a means of making a call, unless it yields data as it is used.
+its arguments, and a method holds the attributes of its object. If one of these values is a
+function, its values are parts as well. A value without readable content, such as a lock or a
+client, has no digest. Such a value counts as an object that only helps to make a call, unless
+reading it uses it up.
 """
 
 from __future__ import annotations
@@ -49,18 +50,19 @@ _MOST_ITEMS, _DEEPEST = 100, 6
 _SHOWN = 500
 """Maximum number of values that are read from one attribute of a client.
 
-The limit matters for a storage in memory, whose attributes show all of its data.
+The limit is needed for a storage in memory, whose attributes hold all of its data.
 """
 _FIXED = (str, bytes, tuple, frozenset, type, Enum, date, time, UUID)
-"""Values that no program changes in place. A different text is other data, not a new state."""
+"""Types whose values no program changes in place. A different value is then different data."""
 
 
 class Part(NamedTuple):
-    """A captured value with its digest, if it has one.
+    """One value that a function holds.
 
-    `state_of` is the place of the function or object that owns the value. It is only set if the
-    owner stays the same object when a program changes the value, such as a list, a number or a
-    flag. `piece_of` is the name of the part that contains this part.
+    digest: A digest of the content; None if the content cannot be read.
+    state_of: The place of the function or object that owns the value, if the value is a state of
+        the owner. A state is a value that a program may change, such as a list, a number or a flag.
+    piece_of: The name of the part that contains this part; empty for a part of the function itself.
     """
 
     digest: str | None
@@ -70,7 +72,7 @@ class Part(NamedTuple):
 
 
 class Reading:
-    """The code and the values of a function at this moment.
+    """The code of a function and the values that it holds, at one moment.
 
     code: A digest of the code of the function, and of the functions that it holds.
     source: A digest of the files with this code; empty if a file is not found.
@@ -80,8 +82,8 @@ class Reading:
     uncertain: The names of parts whose content cannot be read for certain.
     places: The names of all values that were looked at.
 
-    If an earlier reading `before` is given, a value is read only if `before` has a digest of the
-    value. The pieces of this value are read only if its digest has changed.
+    With an earlier reading `before`, only values that had a digest in `before` are read again. The
+    pieces of a value are then read only if its digest has changed.
     """
 
     def __init__(self, function: Any, salt: str, before: Reading | None = None) -> None:
@@ -107,7 +109,7 @@ class Reading:
         return content.digest()
 
     def _function(self, function: Any, path: str) -> None:
-        """Read a function, a method, a partial or an object that can be called."""
+        """Read a function, a method, a `partial` or a callable object."""
         if id(function) in self._seen:
             return
         self._seen.add(id(function))
@@ -160,7 +162,7 @@ class Reading:
             self._value(f"{path}{name}", value, state_of)
 
     def _self(self, name: str, owner: Any) -> None:
-        """Read each attribute of a method's object or a callable; if it has none, read it whole."""
+        """Read the object of a method or a callable object: its attributes, or else the whole."""
         inside = {} if isinstance(owner, type) else dict(inside_of(owner))
         if inside:
             self._open(name, owner, inside)
@@ -174,9 +176,9 @@ class Reading:
             self._read(name, value, state_of)
 
     def _read(self, name: str, value: Any, state_of: str = "", piece_of: str = "") -> None:
-        """Read a value as one part, and also its pieces if it may change in place.
+        """Read a value as one part. If the value may change in place, read its pieces as well.
 
-        If the value has no content as a whole, read its attributes or entries one by one.
+        If the value has no content as a whole, its attributes or entries are read one by one.
         """
         before = self._before
         if before and name not in before.places:
@@ -211,7 +213,7 @@ class Reading:
                 self._read(f"{name}{sign}", item, place, name)
 
     def _openable(self, value: Any) -> dict[str, Any]:
-        """Return the attributes or entries to read of a value without content as a whole."""
+        """Return the attributes or entries to read if a value has no content as a whole."""
         if id(value) in self._seen or self._depth >= _DEEPEST:
             return {}
         if class_of(value) in READ_AS and not is_stream(value):
@@ -242,7 +244,7 @@ class Reading:
         self._depth -= 1
 
     def _unread(self, name: str, value: Any, state_of: str, *, is_data: bool = False) -> None:
-        """Add a value with unreadable content. Digest the data of its copy, or its attributes."""
+        """Add a part for an unreadable value, with a digest of its copy or of its attributes."""
         place = self._object(name, value, state_of)
         digest = None
         if says_its_copy(class_of(value)):
@@ -263,14 +265,14 @@ class Reading:
                     self._value(inside, item, place)
 
     def _object(self, place: str, owner: Any, around: str = "") -> str:
-        """Give an object a token and return its place; return `around` if no token is possible."""
+        """Record a token for an object, and return its place. Without a token, return `around`."""
         if token := token_of(owner):
             self.objects[place] = token
         return place if token else around
 
 
 def _is_function(value: Any) -> bool:
-    """Return whether a value is a function, or a callable object, that may hold values itself."""
+    """Return whether a value is a function or a callable object that may itself hold values."""
     if isinstance(value, type | Runnable) or not callable(value):
         return False
     return not (inspect.isroutine(value) and is_named(value))
@@ -297,10 +299,10 @@ def is_followed(value: Any) -> bool:
 
 
 def token_of(owner: Any, *, kept: bool = False) -> str | None:
-    """Return a token that only this object of this process has; None if no token is possible.
+    """Return a token that identifies one object of this process; None if there can be none.
 
-    A token needs a weak reference. A list or an iterator allows none, so it gets a token only if
-    `kept`. This module then keeps the object in memory, but only the last 50 such objects.
+    A token needs a weak reference to the object. Lists and iterators do not allow weak references,
+    so they get a token only with `kept`. This module then keeps the last 50 such objects in memory.
     """
     place = id(owner)
     known = _tokens.get(place)
