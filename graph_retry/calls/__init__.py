@@ -1,8 +1,8 @@
-"""Make calls in your own form: as an agent's tools, a framework's steps or a node.
+"""Build your own forms of a retried call, such as an agent's tool or a step of a framework.
 
-`Call` runs your function as a call. `JsonParams` holds its params as JSON with your own schema.
-`Terms` holds the function, the output type, the hooks and the options, to make calls or to judge
-recorded attempts again.
+`Call` runs your function with retries and reviews. `JsonParams` holds the call's params as JSON,
+with your own JSON Schema. `Terms` judges recorded attempts again by another output type, other
+hooks or other options.
 """
 
 from __future__ import annotations
@@ -59,19 +59,20 @@ __all__ = [
 ]
 
 _paused: ContextVar[str | None] = ContextVar("graph_retry_paused", default=None)
-"""The name of the call that has paused in this node.
+"""The name of the call that has paused in the current run of a node; None if no call has paused.
 
-A context variable holds exactly one node's call, because LangGraph runs each node in its own
-context.
+LangGraph runs each node in its own context, so each run of a node has its own value.
 """
 
 
 @contextmanager
 def watched_pause(name: str) -> Generator[None, None, None]:
-    """Let a call's interrupt pass. If user code catches the interrupt, refuse the node's next call.
+    """Let the interrupt of a call pass, and refuse later calls of a node that catches it.
 
-    The refusal is also logged, because the user's code may catch it. It is an `Exception` and not a
-    `BaseException`, because LangGraph's server never ends a run that raises a `BaseException`.
+    A call waits for a person by raising LangGraph's `GraphInterrupt`. If user code catches this
+    exception, the node continues by mistake. Its next call then raises `PauseSwallowed`. The error
+    is also logged, because the same user code may catch the error, too. `PauseSwallowed` is an
+    `Exception`, because a LangGraph server never ends a run that raises a `BaseException`.
 
     Raises:
         PauseSwallowed: If an earlier call of this run of the node has paused already.
@@ -96,11 +97,12 @@ def watched_pause(name: str) -> Generator[None, None, None]:
 
 
 class Call:
-    """One call of your function, for code that does not use `retry_llm_call`.
+    """A call of your function with retries and reviews, for code other than `retry_llm_call`.
 
-    This library makes the calls of retry nodes, agents' models and tools, and reviewed nodes with
-    this class. A call is identified by its place in the graph. It pauses the run if it needs a
-    person, and returns its output with its ledger.
+    The library itself runs the models and tools of agents, and reviewed nodes, with this class.
+    Inside a LangGraph node, a call that needs a person pauses the run. When the node runs again,
+    the call continues from its saved attempts, which are found by its task, its name and its first
+    params.
 
     Args:
         llm_call: The function of the params.
@@ -127,7 +129,7 @@ class Call:
         options: RetryOptions | None = None,
         codec: ParamsCodec[Any] | None = None,
     ) -> None:
-        """Check the arguments. The call is made by `invoke` or `ainvoke`."""
+        """Check the arguments. Only `invoke` and `ainvoke` make the call."""
         settings = settle(name_of(llm_call, "llm_call"), "function", options or {})
         codec = (codec or ParamsCodec[Any].for_value(params)).for_one_run()
         self.plan: Plan[Any] = make_plan(llm_call, codec, on_retry, output, settings)
@@ -143,16 +145,16 @@ class Call:
         self.inputs = {"params": encoded.view, LOOP: loop}
 
     def of_node(self, accepts: Validator | None) -> Self:
-        """Mark `llm_call` as a whole reviewed node, and return this call.
+        """Mark `llm_call` as a whole LangGraph node that is reviewed, and return this call.
 
-        `accepts` checks the outputs that people supply.
+        `accepts` checks the outputs that people write.
         """
         self.plan = replace(self.plan, accepts=accepts, is_node=True)
         self.config["configurable"] = {CALL: self.plan}
         return self
 
     def invoke(self) -> tuple[Any, list[Attempt]]:
-        """Make the call; return its output and its ledger."""
+        """Make the call. Return its output and the list of its attempts."""
         with self.watched(is_sync=True):
             state = self.graph.invoke(self.inputs, self.config)
         return self.result(state), state["attempts"]
@@ -165,17 +167,17 @@ class Call:
 
     @contextmanager
     def watched(self, *, is_sync: bool) -> Generator[None, None, None]:
-        """Watch the run of the graph.
+        """Guard the run of the call's graph.
 
-        The interrupt of a waiting call passes through. If sync code runs an async-only graph or
-        checkpointer, the error names `aretry_llm_call`.
+        The interrupt of a waiting call passes, as in `watched_pause`. If sync code runs a function
+        or checkpointer that is async only, the error names `aretry_llm_call`.
         """
         named = naming_twin("aretry_llm_call") if is_sync else nullcontext()
         with watched_pause(self.plan.settings.name), named:
             yield
 
     def result(self, state: dict[str, Any]) -> Any:
-        """Return the output in the graph's final state, or raise the call's error."""
+        """Return the output from the final state of the call's graph, or raise the call's error."""
         name = self.plan.settings.name
         check_identity(name, loop_of(state)["identity"], self._identity)
         if state["status"] not in WITH_OUTPUT:
@@ -189,11 +191,10 @@ class Call:
 
 
 class RunningTask(Protocol):
-    """A running LangGraph task.
+    """A LangGraph task (one run of a node) that is running now.
 
-    is_sent: Whether a `Send` created the task.
-    requests: Notes of the code that makes the task's calls: the requests by place. They last as
-        long as the task.
+    is_sent: Whether a `Send` created the task. requests: A dict in which the code that makes the
+    task's calls keeps its requests, by their place. The dict lasts as long as the task.
     """
 
     is_sent: bool
@@ -201,7 +202,7 @@ class RunningTask(Protocol):
 
 
 def running_task() -> RunningTask | None:
-    """Return the running LangGraph task; None if no thread is running.
+    """Return the LangGraph task that is running now; None outside of a run on a thread.
 
     Example:
         >>> running_task() is None

@@ -1,4 +1,4 @@
-"""The terms of calls, by which recorded attempts can be judged again."""
+"""Judge recorded attempts again, by other output types, hooks or options, without model calls."""
 
 from __future__ import annotations
 
@@ -27,12 +27,11 @@ from graph_retry.records import Attempt, Failure
 
 @dataclass(frozen=True, kw_only=True)
 class Rejudged:
-    """The result of one recorded attempt under other terms.
+    """A recorded attempt, as it would have been judged with other options, output type or hooks.
 
-    attempt: The new record.
-    output: The valid output as JSON; None if the attempt failed.
-    params, author: The params that the hooks propose, and the hooks' names; both None if they
-        propose none.
+    attempt: The new record of the attempt. output: The valid output as JSON; None if the attempt
+    failed. author, params: The names of the hooks that propose changed params, and these params as
+    JSON. Both are None if no hook proposes any.
     """
 
     attempt: Attempt
@@ -43,10 +42,11 @@ class Rejudged:
 
 @checked
 class Terms:
-    """The checked terms of calls: a function, an output type, hooks and options.
+    """An output type, hooks and options, by which recorded attempts are judged again.
 
     Args:
-        llm_call: The function of the calls; None to make no call.
+        llm_call: The function of the recorded calls, for its name and type hints (default: none).
+            It is never called.
         on_retry: Hooks, as in `retry_llm_call`.
         output: The wanted output, as in `retry_llm_call`.
         options: See `RetryOptions`.
@@ -82,7 +82,7 @@ class Terms:
 
     @property
     def name(self) -> str:
-        """The calls' name."""
+        """The name of the calls."""
         return self._plan.settings.name
 
     @property
@@ -92,25 +92,25 @@ class Terms:
 
     @property
     def revises(self) -> bool:
-        """Whether there are hooks or feedback, which may revise params."""
+        """Whether there are hooks or feedback, which can propose changed params."""
         return bool(self._plan.hooks or self._plan.settings.feedback)
 
     def redacted(self, value: Any) -> Any:
-        """Return a JSON value, with its texts redacted by the option `redact`."""
+        """Return a JSON value whose texts were redacted by the function of the option `redact`."""
         return redacted(value, self._plan.settings.redact)
 
     def params_of(self, attempts: OneCall, number: int) -> Any:
-        """Return the params of a recorded attempt in their type; None if they are not recorded."""
+        """Return the params of a recorded attempt as `params_type`; None if they are unknown."""
         encoded = params_at(attempts_in(attempts), number)
         return None if encoded is None else self._codec.decode(*encoded)
 
     def encoded(self, params: Any, owner: str = "params") -> tuple[dict[str, Any], dict[str, str]]:
-        """Return params as JSON, and their Python types by path. Errors name `owner`."""
+        """Return params as JSON, and their Python types by path. Errors call the params `owner`."""
         view, types = self._codec.encode(params, owner=owner)
         return view, types
 
     async def again(self, attempts: OneCall) -> AsyncIterator[Rejudged]:
-        """Judge each recorded attempt again by these terms, without calling the model.
+        """Judge each recorded attempt again, without calling the model.
 
         Raises:
             ReplayMismatch: If a newer version wrote the ledger.
@@ -133,7 +133,7 @@ def _no_model(_params: Any) -> Any:
 
 
 async def proposed_again(before: list[Attempt], now: Attempt, plan: Plan[Any]) -> Proposal | None:
-    """Ask the hooks again about a failed attempt. Return None if they propose nothing."""
+    """Ask the hooks again about a failed attempt; None if no hook proposes changed params."""
     if not hooks_may_help(now, plan.settings):
         return None
     then = cast("Attempt", {**now, "decision": None})
@@ -144,7 +144,7 @@ async def proposed_again(before: list[Attempt], now: Attempt, plan: Plan[Any]) -
 async def judged_again(
     before: list[Attempt], record: Attempt, plan: Plan[Any]
 ) -> tuple[Attempt, Any]:
-    """Judge an attempt's raw output again. Return the new record and the valid output."""
+    """Validate the recorded output of an attempt again; return the new record and valid output."""
     raw, validator = record["raw"], plan.validator
     failure = _failure_of_call(record, plan)
     if failure is not None:
@@ -167,9 +167,10 @@ async def judged_again(
 
 
 def _failure_of_call(record: Attempt, plan: Plan[Any]) -> Failure | None:
-    """Return the failure that was known before the output was read.
+    """Return the failure of an attempt that was known before its output was read; None if none was.
 
-    The call raised this failure, or the provider announced it, for example by a finish reason.
+    Either the call raised an error, or the provider announced the failure, for example by a finish
+    reason.
     """
     failure, validator = record["failure"], plan.validator
     if not is_returned(record):
