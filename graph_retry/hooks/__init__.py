@@ -1,7 +1,8 @@
-"""Ready-made hooks, feedback, reviewers, gates, budgets and lessons that steer a call.
+"""Ready-made objects that steer a call: hooks, feedback, reviewers, gates, budgets and lessons.
 
-Pass `escalate`, `fall_back`, `raise_limit`, `shorten_history` or your own function as `on_retry=`.
-Pass the other objects as the options `feedback`, `reviewer`, `review`, `budget` and `lessons`.
+A hook is a function that changes the params after a failed attempt. Pass `escalate`, `fall_back`,
+`raise_limit`, `shorten_history` or your own function as `on_retry=`. Pass the other objects as the
+options `feedback`, `reviewer`, `review`, `budget` and `lessons`.
 """
 
 from typing import TYPE_CHECKING

@@ -1,7 +1,7 @@
-"""Limit the cost of automatic attempts. After the limit, a reviewer is asked.
+"""Limit what automatic attempts may cost. At the limit, a reviewer decides about further attempts.
 
-A `Budget` limits each call separately. It adds up the costs in the call's ledger, so a restart
-loses nothing. A `SharedBudget` limits all calls together that get the same object.
+A `Budget` limits each call separately. It adds up the costs of the call's recorded attempts, so a
+restart loses nothing. A `SharedBudget` limits the total of all calls that share one object.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from graph_retry.records import Attempt
 
 
 class Spent(TypedDict):
-    """The cost of some attempts, in the units of a `Budget`."""
+    """The cost of some attempts. `cost` is in the unit of the function `price`."""
 
     tokens: int
     cost: float
@@ -52,15 +52,16 @@ def _price_unknown(attempt: Attempt) -> None:
 class Budget(BudgetRule):
     """Limits for the automatic attempts of one call. At a limit, reviewers decide each step.
 
-    After a limit, each approval or edit allows one more attempt. Waiting for a person costs
-    nothing. If the provider does not report a figure, it counts as zero. The cost so far is read
-    from the call's ledger, so a restart loses nothing.
+    After a limit is reached, each approval or edit by a reviewer allows one more attempt. The time
+    in which a call waits for a person does not count. A figure that the provider does not report
+    counts as zero. The cost is read from the call's recorded attempts, so a restart loses nothing.
 
     tokens: Total tokens over all attempts.
     cost: Sum of `price(attempt)` over all attempts, in the unit that `price` returns.
     price: A function `attempt record -> cost`, a number in any unit. If it is unknown, return None.
     seconds: Time spent in the model, in seconds.
-    rounds: Number of decisions by reviewers. After these, only `respond` and `reject` are offered.
+    rounds: Number of decisions by reviewers. After these, a reviewer cannot choose a decision that
+        calls the model again.
 
     Example:
         >>> from graph_retry import AttemptsExhausted, Completion, retry_llm_call
@@ -83,7 +84,7 @@ class Budget(BudgetRule):
     rounds: Size | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a `cost` without a `price`, because such a limit could never be reached.
+        """Check that a `cost` has a `price`, because a limit without prices could never be reached.
 
         Raises:
             ValueError: If `cost` has no `price`.
@@ -94,7 +95,7 @@ class Budget(BudgetRule):
             )
 
     def spent_on(self, attempts: Iterable[Attempt], before: Spent | None = None) -> Spent:
-        """Add up the cost of these attempts, and add the cost `before` them.
+        """Add up the cost of attempts. `before` is the cost of earlier attempts, and is included.
 
         Example:
             >>> attempt = {"usage": {"total_tokens": 9}, "duration_s": 2.0, "decision": None}
@@ -142,7 +143,7 @@ class Budget(BudgetRule):
         return "cost" if self.cost is not None and self.cost_of(attempt) is None else None
 
     def exceeded(self, attempts: Sequence[Attempt], before: Spent | None = None) -> str | None:
-        """Describe the limit that these attempts have reached. Return None below every limit.
+        """Describe the limit that the attempts have reached; None if they are below every limit.
 
         Example:
             >>> spent = {"usage": {"total_tokens": 900}, "duration_s": 2.0, "decision": None}
@@ -152,14 +153,14 @@ class Budget(BudgetRule):
         return self._limit_reached(self._counted(attempts, before))
 
     def used_up(self, attempts: Sequence[Attempt], before: Spent | None = None) -> str | None:
-        """Say that reviewers have made all decisions that `rounds` allows, or return None."""
+        """Say that reviewers have made all decisions that `rounds` allows; otherwise None."""
         spent = self._counted(attempts, before)
         if self.rounds is None or spent["rounds"] < self.rounds:
             return None
         return f"the budget of {counted(self.rounds, 'decision')} is spent"
 
     def _counted(self, attempts: Sequence[Attempt], before: Spent | None) -> Spent:
-        """Return the cost to compare with the limits. A `SharedBudget` includes other calls."""
+        """Return the cost to compare with the limits. A `SharedBudget` includes all its calls."""
         return self.spent_on(attempts, before)
 
     def _limit_reached(self, spent: Spent) -> str | None:
@@ -173,7 +174,7 @@ class Budget(BudgetRule):
 
 
 class _Account:
-    """The cost of all calls of one `SharedBudget`, and the failures since the last success."""
+    """The total cost in a `SharedBudget`, and the failed attempts since the last success."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -184,7 +185,7 @@ class _Account:
         self.total = _NOTHING
 
     def add(self, key: str, spent: Spent) -> None:
-        """Set the cost of one attempt. It replaces an earlier figure for the same key."""
+        """Set the cost of the attempt with the idempotency key `key`, or replace it."""
         with self._lock:
             known = self._spent.get(key, _NOTHING)
             if known != spent:
@@ -192,9 +193,10 @@ class _Account:
                 self._spent[key] = spent
 
     def note_end(self, attempt: Attempt) -> None:
-        """Count a failure. A success removes the failures that ended before it.
+        """Record whether an attempt failed. A success removes the failures that ended before it.
 
-        The attempts' own times decide, because a resumed thread reports its old attempts again.
+        The order is that of the attempts' own times, because a resumed thread reports its earlier
+        attempts again.
         """
         failure = attempt["failure"]
         if failure and failure["type"] == "BudgetExceededError":
@@ -212,19 +214,19 @@ class _Account:
                 self._failed_at = time.monotonic()
 
     def failed_in_a_row(self) -> tuple[int, float]:
-        """Count the failures since the last success, and the seconds since the last failure."""
+        """Return the number of failures since the last success, and the seconds since the last."""
         with self._lock:
             return len(self._failed), time.monotonic() - self._failed_at
 
 
 class _Accounts:
-    """The accounts of one `SharedBudget` by the value of its key `per`."""
+    """The accounts of one `SharedBudget`: one for each value of the config key `per`."""
 
     def __init__(self) -> None:
         self._known: dict[Any, _Account] = {}
 
     def of(self, whose: Any) -> _Account:
-        """Return the account of this key. The first use creates it."""
+        """Return the account for a value of `per`; create it at the first use."""
         return self._known.setdefault(whose, _Account())
 
 
@@ -235,13 +237,14 @@ class SharedBudget(Budget):
 
     Each limit applies to the total of all calls in this process that have this object. Their names,
     nodes, threads and event loops may differ. After a limit is reached, no automatic model call is
-    made, even for a first attempt. If a call needs one, it fails with the kind `permanent`, and a
-    reviewer decides. If reviews are off, the call ends. Each attempt counts once, by its
-    idempotency key, even if its thread is resumed.
+    made, not even a first attempt. A call that needs a model call then fails with the kind
+    `permanent`, and a reviewer decides. If reviews are off, the call ends. Each attempt counts
+    once, even if its thread is resumed.
 
-    After a restart, finished calls are no longer counted. A resumed call counts its own ledger
-    again. Make one object for each batch, because the object keeps every attempt in memory. If only
-    `failures` is set, the object keeps only the failures since the last success.
+    The total is kept only in memory. After a restart, finished calls are no longer counted, but a
+    resumed call counts its recorded attempts again. Make one object for each batch, because the
+    object keeps the cost of every attempt. If only `failures` is set, the object keeps only the
+    failures since the last success.
 
     failures: A circuit breaker. After this number of failed attempts in a row, over all calls, no
         automatic call is made for `cool_down` seconds.
@@ -273,7 +276,7 @@ class SharedBudget(Budget):
 
     @property
     def _account(self) -> _Account:
-        """The account of the current run.
+        """The account of the current run, by its value of the config key `per`.
 
         Raises:
             ValueError: If the run has no value for the key `per`.
@@ -293,13 +296,13 @@ class SharedBudget(Budget):
         return self._accounts.of(whose)
 
     def _counted(self, attempts: Sequence[Attempt], before: Spent | None) -> Spent:
-        """Return the cost of all calls, which already includes `before`."""
+        """Count the attempts; return the cost of all calls, which already includes `before`."""
         del before
         self.count(*attempts)
         return self._account.total
 
     def count(self, *attempts: Attempt) -> None:
-        """Record finished attempts. Each attempt counts once."""
+        """Add finished attempts to the total. An attempt that is reported twice counts once."""
         sums_up = (self.tokens, self.cost, self.seconds, self.rounds) != (None,) * 4
         for attempt in attempts:
             if sums_up:
@@ -308,7 +311,7 @@ class SharedBudget(Budget):
                 self._account.note_end(attempt)
 
     def refused(self) -> str | None:
-        """Return the reached limit that stops automatic calls, or None."""
+        """Describe the limit that stops automatic model calls now; None if they are allowed."""
         reason, wait = self._limit_reached(self._account.total), ""
         failed, ago = self._account.failed_in_a_row()
         left = self.cool_down - ago

@@ -1,7 +1,8 @@
-"""LangChain's decision models as a gate and as a reviewer.
+"""Use LangChain's decision models as a gate and as a reviewer.
 
 A decision model (`langchain_core.decisions`, langchain-core 1.8 or newer) answers a question about
-data with a probability. Other versions of LangChain are refused when a hook is made.
+data with a probability. With an older langchain-core, `decision_gate` and `decision_reviewer` raise
+`ImportError`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ DecisionModel = Annotated[
 
 
 def _question(kind: Literal["Noul", "Choice"], **said: Any) -> Any:
-    """Make LangChain's question to a decision model."""
+    """Return a question to a decision model, as an object of LangChain."""
     try:
         decisions = import_module("langchain_core.decisions")
     except ImportError:
@@ -36,9 +37,10 @@ def _question(kind: Literal["Noul", "Choice"], **said: Any) -> Any:
 def decision_gate(
     model: DecisionModel, question: str, *, above: Share = 0.5, sample: Share = 0.0
 ) -> Gate:
-    """Make a gate for the option `review`: a decision model says whether a person is needed.
+    """Make a gate for the option `review`: a decision model says which outputs a person reviews.
 
-    The ledger records the confidence in the output: 1 minus the probability of "yes".
+    The confidence in an output is 1 minus the probability that the model gives to "yes". The
+    recorded attempt contains the confidence.
 
     Args:
         model: A decision model of LangChain (`langchain_core.decisions.BaseDecisionModel`). It
@@ -77,10 +79,11 @@ def decision_reviewer(
     *,
     above: Share = 0.8,
 ) -> Runnable[Review, Decision | None]:
-    """Make a reviewer for the option `reviewer`: a decision model chooses the decision.
+    """Make a reviewer for the option `reviewer`: a decision model approves or rejects.
 
-    A person is asked if the model chooses `person`, or if its confidence is below `above`. A
-    decision model only chooses among labels. For edits, use `model_reviewer`.
+    A person is asked if the model chooses `person`, or if its confidence in its choice is below
+    `above`. A decision model can only choose one of several labels, so it cannot edit params. For
+    edits, use `model_reviewer`.
 
     Args:
         model: A decision model of LangChain (`langchain_core.decisions.BaseDecisionModel`). It

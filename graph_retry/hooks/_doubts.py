@@ -1,7 +1,7 @@
-"""Signals that a valid output may be wrong. Each gives a confidence and the fields to check.
+"""Signals that a valid output may be wrong. Each signal returns a confidence and doubtful fields.
 
-No signal proves an error. Together the signals rank outputs, so that people review the outputs with
-the lowest confidence.
+A signal does not prove an error. Signals rank the outputs, so that people review those with the
+lowest confidence.
 """
 
 from __future__ import annotations
@@ -24,42 +24,46 @@ from graph_retry.reviews import alternatives, branch_of, element
 _NUMBER = re.compile(r"-?\d+(?:[.,'\u2019 \u00a0\u202f]\d+)*")
 _DATE = re.compile(r"(\d{4})-\d\d-(\d\d)(?:T.*)?")
 _MOST_DOCUMENTS = 200
-"""Maximum number of places of a prompt where a JSON document may begin."""
+"""Maximum number of `{` in a prompt that are tried as the start of a JSON document."""
 
 Leaf = tuple[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """The data about one valid output that signals may use."""
+    """One valid output, and the data with which a signal judges it."""
 
     value: Any
     """The output as JSON."""
     input: str
-    """The text from which the output was read."""
+    """The text from which the model took the output."""
     schema: Any
     """The JSON Schema of the output, or None."""
     attempt: Attempt
     computed: frozenset[str]
-    """Names of fields whose values need not occur in the input."""
+    """Names of output fields whose values need not occur in the input."""
     second: Any = None
     """Another answer to the same request, as JSON."""
 
 
 Signal = Callable[[Seen], tuple[float | None, list[Doubt]]]
-"""Returns a confidence from 0 to 1 (None if it is unknown), and the doubtful fields."""
+"""A function that returns the confidence in an output and its doubtful fields.
+
+The confidence is a number from 0 to 1, or None if it is unknown.
+"""
 
 
 def counted_doubts(doubts: list[Doubt]) -> tuple[float, list[Doubt]]:
-    """Return the doubts, and the confidence in an output that has these doubts."""
+    """Return a confidence that is lower for each doubt (1, 1/2, 1/3, …), and the doubts."""
     return 1 / (1 + len(doubts)), doubts
 
 
 def not_in_input(seen: Seen) -> tuple[float | None, list[Doubt]]:
-    """Doubt values that do not occur in the input, such as values copied from the prompt's example.
+    """Doubt values that do not occur in the input, such as values from an example in the prompt.
 
-    Enum values, booleans and computed fields are not checked. Numbers and dates are compared by
-    value, and a month may be a word.
+    Booleans, computed fields and the values of the schema's enums are not checked. Numbers are
+    compared by value. A date occurs if its year and its day do. Its month is not compared, because
+    it may be written as a word.
     """
     closed, text, numbers = set(_closed(seen.schema)), _plain(seen.input), _numbers(seen.input)
     return counted_doubts(
@@ -80,7 +84,7 @@ def at_edge(seen: Seen) -> tuple[float | None, list[Doubt]]:
 
 
 def by_logprob(seen: Seen) -> tuple[float | None, list[Doubt]]:
-    """Return the mean probability of the answer's tokens, if the provider gave them."""
+    """Return the geometric mean of the probabilities of the answer's tokens; None if unknown."""
     mean = seen.attempt.get("logprob")
     return (None if mean is None else math.exp(mean)), []
 
@@ -104,7 +108,7 @@ SIGNALS: dict[str, Signal] = {
 
 
 def leaves(value: Any, path: str = "") -> Iterator[Leaf]:
-    """Yield the significant texts and numbers in a value, with their JSON Pointers."""
+    """Yield the numbers and the non-empty texts in a value, each with its JSON Pointer."""
     if is_object(value):
         for key, inner in value.items():
             yield from leaves(inner, path + pointer([key]))
@@ -116,10 +120,11 @@ def leaves(value: Any, path: str = "") -> Iterator[Leaf]:
 
 
 def input_of(params: Any, given: str | Callable[[Any], str] | None, value: Any) -> str:
-    """Return the input text from which the model took an output.
+    """Return the text from which the model took an output.
 
-    If `given` is None, this text is the prompt. JSON documents that show how to answer are left
-    out: a schema, and examples with the output's fields.
+    `given` is a function of the params or the name of a field. If it is None, the text is the
+    prompt, or all params as JSON if they have no prompt. JSON documents in it that only show how to
+    answer are left out: a schema, and examples that have a field of the output.
     """
     if callable(given):
         return given(params)
@@ -160,12 +165,12 @@ def _occurs(value: Any, text: str, numbers: set[float]) -> bool:
 
 
 def _plain(text: str) -> str:
-    """Return only the letters and digits of a text, in normalized spelling and case."""
+    """Return only the letters and digits of a text, normalized (NFKC) and without case."""
     return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text).casefold()))
 
 
 def _numbers(text: str) -> set[float]:
-    """Return the possible values of the numbers in a text: `2.138` may also mean 2138."""
+    """Return all values that the numbers in a text may have. For example, `2.138` may mean 2138."""
     found = set[float]()
     for match in _NUMBER.finditer(text):
         parts = re.split(r"([^\d-])", match[0])
@@ -179,7 +184,7 @@ def _numbers(text: str) -> set[float]:
 
 
 def _closed(schema: Any) -> Iterator[Any]:
-    """Yield the values of all enums in a schema."""
+    """Yield the values of all enums and constants in a schema."""
     if is_object(schema):
         for key, inner in schema.items():
             if key == "enum" and is_array(inner):
@@ -211,13 +216,16 @@ def _edges(value: Any, schema: Any, root: Any, path: str = "") -> Iterator[str]:
 
 
 def output_of(attempt: Attempt) -> Any:
-    """Return the valid output from the record that a gate gets."""
+    """Return the valid output of an attempt's record."""
     raw = attempt["raw"] or {}
     return raw["value"] if "value" in raw else (attempt["parsed"] or {}).get("value")
 
 
 def as_value(answer: Any, like: Any) -> Any:
-    """Return the value of a second answer; None for a text that cannot be read as JSON."""
+    """Convert a second answer to a JSON value; None for a text that cannot be read as JSON.
+
+    If the first answer `like` is a text, the second answer stays as it is.
+    """
     if not isinstance(answer, str) or isinstance(like, str):
         return answer
     read = parse_output(answer)
@@ -225,5 +233,5 @@ def as_value(answer: Any, like: Any) -> Any:
 
 
 def names(of: str | Sequence[str]) -> tuple[str, ...]:
-    """Return the names of signals as a tuple."""
+    """Return one name or several names of signals as a tuple."""
     return (of,) if isinstance(of, str) else tuple(of)

@@ -1,7 +1,7 @@
 """Ready-made hooks that change fields of the params, such as the model or a token limit.
 
-Each function of this module makes a rule: these fields change after this failure. `ChangingHook`
-applies the rule.
+Each function of this module makes a `ChangingHook` with a rule. The rule says which fields change
+after a failure.
 """
 
 from __future__ import annotations
@@ -18,14 +18,17 @@ from graph_retry.plugins import Count, Within, as_repr, checked, is_number
 from graph_retry.records import FailureKind
 
 Changes = Mapping[str, Any]
-"""New values by field. If a value is a function, it gets the old value and returns the new one."""
+"""New values by field name. A value may be a function `old value -> new value`."""
 
 
 class ChangingHook:
-    """A hook that changes fields of the params, even after two equal failures in a row.
+    """A hook that changes fields of the params by a rule.
+
+    After two equal failures in a row, a person decides and other hooks are not used. This hook is
+    still used, because it changes the means, such as the model.
 
     Args:
-        name: The name of the function that made this hook, for messages and the ledger.
+        name: The name of the function that made this hook, for messages and records.
         fields: Every field that the hook may change.
         changes: The rule: a sync or async function of the error, the attempt's number and the old
             fields. It returns the changed fields.
@@ -56,7 +59,7 @@ class ChangingHook:
         return _made(params, await changes)
 
     def check_params(self, params: Any) -> None:
-        """Refuse params that lack a field of this hook."""
+        """Raise `ValueError` if the params lack a field of this hook, or the rule cannot use it."""
         require_fields(params, self._fields, self.__name__)
         if self._check is not None:
             self._check(fields_of(params))
@@ -70,10 +73,10 @@ def _made(params: Any, changes: Changes) -> Any:
 
 @checked
 def escalate(schedule: Mapping[Count, Changes]) -> ChangingHook:
-    """Make a hook that changes fields after certain attempts, for any kind of failure.
+    """Make a hook that changes fields of the params after certain attempts, whatever the failure.
 
-    Two equal failures in a row usually end automation. If this hook has a change for the attempt,
-    automation continues, up to the limit `auto_retries`.
+    Two equal failures in a row usually end automatic retries. If this hook has a change for the
+    failed attempt, the retries continue, up to the limit `auto_retries`.
 
     Args:
         schedule: `{attempt: {field: value}}`. After the attempt with this number has failed, the
@@ -96,10 +99,10 @@ def escalate(schedule: Mapping[Count, Changes]) -> ChangingHook:
 def fall_back(
     kinds: FailureKind | Annotated[Collection[FailureKind], Within(1)], *steps: Changes
 ) -> ChangingHook:
-    """Make a hook that changes fields after failures of certain kinds, one step per failure.
+    """Make a hook that changes fields of the params step by step, after failures of certain kinds.
 
-    For example, the first refusal changes the prompt, and the second changes the model. Two equal
-    failures in a row do not end automation.
+    For example, the first refusal changes the prompt, and the second refusal changes the model. Two
+    equal failures in a row, which usually end automatic retries, do not end them here.
 
     Args:
         kinds: The failure kinds, such as `"refusal"` or `("refusal", "context_overflow")`.
@@ -137,12 +140,12 @@ def fall_back(
 def raise_limit(
     field: str = "max_tokens", factor: Annotated[float, Within(above=1)] = 2.0, *, most: Count
 ) -> ChangingHook:
-    """Make a hook that raises a token limit after an answer was cut off.
+    """Make a hook that raises the token limit in the params after an answer was cut off.
 
     Args:
         field: The params field with the limit. Its value may be `None`, for no limit.
         factor: The limit is multiplied by this number after each answer that was cut off.
-        most: The highest value of the limit. When the limit has this value, a person decides.
+        most: The highest value of the limit. At this value, the hook changes nothing more.
 
     Raises:
         ValueError: Before the first call, if the params lack the field, or its value is not a

@@ -1,8 +1,8 @@
-"""A ready-made hook that tells the model the errors of its last answer.
+"""A ready-made hook that tells the model which errors its last answer had.
 
-New feedback replaces earlier feedback in the prompt, so the prompt does not grow from attempt to
-attempt. The ledger lists the parts that feedback added. A text that only looks like feedback is
-left unchanged.
+New feedback replaces the earlier feedback in the prompt, so the prompt does not grow with each
+attempt. The record of an attempt lists the texts that feedback added. Only these texts are
+replaced, so a text of yours that looks like feedback stays.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _QUOTED: dict[str, int] = {"full": 20_000, "truncated": 500, "errors_only": 0}
 """Maximum characters of the last answer that each strategy quotes."""
 
 _EARLIER = 5
-"""Maximum number of faults of earlier answers that feedback names."""
+"""Maximum number of errors from earlier answers that feedback repeats."""
 
 _COMMENTED_ON = 4_000
-"""Maximum characters of the answer that are quoted with a person's comment."""
+"""Maximum characters of the answer that are quoted to the model with a person's comment."""
 
 
 @checked
@@ -44,8 +44,8 @@ def feedback(
 ) -> Feedback:
     """Make a hook that adds the errors of the last answer to the params' `messages` or `prompt`.
 
-    The hook acts if the output could not be read or is not valid. It ignores transport errors,
-    because the model cannot correct them.
+    The hook acts if the output could not be read, was not valid or was cut off. It ignores
+    transport errors, because the model cannot correct them.
 
     Args:
         strategy: The part of the last answer that is quoted with the errors: none (`errors_only`),
@@ -83,7 +83,10 @@ def feedback(
 
 @dataclass(frozen=True)
 class Feedback:
-    """The hook that `feedback` returns; its fields are the arguments of that function."""
+    """The hook that `feedback` returns. Most of its fields are the arguments of `feedback`.
+
+    ask: The closing sentence, which tells the model how to answer.
+    """
 
     strategy: FeedbackStrategy
     field: str | None
@@ -93,11 +96,11 @@ class Feedback:
     turns: bool = False
     ask: str = _ASK
     optional: bool = False
-    """True to accept params without a prompt, which then get no feedback."""
+    """If true, params without a prompt get no feedback. If false, such params are refused."""
     __name__ = "feedback"
 
     def __call__(self, error: AttemptFailed, attempt: int, params: Any) -> Any:
-        """Add feedback to the params. Return None if there is nothing to add."""
+        """Return the params with feedback; None if there is nothing to add or no space for it."""
         if error.kind not in _KINDS or (self.optional and not self.has_prompt(params)):
             return None
         prompt = Prompt(params, self.field, added=error.added)
@@ -112,20 +115,20 @@ class Feedback:
         return None
 
     def asking(self, words: str) -> Feedback:
-        """Return a copy of the hook with another closing sentence."""
+        """Return a copy of the hook with the closing sentence `words`."""
         return replace(self, ask=words)
 
     def check_params(self, params: Any) -> None:
-        """Refuse params that have no text or messages to write to."""
+        """Raise `ValueError` if the params have no text or messages to add feedback to."""
         if not self.optional:
             Prompt(params, self.field)
 
     def has_prompt(self, params: Any) -> bool:
-        """Say whether the params have a text or messages to write to."""
+        """Return whether the params have a text or messages to add feedback to."""
         return isinstance(params, str) or Prompt.found_in(fields_of(params), self.field) is not None
 
     def place(self, fields: Mapping[str, Any], field: str | None) -> str | None:
-        """Return the field to which a person's comment can be added, or None."""
+        """Return the name of the field to which a comment can be added; None if there is none."""
         return Prompt.found_in(fields, field)
 
     def with_comment(
@@ -138,10 +141,10 @@ class Feedback:
         field: str | None,
         added: Added | None,
     ) -> tuple[Any, Added]:
-        """Add a person's comment on the last answer. Return the params and their added parts.
+        """Add a person's comment on the last answer. Return the params and the texts added to them.
 
-        The comment replaces the earlier feedback and comments that `added` lists. The answer is
-        quoted, because the comment may refer to it.
+        The comment replaces the earlier feedback and comments, which `added` lists. The answer is
+        quoted with the comment, because the comment may refer to it.
         """
         prompt, lines = Prompt(params, field, added=added), list[str]()
         in_turns = self.turns and bool(answer) and not isinstance(prompt.value, str)
@@ -164,7 +167,7 @@ def feedback_text(
     issues: Sequence[Issue] = (),
     schema: bool = False,
 ) -> str:
-    """Write the text of `feedback` about a failed attempt, for use in your own hook.
+    """Write the text with which `feedback` describes a failed attempt, for use in your own hook.
 
     Args:
         error: The error that the hook gets as its first argument, or the refused answer as a text.
@@ -191,9 +194,10 @@ def feedback_text(
 def _texts(
     error: AttemptFailed, hook: Feedback, with_schema: bool, *, in_turns: bool
 ) -> Iterator[tuple[int, str]]:
-    """Yield shorter and shorter versions of the feedback, each with the length of its quotation.
+    """Yield ever shorter versions of the feedback, each with the length of the quoted answer.
 
-    With `in_turns`, an assistant message has the answer, and the feedback does not quote it.
+    With `in_turns`, the feedback does not quote the answer, because an assistant message contains
+    it.
     """
     most = _QUOTED[hook.strategy]
     for quoted in dict.fromkeys((most, min(most, 500), 0)):
@@ -230,17 +234,18 @@ def _text(error: AttemptFailed, ask: str, *, quoted: int, issues: int, with_sche
 
 
 def _issue_lines(issues: Sequence[Issue], most: int) -> list[str]:
-    """Write the errors as a numbered list."""
+    """Return the errors as the lines of a numbered list."""
     lines = [f"{n}. {issue_line(issue)}" for n, issue in enumerate(issues[:most], start=1)]
     more = len(issues) - most
     return [*lines, f"… and {more} more."] if more > 0 else lines
 
 
 def _earlier_lines(error: AttemptFailed, most: int) -> list[str]:
-    """Say how many answers in a row were refused, and list the faults of the earlier answers.
+    """Return lines with the number of refused answers in a row, and the errors of the earlier ones.
 
-    New feedback replaces earlier feedback. Without these lines, a model could make a corrected
-    fault again, and different answers with equal faults would lead to equal prompts.
+    Feedback replaces earlier feedback. Without these lines, a model might repeat an error that it
+    had corrected before. Two different answers with the same errors would also lead to the same
+    prompt.
     """
     refused = list[Attempt]()
     for attempt in reversed(error.attempts):
@@ -262,9 +267,9 @@ def _earlier_lines(error: AttemptFailed, most: int) -> list[str]:
 
 
 def _told(prompt: Prompt, by: str, text: str, answer: str | None, quoted: int = 0) -> Prompt:
-    """Add feedback to a text or to messages. It replaces earlier feedback.
+    """Add feedback to the prompt, which is a text or messages. Remove the earlier feedback from it.
 
-    With `answer`, an assistant message has the answer, and the next user message has the feedback.
+    If `answer` is given, it is added as an assistant message, and the feedback as a user message.
     """
     prompt = prompt.without("feedback", "comment")
     end = len(prompt.value)

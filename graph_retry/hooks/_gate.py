@@ -1,4 +1,4 @@
-"""Choose the valid outputs that a person reviews: uncertain outputs, and a sample of the rest."""
+"""Choose which valid outputs a person reviews: the uncertain ones, and a sample of the others."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from graph_retry.records import Attempt, Doubt, GateVerdict
 from graph_retry.reviews import alternatives
 
 Judge = Callable[[Attempt], Any] | Runnable[Any, Any]
-"""A function or runnable of an attempt's record that returns a confidence from 0 to 1."""
+"""A function or runnable that gets an attempt's record and returns a confidence from 0 to 1."""
 
 _REMEMBERED = 1_000
-"""Number of earlier outputs whose confidences a gate with `share` compares."""
+"""Number of the latest outputs with which a gate with `share` compares an output."""
 
 _MOST_DOUBTS = 20
 
 
 def _may_have(branch: dict[str, Any], name: str) -> bool:
-    """Say whether a value of one schema alternative may have this field."""
+    """Return whether an object that fits one branch of a schema may have the field `name`."""
     named: dict[str, Any] = branch.get("properties") or {}
     is_open = not named or branch.get("additionalProperties") or branch.get("patternProperties")
     return branch.get("type", "object") == "object" and bool(name in named or is_open)
@@ -46,12 +46,12 @@ def _may_have(branch: dict[str, Any], name: str) -> bool:
 @checked
 @dataclass(frozen=True, kw_only=True)
 class Gate:
-    """A gate for the option `review`: a person sees only valid outputs with a low confidence.
+    """A gate for the option `review`: a person reviews only valid outputs with a low confidence.
 
     Give either `confidence`, a fixed limit, or `share`, the fraction of all outputs that people can
-    review. With `sample`, a person also sees some of the other outputs, because no other review
-    finds errors in confident outputs. The question names the doubtful fields. The ledger records
-    the verdict as `gate`, and `graph_retry.data.summarize` counts the verdicts.
+    review. Also give `sample` to find errors in outputs with a high confidence: a person then
+    reviews some of them, too. The review names the doubtful fields. The attempt's record has the
+    verdict as `gate`, and `graph_retry.data.summarize` counts the verdicts.
 
     confidence: The minimum confidence (0 to 1) with which an output passes. If the confidence is
         unknown, a person is asked.
@@ -59,10 +59,10 @@ class Gate:
         confidence among the last 1,000 outputs of this object. If outputs have equal confidence,
         the idempotency key decides.
     of: The source of the confidence: a field of the output (default `confidence`), `judge`, or a
-        signal. If you give several sources, their values are multiplied. The signal `input` doubts
-        values that do not occur in the input. `edge` doubts values exactly at a limit of the
-        schema. `second` doubts fields that differ in a second answer. `logprob` is the mean
-        probability of the answer's tokens, if the provider gave it.
+        signal. The values of several sources are multiplied. The signal `input` doubts values that
+        do not occur in the input. `edge` doubts values exactly at a limit of the schema. `second`
+        doubts fields that differ in a second answer. `logprob` is the geometric mean of the
+        probabilities of the answer's tokens, if the provider gave them.
     judge: For `of="judge"`: a function `attempt -> confidence` (0 to 1), sync or async, or a
         runnable.
     second: For `of="second"`: a function, sync or async, that gets the attempt's record with its
@@ -101,7 +101,7 @@ class Gate:
     _lock: Any = field(default_factory=threading.Lock, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Refuse `of="judge"` without `judge`, and `judge` without it. The same for `second`."""
+        """Check that either `confidence` or `share` is given, and that `of` fits the functions."""
         if (self.confidence is None) == (self.share is None):
             raise ValueError(
                 "give either `confidence` (a limit) or `share` (a fraction of the outputs), "
@@ -113,7 +113,7 @@ class Gate:
         self._seen.extend(self.known)
 
     def check_schema(self, schema: Any) -> None:
-        """Raise `ValueError` if `of` has a name other than a signal, `judge` or an output field."""
+        """Raise `ValueError` if `of` names something other than a signal, `judge` or a field."""
         branches = alternatives(schema, schema)
         for name in names(self.of):
             if name in SIGNALS or name == "judge" or any(_may_have(one, name) for one in branches):
@@ -127,10 +127,10 @@ class Gate:
             )
 
     def __call__(self, attempt: Attempt) -> GateVerdict | Awaitable[GateVerdict]:
-        """Return the verdict on a valid output: whether a person is asked, and the confidence.
+        """Return the verdict on a valid output: its confidence, and whether a person is asked.
 
-        In an async run, await the verdict if there is a `judge` or `second`, because these may be
-        async.
+        In an async run, the verdict is an awaitable if there is a `judge` or `second`, because
+        these functions may be async.
         """
         steps = self._verdict(attempt)
         is_plain = self.judge is None and self.second is None
@@ -151,7 +151,7 @@ class Gate:
         return made
 
     async def _confidence(self, attempt: Attempt) -> tuple[float | None, list[Doubt]]:
-        """Multiply the confidences of the sources. Only a single source may be unknown."""
+        """Return the product of the sources' known confidences (or None), and the doubts."""
         told, doubts = list[Any](), list[Doubt]()
         second = None if self.second is None else await call(self.second, attempt)
         seen = self._seen_of(attempt, second) if SIGNALS.keys() & names(self.of) else None
@@ -190,7 +190,11 @@ class Gate:
         )
 
     def _rank(self, attempt: Attempt, sure: float) -> tuple[float, float]:
-        """Return the confidence at the share, and the fraction of outputs below this confidence."""
+        """Return the needed confidence, and the rank of an output among the earlier outputs.
+
+        The rank is the fraction of outputs with a lower confidence. Equal confidences are ordered
+        by the idempotency key.
+        """
         place = drawn(attempt["idempotency_key"], "rank")
         with self._lock:
             others = sorted(self._seen)

@@ -1,8 +1,9 @@
-"""Tell later steps of a graph about the errors of earlier steps.
+"""Tell later calls of a graph about the errors in the outputs of earlier calls.
 
-A lesson has the errors of one attempt. The window is a list of the newest lessons in graph state.
-Its reducer gives the same result in any order, so parallel calls and repeated writes are safe. If a
-call has corrected an error, the error stays, because other steps may make the same error.
+A lesson describes the errors of one attempt. A key of the graph's state keeps a list of the newest
+lessons, which is called the window. The reducer of this key gives the same result in any order, so
+parallel calls and repeated writes are safe. If a call has corrected an error, the lesson stays,
+because other calls may make the same error.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ from graph_retry.plugins import Count, checked, cut, digest
 from graph_retry.records import Attempt
 
 _WINDOW = 10
-"""Number of lessons that a window keeps by default."""
+"""Number of lessons that a state key keeps by default."""
 
 _LENGTH = 400
 """Maximum characters of one lesson."""
 
 _SAID = 200
-"""Maximum characters of an answer that a lesson keeps."""
+"""Maximum characters of the model's answer that a lesson keeps."""
 
 _KINDS = ("invalid_syntax", "invalid_schema")
 
@@ -83,12 +84,12 @@ class Lessons(LessonsRule):
         return lessons_of(step, attempts)
 
     def add_to(self, params: Any, window: list[Lesson]) -> Taught | None:
-        """Return the params with the newest lessons, and a reason. Return None without lessons."""
+        """Return the params with the newest lessons, and a reason; None without lessons."""
         taught = self.taught(params, window)
         return taught and Taught(taught[0].params, taught[1], taught[0].added.parts)
 
     def taught(self, params: Any, window: list[Lesson]) -> tuple[Prompt, str] | None:
-        """Return a prompt with the newest lessons, and a reason. Return None without lessons."""
+        """Return a prompt with the newest lessons, and a reason; None without lessons."""
         lessons = [lesson for lesson in window if lesson["text"]][-self.told :]  # See `text`.
         if not lessons:
             return None
@@ -104,12 +105,12 @@ class Lessons(LessonsRule):
         return prompt.placed("lessons", block), f"what went wrong before in {steps}"
 
     def newest(self, window: Any, step: str, own: Sequence[Attempt]) -> list[Lesson]:
-        """Return the newest lessons of all steps, including those of a step's own attempts."""
+        """Return the newest lessons: of the state key `window`, and of the step's own attempts."""
         return super().newest(window, step, own)[-self.told :]
 
 
 def _named(lesson: Lesson, often: Counter[str]) -> str:
-    """Name the step of a lesson. In a loop, the name also tells the step's runs apart."""
+    """Return the name of a lesson's step. If the step has several lessons, add attempt and time."""
     if often[lesson["step"]] < 2:
         return lesson["step"]
     number = f"attempt {lesson['attempt']}" if "attempt" in lesson else ""
@@ -120,7 +121,7 @@ def _named(lesson: Lesson, often: Counter[str]) -> str:
 @checked
 @lru_cache(maxsize=64)
 def merging_lessons(window: Count) -> Callable[..., list[Lesson]]:
-    """Make a reducer like `merge_lessons` that keeps `window` lessons.
+    """Make a reducer for a state key that keeps the `window` newest lessons, like `merge_lessons`.
 
     Example:
         >>> wrong = [Lesson(id=n, step="s", text=n, at=n) for n in ("1", "2", "3")]
@@ -139,9 +140,9 @@ def merging_lessons(window: Count) -> Callable[..., list[Lesson]]:
 
 @checked
 def merge_lessons(window: list[Lesson] | None, new: list[Lesson] | None) -> list[Lesson]:
-    """Merge lessons into a window, as the reducer of a state key.
+    """Merge new lessons into the list of a state key. Use this function as the reducer of the key.
 
-    The window keeps the ten newest lessons, and drops successes.
+    The list keeps the ten newest lessons, each once.
 
     Example:
         >>> wrong = Lesson(id="a", step="extract", text="/age: missing", at="2030-01-01")
@@ -153,9 +154,10 @@ def merge_lessons(window: list[Lesson] | None, new: list[Lesson] | None) -> list
 
 @checked
 def lessons_of(step: str, attempts: Sequence[Attempt]) -> list[Lesson]:
-    """Return the lessons of a call's attempts, for a state key with the reducer `merge_lessons`.
+    """Return a lesson for each attempt of a call whose output could not be read or was not valid.
 
-    If the last attempt succeeded, the earlier lessons are marked as `mended`.
+    Write the lessons to a state key with the reducer `merge_lessons`. If the last attempt
+    succeeded, the lessons of the earlier attempts are marked as `mended`.
 
     Example:
         >>> from graph_retry import AttemptsExhausted, retry_llm_call

@@ -1,4 +1,4 @@
-"""A ready-made reviewer. A chat model decides about a review before a person is asked."""
+"""A ready-made reviewer: a chat model answers a review before a person is asked."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def model_reviewer(
 ) -> Runnable[Review, Decision | None]:
     """Make a reviewer from a LangChain chat model, for the option `reviewer`.
 
-    The model sees the same review as a person, and its decision is checked in the same way. If the
-    model is unsure, or its answer cannot be used, a person is asked.
+    The model gets the same question as a person, and its decision is checked in the same way. If
+    the model is unsure or its answer cannot be used, a person is asked.
 
     Args:
         chat_model: Any chat model. It is called sync or async, as the graph runs.
@@ -80,7 +80,10 @@ def model_reviewer(
 
 
 def _case(review: Review, limit: int) -> str:
-    """Write the parts of a review. Short parts are whole, and long parts share the other space."""
+    """Write the parts of a review as the text for the model, in about `limit` characters.
+
+    Short parts are written in full. Long parts are cut to an equal share of the other characters.
+    """
     parts = [(name, json.dumps(review.value[name], default=str)) for name in _SHOWN]
     room = limit // len(parts)
     spare = sum(max(0, room - len(text)) for _, text in parts)
@@ -89,7 +92,7 @@ def _case(review: Review, limit: int) -> str:
 
 
 def _decision(answer: BaseMessage, allowed: Sequence[str]) -> dict[str, Any] | None:
-    """Read the model's decision; None if the model is unsure.
+    """Read the decision in the model's reply; None if the model is unsure.
 
     Raises:
         ValueError: If the reply is not a decision. A person is then asked.

@@ -1,4 +1,4 @@
-"""A ready-made hook that shortens a conversation which exceeded the context window."""
+"""A ready-made hook that shortens a conversation which is too long for the model."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def shorten_history(
     summary: Summary | None = None,
     count: Callable[..., int] = count_tokens_approximately,
 ) -> ChangingHook:
-    """Make a hook that removes the oldest messages after the context window was exceeded.
+    """Make a hook that removes the oldest messages after a request exceeded the context window.
 
-    The hook acts only on the failure kind `context_overflow`, and uses LangChain's `trim_messages`.
-    System messages stay. The first remaining message after them is a user's message. Each further
-    overflow halves the number of tokens again.
+    The hook acts only on failures of the kind `context_overflow`. It removes messages with
+    LangChain's `trim_messages`. System messages stay, and the first message after them is a user's
+    message. If the shortened conversation is still too long, the next attempt has half the tokens.
 
     Args:
         most: Maximum number of tokens to keep (default: half of the current number).
