@@ -193,8 +193,9 @@ class Call:
 class RunningTask(Protocol):
     """A LangGraph task (one run of a node) that is running now.
 
-    is_sent: Whether a `Send` created the task. requests: A dict in which the code that makes the
-    task's calls keeps its requests, by their place. The dict lasts as long as the task.
+    is_sent: Whether a `Send` created the task.
+    requests: A dict in which the code that makes the task's calls keeps its requests, by their
+        place. The dict lasts as long as the task.
     """
 
     is_sent: bool

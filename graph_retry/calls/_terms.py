@@ -29,9 +29,10 @@ from graph_retry.records import Attempt, Failure
 class Rejudged:
     """A recorded attempt, as it would have been judged with other options, output type or hooks.
 
-    attempt: The new record of the attempt. output: The valid output as JSON; None if the attempt
-    failed. author, params: The names of the hooks that propose changed params, and these params as
-    JSON. Both are None if no hook proposes any.
+    attempt: The new record of the attempt.
+    output: The valid output as JSON; None if the attempt failed.
+    author, params: The names of the hooks that propose changed params, and these params as JSON.
+        Both are None if no hook proposes any.
     """
 
     attempt: Attempt

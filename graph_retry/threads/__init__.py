@@ -1,7 +1,6 @@
-"""Work with all threads and their reviews: the inbox, ledgers, deadlines, going back.
+"""Functions for all saved threads: list and read reviews, read attempts, end reviews, go back.
 
-Import all public names from this package. Their code is in `_core/threads/`, because it reads and
-writes what the loop saves.
+Import all public names from this package. Their code is in `_core/threads/`.
 """
 
 from typing import TYPE_CHECKING

@@ -1,11 +1,12 @@
-"""Sweep the open reviews: end expired reviews, and remind people of the others.
+"""End expired reviews, and remind people of the other open reviews, in one pass over all threads.
 
-Call `expire_reviews` regularly, for example from a cron job or a timer.
+Call `expire_reviews` regularly, for example from a cron job. Each such pass is a sweep.
 
-Each reminder or escalation is a stage, and is sent once. The names of the sent stages are saved in
-a separate namespace of the review's thread, and are deleted with the thread. While messages are
-sent, the thread's lock keeps other sweeps out. A stage is saved only after its message was sent.
-Therefore the next sweep repeats a failed message, and a crash repeats at most one message.
+A reminder to the reviewer, or to other people, is a stage of the review and is sent once. The names
+of the sent stages are saved in a namespace of their own in the review's thread, so deleting the
+thread deletes them. A sweep locks the thread while it sends messages, so a parallel sweep cannot
+send them again. It saves a stage after the message was sent. So the next sweep repeats a failed
+message, and a crash repeats at most one message.
 """
 
 from __future__ import annotations
@@ -44,14 +45,14 @@ from graph_retry.errors import CallCancelled, StaleDecision
 from graph_retry.lossless._ground import as_repr
 
 TOLD = "graph-retry:told"
-"""The namespace for sent stages. The metadata of its checkpoints lists them under the same key."""
+"""The namespace, and the metadata key of its checkpoints, under which sent stages are saved."""
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A function to call if a review still waits `seconds` after it was asked.
+    """A message that is due if a review still waits `seconds` after its question was asked.
 
-    option: The option of the sweep with this function.
+    option: The option of the sweep that gave the function `tell`.
     """
 
     option: str
@@ -60,7 +61,7 @@ class Stage:
 
     @property
     def name(self) -> str:
-        """The name under which a sent stage is saved, such as `remind 3600`."""
+        """The saved name of a sent stage, such as `remind 3600`."""
         return f"{'remind' if self.option == 'notify' else 'escalate'} {self.seconds}"
 
 
@@ -69,7 +70,7 @@ def stages_of(
     remind_after: float | Collection[float] | None,
     escalate_to: Mapping[float, Callable[[Any], Any]] | None,
 ) -> list[Stage]:
-    """List the stages of a sweep's options, the earliest first.
+    """Return the stages that the options of a sweep ask for, the earliest first.
 
     Raises:
         ValueError: If only one of `remind_after` and `notify` is given.
@@ -86,7 +87,7 @@ def stages_of(
 async def remind(
     saver: BaseCheckpointSaver[Any], review: PendingReview, stages: Iterable[Stage]
 ) -> None:
-    """Send the due stages of a review that were not sent yet, unless another process is sending."""
+    """Send the due messages about a review that were not sent yet. Skip a thread that is locked."""
     asked_at, thread_id = review.asked_at, review.thread_id
     if asked_at is None or thread_id is None or not is_expired(review.deferred_until or asked_at):
         return
@@ -115,7 +116,7 @@ async def remind(
 async def _write(
     saver: BaseCheckpointSaver[Any], place: RunnableConfig, key: str, told: list[str]
 ) -> None:
-    """Replace the checkpoint that lists the sent stages in its metadata. It has no state."""
+    """Save the sent stages in the metadata of a checkpoint without state. Replace the old one."""
     checkpoint: Checkpoint = {**empty_checkpoint(), "id": key}
     noted = cast("CheckpointMetadata", {TOLD: told})
     await put_checkpoint(saver, place, checkpoint, noted)
@@ -131,18 +132,18 @@ async def expire_reviews(
     remind_after: Seconds | Collection[Seconds] | None = None,
     escalate_to: Mapping[Seconds, Callable[[PendingReview], Any]] | None = None,
 ) -> list[PendingReview]:
-    """Apply the default decision to each expired review, and continue its thread.
+    """End each expired review by its default decision, and continue its thread.
 
-    If the process of an earlier sweep or `resume` died after an answer was saved and before it was
-    applied, a sweep also continues the thread of the answer.
+    A sweep also continues a thread whose answer was saved but not applied, because the process of
+    `resume` or of an earlier sweep died.
 
-    If several sweeps run at the same time, only one of them ends a review. If a person answers the
-    review meanwhile, the person's answer counts. On a server, a sweep starts the runs without
-    waiting for them.
+    Several sweeps may run at the same time: only one of them ends a review. If a person answers the
+    review meanwhile, the person's answer counts. On a server, a sweep starts the runs and does not
+    wait for them.
 
-    A sweep can also send reminders about reviews that have not expired. Each reminder is sent once,
-    even if several sweeps run. A crash may repeat one message, and the next sweep repeats a failed
-    message. A deferred review gets no reminder before its time.
+    A sweep can also remind people of reviews that have not expired. It sends each reminder once.
+    Only a failed message is repeated by the next sweep, and a crash may repeat one message. A
+    review that was deferred to a later time gets no reminder before this time.
 
     Args:
         source: A compiled graph, or a client of `langgraph_sdk`; see `list_reviews`.
@@ -218,16 +219,16 @@ aexpire_reviews = async_twin(expire_reviews)
 
 
 def _is_answered(review: PendingReview) -> bool:
-    """Return whether a review has an answer, so that the default decision must not end it."""
+    """Return whether a review has a saved answer, so that the default decision must not end it."""
     answer = None if review.unapplied is None else review.unapplied["value"]
     return answer is not None and not (is_object(answer) and answer.get("type") == EXPIRE)
 
 
 async def _end(reviews: list[PendingReview], context: Any) -> Any:
-    """End the reviews of one thread.
+    """Let the expired reviews of one thread end by their default decisions.
 
-    On a server, this does not wait for the run, because a sweep that runs on the same server may
-    occupy the only worker.
+    On a server, the function does not wait for the run. The sweep may itself occupy the only worker
+    of this server.
     """
     first = reviews[0]
     ids = [review.review_id for review in reviews if review.unapplied is None]
@@ -240,7 +241,7 @@ async def _end(reviews: list[PendingReview], context: Any) -> Any:
 
 
 async def _run_answered(graph: Any, config: RunnableConfig, context: Any) -> None:
-    """Run a thread whose saved answers were not applied, because a process died.
+    """Continue a thread whose saved answers were not applied, because a process died.
 
     Raises:
         StaleDecision: If another process runs the thread now, or has already applied the answers.

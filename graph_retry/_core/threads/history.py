@@ -1,4 +1,4 @@
-"""Read the ledgers of threads. Write ledgers to files, and read these files."""
+"""Read the ledgers of threads, and export them to files. A ledger has all attempts of one call."""
 
 from __future__ import annotations
 
@@ -42,20 +42,20 @@ LedgerSource = Any
 _FIELDS = Attempt.__required_keys__ - {"name", "kept_in"}  # Old exports lack these two keys.
 
 _TOLD = ("namespace", "root", "thread", "current", "waits", "ended_by")
-"""The fields of a ledger that an export has beside the attempts."""
+"""The fields of a ledger, besides its attempts, that an export contains."""
 
 
 @in_sync
 async def attempts_of(graph: Any, config: RunnableConfig) -> list[Ledger]:
-    """Read the ledgers of a thread's calls (running, paused, finished or cancelled), oldest first.
+    """Read the ledgers of a thread, oldest first. A ledger has all attempts of one call.
 
-    `graph` may be a compiled graph, a `RemoteGraph` or a checkpointer. The result includes calls of
-    functions and of retry nodes, calls in subgraphs and `Send` branches, and calls of earlier runs
-    and forks.
+    The calls may be running, paused, finished or cancelled. The result includes the calls of
+    functions and of retry nodes, the calls in subgraphs and `Send` branches, and the calls of
+    earlier runs and forks. `graph` is a compiled graph, a `RemoteGraph` or a checkpointer.
 
     A server shows the calls of functions only if the state of the outermost graph has the key
-    `attempts`. Otherwise a `UserWarning` names the hidden calls. If the checkpoint with an earlier
-    attempt of an unfinished call was deleted, only the attempt's number is known.
+    `attempts`. Otherwise a `UserWarning` names the hidden calls. If the checkpoint that holds an
+    attempt was deleted, only the attempt's number is known.
 
     Raises:
         TypeError: If `config` is not a config.
@@ -78,7 +78,7 @@ aattempts_of = async_twin(attempts_of)
 
 
 async def thread_ledgers(graph: Any, config: RunnableConfig) -> list[Ledger]:
-    """Read a thread's ledgers, and warn of calls that a server hides."""
+    """Read the ledgers of a thread. Warn about calls whose attempts a server hides."""
     thread = thread_of(config)
     if saver_of(graph) is None:  # If `graph` is a checkpointer, the ledgers are read from it.
         check_compiled(graph)
@@ -101,7 +101,7 @@ async def thread_ledgers(graph: Any, config: RunnableConfig) -> list[Ledger]:
 
 @checked
 def every_ledger(source: LedgerSource, *, threads: Iterable[str] | None = None) -> Iterator[Ledger]:
-    """Yield the ledgers of all threads. Only one thread is in memory at a time.
+    """Yield the ledgers of all threads. Only one thread at a time is in memory.
 
     Args:
         source: A graph with its checkpointer, a checkpointer, a client of `langgraph_sdk` (for the
@@ -132,7 +132,7 @@ def aevery_ledger(
 async def ledgers_in(
     source: LedgerSource, threads: Iterable[str] | None = None
 ) -> AsyncGenerator[Ledger]:
-    """Yield the ledgers of a source. `run_steps` and `arun_steps` drive this generator."""
+    """Yield the ledgers of a source. Run this generator with `run_steps` or `arun_steps`."""
     if saver_of(source) is not None or is_client(source):
         for graph, config in await _places_in(source, threads):
             for ledger in await thread_ledgers(graph, config):
@@ -145,7 +145,7 @@ async def ledgers_in(
 async def _places_in(
     source: Any, threads: Iterable[str] | None
 ) -> Iterable[tuple[Any, RunnableConfig]]:
-    """Return the threads of a source, each as (graph or checkpointer to read it, config)."""
+    """Return the threads of a source, each as a pair: the graph or checkpointer, and a config."""
     saver, wanted = saver_of(source), None if threads is None else dict.fromkeys(threads)
     if saver is None:
         places = await places_on(source)
@@ -177,7 +177,7 @@ def _given_ledgers(source: Any, threads: Iterable[str] | None) -> Iterator[Ledge
 
 
 def checked_ledger(item: Any) -> Ledger:
-    """Return `item` if it is a ledger; otherwise raise."""
+    """Return `item`; raise `TypeError` if it is not a ledger."""
     if not isinstance(item, Ledger):
         raise TypeError(
             f"`source` has {as_repr(item, 80)}, which is not a ledger: give ledgers, such as "
@@ -192,7 +192,7 @@ def export_ledgers(
     path: str | Path,
     redact: Callable[[Attempt], Attempt] | None = None,
 ) -> None:
-    """Write ledgers to a JSON Lines file, one ledger per line, with its schema version.
+    """Write ledgers to a JSON Lines file: one ledger per line, with the version of its schema.
 
     Args:
         ledgers: The ledgers, such as those of `attempts_of`, or `[Ledger(error.attempts)]`.
@@ -236,7 +236,7 @@ def export_ledgers(
 
 @checked
 def import_ledgers(path: str | Path) -> list[Ledger]:
-    """Read a file of `export_ledgers`, from this or an earlier version of the library.
+    """Read the ledgers in a file that `export_ledgers` wrote with this or an older version.
 
     Raises:
         ReplayMismatch: If a newer version wrote the file.
@@ -259,7 +259,7 @@ def _exported_in(path: str | Path) -> Iterator[Ledger]:
 
 
 def _problem_in(attempts: list[Any]) -> str | None:
-    """Describe the first value in a list that is not a whole attempt; None if there is none."""
+    """Describe the first item of a list that is not a complete attempt; None if all are."""
     for attempt in attempts:
         if not is_object(attempt):
             return f"{as_repr(attempt, 80)} instead of an attempt"

@@ -99,10 +99,10 @@ async def find_all(
     *,
     answered: bool = False,
 ) -> list[PendingReview]:
-    """List the open reviews of a source, without their complete histories.
+    """List the open reviews of a source. The histories may lack parts of earlier attempts.
 
-    With `answered`, the list of a checkpointer includes reviews whose answers are saved but not
-    applied yet.
+    With `answered`, a checkpointer's list includes reviews whose answer is saved and not applied
+    yet.
 
     Raises:
         TypeError: If `source` has no threads.
@@ -118,7 +118,7 @@ async def find_all(
 
 
 def check_source(source: Any) -> None:
-    """Raise if the reviews of an object cannot be listed, because it has no threads."""
+    """Raise `TypeError` if a source has no threads whose reviews could be listed."""
     if saver_of(source) is None and not is_client(source):
         raise TypeError(
             f"`source` is {quoted_with_article(type(source).__name__)}: give a compiled graph "
@@ -129,11 +129,11 @@ def check_source(source: Any) -> None:
 
 @checked
 class Inbox:
-    """The open reviews of a source in parts, for your own page or console.
+    """The open reviews of a source, read in parts for your own page or console.
 
-    For a few reviews, use `list_reviews`. For many reviews, list them by `page`, `read` the ones
-    that you show, and read the thread of a review that a person opens with `in_thread`. Each method
-    has an async form, such as `apage`.
+    If there are only a few reviews, use `list_reviews`. If there are many, list them with `page`,
+    and `read` the reviews that you show. When a person opens a review, read its thread with
+    `in_thread`. Each method has an async form, such as `apage`.
 
     Args:
         source: The source, as in `list_reviews`.
@@ -160,7 +160,7 @@ class Inbox:
 
     @property
     def can_answer(self) -> bool:
-        """Whether the source can resume threads. A checkpointer without a graph cannot."""
+        """Whether the reviews can be answered. They cannot if the source is only a checkpointer."""
         return self.saver is not self.source
 
     @property
@@ -170,7 +170,7 @@ class Inbox:
 
     @in_sync
     async def reviews(self, limit: int | None = None) -> list[PendingReview]:
-        """List all open reviews, even deferred ones, without their whole histories."""
+        """List all open reviews, also deferred ones. Their histories may lack parts of attempts."""
         return await find_all(self.source, limit, None, self._config)
 
     areviews = async_twin(reviews)
@@ -183,11 +183,12 @@ class Inbox:
         fill: Annotated[Callable[[int, int], Any], "a function `(read, threads)`"]
         | None = to_nobody,
     ) -> tuple[list[OpenReview], str | None] | None:
-        """List a part of the table of open reviews, newest first.
+        """List one page of the table of open reviews, newest first.
 
-        To fill the table, the first listing of a database reads all threads once, and calls
-        `fill(read, threads)` with the number of read and of all threads. With `fill=None`, the
-        table is listed as it is, even while it is being filled.
+        A checkpointer keeps this table, so that no thread must be read to list the reviews. The
+        first listing of a database fills the table: it reads each thread once, and calls
+        `fill(read, threads)` with the number of threads read so far and of all threads. With
+        `fill=None`, the rows that the table has now are listed.
 
         Returns:
             The rows, and the argument `before` for the next part (None after the last part). None
@@ -200,21 +201,21 @@ class Inbox:
 
     @in_sync
     async def read(self, noted: Sequence[OpenReview]) -> list[PendingReview]:
-        """Read the reviews of some rows. Closed reviews are left out and dropped from the table."""
+        """Read the reviews of some rows. Leave out closed reviews, and delete their rows."""
         return await read_noted(self.source, noted, self._config)
 
     aread = async_twin(read)
 
     @in_sync
     async def whole(self, reviews: Sequence[PendingReview]) -> list[PendingReview]:
-        """Return the reviews with their complete histories."""
+        """Return the reviews with the complete records of all earlier attempts."""
         return await whole_reviews(self.source, reviews)
 
     awhole = async_twin(whole)
 
     @in_sync
     async def in_thread(self, review: PendingReview) -> list[PendingReview]:
-        """Read the open reviews of a review's thread, with their complete histories."""
+        """Read all open reviews of a review's thread, with complete records of their attempts."""
         shown = await open_reviews(review.graph, review.config)
         return await whole_reviews(review.graph, shown)
 
@@ -222,7 +223,7 @@ class Inbox:
 
     @in_sync
     async def answers(self, review: PendingReview) -> list[tuple[str, str]]:
-        """List the answers to a review, as (time, author)."""
+        """List the saved answers to a review as (time, author)."""
         if review.graph is None:
             return []
         return await answers_to(review.graph, review.config, review.review_id)
@@ -233,14 +234,14 @@ class Inbox:
     async def answer(
         self, review: PendingReview, answers: Mapping[str, Any] | None, context: Any = None
     ) -> Any:
-        """Resume the thread of a review with answers by review id; see `resume`."""
+        """Answer reviews in the thread of a review, by review id, as `resume` does."""
         return await resuming(review.graph, review.config, None, answers, context=context)
 
     aanswer = async_twin(answer)
 
     @in_sync
     async def stop(self, review: PendingReview) -> bool:
-        """Cancel the server's run that was started by an answer to a review. Saved state stays.
+        """Cancel the server's run that an answer to a review started. The saved state stays.
 
         Returns:
             Whether there was such a run. Other runs of the thread continue.
@@ -252,10 +253,11 @@ class Inbox:
 
 @dataclass(frozen=True)
 class Standing:
-    """The state of a thread without an open review: whether steps are left to run.
+    """How a thread without an open review can continue.
 
-    `told` says what the thread waits for, or how to continue it. `other` describes a question of
-    another library.
+    told: What the thread waits for, or how to continue it. Empty if the thread has ended.
+    other: A description of a question by another library. Empty if there is none.
+    is_unfinished: Whether steps are left to run.
     """
 
     told: str
@@ -265,7 +267,7 @@ class Standing:
 
 @in_sync
 async def standing(graph: Any, config: RunnableConfig, how: str = "`resume`") -> Standing:
-    """Describe the state of a thread. `how` names the way to continue it.
+    """Describe how a thread without an open review can continue. The text calls this way `how`.
 
     Example:
         >>> from graph_retry.testing import waiting_thread

@@ -1,4 +1,4 @@
-"""The open review of a thread, in the form that lists of reviews return."""
+"""`PendingReview`: an open review of a thread, as the lists of reviews return it."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ from graph_retry.records import shown_record
 class PendingReview(Review):
     """An open review of a thread. Answer it with its method `answer`.
 
-    `graph` is None if the review was listed from a checkpointer without a graph. `unapplied` is a
-    saved answer that no run has applied yet; None for an open review.
+    `graph` is None if the review was listed from a checkpointer without a graph. Such a review
+    cannot be answered. `unapplied` is a saved answer that no run has applied yet; None if there is
+    none.
     """
 
     interrupt_id: str
@@ -38,20 +39,19 @@ class PendingReview(Review):
     _read: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Remember the params. An approval means these, and not what code makes of them."""
+        """Remember the params, because an approval means them even if code changes the object."""
         object.__setattr__(self, "_read", _text_of(self.params))
 
     @property
     def namespace(self) -> str:
-        """The namespace of the call's state."""
+        """The checkpoint namespace of the call that asks."""
         return namespace_in(self.value)
 
     def to_json(self) -> dict[str, Any]:
         """Return the review as plain JSON, for an endpoint that lists open reviews.
 
-        To answer, a client must send back `thread_id` and `review_id`. The JSON does not include
-        the history. For the whole question with the JSON Schema of an answer, use the attribute
-        `value`.
+        To answer, a client sends back `thread_id` and `review_id`. The JSON leaves out the history.
+        The attribute `value` has the whole question, with the JSON Schema of an answer.
 
         Example:
             >>> from graph_retry import edit, pending_reviews, resume
@@ -87,16 +87,16 @@ def _text_of(params: dict[str, Any]) -> str:
 
 
 async def open_reviews(graph: Any, config: RunnableConfig) -> list[PendingReview]:
-    """Return a thread's open reviews. Earlier records in their histories may be stubs."""
+    """Return the open reviews of a thread. Their histories may lack parts of earlier attempts."""
     check_compiled(graph)
     questions = await open_questions(graph, config)
     return [review_of(asked, graph, config) for asked in questions]
 
 
 async def whole_reviews(source: Any, reviews: Sequence[PendingReview]) -> list[PendingReview]:
-    """Return the reviews with whole records in their histories.
+    """Return the reviews with complete records of the earlier attempts, read from checkpoints.
 
-    A record stays a stub if its checkpoint cannot be read.
+    If a checkpoint was deleted, the records in it stay incomplete.
     """
     made: list[PendingReview] = []
     for review in reviews:
@@ -120,7 +120,7 @@ def review_of(asked: Asked, graph: Any, config: RunnableConfig) -> PendingReview
 def newest_first(
     reviews: Sequence[PendingReview], before: str | None, limit: int | None
 ) -> list[PendingReview]:
-    """Return at most `limit` reviews older than the key `before`, newest first."""
+    """Return at most `limit` reviews that are older than the key `before`, newest first."""
     by_key = {key_of(review): review for review in reviews}
     older = [key for key in sorted(by_key, reverse=True) if before is None or key < before]
     return [by_key[key] for key in older[:limit]]
@@ -131,5 +131,5 @@ def key_of(review: PendingReview) -> str:
 
 
 def entry_of(review: PendingReview) -> OpenReview:
-    """Return the row of a review for the table of open reviews."""
+    """Return the row of a review in the table of open reviews."""
     return open_review(review.thread_id, review.namespace, review.review_id, review.asked_at)

@@ -1,7 +1,4 @@
-"""List and answer the reviews of one thread.
-
-No answer is lost, applied twice or given to a different review.
-"""
+"""List and answer the reviews of one thread."""
 
 from __future__ import annotations
 
@@ -46,12 +43,13 @@ async def resume(
     durability: Durability | None = None,
     wait: float = 600.0,
 ) -> Any:
-    """Answer the reviews of a thread, and continue the thread.
+    """Answer the open reviews of a thread, and continue the thread.
 
-    The decision is saved in the thread before it is applied. If the process dies afterwards, call
-    `resume(graph, config)` without a decision to continue. If several people answer, the first
-    answer wins, because the thread is locked until the graph stops again. If a decision cannot be
-    applied, the question is asked again, and `AnswerRefused` gives the reason.
+    Each decision is saved in the thread before it is applied. If the process dies after the
+    decision was saved, `resume(graph, config)` without a decision continues. If several people
+    answer the same review, the first answer wins, because the thread is locked until the graph
+    stops again. If a decision cannot be applied, the question is asked again, and `AnswerRefused`
+    gives the reason.
 
     Args:
         graph: The compiled graph, or a `RemoteGraph`.

@@ -64,18 +64,17 @@ _ANSWER_IS_SAVED = (
 )
 
 _ANSWER_KEPT: dict[str, Any] = {}
-"""A marker in place of the next question: the call was not made again, and its answer is still
-saved. Code compares it with `is`. It is empty, so that it counts as no question."""
+"""A marker in place of a question: the run did not make the call, so its answer is still saved."""
 
 
 @dataclass(frozen=True)
 class HeldThread:
-    """A locked thread that is ready to run, after its answers were saved.
+    """A locked thread whose answers are saved, so that it is ready to run.
 
     chosen: The answered questions, each with its answer.
-    shown_before: The ids of all reviews that the thread showed.
-    by_id: The answers that could not be saved, by interrupt id.
-    begun: With `start`, the state of the thread.
+    shown_before: The ids of all reviews that were open before.
+    by_id: The answers that could not be saved beside a checkpoint, by interrupt id.
+    begun: How to run the thread, if `start` was given.
     """
 
     graph: Any
@@ -99,7 +98,7 @@ class HeldThread:
         self.lock.release()
 
     async def run(self, durability: Durability | None, context: Any) -> Any:
-        """Run the graph until it ends or pauses again. Return its state."""
+        """Run the graph until it ends or pauses again, and return its state."""
         # With `sync`, each checkpoint is saved before the next step begins. Therefore a run after a
         # crash does not repeat a finished call.
         options: Any = {"durability": durability or "sync", "context": context}
@@ -119,9 +118,10 @@ class HeldThread:
             raise
 
     async def check(self, shown: Sequence[Any] | None = None) -> None:
-        """Check that all answers were applied.
+        """Check after the run that all answers were applied.
 
-        `shown` has the interrupt values after the run, or None to read the values from the thread.
+        `shown` has the values of the interrupts after the run. If it is None, they are read from
+        the thread.
 
         Raises:
             AnswerRefused: If an answer was not applied. Its question is then asked again.
@@ -160,7 +160,7 @@ class HeldThread:
             raise AnswerRefused("\n".join(dict.fromkeys(problems)), **told, reasons=reasons)
 
     async def _question_now(self, namespace: str) -> dict[str, Any] | None:
-        """Read the question that a call asks now, from its checkpoint (not on a server)."""
+        """Return the question that a call asks now, from its checkpoint; None on a server."""
         saver = saver_of(self.graph)
         call = saver and await newest_checkpoint(saver, thread_of(self.config), namespace)
         if not call:
@@ -205,7 +205,7 @@ async def resuming(
     background: bool = False,
     start: Any = None,
 ) -> Any:
-    """Do the same as `resume`. With `background`, only start the run on the server."""
+    """Do what `resume` does. With `background`, start the run on the server without waiting."""
     how: Any = {"wait": wait, "context": context, "background": background, "start": start}
     thread = await take_thread(graph, config, decision, answers, **how)
     with thread:
@@ -226,7 +226,7 @@ async def take_thread(
     background: bool = False,
     start: Any = None,
 ) -> HeldThread:
-    """Lock a thread, and save the answers to its reviews. Raise if a review is not open."""
+    """Lock a thread, and save the answers to its reviews. Raise if an answer has no open review."""
     thread_id, config = _checked(graph, config, decision, answers, start), at_newest(config)
     lock = ThreadLock(getattr(graph, "checkpointer", None), thread_id)
     remote: RemoteRuns | None = None
@@ -316,10 +316,11 @@ async def _write_down(
     root: CheckpointTuple | None,
     chosen: Sequence[tuple[Asked, Any]],
 ) -> dict[str, Any]:
-    """Save each answer beside its call's checkpoint; return the others by interrupt id.
+    """Save each answer beside its call's checkpoint. Return the other answers by interrupt id.
 
-    An answer cannot be saved on a server, or if the call's checkpoint was deleted. First, a plain
-    answer of an earlier run is removed: LangGraph would give it to the next question.
+    An answer cannot be saved beside a checkpoint on a server, for another library's question, or if
+    the checkpoint was deleted. First, an answer without an interrupt id that an earlier run left is
+    removed, because LangGraph would give it to the next question.
     """
     own = [each for each in chosen if not is_of_other(each[0].namespace)]
     notes = [(asked, noted(given, asked.review_id)) for asked, given in own]
@@ -341,7 +342,7 @@ async def _meant_by(
     questions: Sequence[Asked],
     closed: Callable[[str | None], Awaitable[str]],
 ) -> str:
-    """Return the review id in a decision, or the id of the only open review."""
+    """Return the review id that a decision names, or else the id of the only open review."""
     if named := _named_in(decision, None):
         return next(iter(named))
     if len(questions) > 1:
@@ -361,7 +362,7 @@ async def _match(
     answers: Mapping[str, Any],
     closed: Callable[[str | None], Awaitable[str]],
 ) -> list[tuple[Asked, Any]]:
-    """Pair answers with open questions. If a review is closed, raise before any answer is saved."""
+    """Pair answers with open questions. Raise if a review is closed, before any answer is saved."""
     by_id = {asked.interrupt_id: asked for asked in questions}
     by_id |= {asked.review_id: asked for asked in questions}
     names: dict[str, str] = {}
@@ -382,7 +383,7 @@ async def _match(
 
 
 def _told_kept(answered: Asked, open_now: Sequence[dict[str, Any]], *, is_over: bool) -> str:
-    """Explain that an answer is unused, because the run did not make the call that asked."""
+    """Explain why an answer was not used: the run did not make the call that had asked."""
     told = [(each["note"], namespace_in(each)) for each in open_now]
     notes = [note for note, place in told if note and are_namesakes(place, answered.namespace)]
     what = f"This run did not make the call of `{answered.name}`, which had asked the question"

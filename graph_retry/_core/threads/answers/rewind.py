@@ -1,7 +1,8 @@
-"""Go back to an earlier attempt of a call, and continue the thread from there with other params.
+"""Go back to an earlier attempt of a call, and continue from there with other params.
 
-A waiting call gets an answer about the earlier attempt. If the call has finished, the thread is
-forked at the checkpoint from which the call was made, and the fork is run.
+If the call waits for a person, it gets an answer that names the earlier attempt. If the call has
+finished, the thread is forked: the checkpoint from which the call was made is copied to the end of
+the thread, and the graph runs from the copy.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ from graph_retry.records import Issue
 _LOG = logging.getLogger("graph_retry")
 
 _MOST_TOLD = 10
-"""The most calls that an error lists."""
+"""Maximum number of calls that an error message lists."""
 
 _OfCall = Annotated[
     Ledger, "a ledger of `attempts_of` (and the attempt's number by name: `attempt=2`)"
@@ -61,12 +62,12 @@ _OfCall = Annotated[
 
 
 class Change(TypedDict):
-    """The attempt to rewind to, and the changes to it.
+    """The attempt to go back to, and what to change in it.
 
-    attempt: The number of the attempt to make again (the first is 1). With a `decision`, the
-        attempt is not made again: its review gets the decision.
-    params: The fields to change in that attempt's params (default: none).
-    decision: The new answer to the review of that attempt, such as `reject()`.
+    attempt: The number of the attempt (the first is 1). Without a `decision`, it is made again.
+        With a `decision`, it is not made again, and its review gets the decision.
+    params: The fields to change in the params of this attempt (default: none).
+    decision: The new answer to the review of this attempt, such as `reject()`.
     reason: The reason, for the ledger.
     """
 
@@ -87,11 +88,12 @@ async def rewind(
 ) -> Any:
     """Make an earlier attempt again with other params, or answer its review differently.
 
-    Earlier attempts stay in the ledger, and are not made again. Later attempts are removed from the
-    ledger, but their checkpoints stay. The author of the new attempt is `rewind`.
+    The attempts before it stay in the ledger and are not made again. The attempts after it are
+    removed from the ledger, but their checkpoints stay. In the ledger, the author of the new
+    attempt is `rewind`.
 
-    A call can be rewound while it is paused, and after it has finished. On a server, a call in a
-    subgraph can be rewound only while it is paused. If the thread made several calls, give the
+    A call can be rewound while it is paused and after it has finished. On a server, a call in a
+    subgraph can be rewound only while it is paused. If the thread has made several calls, pass the
     `ledger` of one of them, from `attempts_of`. `context` is LangGraph's `context` for the new run.
 
     Raises:
@@ -248,9 +250,9 @@ async def _rewound(
 async def _fork(
     graph: Any, config: RunnableConfig, old: RunnableConfig, note: str
 ) -> tuple[RunnableConfig, str | None]:
-    """Fork a thread at a checkpoint.
+    """Fork a thread: copy the checkpoint `old` to its end, and save a note about the fork.
 
-    Returns the config for the next run, and the id of the fork's checkpoint (None on a server).
+    Return the config for the next run, and the id of the copy (None on a server).
     """
     saver = saver_of(graph)
     if saver is not None:
@@ -277,7 +279,7 @@ async def _made_from(graph: Any, config: RunnableConfig, ledger: Ledger) -> Stat
 
 
 async def _restore(graph: Any, config: RunnableConfig, head: StateSnapshot, context: Any) -> None:
-    """Undo a fork: fork the thread at `head`, its earlier state. Calls that waited ask again."""
+    """Undo a fork: fork the thread again, at its earlier end `head`. Waiting calls ask again."""
     root = head.config.get("configurable", {})["checkpoint_id"]
     there, _ = await _fork(graph, config, head.config, fork_note(root))
     if head.next:

@@ -1,4 +1,4 @@
-"""Convert an answer from code to the form in which a thread saves it."""
+"""Convert an answer to the JSON form in which a thread saves it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from graph_retry.lossless._ground import error_text, text_of
 
 
 def noted(answer: Any, review_id: str) -> dict[str, Any]:
-    """Return the saved form of an answer: value, time, and `refused` if a part cannot be saved.
+    """Return an answer as it is saved: value, time, and `refused` if a part cannot be saved.
 
-    A value that graph state cannot hold, such as an integer beyond 64 bits, becomes JSON text.
+    If the checkpointer cannot save a value, such as an integer beyond 64 bits, the value becomes
+    JSON text.
     """
     if isinstance(answer, Mapping) and "type" in answer:
         answer = {"review_id": review_id, "channel": "python", **cast("Any", answer)}
@@ -38,7 +39,7 @@ def noted(answer: Any, review_id: str) -> dict[str, Any]:
 
 
 def _unsaveable(answer: Any) -> str:
-    """Return the message for an answer that is not JSON, with the part and the remedy."""
+    """Return an error message for an answer that is not JSON. It names the part and the remedy."""
     for key, part in answer.items() if is_object(answer) else ():
         try:
             to_json(part)

@@ -1,4 +1,4 @@
-"""Find out how to continue a thread that a job may have started before."""
+"""Decide how to run a thread that may have run before, for the argument `start` of `resume`."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from graph_retry._core.threads.saved.thread_state import open_questions
 class Begun(NamedTuple):
     """How to run a thread that may have run before.
 
-    given: The input of the thread's next run; None if the run continues where the thread stopped.
-    waits: Whether the thread waits for people. Then the thread is not run.
+    given: The input of the next run; None if the thread continues where it stopped.
+    waits: Whether the thread waits for people. In this case, it is not run.
     state: The result to return if the thread waits.
     """
 
@@ -40,10 +40,10 @@ async def begun(graph: Any, config: RunnableConfig, start: Any) -> Begun:
 
 
 async def _waits(graph: Any, config: RunnableConfig, state: StateSnapshot) -> bool:
-    """Return whether a thread can only continue after people have answered.
+    """Return whether a thread can continue only after people have answered.
 
-    It can continue at once if a saved answer was not applied yet, or if a branch was stopped before
-    its end.
+    A thread can continue at once if a saved answer was not applied yet, or if a branch was
+    interrupted before its end.
     """
     if not all(task.interrupts or task.result is not None for task in state.tasks):
         return False
