@@ -177,7 +177,7 @@ def _numbers(text: str) -> set[float]:
         marks, digits = parts[1::2], parts[::2]
         found.update(float(part) for part in digits)
         found.add(float("".join(digits)))
-        # If the last mark occurs only once, it may be the decimal mark.
+        # The last `.` or `,` may be the decimal mark if it occurs only once.
         if marks and marks[-1] in ".," and marks.count(marks[-1]) == 1:
             found.add(float(f"{''.join(digits[:-1])}.{digits[-1]}"))
     return found

@@ -180,7 +180,7 @@ class HeldThread:
             lets_expire = is_object(given) and given.get("type") == EXPIRE
             if expires_at is None or lets_expire:
                 continue
-            # Most answers come in time, and most reviews never expire.
+            # Imported here, because most answers come in time and never need it.
             from graph_retry._core.threads.saved.why_closed import answers_to  # noqa: PLC0415
 
             answers = await answers_to(self.graph, self.config, asked.review_id)
@@ -271,7 +271,7 @@ async def take_thread(
 
 
 async def _why_closed(*which: Any) -> str:
-    # Most answers are to open reviews.
+    # Imported here, because most answers are to open reviews and never need it.
     from graph_retry._core.threads.saved.why_closed import why_closed  # noqa: PLC0415
 
     return await why_closed(*which)
@@ -326,7 +326,7 @@ async def _write_down(
     notes = [(asked, noted(given, asked.review_id)) for asked, given in own]
     others = [each for each in chosen if each not in own]
     by_id = {each.interrupt_id: await answer_to_other(each.value, given) for each, given in others}
-    if saver is not None and root is not None:  # Only now, because an answer may not fit.
+    if saver is not None and root is not None:  # An answer that does not fit has raised before.
         await drop_plain_answer(saver, root)
     for asked, note in notes:
         if saver is None or not asked.is_saved:
@@ -395,6 +395,6 @@ def _told_kept(answered: Asked, open_now: Sequence[dict[str, Any]], *, is_over: 
     forms = {form_of(place) for _, place in told if outermost(place) == task} - {was}
     if len(forms) == 1:
         now += f" Node `{task.name}` was {was} when it asked, and is {forms.pop()} now."
-    if notes:  # In a different order, a different call comes first, and nothing has to be mended.
+    if notes:  # If only the order of calls changed, nothing needs a repair.
         now += f" Its note says: {notes[0]}."
     return f"{what}. Your answer is kept, and is used when the node makes this call.{now}"

@@ -1,7 +1,4 @@
-"""The graph and the config that a user passes.
-
-These functions read and run a graph in this process and a graph on a server in the same way.
-"""
+"""Read and run the graph that a user passes, in the same way in this process and on a server."""
 
 from __future__ import annotations
 
@@ -25,17 +22,17 @@ from graph_retry._core.state.position import LOOP
 from graph_retry.lossless._ground import as_repr
 
 _HOW_CONFIG = 'give {"configurable": {"thread_id": …}}'
-"""The advice in errors about a config without a thread."""
+"""The advice in errors about a config that names no thread."""
 
 
 def besides_place(config: RunnableConfig | None) -> dict[str, Any]:
-    """Return the values of `configurable`, except for the thread and the checkpoint."""
+    """Return the values of a config's `configurable` that do not name a thread or a checkpoint."""
     configurable = (config or {}).get("configurable", {})
     return {key: value for key, value in configurable.items() if key not in PLACE}
 
 
 def check_placeless(config: RunnableConfig | None) -> RunnableConfig:
-    """Check that a config for many threads names no thread, and return it.
+    """Return a config that is used for many threads. Check that it names no thread of its own.
 
     Raises:
         TypeError: If the object is not a config.
@@ -55,7 +52,7 @@ def check_placeless(config: RunnableConfig | None) -> RunnableConfig:
 
 
 def on_thread(config: RunnableConfig, thread_id: str) -> RunnableConfig:
-    """Return a copy of a config, with a thread added."""
+    """Return a copy of a config that names the thread `thread_id`."""
     return {**config, "configurable": {**config.get("configurable", {}), "thread_id": thread_id}}
 
 
@@ -78,15 +75,16 @@ def thread_of(config: RunnableConfig) -> str:
 
 
 def is_addressable(text: str) -> bool:
-    """Return whether a value is safe in the path of a URL.
+    """Return whether a value, such as a thread's id, is safe as a part of a URL's path.
 
-    The SDK quotes values, but a proxy in between may read a quoted `/` or `..` as another path.
+    The LangGraph SDK quotes such values. But a proxy in between may read a quoted `/` or `..` as
+    another path.
     """
     return not re.search(r"[/\\?#%;\x00-\x1f\x7f]", text) and text not in {"", ".", ".."}
 
 
 def thread_there(config: RunnableConfig) -> str:
-    """Return the id of a thread on a server.
+    """Return the thread's id for a request to a server.
 
     Raises:
         ValueError: If a URL with this id could be read as another URL.
@@ -101,7 +99,7 @@ def thread_there(config: RunnableConfig) -> str:
 
 
 def at_newest(config: RunnableConfig) -> RunnableConfig:
-    """Return a copy of a config that names the thread without a checkpoint."""
+    """Return a copy of a config without its checkpoint id, so that the newest one is meant."""
     own = {
         key: each for key, each in config.get("configurable", {}).items() if key != "checkpoint_id"
     }
@@ -117,18 +115,18 @@ def is_remote(graph: object) -> bool:
 
 
 def saver_of(source: object) -> BaseCheckpointSaver[Any] | None:
-    """Return the checkpointer: `source` itself, or a local graph's checkpointer; None if none."""
+    """Return the checkpointer: `source` itself, or that of a local graph; otherwise None."""
     saver: Any = cast("Any", source).checkpointer if is_local(source) else source
     return cast("Any", saver) if isinstance(saver, BaseCheckpointSaver) else None
 
 
 def is_client(source: object) -> bool:
-    """Say whether an object is a sync or async client of the LangGraph SDK."""
+    """Return whether an object is a sync or async client of the LangGraph SDK."""
     return hasattr(source, "threads") and hasattr(source, "runs")
 
 
 def check_compiled(graph: Any) -> None:
-    """Raise if an object is not a compiled graph, for example if it is a `StateGraph`."""
+    """Raise `TypeError` if an object is no compiled graph, such as a `StateGraph`."""
     if not hasattr(graph, "get_state"):
         came = quoted_with_article(type(graph).__name__)
         raise TypeError(f"`graph` is {came}: give the result of `compile(checkpointer=…)`.")
@@ -137,8 +135,8 @@ def check_compiled(graph: Any) -> None:
 async def get_state(graph: Any, config: RunnableConfig, **options: Any) -> StateSnapshot:
     """Return the state of a thread, as `graph.get_state` does.
 
-    The state is empty if a thread on a server has no checkpoint, because its first run was rolled
-    back.
+    If a thread on a server has no checkpoint, because its first run was rolled back, return an
+    empty state.
     """
     if is_remote(graph):
         thread_there(config)
@@ -168,10 +166,10 @@ async def _is_empty(graph: Any, config: RunnableConfig) -> bool:
 
 
 def may_make(graph: Any, namespace: str) -> bool:
-    """Return whether the graph may make the call that was saved under `namespace`.
+    """Return whether the graph may make the call that was saved under the namespace `namespace`.
 
-    The result is False only if the graph certainly cannot make the call. Some subgraphs cannot be
-    inspected: a function invokes them, or they are on a server. Such a subgraph may make any call.
+    Return False only if the graph cannot make this call. A subgraph that is invoked by a function
+    or runs on a server cannot be inspected, so it may make any call.
     """
     for part in parts_of(namespace):
         if not (part.is_node and is_local(graph)):
@@ -183,7 +181,7 @@ def may_make(graph: Any, namespace: str) -> bool:
 
 
 async def asked_by(graph: Any, namespaces: Collection[str]) -> list[str]:
-    """Return the namespaces of calls that this graph (local or remote) may make."""
+    """Return the namespaces whose calls this graph may make. The graph may be local or remote."""
     nodes = await node_names(graph) if namespaces else []
     return [
         each
@@ -193,10 +191,10 @@ async def asked_by(graph: Any, namespaces: Collection[str]) -> list[str]:
 
 
 async def shows(graph: Any, config: RunnableConfig, interrupt_id: str) -> bool:
-    """Return whether the state of a thread, as `graph` shows it, has the interrupt.
+    """Return whether `graph` shows an interrupt in the state of a thread; True if `graph` is None.
 
-    A different graph may have raised the interrupt on the same thread. LangGraph shows only the
-    interrupts of nodes that `graph` has.
+    LangGraph shows only the interrupts of nodes that the graph has. Another graph may have raised
+    the interrupt on this thread.
     """
     if graph is None:
         return True
@@ -212,7 +210,7 @@ async def node_names(graph: Any) -> list[str]:
 
 
 def client_of(graph: Any) -> Any:
-    """Return the SDK client of a `RemoteGraph`: sync or async, like the current run."""
+    """Return the SDK client of a `RemoteGraph`: sync in sync code, otherwise async."""
     kind = "sync_client" if is_sync() else "client"
     client = getattr(graph, kind)
     if client is None:
@@ -223,12 +221,12 @@ def client_of(graph: Any) -> Any:
 async def update_state(
     graph: Any, config: RunnableConfig, values: dict[str, Any] | None, as_node: str
 ) -> None:
-    """Write into the state of a thread, as `graph.update_state` does."""
+    """Change the state of a thread, as `graph.update_state` does."""
     await sync_or_async(graph.update_state, graph.aupdate_state, config, values, as_node=as_node)
 
 
 async def invoke(graph: Any, given: Any, config: RunnableConfig, **options: Any) -> Any:
-    """Run a graph as `graph.invoke` does. Raise a clear error if the thread has no checkpoint."""
+    """Run a graph as `graph.invoke` does. Say how to continue if the thread has no checkpoint."""
     try:
         return await sync_or_async(graph.invoke, graph.ainvoke, given, config, **options)
     except EmptyInputError as error:

@@ -1,4 +1,4 @@
-"""The ledgers of a thread's calls."""
+"""Read the ledgers of a thread. A ledger has all attempts of one call."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from graph_retry._core.threads.saved.thread_state import read_whole, reader_of
 from graph_retry._core.threads.saved.view import ThreadView
 
 _WAITS = {"review": True, "end": False}
-"""Whether a call waits for a person, by the step that runs next. Other steps are unknown."""
+"""Whether a call waits for a person, by its next step. At any other step, this is unknown."""
 
 
 async def read_ledgers(source: Any, config: RunnableConfig) -> list[Ledger]:
-    """Read the ledgers of a thread's calls. If a server hides a call, its ledger is empty."""
+    """Read the ledgers of a thread. A call that a server hides gets an empty ledger."""
     return list(ledgers_of(await read_whole(source, config)))
 
 
 async def whole_ledgers(
     source: Any, thread_id: str | None, ledgers: Sequence[Ledger]
 ) -> list[Ledger]:
-    """Return a thread's ledgers, with whole records where their checkpoints can be read."""
+    """Return ledgers with the complete records of all attempts whose checkpoints can be read."""
     made: list[Ledger] = []
     for ledger in ledgers:
         read = reader_of(source, thread_id, ledger.namespace)
@@ -38,15 +38,16 @@ async def whole_ledgers(
 
 
 def ledgers_of(view: ThreadView) -> Iterator[Ledger]:
-    """Yield a ledger for each call, oldest first.
+    """Yield the ledger of each call in a thread, oldest call first.
 
-    If a server hides the state of a call, the call's ledger is empty. The checkpoints of a call may
-    have been deleted, so a ledger in the outermost graph's state is included as well. A user's
-    reducer may collect the attempts of several calls in one list. Such a list is left out.
+    A call whose state is hidden by a server gets an empty ledger. The result also has the ledgers
+    in the state of the outermost graph, because the checkpoints of a call itself may have been
+    deleted. A list in the state in which a reducer of the user collects the attempts of several
+    calls is left out.
     """
     calls = sorted(view.calls(), key=lambda call: view.age(call[0]))
     head, known = view.root and view.root.checkpoint["id"], list[list[str]]()
-    # If a fork continues a call, the call is out of the line, unless its root is in the line.
+    # A call that a fork continues is not current, unless its own root led to the newest root.
     continued = {
         loop["continues"]
         for namespace, values in calls

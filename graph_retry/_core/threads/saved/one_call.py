@@ -1,4 +1,4 @@
-"""The `Ledger`: all attempts of one call, with its outcome and the changes between attempts."""
+"""The `Ledger`: all attempts of one call, its outcome, and the changes between attempts."""
 
 from __future__ import annotations
 
@@ -20,40 +20,45 @@ Outcome = Literal[
 _ENDINGS: dict[str | None, Outcome] = {
     kind: row.outcome for kind, row in ROWS.items() if row.outcome is not None
 }
-"""The outcome of each decision that ends a call, even after a failed attempt."""
+"""The outcome of a call that a decision ends, by the type of the decision."""
 
 
 @dataclass(frozen=True)
 class Ledger:
-    """The attempts of one call, with its outcome and the changes between attempts.
+    """All attempts of one call, its outcome, and the changes between attempts.
 
-    Make a ledger from any list of attempts: `Ledger(error.attempts)`, `Ledger(review.history)`.
+    Functions such as `attempts_of` return ledgers. Or make one from any list of attempts:
+    `Ledger(error.attempts)`, `Ledger(review.history)`.
     """
 
     attempts: list[Attempt]
-    """The records, in order."""
+    """The records of the attempts, in order."""
 
     namespace: str = ""
     """The checkpoint namespace that identifies the call in its thread; empty if unknown."""
 
     root: str = ""
-    """The id of the outermost graph's checkpoint from which the call started; empty if unknown."""
+    """The id of the outermost graph's checkpoint from which the call was made; empty if unknown."""
 
     current: bool = True
-    """False if a fork from a checkpoint before this call has replaced the call. Also True if the
-    checkpoints that would show the fork were deleted.
+    """Whether the call belongs to the present course of the thread.
+
+    False if the thread was forked before this call, so that the fork has replaced it. True also if
+    the checkpoints that would show the fork were deleted.
     """
 
     waits: bool | None = None
-    """True if the thread waits for a person to answer this call; False if the call has ended; None
-    if the call is open but the thread continued without it, or if unknown.
+    """Whether the thread waits for a person to answer this call.
+
+    False if the call has ended. None if this is unknown, or if the call is open but the thread
+    continued without it.
     """
 
     ended_by: Literal["", "fork", "input", "update"] = ""
-    """The event that ended the call's review before anybody answered; empty if there was no event.
+    """The event that ended the call's review before anybody answered; empty if there was none.
 
-    The event is a new `input` of the thread, a `fork` (a run from an earlier checkpoint), or an
-    `update` of the thread's state (as by *Mark as Resolved* in Agent Inbox).
+    `input` is a new input of the thread, and `fork` is a run from an earlier checkpoint. `update`
+    is an update of the thread's state, such as *Mark as Resolved* in Agent Inbox.
     """
 
     thread: str = ""
@@ -64,24 +69,24 @@ class Ledger:
 
     @property
     def name(self) -> str:
-        """The call's name, as in its reviews; empty if no attempt has a name."""
+        """The name of the call, as reviews show it; empty if no attempt has a name."""
         names = [attempt["name"] for attempt in self.attempts if attempt["name"]]
         return names[-1] if names else ""
 
     @property
     def node(self) -> str:
-        """The name of the graph node in which the call was made; empty if unknown."""
+        """The name of the graph's node that made the call; empty if unknown."""
         steps = [part.name for part in parts_of(self.namespace) if part.is_task]
         return steps[-1] if steps else ""
 
     @property
     def title(self) -> str:
-        """A title for people: `name in node`; only one of the two if they are equal or unknown."""
+        """A title for people: `name in node`; only one of them if they are equal or unknown."""
         return " in ".join(dict.fromkeys(filter(None, (self.name, self.node))))
 
     @property
     def outcome(self) -> Outcome:
-        """The outcome of the call; `open` if the call has not ended, or if unknown."""
+        """How the call ended. `open`: it has not ended, or this is unknown."""
         if not self.attempts:
             return "open"
         last = self.attempts[-1]
@@ -101,11 +106,11 @@ class Ledger:
 
     @property
     def has_output(self) -> bool:
-        """Whether the call ended with an output by the model or by a person."""
+        """Whether the call ended with an output, by the model or by a person."""
         return self.outcome in ("succeeded", "responded", "overruled")
 
     def at(self, number: int) -> Attempt:
-        """Return the attempt with this number. The first attempt is 1.
+        """Return the record of the attempt with this number. The first attempt has the number 1.
 
         Raises:
             ValueError: If no attempt has that number.
@@ -139,17 +144,17 @@ class Ledger:
         return params.view
 
     def value_at(self, number: int) -> Any:
-        """Return the value that was read from an attempt's output, else its text, else None."""
+        """Return the JSON value of an attempt's output, or its text if it is not JSON, or None."""
         return output_of(self.at(number))
 
     def params_diff(self, number: int, since: int | None = None) -> list[dict[str, Any]]:
-        """List the changes of the params since an earlier attempt (default: the previous one)."""
+        """List how the params changed since an earlier attempt (default: the previous one)."""
         before = number - 1 if since is None else since
         earlier = self.params_at(before) if before else {}
         return readable_diff(earlier, self.params_at(number))
 
     def output_diff(self, number: int, since: int | None = None) -> list[dict[str, Any]]:
-        """List the changes of the output since an earlier attempt (default: the previous one)."""
+        """List how the output changed since an earlier attempt (default: the previous one)."""
         before = number - 1 if since is None else since
         earlier = {"output": self.value_at(before)} if before else {}
         return readable_diff(earlier, {"output": self.value_at(number)})
@@ -162,7 +167,7 @@ OneCall = Annotated[
 
 
 def attempts_in(call: OneCall) -> Sequence[Attempt]:
-    """Return the attempts of one call from a ledger or a list of attempts.
+    """Return the attempts of one call, given as a ledger or as a list of attempts.
 
     Example:
         >>> attempts_in(Ledger([]))
@@ -172,7 +177,7 @@ def attempts_in(call: OneCall) -> Sequence[Attempt]:
 
 
 def params_in(call: OneCall, number: int | None = None) -> dict[str, Any] | None:
-    """Return an attempt's params as JSON (default: the last attempt); None if they are missing.
+    """Return the params of an attempt as JSON (default: of the last one); None if they are unknown.
 
     Example:
         >>> params_in(Ledger([])) is None

@@ -1,4 +1,4 @@
-"""List the reviews that wait in a checkpointer, by its table of open reviews or by a full scan."""
+"""List the open reviews in a checkpointer, by its table of reviews or by reading all threads."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from graph_retry._core.threads.saved.view import ThreadView
 from graph_retry.lossless._ground import as_repr
 
 _PAGE = 100
-"""The most rows of the open-reviews table that are read at a time."""
+"""Maximum number of rows of the table of open reviews that are read at a time."""
 
 
 async def list_saved_reviews(
@@ -59,10 +59,10 @@ async def list_saved_reviews(
     limit: int | None,
     answered: bool,
 ) -> list[PendingReview]:
-    """List the open reviews in a checkpointer, newest first (only those of `graph`, if given).
+    """List the open reviews in a checkpointer, newest first; only those of `graph`, if given.
 
-    If `before` is given, only reviews that were asked before the review with that key are listed.
-    With `answered`, the list includes reviews whose answers are saved and not applied yet.
+    With `before`, only reviews are listed that are older than the review with this key. With
+    `answered`, the list includes reviews whose answer is saved and not applied yet.
     """
     finder = Finder(saver, graph, base, answered)
     if not await is_table_filled(saver):
@@ -82,17 +82,16 @@ async def list_saved_reviews(
 
 
 def to_nobody(_read: int, _threads: int) -> None:
-    """Ignore the progress of the first reading of a database."""
+    """Ignore the progress of filling the table of open reviews."""
 
 
 async def is_table_filled(
     saver: BaseCheckpointSaver[Any], tell: Callable[[int, int], Any] = to_nobody
 ) -> bool:
-    """Return whether a saver has a table of open reviews. The first listing fills the table.
+    """Return whether a checkpointer has a table of open reviews, and fill the table if it is new.
 
-    To fill the table, each thread is read once, beginning with the thread that ran last. The rows
-    of a thread are stored as soon as it is read. `tell` gets the number of threads read so far and
-    the number of all threads.
+    To fill the table, each thread is read once, and its rows are stored at once. The thread that
+    ran last comes first. `tell` gets the number of threads read so far and of all threads.
     """
     store = store_of(saver)
     if store.keeps_reviews:
@@ -110,14 +109,14 @@ async def is_table_filled(
 
 
 _without_review: WeakKeyDictionary[Any, set[tuple[str, ...]]] = WeakKeyDictionary()
-"""For each saver, the pauses without a review, such as a plain `interrupt()`.
+"""The pauses without a review, such as a plain `interrupt()`, for each checkpointer.
 
-Later lists do not read these pauses again.
+Later lists need not read these pauses again.
 """
 
 
 async def note_others(saver: BaseCheckpointSaver[Any]) -> None:
-    """Add questions of other libraries to the table, because their code adds no rows to it."""
+    """Add the open questions of other libraries to the table, because they add no rows."""
     store, finder = store_of(saver), Finder(saver, None, {}, answered=True)
     known, listed = _without_review.setdefault(saver, set()), await store.pauses()
     known.intersection_update(listed)
@@ -130,10 +129,10 @@ async def note_others(saver: BaseCheckpointSaver[Any]) -> None:
 
 
 def _keep(thread: ThreadView, saved: CheckpointTuple) -> None:
-    """Add a checkpoint to the view if it is the newest of its namespace.
+    """Add a checkpoint to the view of a thread if it is the newest one of its namespace.
 
-    If the call has ended, the checkpoint is added without its state. The states of all ended calls
-    would need too much memory.
+    A checkpoint of a call without an open review is added without its state. The states of all
+    ended calls would need too much memory.
     """
     namespace = namespace_of(saved)
     if namespace not in thread.newest:
@@ -143,9 +142,9 @@ def _keep(thread: ThreadView, saved: CheckpointTuple) -> None:
 
 @dataclass(frozen=True)
 class Finder:
-    """Finds the open reviews of one graph in a checkpointer, or of every graph if `graph` is None.
+    """A search for the open reviews in a checkpointer: of `graph`, or of all graphs if it is None.
 
-    With `answered`, it also finds reviews whose answer is saved, but not applied by a run yet.
+    With `answered`, the search also finds reviews whose answer is saved and not applied yet.
     """
 
     saver: BaseCheckpointSaver[Any]
@@ -154,7 +153,7 @@ class Finder:
     answered: bool = False
 
     async def read_all(self) -> list[PendingReview]:
-        """Read all checkpoints of a saver at once, for a saver that cannot list its threads."""
+        """Read all checkpoints, for a checkpointer that cannot list threads; return the reviews."""
         threads: defaultdict[str, ThreadView] = defaultdict(ThreadView)
         for saved in await list_checkpoints(self.saver, None):
             _keep(threads[thread_id_of(saved)], saved)
@@ -167,7 +166,7 @@ class Finder:
         return list(chain.from_iterable(found))
 
     async def read_thread(self, thread_id: str) -> list[PendingReview]:
-        """Read the newest checkpoint of each namespace of a thread; return the open reviews."""
+        """Read the newest checkpoints of a thread, one for each namespace; return the reviews."""
         thread = ThreadView()
         for namespace in await store_of(self.saver).namespaces(thread_id, ""):
             if (saved := await newest_checkpoint(self.saver, thread_id, namespace)) is not None:
@@ -185,7 +184,7 @@ class Finder:
         return self._wanted(await self._shown(thread_id, thread))
 
     async def read_noted(self, rows: Sequence[OpenReview]) -> list[PendingReview]:
-        """Read the open reviews of some rows; delete the rows whose reviews are closed."""
+        """Read the open reviews of some rows of the table. Delete the rows of closed reviews."""
         by_thread: defaultdict[str, list[OpenReview]] = defaultdict(list)
         for row in rows:
             if self.is_ours(row.namespace):
@@ -214,7 +213,7 @@ class Finder:
         return reviews
 
     def is_ours(self, namespace: str) -> bool:
-        """Return whether a call may belong to the graph. Without a graph, every call belongs."""
+        """Return whether the graph may have made a call; True for every call if `graph` is None."""
         return self.graph is None or is_of_other(namespace) or may_make(self.graph, namespace)
 
     async def _shown(self, thread_id: str, thread: ThreadView) -> list[PendingReview]:
@@ -240,11 +239,10 @@ async def noted_reviews(
     config: RunnableConfig | None = None,
     fill: Callable[[int, int], Any] | None = None,
 ) -> tuple[list[OpenReview], str | None] | None:
-    """List one page of the table of open reviews; None if the saver has no table.
+    """List one page of the table of open reviews; None if the checkpointer has no table.
 
-    If `fill` is given, a table that was never filled is first filled from all threads. `fill` gets
-    the number of threads read so far and the number of all threads. Without `fill`, only the rows
-    that the table has now are listed.
+    With `fill`, a new table is filled first, and `fill` gets the number of threads read so far and
+    of all threads. Without `fill`, the rows that the table has now are listed.
 
     Returns:
         The rows that belong to the source, newest first, and the value of `before` for the next
@@ -270,7 +268,7 @@ async def noted_reviews(
 async def read_noted(
     source: Any, rows: Sequence[OpenReview], config: RunnableConfig | None = None
 ) -> list[PendingReview]:
-    """Read the reviews of some table rows, and delete the rows of closed reviews."""
+    """Read the reviews of some rows of the table, and delete the rows of closed reviews."""
     saver, graph = saver_of(source), source if is_local(source) else None
     if saver is None:
         return []

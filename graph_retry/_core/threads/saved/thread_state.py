@@ -1,4 +1,4 @@
-"""Read the saved state of a thread: from a saver, through its graph, or from a server."""
+"""Read the saved state of a thread from its checkpointer or from a server."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from graph_retry.records import KeptIn
 
 
 async def open_questions(graph: Any, config: RunnableConfig) -> list[Asked]:
-    """Read the questions of a thread that can be answered, in the order of LangGraph's tasks."""
+    """Return the questions of a thread that can be answered, in the order of LangGraph's tasks."""
     shown: StateSnapshot | None = None
     if saver_of(graph) is not None:
         # A saver does not know the order of the branches of a `Send`.
@@ -48,10 +48,10 @@ async def open_questions(graph: Any, config: RunnableConfig) -> list[Asked]:
 async def open_named(
     graph: Any, config: RunnableConfig, named: Collection[str] | None
 ) -> tuple[ThreadView, list[Asked]]:
-    """Read the open questions of a thread with the ids `named`; all if `named` is None.
+    """Read a thread's open questions with the ids `named`, or all questions if it is None.
 
-    A thread may have a thousand questions, one for each branch of a `Send`. Therefore only the
-    named questions are read. If one of them is not open, all open questions are read.
+    A thread may have a thousand questions, such as one for each branch of a `Send`. Therefore only
+    the named questions are read. If one of these is not open, all questions are read.
     """
     view = await read_shown(graph, config, named=named)
     questions = [asked for asked in view.asked() if asked.is_open]
@@ -68,9 +68,9 @@ async def read_shown(
     *,
     named: Collection[str] | None = None,
 ) -> ThreadView:
-    """Read the questions that a thread shows, and the newest checkpoint of each asking call.
+    """Read the questions that a thread shows, and the newest checkpoint of each call that asks one.
 
-    `named` has ids of interrupts or reviews. With `named`, only their calls are read.
+    If `named` is given, only the questions with these interrupt ids or review ids are read.
     """
     saver, thread_id = saver_of(graph), thread_of(config)
     if saver is None:
@@ -103,7 +103,7 @@ async def read_shown(
 async def read_newest(
     saver: BaseCheckpointSaver[Any], thread_id: str, namespaces: Collection[str]
 ) -> ThreadView:
-    """Read the newest checkpoints of some namespaces, and of the subgraphs around them."""
+    """Read the newest checkpoint of each namespace, and of the subgraphs around it."""
     view = ThreadView()
     for namespace in namespaces:
         around = (each for each, _ in tasks_around(namespace))
@@ -125,7 +125,7 @@ async def _add_newest(
 
 
 async def read_whole(source: Any, config: RunnableConfig) -> ThreadView:
-    """Read all checkpoints of a thread; from a server, all checkpoints that the server shows."""
+    """Read all checkpoints of a thread, or all that a server shows."""
     saver = saver_of(source)
     if saver is None:
         from graph_retry._core.threads.server.server_threads import read_history  # noqa: PLC0415
@@ -139,7 +139,7 @@ async def read_whole(source: Any, config: RunnableConfig) -> ThreadView:
 
 
 def reader_of(source: Any, thread_id: str | None, namespace: str) -> Reader:
-    """Return a function that reads the checkpoints of one call from any kind of source."""
+    """Return a function that reads the checkpoints of one call, from a checkpointer or a server."""
     namespace = "" if namespace.startswith("state:") else namespace
     saver = saver_of(source)
     if saver is not None:
@@ -156,15 +156,15 @@ def reader_of(source: Any, thread_id: str | None, namespace: str) -> Reader:
 async def add_others(
     view: ThreadView, graph: Any, config: RunnableConfig, others: Mapping[str, str]
 ) -> None:
-    """Add questions of other libraries to a view, if the thread still waits for their answers.
+    """Add the questions of other libraries to a view, if the thread still waits for their answers.
 
     `others` has the namespaces of the questions by interrupt id.
 
-    LangGraph shows an interrupt until its node ends, even if the interrupt is answered. If the
-    process dies before the node ends, the answer remains among the writes of the checkpoint from
-    which the node began. No later answer counts, so this function does not add such a question.
-    (This is only known for the first interrupt of a task, because only its id can be computed, by
-    `Interrupt.from_ns`.)
+    LangGraph shows an interrupt until its node ends, even after an answer. If the process dies
+    before the node ends, the answer remains saved with the checkpoint from which the node began. A
+    later answer would have no effect, so this function does not add such a question. (It recognizes
+    an answered question only if it is the first interrupt of its task. Only the id of the first
+    interrupt can be computed, with `Interrupt.from_ns`.)
     """
     saver, thread_id, state = saver_of(graph), thread_of(config), None
     if others and saver is not None:

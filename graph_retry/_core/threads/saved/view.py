@@ -1,7 +1,7 @@
-"""The `ThreadView`: the calls, open questions and checkpoints that were read from a thread.
+"""The `ThreadView`: the calls and open questions in the checkpoints that were read from a thread.
 
-The caller adds checkpoints to the view, newest first within each namespace. For ledgers, add all
-checkpoints. For open questions, the newest checkpoint of each call that asked is enough.
+Add the checkpoints to the view newest first within each namespace. For ledgers, add all
+checkpoints. For open questions, the newest checkpoint of each call that asks is enough.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from graph_retry._core.state.namespaces import outermost, tasks_around
 from graph_retry._core.state.position import LOOP, is_open, loop_of
 
 _REPLACING = ("update", "fork")
-"""Sources of checkpoints that start new tasks, even if tasks of the previous checkpoint wait."""
+"""The `source` of checkpoints that start new tasks, even if earlier tasks still wait."""
 
 
 class Asked(NamedTuple):
     """A question that a thread shows, with the newest checkpoint of the call that asks it.
 
-    `value` is the value of the interrupt. `name` and `namespace` belong to the call. `call` is the
-    checkpoint.
+    `value` is the value of the interrupt, and `call` is the checkpoint. `name` and `namespace` are
+    those of the call.
     """
 
     interrupt_id: str
@@ -57,8 +57,8 @@ class Asked(NamedTuple):
     def is_open(self) -> bool:
         """Whether the question can be answered.
 
-        LangGraph shows a question until its node ends. A shown question cannot be answered if its
-        answer is already saved, or if a crashed run has continued the call.
+        LangGraph shows a question until its node ends. Until then, the question may already have a
+        saved answer, or a run that crashed may have continued the call.
         """
         values = values_of(self.call)
         may_wait = LOOP not in values or is_open(values, self.review_id)
@@ -66,7 +66,7 @@ class Asked(NamedTuple):
 
     @property
     def unapplied(self) -> dict[str, Any] | None:
-        """The answer that `resume` has saved and no run has applied yet, if there is one."""
+        """The answer that `resume` has saved and no run has applied yet; None if there is none."""
         return unapplied_answer(self.call, self.review_id)
 
     @property
@@ -76,12 +76,13 @@ class Asked(NamedTuple):
 
 
 class ThreadView:
-    """The checkpoints of a thread that were read.
+    """The checkpoints that were read from a thread, and the questions and calls in them.
 
     `newest` and `first` have the newest and the oldest checkpoint of each namespace. `roots` has
-    the outermost graph's checkpoints by id. The argument `shown` has the interrupts in the state
-    that the graph showed at the time `shown_at`. If `shown` is None, the interrupts are read from
-    the outermost graph's newest checkpoint.
+    the checkpoints of the outermost graph by id.
+
+    `shown` has the interrupts in a state of the graph, and `shown_at` is the time of this state. If
+    `shown` is None, the interrupts are read from the newest checkpoint of the outermost graph.
     """
 
     def __init__(
@@ -107,7 +108,7 @@ class ThreadView:
 
     @cached_property
     def questions(self) -> list[ShownQuestion]:
-        """The questions that the thread shows, one for each review, also from other libraries."""
+        """The questions that the thread shows, one for each review, also of other libraries."""
         root = self.root
         at = root.checkpoint["ts"] if self._shown is None and root else self._shown_at
         read = partial(value_in, at=at)
@@ -122,7 +123,7 @@ class ThreadView:
         return list(by_review.values())
 
     def asked(self) -> list[Asked]:
-        """List the shown questions that are still the newest question of their calls."""
+        """Return the shown questions that are still the newest question of their call."""
         found: list[Asked] = []
         for interrupt, value, is_apart in self.questions:
             namespace, asked_at = namespace_in(value), value.get("checkpoint_id")
@@ -136,7 +137,7 @@ class ThreadView:
         return found
 
     def values(self, namespace: str) -> dict[str, Any]:
-        """Return the newest state of a namespace; empty if it has no checkpoint in this view."""
+        """Return the newest state of a namespace; empty if the view has no checkpoint of it."""
         saved = self.newest.get(namespace)
         return {} if saved is None else values_of(saved)
 
@@ -148,9 +149,9 @@ class ThreadView:
                 yield namespace, values
 
     def waiting(self) -> dict[str, str]:
-        """Return the review ids of the waiting calls, as `{namespace of the call: review id}`.
+        """Return the review ids of the calls that wait for a person, by the call's namespace.
 
-        A call does not wait if the thread has left the step that made the call.
+        A call does not wait any more if the thread has left the step that made the call.
         """
         head = "" if self.root is None else self.root.checkpoint["id"]
         return {
@@ -162,10 +163,10 @@ class ThreadView:
         }
 
     def left_at(self, namespace: str) -> CheckpointTuple | None:
-        """Return the checkpoint by which a subgraph left the task that makes a call, or None.
+        """Return the checkpoint with which a subgraph left the task that makes a call, or None.
 
-        For example, an `update_state` of the subgraph makes such a checkpoint. The outer graph may
-        still show the call's question.
+        For example, an `update_state` of the subgraph saves such a checkpoint. The outer graph may
+        still show the question of the call.
         """
         for graph, task in tasks_around(namespace):
             saved = self.newest.get(graph)
@@ -175,9 +176,10 @@ class ThreadView:
 
     @cached_property
     def ended_unanswered(self) -> dict[str, CheckpointTuple]:
-        """The checkpoint of the input, update or fork that ended a review unanswered, by review id.
+        """The checkpoint that ended a review without an answer, by review id.
 
-        A fork that asks a review again does not end the review.
+        It is the checkpoint of an input, an update or a fork. A fork that asks the review again
+        does not end it.
         """
         ended: dict[str, CheckpointTuple] = {}
         asked = list[str]()
@@ -194,20 +196,20 @@ class ThreadView:
         return ended
 
     def root_of(self, namespace: str) -> str:
-        """Return the id of the outermost graph's checkpoint whose step began a namespace."""
+        """Return the id of the root (see `roots`) from which the calls in a namespace were made."""
         begun = self._begun_from.get(outermost(namespace).id)
         return begun or root_of(self.newest[namespace])
 
     @cached_property
     def _begun_from(self) -> dict[str, str]:
-        """The id of the outermost graph's checkpoint that has a task's writes, by task id."""
+        """The id of the outermost graph's checkpoint that has the writes of a task, by task id."""
         return {task: root for root, saved in self.roots.items() for task in writers_of(saved)}
 
     def age(self, namespace: str) -> tuple[str, str]:
-        """Return a sort key by age: the ids of a namespace's first checkpoint and its root."""
+        """Return a key to sort namespaces by age: the ids of the first checkpoint and the root."""
         return self.first[namespace].checkpoint["id"], root_of(self.newest[namespace])
 
     @cached_property
     def line(self) -> dict[str, bool]:
-        """Whether each root led to the newest root, by the root's id; see `line_of`."""
+        """Whether each of the `roots` led to the newest root, by id; see `line_of`."""
         return line_of(self.roots)

@@ -1,4 +1,4 @@
-"""Explain why a review cannot be answered: who answered first, or which event ended the review."""
+"""Explain why a review can no longer be answered: who answered it first, or what else ended it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _ENDED_BY = {
     "fork": "the thread was run from an earlier checkpoint",
     "update": "`update_state` changed the state around its call, which the next run makes anew,",
 }
-"""The event that ended an open review, by the `source` of the checkpoint after its question."""
+"""What ended an open review, in words, by the `source` of the checkpoint after the question."""
 
 _CONTINUE = "`resume(graph, config)` without a decision"
 
@@ -48,7 +48,7 @@ _UNTIL_NOTED_S = 10.0  # The seconds that a late answer waits until the first an
 
 
 async def _readable(graph: Any, config: RunnableConfig) -> ThreadView:
-    """Read a whole thread, or only its newest checkpoint if its saver cannot list checkpoints."""
+    """Read all checkpoints of a thread, or only the newest one if they cannot be listed."""
     views: list[ThreadView] = []
     with informing("reading what closed a review"):
         views.append(await read_whole(graph, config))
@@ -63,8 +63,8 @@ async def why_closed(
 ) -> str:
     """Say why a review is closed, and how to continue its thread.
 
-    With `review_id=None`, the text is about the thread's last review. The function may wait for
-    some seconds, because a question disappears before the run has saved its answer.
+    If `review_id` is None, the text is about the thread's last review. A question disappears before
+    the run has saved its answer, so the function may wait up to 10 seconds for the answer.
     """
     at_rest, lengths, waited = lock is None, pauses(), 0.0
     while True:
@@ -95,7 +95,8 @@ async def why_closed(
 async def standing_of(graph: Any, config: RunnableConfig, how: str) -> str:
     """Say what a thread without an open review waits for, and how to continue it.
 
-    A thread that waits in a node of another graph must not be continued with this graph.
+    If a call waits in a node that only another graph has, the text says so, because this graph must
+    not continue the thread.
     """
     elsewhere = await _renamed(graph, config, await _readable(graph, config))
     if elsewhere is not None:
@@ -120,8 +121,8 @@ def _standing(state: StateSnapshot, how: str) -> str:
 async def closing_event(graph: Any, config: RunnableConfig, review_id: str | None = None) -> str:
     """Say what closed a review: an answer and its author, an input or an update; "" if unknown.
 
-    With `review_id=None`, the text is about the thread's last review. The text is "" if the review
-    still waits, for example in another graph.
+    If `review_id` is None, the text is about the thread's last review. If the review still waits,
+    for example in another graph, the text is "".
     """
     thread = await _readable(graph, config)
     waiting = [name for name in thread.waiting().values() if review_id in (None, name)]
@@ -131,9 +132,9 @@ async def closing_event(graph: Any, config: RunnableConfig, review_id: str | Non
 async def _event(
     graph: Any, config: RunnableConfig, review_id: str | None, thread: ThreadView
 ) -> str | None:
-    """Describe the answer, input or update that closed a review, with its time.
+    """Describe the event that closed a review, with its time: an answer, an input or an update.
 
-    Return None if the thread does not show the event yet. For example, a run may not have saved the
+    Return None if the thread does not show the event, for example because a run has not saved the
     answer yet.
     """
     events = [
@@ -188,7 +189,7 @@ async def _answers(graph: Any, config: RunnableConfig, thread: ThreadView) -> li
 
 
 def _asked_again(thread: ThreadView, review_id: str | None, event: str | None) -> str | None:
-    """Return how a review was closed, and the id of the newer review that asks the question again.
+    """Say how a review was closed and which newer review asks its question again.
 
     If there is no newer review, return the given `event`.
     """
@@ -218,7 +219,7 @@ def _not_shown(thread: ThreadView, review_id: str | None) -> str | None:
 
 
 async def _renamed(graph: Any, config: RunnableConfig, thread: ThreadView) -> str | None:
-    """Return a sentence about a call that waits in a node that the graph does not have, or None."""
+    """Say that a call waits in a node that the graph does not have, and what to do, or None."""
     waiting = thread.waiting()
     if is_remote(graph):
         values = map(intervention, await RemoteRuns(graph, config).questions())
@@ -241,9 +242,9 @@ async def _renamed(graph: Any, config: RunnableConfig, thread: ThreadView) -> st
 
 
 def other_question(state: StateSnapshot) -> str:
-    """Describe an interrupt that is not a review, such as an approval by LangChain's middleware.
+    """Describe an open interrupt that is no review, such as an approval by LangChain's middleware.
 
-    The text also says how to answer the interrupt. The text is "" if there is no such interrupt.
+    The text also says how to answer it. If there is no such interrupt, the text is "".
     """
     for question in state.interrupts:
         if value_in(question) is None:
@@ -258,7 +259,7 @@ def other_question(state: StateSnapshot) -> str:
 
 
 def _notes(decisions: Iterable[Mapping[str, Any]]) -> list[_Answered]:
-    """Return decisions as `_Answered`: the decisions of a ledger, or those of an open review."""
+    """Convert decisions, from a ledger or from an open review, to `_Answered`."""
     return [
         _Answered(note["at"], note["author"], note.get("review_id", ""), f" ({note['type']})")
         for note in decisions
@@ -267,7 +268,7 @@ def _notes(decisions: Iterable[Mapping[str, Any]]) -> list[_Answered]:
 
 @checked
 def is_rejection(error: Exception, decisions: Iterable[Mapping[str, Any]]) -> bool:
-    """Say whether an error of `resume` only reports that a decision rejected the call.
+    """Return whether an error of `resume` only reports that one of the decisions rejected the call.
 
     The run of a rejected call may end with `CallCancelled`.
 

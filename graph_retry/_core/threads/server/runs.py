@@ -1,4 +1,4 @@
-"""Read a server's runs on a thread, to find out which answer to a review came first."""
+"""The runs of a thread on a server: send answers, and find out which answer came first."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from graph_retry.lossless._ground import as_repr
 
 UNFINISHED = ("pending", "running")
 _NEWEST = 20
-"""The number of newest runs to read. A run may come between our reading and our answer."""
+"""Number of the newest runs that are read."""
 
 
 class RemoteRuns:
-    """The runs on one thread of a server.
+    """The runs on one thread of a server, through which answers are sent.
 
-    While a thread runs, the server refuses an answer (409). If a second answer arrives just after
-    the first answer was applied, the question is gone. The server then ignores the second answer,
-    but reports success. Therefore the list of runs is read before the review is read, and again
-    after the answer is sent. If a run in between answered the review, that run brought the first
-    answer.
+    A server refuses an answer (HTTP 409) while the thread runs. If a second answer arrives just
+    after the first one was applied, the question is gone. The server then ignores the second
+    answer, but reports success. Therefore the runs are listed before the review is read, and again
+    after the answer was sent. If another run answered the review in between, its answer was the
+    first.
     """
 
     def __init__(
@@ -57,10 +57,10 @@ class RemoteRuns:
         return client_of(self._graph)
 
     async def look(self) -> None:
-        """Remember the finished runs. A finished run cannot answer an open review.
+        """Remember which runs have finished, because a finished run cannot answer an open review.
 
-        `is_asking` becomes True if an unfinished run brought no answer, because this run may have
-        asked the question. If an answer ended this run, the run's other work would be repeated.
+        `is_asking` becomes True if an unfinished run brought no answer. This run may have asked the
+        open question. An answer now would end the run, and its other work would be repeated.
         """
         runs = await self._read()
         self.is_asking = any(
@@ -69,7 +69,7 @@ class RemoteRuns:
         self._finished = {run["run_id"] for run in runs if run["status"] not in UNFINISHED}
 
     async def answer(self, by_id: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
-        """Continue the thread with answers by interrupt id.
+        """Send answers, by interrupt id, in a new run of the thread. Return the resulting state.
 
         Raises:
             StaleDecision: If another answer came first, or the thread is running.
@@ -106,7 +106,7 @@ class RemoteRuns:
         self._mine = created["run_id"]
 
     async def cancel(self, interrupt_id: str | None) -> bool:
-        """Cancel the unfinished run that answers a question; return whether it was cancelled."""
+        """Cancel the unfinished run that answers a question. Return whether a run was cancelled."""
         for run in await self._read():
             resume = _resume_of(run) if run["status"] in UNFINISHED else None
             if is_object(resume) and interrupt_id in resume:
@@ -121,7 +121,7 @@ class RemoteRuns:
         return False
 
     async def _first(self, by_id: Mapping[str, Any]) -> str | None:
-        """Say who answered our review between our reading and our answer; None if nobody did."""
+        """Say who answered a review after we read it and before our answer; None if nobody did."""
         runs = await self._read()
         ids = [run["run_id"] for run in runs]
         before = runs[ids.index(self._mine) + 1 :] if self._mine in ids else runs
@@ -136,21 +136,21 @@ class RemoteRuns:
         return None
 
     async def questions(self) -> list[Any]:
-        """Return the thread's questions, even if another graph has run on it."""
+        """Return the values of the thread's questions, even if another graph asked them."""
         thread = await call(self._client.threads.get, self._thread_id)
         return [question.value for question in listed_questions(thread)]
 
     async def asked(self) -> Sequence[Interrupt]:
-        """Return the questions of a waiting thread, as the server lists them for the thread.
+        """Return the questions that the server lists for a thread, if the thread waits.
 
-        The server's state shows no questions of a node behind a join of edges. (Seen with
-        langgraph-api 0.16.7: `next` and `tasks` of the state are empty.)
+        The state from the server lacks the questions of a node behind a join of edges: its `next`
+            and `tasks` are empty (seen with langgraph-api 0.16.7).
         """
         thread = await call(self._client.threads.get, self._thread_id)
         return listed_questions(thread) if thread["status"] == "interrupted" else ()
 
     async def answers(self) -> list[tuple[str, str, str]]:
-        """List the answers by interrupt id, as (time, author, review id or interrupt id)."""
+        """List the first answer to each question, as (time, author, review id or interrupt id)."""
         runs = await self._read()
         first: dict[str, tuple[str, str]] = {}
         names: dict[str, str] = {}
@@ -169,8 +169,8 @@ def _as_sent(
 ) -> tuple[RunnableConfig, dict[str, Any]]:
     """Return the config and the context of a run in the form that a server accepts.
 
-    A server refuses a run with both a context and a `configurable`, because it derives each from
-    the other. If both are given, the context is sent as a part of the `configurable`.
+    A server derives the context and the `configurable` from each other, so it refuses a run with
+    both. If both are given, the context is sent as a part of the `configurable`.
     """
     if context is None:
         return config, {}
@@ -185,14 +185,14 @@ def _as_sent(
 
 
 def _as_json(config: RunnableConfig) -> dict[str, Any]:
-    """Return the part of a config that is sent to a server."""
+    """Return the parts of a config that are sent to a server."""
     names = ("tags", "metadata", "recursion_limit")
     sent: dict[str, Any] = {key: value for key, value in config.items() if key in names}
     return {**sent, "configurable": besides_place(config)}
 
 
 def listed_questions(thread: Any) -> list[Interrupt]:
-    """Return the questions that a server lists for all tasks of a thread."""
+    """Return the questions of all tasks that a server lists for a thread."""
     by_task: dict[str, list[Any]] = thread.get("interrupts") or {}
     return [
         Interrupt(each["value"], each["id"], response_schema=each.get("response_schema"))
@@ -201,12 +201,12 @@ def listed_questions(thread: Any) -> list[Interrupt]:
 
 
 def http_status(error: Exception) -> int | None:
-    """Return the HTTP status with which a server refused a request; None for other errors."""
+    """Return the HTTP status with which a server refused a request; None for any other error."""
     return getattr(getattr(error, "response", None), "status_code", None)
 
 
 def is_error_of(kind: type[Exception], error: Exception) -> bool:
-    """Return whether an error is of this class. For a server's error, only the names are compared.
+    """Return whether an error is of the class `kind`. For a server's error, compare names.
 
     Example:
         >>> is_error_of(ValueError, RemoteException({"error": "ValueError", "message": "no"}))
@@ -220,7 +220,7 @@ _ANOTHER: Any = object()
 
 
 def _answer_to(interrupt_id: str, run: Any) -> Any:
-    """Return a run's answer to a question; `_ANOTHER` if it answers only other questions."""
+    """Return a run's answer to a question; `_ANOTHER` if the run answers only other questions."""
     resume = _resume_of(run)
     by_id = is_object(resume) and all(re.fullmatch("[0-9a-f]{32}", key) for key in resume)
     return resume.get(interrupt_id, _ANOTHER) if by_id else resume
@@ -232,7 +232,7 @@ def _resume_of(run: Any) -> Any:
 
 
 def _signed(run: Any, answer: Any) -> tuple[str, str]:
-    """Return the time of a run's creation, and its author if the server or the answer names one."""
+    """Return the time of an answer's run, and the author: `system`, `human` or `human:NAME`."""
     said: dict[str, Any] = answer if is_object(answer) else {}
     if said.get("type") == EXPIRE:
         return run["created_at"], "system"

@@ -1,4 +1,4 @@
-"""List the reviews that wait on a LangGraph server, through `langgraph_sdk`."""
+"""List the open reviews on a LangGraph server, through `langgraph_sdk`."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from graph_retry._core.threads.saved.graphs import get_state, is_addressable, on
 from graph_retry._core.threads.server.runs import http_status, listed_questions
 
 _PAGE = 100
-"""The number of threads in one page of a search."""
+"""Number of threads in one page of a search."""
 
 _IDLE_PAGE = 1_000
-"""The page size for a first search of idle threads. Most of these threads are finished."""
+"""Number of threads in one page of the first search of idle threads, most of which are finished."""
 
 _ALL_IDLE_AGAIN_S = 600.0
-"""Seconds after which a client searches all idle threads again, even unchanged ones."""
+"""Seconds after which all idle threads are searched again, even those that have not changed."""
 
 _CLOCKS = timedelta(seconds=10)
-"""The most time by which the clocks of a server's processes may differ."""
+"""Maximum difference between the clocks of a server's processes."""
 
 _FRESH_S = 1.0
-"""The most seconds from a run's last question to the end of the run.
+"""Maximum seconds from a run's last question to the end of the run.
 
-If a thread changed after this time, a later run was cancelled. The thread may then show questions
-that are answered.
+If a thread changed later than this, a later run was cancelled. The thread may then show questions
+that are already answered.
 """
 
 _FIELDS = (  # The state of the threads is not requested.
@@ -51,12 +51,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class _IdleThreads:
-    """The idle threads with questions that a client has found, and the time of the last change.
+    """The idle threads with open questions that were found through a client.
 
-    If somebody cancels a run before it begins, the server sets the status of its thread to `idle`,
-    even if the thread waits for a person. A search cannot distinguish this thread from a finished
-    thread, but the cancellation changes the thread's `updated_at`. Therefore a client searches all
-    idle threads once in a while, and otherwise only the idle threads that have changed.
+    If a run is cancelled before it begins, the server sets the status of its thread to `idle`, even
+    if the thread waits for a person. A search cannot distinguish such a thread from a finished one.
+    But the cancellation changes the thread's `updated_at`. Therefore all idle threads are searched
+    from time to time, and otherwise only those that have changed since.
     """
 
     all_read_at: float
@@ -65,7 +65,7 @@ class _IdleThreads:
 
     @property
     def known_until(self) -> str:
-        """The time after which a changed thread must be read again; empty before the first read."""
+        """The time after which a changed thread must be read again; "" before the first search."""
         last = self.last_change
         return (datetime.fromisoformat(last) - _CLOCKS).isoformat() if last else ""
 
@@ -80,11 +80,11 @@ async def list_remote_reviews(
     before: str | None,
     limit: int | None,
 ) -> list[PendingReview]:
-    """List the reviews of all threads that wait for people, whatever status the server shows.
+    """List the open reviews of all threads on a server, newest first, whatever their status.
 
-    A question is never newer than the last saved state of its thread. Therefore threads are read in
-    the order of their last save, newest first. Reading stops as soon as `limit` reviews are found,
-    and no unread thread was saved after the oldest of them was asked.
+    A question is never newer than the last save of its thread. So the threads are read in the order
+    of their last save, newest first. Reading stops when `limit` reviews are found and every unread
+    thread was saved before the oldest of these reviews was asked.
     """
     waiting: dict[tuple[str, str], PendingReview] = {}
 
@@ -115,7 +115,7 @@ async def list_remote_reviews(
 
 
 async def places_on(client: Any) -> list[tuple[RemoteGraph, RunnableConfig]]:
-    """List the threads on which a graph has run, oldest first, as pairs of graph and config."""
+    """List the threads on which a graph has run, oldest first, each with its graph and config."""
     places: list[tuple[RemoteGraph, RunnableConfig]] = []
     fields, order = ("thread_id", "metadata"), {"sort_by": "created_at", "sort_order": "asc"}
     search = partial(client.threads.search, select=fields, limit=_IDLE_PAGE, **order)
@@ -128,10 +128,10 @@ async def places_on(client: Any) -> list[tuple[RemoteGraph, RunnableConfig]]:
 
 
 async def _asking_idle(client: Any, since: str) -> list[Any]:
-    """List the idle threads that show a question. Threads unchanged since `since` may be missing.
+    """List the idle threads that show a question. Those unchanged since `since` may be missing.
 
-    If a thread begins to run during the search, it leaves the list, and all later threads move up
-    by one place. Therefore the pages overlap.
+    The pages of the search overlap. If a thread begins to run during the search, it leaves the
+    list, and all later threads move up by one.
     """
     now = time.monotonic()
     is_kept = isinstance(client, LangGraphClient | SyncLangGraphClient)
@@ -158,18 +158,21 @@ async def _asking_idle(client: Any, since: str) -> list[Any]:
 
 
 def _search(client: Any, status: str, by: str, size: int) -> Callable[..., Any]:
-    """Return a search for the threads with a status, sorted by the time `by`, newest first."""
+    """Return a search for threads with a status. Its argument is the `offset` of a page.
+
+    The threads are sorted by the time `by`, newest first.
+    """
     order = {"sort_by": by, "sort_order": "desc"}
     return partial(client.threads.search, status=status, select=_FIELDS, limit=size, **order)
 
 
 def _saved_at(thread: Any) -> str:
-    """Return a thread's `state_updated_at`, or its `updated_at` if the server has no other time."""
+    """Return the time when a thread was last saved, or changed if this time is missing."""
     return str(thread.get("state_updated_at") or thread["updated_at"])
 
 
 async def _reviews_of(client: Any, base: RunnableConfig, thread: Any) -> list[PendingReview]:
-    """List the reviews of a thread. Read its state if the server's list may be outdated."""
+    """List the open reviews of a thread. Read its state if the server's list may be outdated."""
     status: str = thread["status"]
     read = partial(value_in, at=_saved_at(thread))
     listed = listed_questions(thread)
@@ -192,16 +195,16 @@ async def _reviews_of(client: Any, base: RunnableConfig, thread: Any) -> list[Pe
 
 
 def _is_fresh(thread: Any, asked: list[dict[str, Any]]) -> bool:
-    """Return whether the run that asked the thread's last question was the last run to end."""
+    """Return whether no later run has ended since the run that asked the thread's last question."""
     last = max(value.get("asked_at") or "" for value in asked)
     ended = datetime.fromisoformat(str(thread["updated_at"]))
     return bool(last) and ended <= datetime.fromisoformat(last) + timedelta(seconds=_FRESH_S)
 
 
 def _has_run(thread: Any) -> bool:
-    """Return whether a graph has run on a thread, by the ids in the thread's metadata.
+    """Return whether a graph has run on a thread, and the ids of the graph are safe in a URL.
 
-    Whoever creates a thread may write other ids into the metadata.
+    The ids are in the thread's metadata, which a user can write as well.
     """
     metadata: dict[str, Any] = thread.get("metadata") or {}
     ids = [str(metadata[key]) for key in ("graph_id", "assistant_id") if metadata.get(key)]
@@ -209,7 +212,7 @@ def _has_run(thread: Any) -> bool:
 
 
 def _place(client: Any, base: RunnableConfig, thread: Any) -> tuple[RemoteGraph, RunnableConfig]:
-    """Return a graph with the assistant that ran the thread, and the config of the thread."""
+    """Return the graph (by the assistant that ran the thread) and the config of a thread."""
     twin: Any = {"client" if is_async(client.threads.search) else "sync_client": client}
     metadata = thread["metadata"]
     graph_id = metadata["graph_id"]
@@ -218,7 +221,7 @@ def _place(client: Any, base: RunnableConfig, thread: Any) -> tuple[RemoteGraph,
 
 
 async def _if_served(reading: Awaitable[T], otherwise: T) -> T:
-    """Return the result of `reading`, or `otherwise` if the server no longer has the graph."""
+    """Return the result of `reading`; `otherwise` if the server no longer has the graph (404)."""
     try:
         return await reading
     except Exception as error:

@@ -1,8 +1,9 @@
-"""Read a thread on a server. A server shows checkpoints one namespace at a time.
+"""Read a thread on a server, which shows the checkpoints of one namespace at a time.
 
-A server cannot list the namespaces of a thread, so this module derives them. A retry node or a
-subgraph has the namespace of its task. If a function makes a call, the call's question names the
-namespace. After a rewind, the node has a new task. Then only the task id in the namespace differs.
+A server cannot list the namespaces of a thread, so this module derives them. The namespace of a
+retry node or a subgraph is that of its task. The namespace of a function's call is in the question
+that the call asked. After a rewind, the node has a new task, so the task's id in the namespace is
+replaced.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ from graph_retry._core.threads.saved.view import ThreadView
 from graph_retry._core.threads.server.runs import RemoteRuns, http_status
 
 _MOST_READ = 1_000
-"""The most checkpoints of a graph that are read. A server returns no more at once."""
+"""Maximum number of checkpoints of a graph that are read. A server returns no more at once."""
 
 
 async def read_shown_there(graph: Any, config: RunnableConfig) -> ThreadView:
-    """Read the shown questions of a thread on a server."""
+    """Read the questions that a thread on a server shows."""
     state = await get_state(graph, config)
     shown: Sequence[Interrupt] = state.interrupts
     if not shown and is_remote(graph):
@@ -70,10 +71,10 @@ async def snapshot_at(server: Any, place: RunnableConfig) -> StateSnapshot | Non
 
 
 async def read_history(graph: Any, config: RunnableConfig) -> ThreadView:
-    """Read a thread on a server, with the newest checkpoint of each call that the server shows.
+    """Read a thread on a server, with the newest state of each call that the server shows.
 
-    If a function makes the call, a server shows only the state keys that the outermost graph also
-    has. Older servers show no state of such a call.
+    For a function's call, a server shows only the state keys that the outermost graph also has. An
+    older server shows no state of such a call.
     """
     history = _History(graph, thread_there(config))
     await history.read_graph("")
@@ -95,7 +96,7 @@ class _History:
         return snapshots
 
     async def _is_shown(self, namespace: str) -> bool:
-        """Read the newest checkpoint of a namespace; return whether the server shows any."""
+        """Read the newest checkpoint of a namespace. Return whether the server shows one."""
         try:
             await self._read(namespace, 1)
         except Exception as error:
@@ -104,7 +105,7 @@ class _History:
         return namespace in self.view.newest
 
     async def read_graph(self, namespace: str) -> None:
-        """Read the history of a graph, and of the retry nodes, subgraphs and calls in the graph."""
+        """Read the checkpoints of a graph, and of retry nodes, subgraphs and calls inside it."""
         tasks = [
             task
             for snapshot in await self._read(namespace, _MOST_READ)
