@@ -1,4 +1,4 @@
-"""Small tools that the reader needs everywhere, such as escaped texts and lazy patterns.
+"""Small tools that the reader of JSON needs everywhere, such as escaping texts for messages.
 
 The package `lossless` imports nothing else of `graph_retry`.
 """
@@ -19,18 +19,23 @@ _SPACES, _JOINERS = "\u00a0\u202f\u3000", "\u200c\u200d"
 
 
 class EscapedText(Exception):
-    """A base class of errors that quote foreign text. `str` escapes the text; `args` keep it."""
+    """A base class of errors whose message quotes text from outside, such as a model's answer.
+
+    `str` escapes control characters in the message. `args` keep the message as it is.
+    """
 
     def __str__(self) -> str:
         return escaped(self.as_told(), lines=True)
 
     def as_told(self) -> str:
-        """Return the text before it is escaped."""
+        """Return the message before it is escaped."""
         return super().__str__()
 
 
 def escaped(text: str, *, lines: bool = False) -> str:
-    r"""Escape what controls a terminal or the direction of a text. With `lines`, keep line breaks.
+    r"""Escape characters that control a terminal or the direction of a text.
+
+    With `lines`, line breaks and tabs stay as they are.
 
     Example:
         >>> escaped("a\x1b[2J\nb\u202e"), escaped("a\nb", lines=True)
@@ -48,10 +53,10 @@ _REPR.maxstring = _REPR.maxother = 1_000
 
 
 def as_repr(value: Any, limit: int = 200) -> str:
-    r"""Write any value as `repr` does, escaped and in at most `limit` characters.
+    r"""Write any value as `repr` does, but escaped and in at most `limit` characters.
 
-    Each value of a user or a model goes into a message through this function. The `__repr__` of the
-    value may raise, be huge, or control a terminal.
+    Use this function for each value of a user or a model in a message. The `__repr__` of such a
+    value may raise, be huge, or contain characters that control a terminal.
 
     Example:
         >>> as_repr("a\x1b[2J"), as_repr({"a": "b" * 100}, 20)
@@ -65,7 +70,7 @@ def as_repr(value: Any, limit: int = 200) -> str:
 
 
 def text_of(error: BaseException) -> str:
-    """Return the message of an exception, or a text that says why it cannot be read."""
+    """Return the message of an exception. If its `__str__` raises, return a text that says so."""
     try:
         return str(error)
     except Exception as failed:  # noqa: BLE001  an exception is anybody's class
@@ -73,7 +78,7 @@ def text_of(error: BaseException) -> str:
 
 
 def error_text(error: BaseException, limit: int = 500) -> str:
-    r"""Write the message of an exception into another message: escaped, and cut to a length.
+    r"""Return the message of an exception for use in another message: escaped, and cut to `limit`.
 
     Example:
         >>> error_text(ValueError("no\x1b[2J"))
@@ -83,12 +88,12 @@ def error_text(error: BaseException, limit: int = 500) -> str:
 
 
 def shortened(text: str, limit: int) -> str:
-    """Cut the end of a text that is longer than `limit` characters."""
+    """Cut a text after `limit` characters. The last of them is then `…`."""
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
 class _Lazy:
-    """An object like a compiled pattern, which compiles the pattern at the first method call."""
+    """An object like a compiled regular expression, which compiles at the first use of a method."""
 
     def __init__(self, source: str, flags: int) -> None:
         self._source, self._flags = source, flags
@@ -100,15 +105,15 @@ class _Lazy:
 
 
 def lazy(source: str, flags: int = 0) -> re.Pattern[str]:
-    """Return a pattern whose first use compiles it."""
+    """Return a regular expression that is compiled at its first use, so that imports are fast."""
     return cast("re.Pattern[str]", _Lazy(source, flags))
 
 
 def on_demand(package: str, *modules: str, home: str = "") -> Callable[[str], Any]:
-    """Return a `__getattr__` for a package, which loads a module when one of its names is used.
+    """Return a `__getattr__` for a package that imports a module when its names are first used.
 
-    For a name in the package's `__all__`, the modules are searched in order. They are in the
-    package itself, or in the package `home`.
+    A name in the package's `__all__` is searched in the `modules`, in their order. The modules are
+    in the package itself, or in the package `home`.
     """
 
     def load(name: str) -> Any:
@@ -123,7 +128,7 @@ def on_demand(package: str, *modules: str, home: str = "") -> Callable[[str], An
 
 
 def identical(one: Any, other: Any) -> bool:
-    """Say whether two JSON values are identical. The values `1`, `1.0` and true are different.
+    """Return whether two JSON values are identical. The values `1`, `1.0` and true are different.
 
     Example:
         >>> identical({"a": 1}, {"a": 1}), identical(1, 1.0), identical(1, True)
@@ -136,7 +141,7 @@ _WRITER = json.JSONEncoder(sort_keys=True)
 
 
 def written(value: Any) -> str:
-    """Write a JSON value as text. Two texts are equal only if the two values are identical."""
+    """Write a JSON value as text, with sorted keys. Equal texts mean identical values."""
     return _WRITER.encode(value)
 
 
@@ -144,13 +149,13 @@ RepairLevel = Literal["none", "minimal", "standard", "aggressive"]
 
 
 class Repair(TypedDict):
-    """One change by the reader, or one conversion of a value to its type.
+    """One change that the reader made to a text, or one conversion of a value to its type.
 
     kind: The kind of change, such as `trailing_comma`.
     position: Character offset in the raw text; None if the change has no position there.
-    grade: `format`: only the syntax changed. `assumed`: a missing piece was supplied, on evidence.
-        `guessed`: a piece was guessed. Only the level `aggressive` guesses. `coerced`: a value was
-        converted to its type.
+    grade: How certain the change is. `format`: only the syntax changed. `assumed`: a missing piece
+        was supplied, on evidence. `guessed`: a piece was guessed, which only the level `aggressive`
+        does. `coerced`: a value was converted to its type.
     detail: The change in words.
     """
 

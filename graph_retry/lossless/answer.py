@@ -1,10 +1,11 @@
 """Choose the JSON document that is the model's answer, and check the text around it.
 
-The answer comes after the model's reasoning, and before the next turn of a chat transcript. First,
-`protocols` looks for tool calls in the notations of open models. If there are none, only the
-documents at the likeliest places count. Several documents are accepted if they are the same value,
-if they form a list, or if exactly one fits the caller's validator. Any other text with several
-documents is refused. Finally, `beside` judges the text around the answer.
+The answer comes after the model's reasoning, and before the next turn of a chat transcript. If the
+text has tool calls in the notations of open models (see `protocols`), they are the answer.
+Otherwise, the answer is among the documents at the likeliest places, such as an own paragraph.
+Several such documents are accepted if they have the same value, if they form a list, or if exactly
+one fits the caller's validator. Otherwise the text is refused. Finally, `beside` judges the text
+around the answer.
 """
 
 import re
@@ -52,7 +53,7 @@ _REASONING_END = lazy(
     r"|<\|(?:start\|>assistant|channel\|>)(?=[^{}\n]{0,60}\bto=)|\bassistantfinal(?=\s*[{\[`]))(?![\"'\\])"
 )
 _SIGNS = ("<", "[/", "◁/", "assistantfinal")
-"""Every end of reasoning contains one of these texts. They are found faster than a pattern."""
+"""Texts of which one is in every mark that ends reasoning. They are found faster than a pattern."""
 _REASONING = lazy(
     rf"(?i)<(?!/|[|｜]?end[_▁])[|｜]?{_THOUGHT}\b[^<>]*>|\[{_THOUGHT}\]|◁{_THOUGHT}▷|<\|channel>\w+"
     r"|<\|channel\|>(?:analysis|commentary)(?![^<>{]*\bto=)"
@@ -80,7 +81,7 @@ _ONLY_FENCE = lazy(r"(?:`{3,}|~{3,})[ \w-]*\s*(?:`{3,}|~{3,})?")
 
 
 def answer(text: str, wanted: Wanted) -> Document:
-    """Read the one answer of a text.
+    """Read the one answer in a text.
 
     Raises:
         Unreadable: If there is no answer, more than one, or an incomplete one.
@@ -112,7 +113,10 @@ def answer(text: str, wanted: Wanted) -> Document:
 
 
 def _chosen(document: Document, wanted: Wanted) -> Document:
-    """If several readings of a document are about as likely, choose the only one that fits."""
+    """Return the only likely reading of a document that fits the caller's validator.
+
+    If the document is certain, or not exactly one reading fits, return the document itself.
+    """
     readings = document.refusal.readings if document.refusal and wanted.fits else None
     found = _fitting(readings(), wanted) if readings else None
     told = repair("chosen", document.start, "the only likely reading that fits", "assumed")
@@ -120,14 +124,14 @@ def _chosen(document: Document, wanted: Wanted) -> Document:
 
 
 def _fitting(choices: list[Document], wanted: Wanted) -> Document | None:
-    """Return the document whose value is the only one that fits."""
+    """Return the document whose value is the only one that fits the caller's validator, or None."""
     fitting = [each for each in choices if wanted.fits and wanted.fits(each.value)]
     is_one = all(identical(fitting[0].value, each.value) for each in fitting)
     return fitting[0] if fitting and is_one else None
 
 
 def _calls(text: str, start: int, found: list[Candidate], wanted: Wanted) -> list[Call]:
-    """Read the tool calls that open models write as text, up to the next turn of the chat.
+    """Read the tool calls that an open model wrote as text, up to the next turn of the chat.
 
     Raises:
         Unreadable: If a call cannot be read, or the text also has another document.
@@ -154,7 +158,7 @@ def _calls(text: str, start: int, found: list[Candidate], wanted: Wanted) -> lis
 
 
 def _meant(found: list[Candidate]) -> list[Candidate]:
-    """Keep the candidates at the likeliest places. Drop parts of them that a sentence quotes."""
+    """Keep the documents at the likeliest places, except those that only quote a part of others."""
     likely = SENTENCE if any(each.is_block for each in found) else BROKEN
     least = max(likely, min((each.place for each in found), default=0))
     found = [each for each in found if each.place <= least]
@@ -172,7 +176,7 @@ def _meant(found: list[Candidate]) -> list[Candidate]:
 
 
 def _one_of(text: str, start: int, meant: list[Candidate], wanted: Wanted) -> Document:
-    """Make one value of all documents: the same value, a list, or the only value that fits."""
+    """Make one value of all documents: their common value, a list, or the only value that fits."""
     documents = [each.document for each in meant]
     first, last, count = documents[0], documents[-1], len(documents)
     lead = text[max(start, first.start - 40) : first.start]
@@ -203,7 +207,7 @@ def _one_of(text: str, start: int, meant: list[Candidate], wanted: Wanted) -> Do
 
 
 def _sequence(documents: list[Document], wanted: Wanted, *, in_calls: bool) -> Document:
-    """Make one list of documents that follow one another."""
+    """Make one list of documents that follow each other in the text."""
     first, last = documents[0], documents[-1]
     values = [each.value for each in documents]
     texts = [written(value) for value in values]
@@ -225,7 +229,7 @@ def _sequence(documents: list[Document], wanted: Wanted, *, in_calls: bool) -> D
 def _beside(
     text: str, start: int, spans: list[tuple[int, int]], one: Document, *, is_block: bool
 ) -> Document:
-    """Refuse an answer if the text around it gives a reason; otherwise record the omitted text."""
+    """Refuse an answer if the text around it gives a reason, or record this text as left out."""
     end = spans[-1][1]
     turn = TURN.search(text, end)
     gaps = [text[left[1] : right[0]] for left, right in pairwise(spans)]
@@ -243,12 +247,12 @@ def _beside(
 
 
 def _if_open(fence: re.Match[str]) -> str:
-    """Return the contents of a fence if it is not closed, and "" if it is closed."""
+    """Return the contents of a code fence that is never closed; "" for a closed fence."""
     return fence["inside"] if fence.end() == fence.end("inside") else ""
 
 
 def _scalar(text: str, start: int, wanted: Wanted) -> Document:
-    """Read a text without an object or list, whose answer may be a number, string or literal."""
+    """Read the answer in a text without an object or list, such as a number or a string."""
     fences = fences_in(text, start)
     span = fences[0].span("inside") if len(fences) == 1 else (start, len(text))
     match = _SCALAR.match(text, *span)

@@ -1,14 +1,14 @@
 """Refuse an answer if the text beside it has data that would be lost, or retracts the answer.
 
-Two questions are asked about every answer, including strict JSON and fences:
+Two questions are asked about every answer, even if it is strict JSON or in a code fence:
 
 - Is the answer only one field of a record in another notation? Then the text has other fields in
-  this notation, with short values (`SHAPES`). For example, the answer is `{"a": 1}` in
-  `- total: {"a": 1}`, and the next line is `- name: Ada`.
-- Does a sentence speak of the answer itself, and retract it or call it partial (`REMARKS`)? Any
-  other sentence is prose, and only adds a note to `repairs`.
+  this notation, with short values (`SHAPES`). For example, the answer is `{"a": 1}` in `- total:
+  {"a": 1}`, and the next line is `- name: Ada`.
+- Does a sentence retract the answer, or say that it is not complete (`REMARKS`)? Any other sentence
+  is only recorded in `repairs`.
 
-If an answer is not strict JSON in its own fence or paragraph, it may also be a piece of other data.
+An answer that is not strict JSON in its own fence or paragraph may also be a piece of other data.
 `PIECES` has the signs of this.
 """
 
@@ -28,9 +28,9 @@ ANSWER_WORDS = frozenset(
         " risposta risultato resposta ответ результат 答案 结果 回答 結果",
     )
 )
-"""Words that label the answer itself. The last word of a label counts, as in `Final answer`."""
+"""Words that name the answer itself. In a label such as `Final answer`, the last word counts."""
 LEADS = frozenset({"here", "below", "sure", "hier", "voici", "voilà", "aquí", "ecco", "以下"})
-"""The first words of a sentence that leads to the answer."""
+"""First words of a sentence that announces the answer."""
 _BULLET = r"(?P<bullet>(?:[-*•+>]|\d+[.)]|#{1,6})[ \t]+)?"
 _EMPHASIS = r"(?:\*{1,3}|_{1,3}|`)?"
 _LABEL = r"[\"'“]?(?P<label>[^\W\d][\w.'’/()#-]*(?: [\w.'’/()#-]+){0,2}?)[\"'”]?"
@@ -73,7 +73,7 @@ def _is_answer(label: str) -> bool:
 
 
 def _is_value(text: str) -> bool:
-    """Return whether a text is a short value, and not a sentence."""
+    """Return whether a text is a short value, such as `12 EUR`, and not a sentence."""
     return bool(text.strip(" \t*_`|\0")) and not _PROSE.match(text.strip())
 
 
@@ -107,9 +107,9 @@ def _in_cell(lines: list[str], at: int) -> bool:
 
 
 def _in_row(lines: list[str], at: int) -> bool:
-    """Return whether the answer is a cell of CSV. Then the next or the previous line is a row, too.
+    """Return whether the answer is a cell of CSV: the next or previous line is a row as well.
 
-    Both rows have the same number of separators, and no space follows a separator.
+    Two lines are rows if they have the same number of separators, and no space follows a separator.
     """
     for other in [*lines[max(0, at - 1) : at], *lines[at + 1 : at + 2]]:
         for mark in ",;":
@@ -132,7 +132,7 @@ def _in_field(lines: list[str], at: int) -> bool:
 
 
 def _fields(lines: list[str], at: int) -> Iterator[re.Match[str]]:
-    """Yield a match for each line, except line `at`, if the line is a field with a value."""
+    """Yield a match for each line that is a field with a value, except for the line `at`."""
     for number, line in enumerate(lines):
         found = _FIELD.match(line) if number != at else None
         if found and _is_value(found["value"]):
@@ -196,7 +196,12 @@ _LOOSE = lazy(
 
 
 class Reason(NamedTuple):
-    """A reason to refuse an answer because of the text beside it."""
+    """A reason to refuse an answer because of the text beside it.
+
+    side: Where to search: `before` the answer, or `around` it.
+    kind, told: The kind and the message of the refusal.
+    pattern: Matches the text that is the reason.
+    """
 
     side: str
     kind: RefusalKind
@@ -212,7 +217,7 @@ PIECES = (
 
 
 def judge(before: str, between: str, after: str, one: Document, *, is_block: bool) -> None:
-    """Refuse an answer if the text before or after it gives a reason.
+    """Refuse an answer if the text before, between or after its parts gives a reason.
 
     Raises:
         Unreadable: If there is a reason to refuse the answer. The message states the reason.

@@ -1,4 +1,4 @@
-"""Find the candidates for the answer, which are JSON documents, and rank them by their places."""
+"""Find the JSON documents in a text, and rank them by where they are in the text."""
 
 import re
 from collections.abc import Iterator
@@ -53,7 +53,7 @@ _APART_BEFORE = lazy(r"(?:\A|\n[ \t\r]*\n)[ \t\r]*\Z")
 _APART_BEHIND = lazy(r"[ \t\r]*(?:\n[ \t\r]*\n|\s*\Z)")
 _ASSIGNED, _USED = lazy(r"\w[ \t]*=[ \t]*\Z"), lazy(r"\r?\n[ \t]*[\w.]+\(")
 REFUSED = 3
-"""After this number of unreadable documents, the search stops, because each one takes time."""
+"""Number of unreadable documents after which the search ends, because each one takes time."""
 BLOCK, LINE, SENTENCE, BROKEN, CODE, NUMBERS = range(6)
 """The places that a document may have in a text. The answer is most likely at the first of them.
 
@@ -67,7 +67,7 @@ NUMBERS: An empty value or a list of numbers in a sentence, after a name or labe
 
 
 class Candidate(NamedTuple):
-    """A document with its place. `start` and `end` include the fence or quotes around it."""
+    """A JSON document and its place. `start` and `end` include the fence or quotes around it."""
 
     document: Document
     start: int
@@ -81,7 +81,7 @@ class Candidate(NamedTuple):
 
 
 def candidates(text: str, start: int, complete: bool | None) -> Iterator[Candidate]:
-    """Yield each JSON document of a text in order; stop at the next turn of a chat transcript."""
+    """Yield the JSON documents of a text in order, up to the next turn of a chat transcript."""
     fences = fences_in(text, start)
     begins = [start, *(fence.start("inside") for fence in fences)]
     keys = [found.end() for at in begins if (found := OPENING_KEY.match(text, at))]
@@ -115,19 +115,19 @@ def candidates(text: str, start: int, complete: bool | None) -> Iterator[Candida
 
 
 def fences_in(text: str, start: int) -> list[re.Match[str]]:
-    """Find the Markdown code fences of a text from the position `start` on."""
+    """Return the Markdown code fences of a text, from the position `start` on."""
     marks = [at for mark in ("```", "~~~") if (at := text.find(mark, start)) >= 0]
     low = text.rfind("\n", start, min(marks)) + 1 if marks else len(text)
     return [*FENCE.finditer(text, max(start, low))]
 
 
 def _is_first(text: str, fence: re.Match[str], at: int) -> bool:
-    """Return whether a fence has nothing but the tags of tool calls before the position `at`."""
+    """Return whether nothing is in a code fence before `at`, except for tags of tool calls."""
     return not CALLS.sub("", text[fence.start("inside") : at]).strip(EDGES)
 
 
 def _begins(text: str, at: int) -> bool:
-    """Return whether the bracket at `at` opens a document, and not a remark in a sentence."""
+    """Return whether the bracket at `at` begins a document, and is not a remark in a sentence."""
     before = line_before(text, at)
     if CALLS.match(text, at) or (text[at] == "[" and _INDEXED.search(before)):
         return False
@@ -153,9 +153,9 @@ def _limit(
 
 
 def _placed(text: str, document: Document, low: int, *, in_code: bool) -> Candidate | None:
-    """Find the place of a document outside of fences.
+    """Return a document outside of code fences with its place.
 
-    Return None for a citation (`As [1]`), and for a value in a program that the text quotes.
+    Return None if it is a citation (`As [1]`), or a value in a program that the text quotes.
     """
     line = line_before(text, document.start, low)
     behind = text[document.end : document.end + 200]
@@ -179,7 +179,7 @@ def _placed(text: str, document: Document, low: int, *, in_code: bool) -> Candid
 
 
 def _is_small(document: Document) -> bool:
-    """Return whether a value is empty or a list of numbers, as a citation such as `[1]` is."""
+    """Return whether a value is empty or a list of numbers, like a citation such as `[1]`."""
     value = document.value
     is_list = issubclass(type(value), list)  # `isinstance` would make the item type unknown.
     is_numbers = is_list and all(type(item) in {int, float} for item in value)
@@ -187,5 +187,5 @@ def _is_small(document: Document) -> bool:
 
 
 def line_before(text: str, at: int, low: int = 0) -> str:
-    """Return the text between the start of the line (or `low`) and `at`, at most 200 characters."""
+    """Return the last 200 characters, at most, between the start of a line (or `low`) and `at`."""
     return text[max(low, at - 200) : at].rpartition("\n")[2]

@@ -1,4 +1,4 @@
-"""The entry point `read`: it returns the JSON value in a model's output, or a refusal."""
+"""The entry point `read`: it returns the JSON value in a model's text, or a reason to refuse it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from graph_retry.lossless.weighted.lexis import EDGES
 _AROUND = {"surroundings", "code_fence", "white_space", "repeated", "chosen"}
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
 _LOOKS = 200_000
-"""Number of characters that a guess may look at. It is enough for 50 kB of usual broken JSON."""
+"""Maximum number of reads by `json_repair` in a text, enough for 50 kB of usual broken JSON."""
 _FENCE_LINE = lazy(r"(`{3,}|~{3,})[ \t]*[\w+#.\-]*\s")
 
 
@@ -82,7 +82,7 @@ def read(
 def read_output(
     text: str, level: RepairLevel = "standard", wanted: Wanted = NOTHING_KNOWN
 ) -> ParsedOutput:
-    """Read the JSON value in a text, as the public `read` describes."""
+    """Do what `read` does, with all that the caller knows in one object."""
     is_tolerant = level in {"standard", "aggressive"}
     try:
         value = strict_value(text, is_plain=is_tolerant)
@@ -106,14 +106,14 @@ def read_output(
 
 
 def document_in(text: str, wanted: Wanted) -> Document:
-    """Find and read the one document in a text that is not strict JSON as a whole."""
+    """Read the one document in a text that has more than strict JSON."""
     from graph_retry.lossless.answer import answer  # noqa: PLC0415 - strict JSON needs none
 
     return answer(text, wanted)
 
 
 def _read(text: str, level: RepairLevel, wanted: Wanted) -> Document:
-    """Read a text that is not strict JSON as a whole, or that ends in a possibly cut number."""
+    """Read a text that is not strict JSON as a whole, or whose number at the end may be cut off."""
     low, high = _bounds(text) if level != "none" else (0, len(text))
     is_tolerant = level in {"standard", "aggressive"}
     inside = text[low:high]
@@ -137,7 +137,7 @@ def _read(text: str, level: RepairLevel, wanted: Wanted) -> Document:
 
 
 def _bounds(text: str) -> tuple[int, int]:
-    """Return the start and end of the contents, inside white space and a code fence."""
+    """Return the start and end of a text's contents, inside white space and one code fence."""
     trimmed = text.rstrip(EDGES)
     low = len(trimmed) - len(trimmed.lstrip(EDGES))
     if fence := _FENCE_LINE.match(trimmed, low):
@@ -146,7 +146,7 @@ def _bounds(text: str) -> tuple[int, int]:
 
 
 def _in_string(value: str, level: RepairLevel, wanted: Wanted) -> ParsedOutput | None:
-    """Read the JSON document inside a JSON string; None if the string holds no document."""
+    """Read the JSON document inside a JSON string; None if the string contains none."""
     if level not in {"standard", "aggressive"} or value.lstrip()[:1] not in {"{", "[", "`", '"'}:
         return None
     if value.lstrip()[0] == '"':
@@ -171,7 +171,7 @@ def _dump(value: Any) -> str:
 
 
 def _refused(text: str, level: RepairLevel, refusal: Refusal) -> ParsedOutput:
-    """Return a guessed value if `level` allows guesses and one is possible, else the refusal."""
+    """Return a guessed value if `level` allows one and a guess succeeds, otherwise the refusal."""
     may_guess = level == "aggressive" and refusal["kind"] != "no_json"
     if may_guess and (value := _guess(text)) is not None:
         guessed = repair("guess", 0, f"guessed, because: {refusal['message']}", "guessed")
@@ -181,15 +181,16 @@ def _refused(text: str, level: RepairLevel, refusal: Refusal) -> ParsedOutput:
 
 
 class _Counted(str):
-    """A text that counts how often `json_repair` reads from it. After `_LOOKS` times, it raises.
+    """A text that counts how often `json_repair` reads it, and raises after `_LOOKS` times.
 
-    Without this limit, `json_repair` takes quadratic time for many quotes or open brackets.
+    Without this limit, `json_repair` takes quadratic time for texts with many quotes or open
+    brackets.
     """
 
     left: list[int]
 
     def like(self, text: str) -> _Counted:
-        """Return another text with the same count."""
+        """Return another text that shares the count of this one."""
         made = _Counted(text)
         made.left = self.left
         return made
@@ -206,7 +207,7 @@ class _Counted(str):
 
 
 def _guess(text: str) -> Any:
-    """Guess an object or array with the package `json_repair`; `None` if it finds none."""
+    """Guess the object or array in a text with the package `json_repair`; None if it finds none."""
     import json_repair  # noqa: PLC0415 - only this level needs the import
 
     counted = _Counted(text)

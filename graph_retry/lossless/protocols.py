@@ -1,9 +1,9 @@
-"""Read tool calls that open models write as text. Their notations are called protocols here.
+"""Read tool calls that open models write as text. Each notation for such calls is a protocol.
 
-Each row of `PROTOCOLS` says how a call begins, and how its arguments are written: as one JSON
-document, as an element for each parameter, or as keywords as in Python. To read another protocol,
-add a row. If the arguments of a call fit the caller's type, they are the value. Otherwise, the
-value is the name of the call with its arguments.
+A row of `PROTOCOLS` says how a call begins, and how its arguments are written: as one JSON
+document, as one element for each parameter, or as keywords as in Python. To read another notation,
+add a row. The value of a call is its arguments, if they fit the caller's type. Otherwise, it is an
+object with the call's name and arguments.
 """
 
 import json
@@ -30,15 +30,17 @@ _NAME = r"(?P<name>[A-Za-z_][\w.\-]*+)(?::\d+)?"
 _MARKS = r"(?:\s|<[|｜][^<>\n]{1,40}[|｜]>|(?:json|commentary|code)\b|`{3}\w*)*+"
 _PREFIX = r"(?:\s?[|｜‖]{1,2}\s?\w+\s?[|｜‖]{1,2}\s?|\w+[: ])?"
 _FLIPS = 6
-"""If more parameters than this may be text or JSON, not all combinations are tried on the type."""
+"""Maximum number of parameters that may be text or JSON whose combinations are all tried."""
 
 
 class Protocol(NamedTuple):
-    """One notation of calls.
+    """One notation of tool calls.
 
-    `read` reads one call. It begins with `opening`, and the next call opens at `limit`. If the call
-    is broken or cut off, `read` raises `Unreadable`. `element` and `closing` are patterns, and may
-    name the group `prefix` of `opening` as `{prefix}`.
+    told: The notation in words, for messages.
+    read: Reads one call. Raises `Unreadable` if the call is broken or cut off.
+    opening: Matches the beginning of a call.
+    element, closing: Patterns of one parameter and of the call's end. They may contain `{prefix}`,
+        in place of the group `prefix` of `opening`.
     """
 
     told: str
@@ -54,7 +56,11 @@ _TOKEN_QUOTES = lazy(r"<\|\"\|>(.*?)<\|\"\|>", re.DOTALL)
 
 
 class Call(NamedTuple):
-    """One call in a text. `either` has the less likely values of parameters with two readings."""
+    """A tool call that was read from a text.
+
+    If a parameter can be read in two ways, `arguments` has the likelier value and `either` the
+    other one.
+    """
 
     name: str
     arguments: dict[str, Any]
@@ -65,9 +71,9 @@ class Call(NamedTuple):
 def openings(
     text: str, start: int, quoting: list[Document]
 ) -> Iterator[tuple[Protocol, re.Match[str]]]:
-    """Yield the openings of calls in order. Openings inside a document do not count.
+    """Yield the beginnings of tool calls in order, except for those inside a JSON document.
 
-    If an opening fits several rows of `PROTOCOLS`, the first row is taken.
+    If a beginning fits several rows of `PROTOCOLS`, the first row is taken.
     """
     # Each gap includes the first mark of the next document, because some openings end before `{`.
     gaps = [
@@ -93,7 +99,7 @@ def openings(
 def _document(
     text: str, row: Protocol, opening: re.Match[str], limit: int, complete: bool | None, work: Work
 ) -> Call:
-    """Read a call whose arguments are one JSON document."""
+    """Read a tool call whose arguments are one JSON document."""
     is_last = limit == len(text)
     known = complete if is_last else False
     found = read_document(text, opening.end(), limit, work, complete=known)
@@ -107,7 +113,7 @@ def _document(
 def _elements(
     text: str, row: Protocol, opening: re.Match[str], _: int, complete: bool | None, __: Work
 ) -> Call:
-    """Read a call with an element for each parameter. Each element contains text or JSON."""
+    """Read a tool call with one element for each parameter. An element contains text or JSON."""
     groups = {key: re.escape(value or "") for key, value in opening.groupdict().items()}
     spelled = row.element.replace("{prefix}", groups.get("prefix", ""))
     element = re.compile(rf"(?s)\s*{spelled}")
@@ -132,7 +138,7 @@ def _elements(
 def _keywords(
     text: str, row: Protocol, opening: re.Match[str], _: int, __: bool | None, work: Work
 ) -> Call:
-    """Read a call with keywords as in Python. They are read as an object with `=` for `:`."""
+    """Read a tool call with keywords, as in Python. They are read as an object with `=` for `:`."""
     inside = re.compile(f"(?s){row.element}").match(text, opening.end())
     end = re.compile(row.closing).match(text, inside.end()) if inside else None
     if inside is None or end is None:
@@ -146,7 +152,7 @@ def _keywords(
 
 
 def _readings(spelled: str, hint: str) -> tuple[Any, tuple[Any] | None]:
-    """Return the likelier value of a parameter, and the less likely value in a tuple, or None."""
+    """Return the likelier value of a parameter, and its other value in a tuple, or None."""
     plain = _OWN_LINES.sub("", spelled)
     if 'string="true"' in hint:
         return plain, None
@@ -162,7 +168,7 @@ def _readings(spelled: str, hint: str) -> tuple[Any, tuple[Any] | None]:
 
 
 def _broken(plain: str) -> Document | None:
-    """Read a parameter that is one document in another notation, such as a list of Python."""
+    """Read a parameter that is a whole document, but not strict JSON, such as a list in Python."""
     text = plain.strip()
     found = read_document(text, 0, len(text), Work(len(text)), complete=True)
     return found if found.refusal is None and found.end == len(text) else None
@@ -234,7 +240,7 @@ PROTOCOLS = (
 
 
 def value_of(calls: list[Call], wanted: Wanted) -> Document:
-    """Make one value of calls: the arguments if they fit, and else the names with them."""
+    """Make one value of tool calls: the arguments if they fit, otherwise names and arguments."""
     first, last, count = calls[0].document, calls[-1].document, len(calls)
     is_list = wanted.is_list is True or count > 1
     message = f"There are {count} calls; one is wanted."

@@ -1,9 +1,9 @@
-"""Find sentences about the answer itself which retract it, or say that it is not complete.
+"""Find sentences that retract the answer, or say that it is not complete.
 
-A row of `REMARKS` has the words for one such statement, in several languages. If a pattern has a
-group `about`, the group is what the sentence is about. The sentence is a remark only if this is a
-word of `ABOUT`, which means the answer, or a key in the answer. Therefore `The rest of the e-mail
-follows standard terms` is prose, and `The rest follows` is a remark.
+A row of `REMARKS` has the words of such a statement, in several languages. A pattern may have a
+group `about` for the thing that the sentence is about. Then the sentence counts only if this thing
+is the answer (a word of `ABOUT`) or a key in the answer. So `The rest follows` counts, and `The
+rest of the e-mail follows standard terms` does not.
 """
 
 import re
@@ -34,7 +34,7 @@ _VALUE = r"(?=[\"'“`\d-]|true\b|false\b|null\b|[^.\n]{1,60}\b(?:not|nicht|pas|
 
 
 class Remark(NamedTuple):
-    """One statement about the answer.
+    """One kind of statement about the answer.
 
     side: Where the statement counts: in the text before the answer, after it, or in both.
     kind, told: The kind and the message of the refusal.
@@ -48,7 +48,7 @@ class Remark(NamedTuple):
 
 
 def _remarks(side: Any, kind: RefusalKind, told: str, *patterns: str) -> Iterator[Remark]:
-    """Make a `Remark` of each pattern. A pattern may have the group `about` only once."""
+    """Return a `Remark` for each pattern. A pattern may have the group `about` only once."""
     return (Remark(side, kind, told, lazy(f"(?i){pattern}")) for pattern in patterns)
 
 
@@ -126,7 +126,10 @@ REMARKS = (
 
 
 def remark(side: str, text: str, value: Any) -> Remark | None:
-    """Return the first remark about the answer `value` in the text before or after the answer."""
+    """Return the row for the first remark in the text on one `side` of the answer, or None.
+
+    `value` is the answer, whose keys count as words for it.
+    """
     rows = [row for row in REMARKS if row.side in {side, "both"}]
     names: frozenset[str] | None = None
     sentences = [one for one in _END.split(text) if one.strip()]
@@ -150,7 +153,7 @@ def _is_about(word: str, names: frozenset[str]) -> bool:
 
 
 def _names(value: Any) -> Iterator[str]:
-    """Yield the keys of the objects in a value, in lower case."""
+    """Yield the keys of all objects in a value, in lower case."""
     todo, left = [value], 10_000
     while todo and (left := left - 1):
         one: Any = todo.pop()

@@ -1,4 +1,4 @@
-"""The results of reading: a value with its repairs, a refusal, a document in a text."""
+"""The types of results: a value with its repairs, a refusal, a document in a text."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ class Refusal(TypedDict):
     """Why a text could not be read.
 
     kind: The kind of reason.
-    position: The offset of the place in the text.
+    position: Character offset of the place in the text.
     message: The reason, in a sentence.
     excerpt: The text around this place.
     """
@@ -31,10 +31,12 @@ class Refusal(TypedDict):
 class ParsedOutput:
     """The outcome of reading one model output.
 
+    ok: Whether a value was read.
+    value: The value, or None.
     text: The JSON text of `value`. If the output could not be read, it is the raw output.
     repairs: Every difference from strict JSON.
     lossless: False if the value was guessed, or if there is no value.
-    failure: The refusal; None if `ok` is true.
+    failure: The reason why there is no value; None if `ok` is true.
     """
 
     ok: bool
@@ -46,9 +48,13 @@ class ParsedOutput:
 
 
 class Wanted(NamedTuple):
-    """What the caller knows: whether the answer is complete or a list, and which values fit.
+    """What the caller knows about the wanted answer.
 
-    `names` are names of tools. Each name stands for a type, because types may have equal fields.
+    complete: True if the model finished its answer, False if it was cut off, None if unknown.
+    is_list: True if a list is wanted, False if a single value is, None if unknown.
+    fits: A function `value -> bool`; None if any value fits.
+    names: Names of tools, each of which stands for a type. They distinguish types with equal
+        fields.
     """
 
     complete: bool | None = None
@@ -57,7 +63,7 @@ class Wanted(NamedTuple):
     names: frozenset[str] = frozenset()
 
     def are_chosen_by(self, called: list[str]) -> bool:
-        """Say whether the names of these calls choose between types. Then the names are data."""
+        """Return whether the names of tool calls choose between types, and so are data."""
         is_known = not self.names.isdisjoint(called)
         return is_known and (len(self.names) > 1 or not self.names.issuperset(called))
 
@@ -66,7 +72,7 @@ NOTHING_KNOWN = Wanted()
 
 
 class Unreadable(Exception):
-    """A text cannot be read. `refusal` is the reason."""
+    """The error for a text that cannot be read. Its `refusal` has the reason."""
 
     def __init__(self, kind: RefusalKind, position: int, message: str) -> None:
         super().__init__(message)
@@ -77,7 +83,7 @@ class Unreadable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One JSON document in a text: its start and end, and its value or the reason of a refusal."""
+    """One JSON document in a text: its start, its end, and its value or why it cannot be read."""
 
     start: int
     end: int
@@ -87,23 +93,23 @@ class Document:
 
     @property
     def is_strict(self) -> bool:
-        """Whether the document is strict JSON, without any repair."""
+        """Whether the document is strict JSON, read without any repair."""
         return not self.repairs and self.refusal is None
 
 
 def refuse_if(condition: object, kind: RefusalKind, position: int, message: str) -> None:
-    """Raise `Unreadable` if a condition is true."""
+    """Raise `Unreadable` if the condition is true."""
     if condition:
         raise Unreadable(kind, position, message)
 
 
 def repair(kind: str, position: int, detail: str, grade: Grade = "format") -> Repair:
-    """Make the record of one repair. `position` is a character offset."""
+    """Return the record of one repair. `position` is a character offset in the text."""
     return Repair(kind=kind, position=position, grade=grade, detail=detail)
 
 
 def merged(repairs: list[Repair]) -> list[Repair]:
-    """Keep the first repair of each kind. Its detail counts the further repairs of this kind."""
+    """Keep the first repair of each kind. Its `detail` then says how many more there were."""
     first: dict[str, Repair] = {}
     places: dict[str, set[int | None]] = {}
     for each in repairs:

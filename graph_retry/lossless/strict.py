@@ -1,4 +1,4 @@
-"""Read strict JSON. Refuse what `json` would lose: keys with two values, floats out of range."""
+"""Read strict JSON. Refuse what `json` would lose: a key's second value, a float out of range."""
 
 import json
 import math
@@ -25,10 +25,10 @@ _PATH = lazy(rf"[\"']{DRIVE}(?=[\"'])")
 
 
 def has_odd_escape(text: str, start: int, end: int) -> bool:
-    r"""Return whether a JSON escape probably means a backslash and a letter, as in a regex or path.
+    r"""Return whether an escape probably means a backslash and a letter, as in a regex or a path.
 
-    An example is `\b` in a regex, because no model writes a backspace. Nor does a model write a
-    form feed or a lone carriage return.
+    For example, `\b` in a text is probably part of a regex, because models do not write a
+    backspace. They also do not write a form feed or a lone carriage return.
     """
     if text.find("\\", start, end) < 0:
         return False
@@ -37,7 +37,7 @@ def has_odd_escape(text: str, start: int, end: int) -> bool:
 
 
 def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the members of an object as a dict.
+    """Return the members of an object as a dict. Use it as `object_pairs_hook` of `json`.
 
     Raises:
         ValueError: If a key occurs twice with different values.
@@ -51,7 +51,7 @@ def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def finite(token: str) -> float:
-    """Return the float for the text `token` of a number.
+    """Return the float that a number's text `token` means. Use it as `parse_float` of `json`.
 
     Raises:
         ValueError: If the number is too large or too small, so that the float would be infinite or
@@ -69,7 +69,7 @@ _PAIRS = json.JSONDecoder(object_pairs_hook=unique, parse_constant=int, parse_fl
 
 
 def strict_part(text: str, start: int, end: int) -> tuple[Any, int]:
-    """Read the strict JSON value between `start` and `end`; return the value and its end.
+    """Read the strict JSON value that begins at `start`; return the value and its end.
 
     Raises:
         ValueError: If no strict JSON value begins at `start`, or if it is nested too deeply.
@@ -97,7 +97,7 @@ def strict_part(text: str, start: int, end: int) -> tuple[Any, int]:
 
 
 def _marks(text: str) -> bytes:
-    """Return the brackets and colons outside of strings; `{` and `}` are written as `[` and `]`."""
+    """Return the brackets and colons outside of strings, with `[` and `]` for `{` and `}`."""
     if "\\" in text:
         text = text.replace("\\\\", "").replace('\\"', "")
     marks = text.encode("ascii", "ignore").translate(_BRACKETS, _NO_MARKS)
@@ -106,7 +106,7 @@ def _marks(text: str) -> bytes:
 
 
 def strict_value(text: str, *, is_plain: bool = False) -> Any:
-    """Read a text that consists of one strict JSON document and white space.
+    """Read a text that is one strict JSON document, with nothing but white space around it.
 
     Raises:
         ValueError: If the text is not one strict JSON document. With `is_plain`, also if it has an
