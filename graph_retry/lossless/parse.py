@@ -55,7 +55,7 @@ def read(
             function accepts exactly one of them, this one is the answer.
 
     Raises:
-        TypeError: If `text` is not a string.
+        TypeError: If `text` is not a string, or another argument has a wrong type.
         ValueError: If `level` is not one of the four levels.
 
     Example:

@@ -1,11 +1,13 @@
-"""Read one JSON document in two passes, and judge whether its value is certain.
+"""Read one JSON document in up to two searches, and judge whether its value is certain.
 
-A reading is one way to read the text. Each departure from strict JSON costs points. The reading
-with the fewest points wins. The first pass assumes that each notation, such as `'` for quotes, is a
-habit of the model. This pass finds the notations in use, and the places where accidents are
-possible. An accident is one lost or wrong mark, such as a lost quote. The second pass uses the real
-costs, and tries accidents only at these places. If data would be lost, or if a reading with another
-value costs at most `MARGIN` points more, the text is refused.
+A reading is one way to read the text. Each departure from strict JSON costs points, and the reading
+with the fewest points wins. The first search assumes that each notation, such as `'` for quotes, is
+a habit of the model, and therefore costs little. It finds the notations in use, and the places
+where a mark may be lost or wrong. The second search uses the real costs, and assumes lost or wrong
+marks only at these places.
+
+The text is refused if data would be lost, or if a reading with another value costs at most `MARGIN`
+points more.
 """
 
 import html
@@ -38,14 +40,14 @@ from graph_retry.lossless.weighted.search import CEILING, CHARACTERS, DOCUMENT, 
 from graph_retry.lossless.weighted.strings import Reader
 
 PIECE = 4_000
-"""If the length of a document is unknown, this number of characters is tried first."""
+"""Number of characters that are tried first if the length of a document is unknown."""
 ALTERNATIVES = 12
-"""If this number of readings are about equally likely, none of them is chosen."""
+"""Number of about equally likely readings from which on none is chosen."""
 _STRING = r"\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+'"
 
 
 class Reading:
-    """One reading of a text, with its steps, its rows in `costs`, and the data that it loses."""
+    """One reading of a text, as the chain of its steps, with the rows of `costs` that it needs."""
 
     def __init__(self, last: Node) -> None:
         step: Node | None = last
@@ -65,12 +67,12 @@ class Reading:
         return next((node.pos for node in reversed(self.nodes) if node.mode == "z"), size)
 
     def told(self) -> str:
-        """List the departures from strict JSON in words; if there are none, list the surprises."""
+        """Describe the departures from strict JSON, or the `SURPRISES` if there are none."""
         names = self.names or dict.fromkeys(row for row, _ in self.rows)
         return ", ".join(COSTS[row].told for row in names) or "as it stands"
 
     def value(self) -> Any:
-        """Return the value of the strict JSON that this reading has written.
+        """Return the value of the strict JSON that the reading has written.
 
         Raises:
             ValueError: If a key occurs twice with different values, or a number is out of range.
@@ -79,7 +81,7 @@ class Reading:
         return json.loads(written, object_pairs_hook=unique, parse_float=finite)
 
     def repairs(self, start: int) -> list[Repair]:
-        """Return the records of the repairs; `start` is the document's position in the text."""
+        """Return the records of the repairs. `start` is the document's position in the text."""
         made: list[Repair] = []
         for name, at in self.made:
             grade: Grade = "format" if name in NOTATIONS else "assumed"
@@ -88,7 +90,7 @@ class Reading:
 
 
 def _strict(text: str, start: int, end: int) -> Document | None:
-    """Read a strict JSON document with only prose after it; return None for any other document."""
+    """Read a strict JSON document that has only prose after it; None for any other document."""
     try:
         value, stop = strict_part(text, start, end)
     except (ValueError, RecursionError):
@@ -106,7 +108,7 @@ def _strict(text: str, start: int, end: int) -> Document | None:
 
 
 class Mask(NamedTuple):
-    r"""One kind of escapes for a whole document, such as `{&quot;a&quot;: 1}` or `{\"a\": 1}`.
+    r"""One way to escape a whole document, such as `{&quot;a&quot;: 1}` or `{\"a\": 1}`.
 
     start: Matches the beginning of an escaped document.
     inside: Matches an escaped document up to its end.
@@ -150,14 +152,14 @@ MASKS = (
 
 
 def mask_at(text: str, at: int) -> Mask | None:
-    """Return the mask with which an escaped document may begin at `at`, or None."""
+    """Return the mask of an escaped document that may begin at `at`, or None."""
     return next((mask for mask in MASKS if mask.start.match(text, at)), None)
 
 
 def read_document(
     text: str, start: int, end: int, work: Work, *, complete: bool | None
 ) -> Document:
-    """Read the document that begins at `start`, which may be strict JSON, masked or broken."""
+    """Read the document that begins at `start`: strict JSON, an escaped or a broken document."""
     if document := _strict(text, start, end):
         return document
     mask = mask_at(text, start)
@@ -170,10 +172,10 @@ def read_document(
 def _unmasked(
     text: str, at: int, stop: int, mask: Mask, work: Work, complete: bool | None
 ) -> Document:
-    """Resolve the escapes of a masked document, and read the resulting text.
+    """Replace the escapes of a document by their characters, and read the resulting text.
 
-    If the resulting text needs an assumed repair, the document is refused, because the escapes may
-    have caused the error.
+    If the resulting text needs a repair that assumes something, the document is refused, because
+    the escapes may be the cause.
     """
     try:
         plain = mask.escape.sub(lambda escape: mask.plain(escape[0]), text[at:stop])
@@ -197,7 +199,7 @@ def _unmasked(
 def _broken(text: str, start: int, end: int, work: Work, complete: bool | None) -> Document:
     """Read a document that is not strict JSON. Its opening brace may be missing.
 
-    A short piece is tried first, because the time of a reading grows with the length of the piece.
+    Reading takes longer for a longer piece of the text, so a short piece is tried first.
     """
     if start + PIECE < end:
         document = _weighed(text, start, start + PIECE, work, complete=False)
@@ -207,7 +209,7 @@ def _broken(text: str, start: int, end: int, work: Work, complete: bool | None) 
 
 
 def _weighed(text: str, start: int, end: int, work: Work, *, complete: bool | None) -> Document:
-    """Read a document in two passes, first as if each notation were a habit, then at real costs."""
+    """Read a document in two searches: first with the costs of habits, then with real costs."""
     part, whole = text[start:end], complete is True
     cheap = prices(complete=whole)
     work.left -= DOCUMENT + len(part) // CHARACTERS
@@ -247,7 +249,7 @@ def _weighed(text: str, start: int, end: int, work: Work, *, complete: bool | No
 def _readings(again: Callable[[], Reader], start: int) -> list[Document]:
     """Return a document for each likely reading.
 
-    If a reading loses data, or if there are `ALTERNATIVES` readings or more, the list is empty.
+    The list is empty if one of the readings loses data, or if there are `ALTERNATIVES` or more.
     """
     reader = again()
     found = [*map(Reading, reader.run(reader.first(), keep=ALTERNATIVES))]
@@ -262,11 +264,11 @@ def _readings(again: Callable[[], Reader], start: int) -> list[Document]:
 
 
 def _suspect(first: Reading | None, reader: Reader, price: dict[str, int]) -> bytearray:
-    """Mark the places where the second pass tries accidents, such as a lost quote.
+    """Mark the places where the second search assumes lost or wrong marks.
 
-    If the first reading loses no data, the places around its expensive steps are marked. If there
-    is no first reading, or if it loses data at a high cost, the places around the furthest position
-    are marked. If the first reading loses data at a low cost, no place is marked.
+    If the first reading loses no data, these are the places around its expensive steps. If it loses
+    data at a high cost, or if there is none, they are around the furthest position that was read.
+    If it loses data at a low cost, there are none.
     """
     size = len(reader.text) + 2
     suspect = bytearray(size)
@@ -283,7 +285,7 @@ def _suspect(first: Reading | None, reader: Reader, price: dict[str, int]) -> by
 
 
 def _certain(best: Reading, rival: Reading | None, start: int) -> Any:
-    """Return the value of the cheapest reading.
+    """Return the value of the reading `best`, if this value is certain.
 
     Raises:
         Unreadable: If data is lost, if too much is wrong, or if there is a `rival`. This is a

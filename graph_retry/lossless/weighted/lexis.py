@@ -132,10 +132,10 @@ def scalar(token: str) -> tuple[str, str] | None:
 
 
 def is_word(text: str, at: int) -> bool:
-    """Return whether the token at `at` is a word, and resembles no number, literal or code.
+    """Return whether the token at `at` is a word, and does not resemble a number, literal or code.
 
-    If a quote follows the token, the token may resemble these. Then only a number, a literal, and a
-    literal without one of its letters are no words.
+    If a quote follows the token, it may resemble code. Then only a number, a literal, and a literal
+    without one of its letters are no words.
     """
     token = TOKEN.match(text, at)
     if token is None or text[token.end() : token.end() + 2][1:].isalnum():
@@ -146,7 +146,7 @@ def is_word(text: str, at: int) -> bool:
 
 
 def word_row(token: str) -> tuple[str, str]:
-    """Return a word's row in `costs`, and "odd_word" if it resembles a number or a literal."""
+    """Return a word's row in `costs`, and "odd_word" if it is like a number or literal, else ""."""
     low = token.lower()
     short = (
         {low, *(low[:i] + low[i + 1 :] for i in range(len(low)))} if len(low) < 8 else set[str]()
@@ -167,7 +167,7 @@ def word_row(token: str) -> tuple[str, str]:
 
 
 def comment_row(body: str) -> str:
-    """Return the row in `costs` for a comment, or "" if the comment has nothing to do with data.
+    """Return the row of a comment in `costs`, or "" if the comment has nothing to do with data.
 
     A comment has a row if it may contain data, or may stand in place of data.
     """
@@ -179,9 +179,9 @@ def comment_row(body: str) -> str:
 
 @lru_cache(8)  # Each quote inside a string is read in several ways, with the same text before it.
 def written(raw: str) -> str | None:
-    """Resolve the escapes in the content of a string, and write the content as strict JSON.
+    """Replace the escapes in a string's content, and write the content as strict JSON.
 
-    Return None if it is unclear whether a backslash is an escape or a character.
+    Return None if a backslash may be an escape or a character.
     """
     if not _UNUSUAL.search(raw):
         return raw
@@ -193,7 +193,7 @@ def written(raw: str) -> str | None:
 
 
 def _resolved(raw: str) -> str | None:
-    """Resolve the escapes in the content of a string."""
+    """Replace the escapes in a string's content by their characters; None if one is unclear."""
     is_foreign = _FOREIGN.search(raw) is not None  # Some backslash is surely a character.
     if not is_foreign and _UNCLEAR.search(raw):
         return None
@@ -228,12 +228,12 @@ def _resolved(raw: str) -> str | None:
 class Spelling(NamedTuple):
     """A spelling that strict JSON does not allow, such as `=` for a colon.
 
-    where: The reader's modes in which the spelling can occur (see `moves`), one letter each.
-    first: The possible first characters of the spelling; empty means any character.
+    where: The modes in which the spelling can occur, one letter each (see `moves`).
+    first: The possible first characters of the spelling; empty if any is possible.
     pattern: Matches the spelling. Its group `string` is the content of a string. Its group `word`
         is a number, a literal or a word.
     row: The row in `costs`.
-    follows: The reader's mode after the spelling; empty means that the mode stays.
+    follows: The mode after the spelling; empty if the mode stays.
     """
 
     where: str
@@ -243,7 +243,7 @@ class Spelling(NamedTuple):
     follows: str = ""
 
     def written(self, match: re.Match[str]) -> str | None:
-        """Return the JSON text for a match; None if the match could mean several values."""
+        """Return the JSON text for a match; None if the match may mean several values."""
         groups = match.groupdict()
         if not groups:
             return ""
@@ -277,7 +277,7 @@ SPELLINGS = (
 
 @lru_cache(1000)
 def spellings(mode: str, char: str) -> tuple[Spelling, ...]:
-    """Return the rows of `SPELLINGS` that are allowed in a mode and may begin with `char`."""
+    """Return the rows of `SPELLINGS` that are allowed in a mode and can begin with `char`."""
     return tuple(
         each for each in SPELLINGS if mode in each.where and (not each.first or char in each.first)
     )

@@ -1,8 +1,8 @@
-"""The steps of a reader outside of strings: by JSON's grammar, other notations, and accidents.
+"""The steps that continue a reading outside of strings.
 
-A step reads the next piece of the text. An accident is one mark that was lost, added, replaced or
-moved by mistake, such as a lost quote. The mode of a reader is a letter. It says where in JSON's
-grammar the reader is:
+A step reads the next piece of the text: by JSON's grammar, in another notation, or as an accident.
+    An accident is one mark that was lost, added, replaced or moved by mistake, such as a lost
+    quote. The mode of a reading is a letter, which says where in JSON's grammar the reading is:
 
 - These expect a value: `r` (the root), `f` (the first element of a list), `e` (an element after a
   comma), `m` (the value of a member).
@@ -52,7 +52,7 @@ _DAMAGED = lazy(
 )
 _DECODER = json.JSONDecoder(parse_constant=int)  # `int("NaN")` raises.
 JUMP = 2_000
-"""The most characters that are read in one step."""
+"""Maximum number of characters that are read in one step."""
 
 
 class Moves(Search):
@@ -70,7 +70,7 @@ class Moves(Search):
         self.is_python = _PYTHON_KEY.search(text) is not None  # A bare name may be a variable.
 
     def first(self) -> Node:
-        """Return the first reader, which starts at a bracket, or at a key if `{` is missing."""
+        """Return the first reading. It begins at a bracket, or at a key if the `{` is missing."""
         if self.text[:1] in _OPENING or not lexis.OPENING_KEY.match(self.text):
             return self.node
         self.go(0, "k", self.frame(None, "o", -1), "{", "missing_opener")
@@ -93,14 +93,14 @@ class Moves(Search):
         return ("m", stack, "") if mode == "c" and mark == ":" else None
 
     def opened(self, mode: str, stack: Frame | None, mark: str, at: int) -> Step:
-        """Open a container."""
+        """Return the step that opens an object, a list or a tuple."""
         follows, kind = _OPEN[mark]
         inner = self.frame(stack, kind, self.line(at)[0])
         return follows, inner, _BEFORE.get(mode, "") + ("{" if mark == "{" else "[")
 
     @staticmethod
     def closed_by(mark: str, stack: Frame) -> Step:
-        """Close the innermost container."""
+        """Return the step that closes the innermost container."""
         written = "" if stack.kind == "g" else "}" if mark == "}" else "]"
         return ("a" if stack.parent else "z"), stack.parent, written
 
@@ -114,9 +114,9 @@ class Moves(Search):
         return indent, number > 0 and self.tokens[number] == at
 
     def laid_out(self, stack: Frame, column: int, char: str) -> Frame:
-        """Set a cost if the first token of a line does not fit the container's indentation.
+        """Set a cost if the indentation of a line does not fit its container; return the container.
 
-        Return the container. If no earlier line shows its indentation, this line sets it.
+        If no earlier line shows the indentation of the container, this line sets it.
         """
         if char in "]})":
             is_odd = column != stack.line_indent and stack.line_indent >= 0
@@ -129,20 +129,20 @@ class Moves(Search):
         return stack
 
     def cut_off(self) -> None:
-        """Add a reader that assumes that the text was cut off at its end.
+        """Add a reading in which the text was cut off at its end.
 
-        If the last character is a closing bracket, this is less likely, and costs more, because few
-        texts are cut off there.
+        It costs more if the last character is a closing bracket, because few texts are cut off
+        there.
         """
         at_bracket = "cut_at_bracket" if self.text.rstrip()[-1:] in "]}" else ""
         self.go(self.end, "$", None, "", "truncated", at_bracket)
 
     def outside(self) -> None:
-        """Add a reader for each way to continue from a position outside of strings."""
+        """Add a reading for each way to continue at a position outside of strings."""
         cost, pos, mode, stack, *_ = self.node
         char = self._next(pos)
         if char in {",", ":"} and not self.wide and (to := self.step(mode, stack, char, self.at)):
-            # Nothing else is possible here, so this reader goes on after the comma or colon.
+            # Nothing else is possible here, so the reading continues after the comma or colon.
             pos, mode, stack = self.at + 1, to[0], to[1]
             self.node = Node(cost, pos, mode, stack, self.sig, "", (), self.at, self.node)
             self.wide = self.is_near and bool(self.suspect[pos])
@@ -160,13 +160,13 @@ class Moves(Search):
             self._structure(char, stack)
 
     def _next(self, pos: int) -> str:
-        """Move `self.at` from `pos` past white space; return the next character, "" at the end."""
+        """Move `self.at` from `pos` past white space. Return the next character; "" at the end."""
         space = lexis.STRICT_SPACE.match(self.text, pos)
         self.at = space.end() if space else pos
         return self.text[self.at : self.at + 1]
 
     def _structure(self, char: str, stack: Frame | None) -> None:
-        """Read a mark of the grammar, or another notation in its place."""
+        """Read a mark of JSON's grammar, or another notation in its place."""
         mode, at = self.node.mode, self.at
         column, is_first = self.line(at)
         if stack and is_first:
@@ -187,7 +187,7 @@ class Moves(Search):
             self._accidents(char, stack)
 
     def _spelled(self, mark: str, stack: Frame | None) -> bool:
-        """Add a reader for each spelling that matches here; return whether any was added."""
+        """Add a reading for each spelling that matches here. Return whether any was added."""
         mode, is_read = self.node.mode, False
         for spelling in lexis.spellings(mode, mark):
             if match := spelling.pattern.match(self.text, self.at):
@@ -250,7 +250,7 @@ class Moves(Search):
         return True
 
     def _comment(self, comment: re.Match[str], stack: Frame | None) -> None:
-        """Skip a comment. Record a loss of data if the comment stands for omitted data."""
+        """Skip a comment. Record a loss if the comment may contain data or stand for data."""
         end, mode = comment.end(), self.node.mode
         self.spend(10 * (end - self.at))  # Several expressions search for words in it.
         found = lexis.comment_row(comment[0].strip("/*#<!-> \t\r\n"))
@@ -282,7 +282,7 @@ class Moves(Search):
         self.go(at + len(token), "a", stack, f'{before}"{lexis.written(token)}"', row, odd)
 
     def _after(self, mark: str, stack: Frame) -> None:
-        """Read what follows a value in place of a comma or a closing bracket."""
+        """Read what follows a value, if it is neither a comma nor a closing bracket."""
         (_, pos, mode, *_), text, at = self.node, self.text, self.at
         in_object, is_first, odd = stack.kind == "o", self.line(at)[1], ""
         if mode == "b" and mark == "+":
@@ -308,7 +308,7 @@ class Moves(Search):
             self.go(pos, follows, stack, "", row, odd)
 
     def _at_end(self) -> None:
-        """Handle the end of the text, where the last bracket is missing or the text was cut off."""
+        """Add readings for a text that ends early: it was cut off, or lacks the last bracket."""
         mode, stack = self.node.mode, self.node.stack
         is_last = self.closed and mode in "able" and stack and not stack.parent
         if is_last and stack and stack.kind in "oa" and (stack.kind == "o" or stack.indent > 0):
@@ -317,7 +317,7 @@ class Moves(Search):
         self.cut_off()
 
     def _behind(self, char: str) -> None:
-        """End the document; record a loss if the text after the document cannot be prose."""
+        """End the document. Record a loss if the text after it cannot be prose."""
         text, at, pos = self.text, self.at, self.node.pos
         if not char:
             self.go(at, "$", None)
@@ -338,7 +338,7 @@ class Moves(Search):
             self.go(pos, "$", None)
 
     def _accidents(self, char: str, stack: Frame | None) -> None:
-        """Add a reader for each accident: a superfluous, missing, replaced or swapped mark."""
+        """Add a reading for each accident: a superfluous, missing, replaced or swapped mark."""
         text, at, mode = self.text, self.at, self.node.mode
         ahead = text[at + 1 : at + 2]
         is_lone = not char.isalnum() or not (ahead.isalnum() or text[at - 1 : at].isalnum())
@@ -364,7 +364,7 @@ class Moves(Search):
             self.go(damaged.end(), "c" if bare else "a", stack, "", "unreadable", bare)
 
     def _marks(self, char: str, stack: Frame | None, *, is_lone: bool) -> None:
-        """For each mark allowed here, add readers that insert the mark or replace `char` by it."""
+        """Add readings that insert a mark which is allowed here, or replace `char` by it."""
         text, at, mode = self.text, self.at, self.node.mode
         quote = _QUOTE_AHEAD.search(text, at, at + 200)
         within = "glued" if (text[at - 1 : at] + text[at + 1 : at + 2]).isalnum() else ""

@@ -1,10 +1,10 @@
 """Find the cheapest readings of a text, by Dijkstra's algorithm over positions and modes.
 
-A reader goes through the text and writes it again as strict JSON. A `Node` is one reader. The state
-of a reader is its position `pos`, its `mode`, and the open containers in `stack`. If several
-readers reach the same state, only two continue: the cheapest reader, and the cheapest reader that
-wrote a different text. These two are enough to find the cheapest reading, and the cheapest reading
-with a different value. `Work` limits the steps, so the time is linear in the text's length.
+A reading goes through the text and writes it again as strict JSON. Its state is the position `pos`,
+the `mode`, and the open containers in `stack`. If several readings reach the same state, only two
+continue: the cheapest one, and the cheapest one that wrote a different text. These two are enough
+to find the cheapest reading, and the cheapest reading with a different value. `Work` limits the
+number of steps, so the time is linear in the length of the text.
 """
 
 from typing import NamedTuple
@@ -16,10 +16,10 @@ START, CHARACTERS, DOCUMENT = 25_000, 250, 10
 
 
 class Frame:
-    """An open container of the kind `o`, `a`, `t`, `T` or `g`.
+    """An open container. Its kind is `o`, `a`, `t`, `T` or `g`.
 
-    `o` is an object `{`, and `a` is an array `[`. `t` is a tuple `(` without a comma so far, and
-    `T` is a tuple with a comma. `g` is a `(` that only groups, as in `(1)`.
+    `o` is an object `{`, and `a` is an array `[`. `t` is a tuple `(` in which no comma was read so
+    far, and `T` is a tuple with a comma. `g` is a `(` that only groups, as in `(1)`.
     """
 
     __slots__ = ("depth", "indent", "kind", "line_indent", "parent")
@@ -31,9 +31,9 @@ class Frame:
 
 
 class Work:
-    """The units of work that are left for all searches in one text.
+    """The amount of work that is left for all searches in one text.
 
-    If no unit is left, a search ends in a refusal. Each added reader takes one unit. Reading
+    If nothing is left, a search ends in a refusal. Each added reading takes one unit, reading
     `CHARACTERS` characters takes one unit, and each document takes `DOCUMENT` units.
     """
 
@@ -42,15 +42,15 @@ class Work:
 
 
 Step = tuple[str, Frame | None, str]
-"""The mode, the open containers and the written text after a step."""
+"""The mode, the innermost open container and the written text of a step."""
 
 
 class Node(NamedTuple):
-    """One reader: its cost, its state, and its last step.
+    """One unfinished reading: its cost, its state, and its last step.
 
     `written` is the JSON text that the last step wrote. `sig` is the hash of all text that was
     written before the last step. `rows` are the last step's rows in `costs`, and `at` is its
-    position.
+    position. `parent` is the reading before the last step.
     """
 
     cost: int
@@ -65,7 +65,7 @@ class Node(NamedTuple):
 
 
 def _signed(sig: int, written: str) -> int:
-    """Return the hash of a text after `written` is appended, given the text's hash `sig`.
+    """Return the hash of a text that ends in `written`, given the hash `sig` of the text before it.
 
     The hash does not depend on the pieces in which the text was written.
     """
@@ -74,7 +74,7 @@ def _signed(sig: int, written: str) -> int:
 
 
 class Search:
-    """A search for the cheapest reading: a queue of unfinished readings, cheapest first.
+    """A search for the cheapest reading, with a queue of unfinished readings, cheapest first.
 
     A subclass implements `expand`, which adds each reading that is one step longer than
     `self.node`.
@@ -87,8 +87,8 @@ class Search:
         self.node = Node(0, 0, "r", None, 0, "", (), 0, None)
         self.at = 0  # the position of the present step
         self.odd = ""  # the surprise that is added to the cost of each present step
-        self.is_near = True  # Only readers near the cheapest at the same place assume accidents.
-        self.sig = 0  # the hash of all text that the present reader has written
+        self.is_near = True  # Whether this reading costs little enough to assume accidents.
+        self.sig = 0  # the hash of all text that the present reading has written
         self.furthest = 0
         self.too_deep = False
         self._frames: dict[tuple[Frame | None, str, int, int], Frame] = {}
@@ -101,7 +101,7 @@ class Search:
         return self._frames[key]
 
     def go(self, pos: int, mode: str, stack: Frame | None, written: str = "", *rows: str) -> None:
-        """Add a next step of the present reader. The step costs the sum of all `rows`.
+        """Add the present reading with one more step. The step costs the sum of all `rows`.
 
         `rows[0]` may be a loss of data.
         """
@@ -129,14 +129,14 @@ class Search:
         self.work.left -= characters // CHARACTERS
 
     def expand(self) -> None:
-        """Add a reader for each possible next step of the present reader."""
+        """Add a reading for each possible next step of the present reading."""
         raise NotImplementedError
 
     def run(self, first: Node, most: int = 1 << 20, keep: int = 2) -> list[Node]:
-        """Return the cheapest reading, and readings that cost at most `MARGIN` points more.
+        """Return the cheapest reading, and the readings that cost at most `MARGIN` points more.
 
-        Readings above the cost `most` do not count. At most `keep` readings are returned. If
-        `keep` readings are returned, more may exist.
+        A first reading that costs more than `most` does not count. At most `keep` readings are
+        returned, even if there are more.
         """
         self.limit = min(self.limit, most + MARGIN)
         seen: dict[tuple[int, str, Frame | None], tuple[int, ...]] = {}

@@ -1,6 +1,6 @@
-"""The steps of a reader inside a string. Each quote may end the string or belong to its content.
+"""The steps that continue a reading inside a string, where each quote may end the string or not.
 
-While a reader is inside a string, its mode has four characters, such as `S"v0`: `S`, the opening
+Inside a string, the mode of a reading has four characters or more, such as `S"v0`: `S`, the opening
 quote, `k` (key) or `v` (value), and `1` or `0`. `1` means that an inner quote has no partner yet.
 `l` and `m` may follow. `l`: an inner quote stays without a partner. `m`: an inner quote looks like
 the quote of an object's member. With both, these are probably two strings, and a quote is lost.
@@ -43,10 +43,10 @@ def _is_torn(raw: str) -> bool:
 
 
 class Reader(Moves):
-    """All steps of a reader, inside and outside of strings."""
+    """A search with all steps, inside and outside of strings."""
 
     def expand(self) -> None:
-        """Add a reader for each possible next step of the present reader."""
+        """Add a reading for each possible next step of the present reading."""
         self.wide = self.is_near and bool(self.suspect[self.node.pos])
         if self.node.mode[0] == "S":
             self._in_string()
@@ -64,7 +64,7 @@ class Reader(Moves):
             self.go(pos, mode, self.node.stack, content + closing, *rows)
 
     def _in_string(self) -> None:
-        """Read up to the next quote. Add readers that close the string there, or keep the quote."""
+        """Read up to the next quote. Add readings that end the string there, or continue it."""
         _, pos, mode, stack, *_ = self.node
         text, quote, role = self.text, mode[1], mode[2]
         match = lexis.UNTIL[quote].match(text, pos)
@@ -98,12 +98,12 @@ class Reader(Moves):
             self._misplaced_quote(raw, follows, role)
 
     def _surprises(self, raw: str, role: str) -> list[str]:
-        """Return a list with one row "edge" for each sign that a string's content is odd."""
+        """Return one row "edge" for each sign that the content of a string is odd."""
         is_torn = raw and raw[-1] in _EDGE and _is_torn(raw)
         return ["edge"] * (bool(is_torn) + (role == "k" and bool(_STRUCTURE.search(raw))))
 
     def _inner_quote(self, pos: int, inside: str, row: str) -> None:
-        """Read a quote as a character of the string: once as one of a pair, and once as alone."""
+        """Add readings in which a quote belongs to the string: in a pair with another, or alone."""
         _, _, mode, stack, *_ = self.node
         text, at, is_odd = self.text, self.at, mode[3] == "1"
         before, ahead = text[at - 1] if at > pos else " ", text[at + 1 : at + 2]
@@ -134,7 +134,7 @@ class Reader(Moves):
         return ["torn_member"] if "m" in self.node.mode[4:] else []
 
     def _unclosed(self, pos: int, raw: str, follows: str, role: str) -> None:
-        """Close the string at each place where a closing quote may have been lost or replaced."""
+        """Add readings that end the string where its closing quote may be lost or replaced."""
         places = list[int]()
         for low in {0, max(0, len(raw) - 300)}:
             found = [
@@ -151,7 +151,7 @@ class Reader(Moves):
         self.at = pos + len(raw)
 
     def _misplaced_quote(self, raw: str, follows: str, role: str) -> None:
-        """Add readers that leave out the quote, or swap the quote and the character beside it."""
+        """Add readings that drop the quote, or swap it with the character beside it."""
         text, at, (_, _, mode, stack, *_) = self.text, self.at, self.node
         ahead = text[at + 1 : at + 2]
         if raw and ahead not in "\"'":
