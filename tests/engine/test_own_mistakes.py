@@ -338,7 +338,7 @@ def test_a_state_without_a_key_for_any_result_is_refused_before_a_call_is_paid(m
     assert warnings_of(caplog) == []
     told = "`extract` writes its output to the state key `output`, which is not in"
     with pytest.raises(ValueError, match=told):
-        run(create_retry_node(calls.append, dict, name="extract"))
+        run(create_retry_node(calls.append, dict, name="extract", review=False))
     assert calls == []
     run(retry_node(), WithLedger)
     run(retry_node(), WithLedger)
