@@ -97,12 +97,12 @@ def watched_pause(name: str) -> Generator[None, None, None]:
 
 
 class Call:
-    """A call of your function with retries and reviews, for code other than `retry_llm_call`.
+    """A call of your function with retries and reviews, for code that has a form of its own.
 
-    The library itself runs the models and tools of agents, and reviewed nodes, with this class.
-    Inside a LangGraph node, a call that needs a person pauses the run. When the node runs again,
-    the call continues from its saved attempts, which are found by its task, its name and its first
-    params.
+    The library makes its own calls with this class: those of `retry_llm_call`, of the models and
+    tools of agents, and of reviewed nodes. Inside a LangGraph node, a call that needs a person
+    pauses the run. When the node runs again, the call continues from its saved attempts. These are
+    found by the task, the name and the first params of the call, or by the option `key`.
 
     Args:
         llm_call: The function of the params.

@@ -174,7 +174,7 @@ class Budget(BudgetRule):
 
 
 class _Account:
-    """The total cost in a `SharedBudget`, and the failed attempts since the last success."""
+    """The total cost for one value of `per`, and the failed attempts since the last success."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -214,7 +214,7 @@ class _Account:
                 self._failed_at = time.monotonic()
 
     def failed_in_a_row(self) -> tuple[int, float]:
-        """Return the number of failures since the last success, and the seconds since the last."""
+        """Return the number of failures in a row, and the seconds since the last failure."""
         with self._lock:
             return len(self._failed), time.monotonic() - self._failed_at
 

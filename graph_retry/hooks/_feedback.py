@@ -267,7 +267,7 @@ def _earlier_lines(error: AttemptFailed, most: int) -> list[str]:
 
 
 def _told(prompt: Prompt, by: str, text: str, answer: str | None, quoted: int = 0) -> Prompt:
-    """Add feedback to the prompt, which is a text or messages. Remove the earlier feedback from it.
+    """Add feedback to a prompt (a text or messages). Remove earlier feedback and comments from it.
 
     If `answer` is given, it is added as an assistant message, and the feedback as a user message.
     """

@@ -101,7 +101,7 @@ class Gate:
     _lock: Any = field(default_factory=threading.Lock, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Check that either `confidence` or `share` is given, and that `of` fits the functions."""
+        """Check that `confidence` or `share` is given, and that `judge` and `second` fit `of`."""
         if (self.confidence is None) == (self.share is None):
             raise ValueError(
                 "give either `confidence` (a limit) or `share` (a fraction of the outputs), "
