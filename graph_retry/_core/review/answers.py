@@ -92,7 +92,7 @@ Answers = Annotated[Mapping[str, Answer], _ByReview(), "a dict {review_id: decis
 
 @checked
 def approve(choice: Count | None = None) -> Decision:
-    """Call the model again with the suggested params, or with the same params without a suggestion.
+    """Call the model again with the suggested params, or the same params if none are suggested.
 
     If the model's output is valid and waits for approval (see the option `review`), take this
     output. The model is not called again.
@@ -232,6 +232,8 @@ def defer(until: Moment) -> Decision:
 @checked
 def assign(to: Name) -> Decision:
     """Set the label `assignee` of a review to a person's name. The review stays open.
+
+    The option `allowed_decisions` must allow `assign`.
 
     Example:
         >>> assign("ada")

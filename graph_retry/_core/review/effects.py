@@ -1,7 +1,7 @@
 """Turn each decision into its effect: the call is made again, ends, or keeps waiting.
 
 Each async function checks one kind of decision against the open question. It returns `Accepted`, or
-raises `Refused`. The functions of an output return the JSON Schema of one key of `respond`.
+raises `Refused`. The functions `…_of_output` return the JSON Schema of one key of `respond`.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Accepted(NamedTuple):
 
 
 async def call_again(given: Reading, question: Question) -> Accepted:
-    """Check an `approve` or an `edit`. The effect is a new call, or the end if the output is valid.
+    """Check an `approve` or an `edit`. The model is called again, or an approved output is used.
 
     If a valid output is answered with `retry`, the answer arrives here as an edit without params.
     The model is then called again with the same params.

@@ -75,7 +75,7 @@ SHOWN = {
 }
 """How each long or private field of a review is shown.
 
-A field that is not in this table is short. It is neither shortened nor redacted, and `LISTED`.
+Any other field is short: it is not shortened or redacted, and lists of reviews keep it (`LISTED`).
 """
 
 
@@ -83,7 +83,7 @@ A field that is not in this table is short. It is neither shortened nor redacted
 class Review:
     """One open question: a failed attempt or a valid output, about which a person must decide.
 
-    failure, error: Why the attempt failed, as a record and as a text. None and "" if it is valid.
+    failure, error: Why the attempt failed, as a record and a text. None and "" for a valid output.
     output: The output that a person may take: by `approve` if valid, by `accept` if invalid.
     doubts: The fields of a valid output that a gate doubts, one line for each.
     params, suggested_params: The params of the attempt, and those suggested for the next attempt.

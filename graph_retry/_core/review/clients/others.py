@@ -34,7 +34,6 @@ class Asks(NamedTuple):
     output: The JSON Schema of a response.
     reply: Converts an accepted decision to the answer that the other library expects.
     given: Converts an answer in the other library's form to an answer to a review.
-
     """
 
     name: str

@@ -62,9 +62,10 @@ class Brief(dict[str, Any]):
 def build_payload(question: Question) -> dict[str, Any]:
     """Return the value of the interrupt with which a question is asked.
 
-    Params and outputs are never shortened. Long texts, lists and the fields of a form are.
-    Graphical clients edit the suggested params, or the current params if there is no suggestion. A
-    question about a valid output has no `failure`.
+    `params`, `suggested_params` and the `output` that a person may take are never shortened. Other
+    long texts and lists, such as the raw output, and the fields of a form are shortened. Graphical
+    clients edit the suggested params, or the current params if there is no suggestion. A question
+    about a valid output has no `failure`.
 
     Example:
         >>> from graph_retry._core.params.codec import ParamsCodec

@@ -1,8 +1,8 @@
 """The table of clients: how each client shows a review, and the words and keys of its answers.
 
-To add a client, add a row to `CLIENTS`. The functions of a row read the client's own words and
-keys. Each function gets the object with the decision (the entry). It returns this object in the
-words and keys of this library.
+To add a client, add a row to `CLIENTS`. The functions under `keys` and `words` read the client's
+own keys and words. Each function gets the object with the decision (the entry), and returns this
+object in the words and keys of this library.
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ class Form(NamedTuple):
     description: The review in Markdown.
     offered: The decisions that a person may take.
     schema: The JSON Schema of a valid answer.
-
     """
 
     title: str
@@ -56,7 +55,6 @@ class Client:
     is_sender: Returns whether an answer has the form that this client sends.
     draw: Returns the keys of the interrupt's value that this client reads.
     keys, words: Functions that read the client's own keys and words in an answer.
-
     """
 
     channel: str

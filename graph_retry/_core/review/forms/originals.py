@@ -20,7 +20,7 @@ MAX_BOX = 4_000
 """Maximum number of characters of one value in a form."""
 
 MAX_FORM = 20_000
-"""Maximum characters of all values in a form. An interrupt's value holds the form three times."""
+"""Maximum characters of all values in a form, because an interrupt's value holds it three times."""
 
 _LEAST_SHOWN = 100
 """Characters that a form shows of each value, even after `MAX_FORM` is reached."""
@@ -40,7 +40,7 @@ def form_args(shown: dict[str, Any]) -> dict[str, Any]:
     """Return params as a form shows them. A value is cut if it is too long for a form.
 
     A cut value ends in a note with the number of missing characters. A note also replaces each
-    picture. A null becomes the text `null`, because Agent Inbox crashes on null.
+    picture. A top-level null becomes the text `null`, because Agent Inbox crashes on null.
 
     Example:
         >>> form_args({"prompt": "x", "seed": None})

@@ -50,7 +50,6 @@ class Field(NamedTuple):
     from_form: Whether the values come from the text boxes of a form.
     is_open: Whether objects may get new fields, because no type declares their fields.
     path: The parts of the JSON Pointer to the sent value.
-
     """
 
     name: str
@@ -80,16 +79,17 @@ class Field(NamedTuple):
 
 
 def restored(value: Any, field: Field, issues: list[Issue]) -> Any:
-    """Return the new value of a field. If the sent value is wrong, add an issue to `issues`.
+    """Return the new value of a field. If the value is wrong, add an issue and return the original.
 
-    - If a field takes no text, a text is read as JSON. If it takes texts, the text stays as typed.
-      Two texts are still read as JSON if the field allows the result: `null`, and a value of the
-      same type as the shown value.
+    - If a field takes no text, a text is read as JSON. If it takes texts, a text stays as typed.
+      But if the field also allows null or the type of the shown value, a text that is such a value
+      in JSON is read as JSON.
     - An object is merged onto the shown object, key by key and at every depth. In three cases, the
       sent object replaces the shown object: if it is sent as a text, if it fits a different branch
       of a union, or if a form sends it for a field whose schema names no fields.
     - A list replaces the shown list.
-    - Any part that equals its shown value becomes the original again.
+    - Any part that equals its shown value becomes the original again, with all of its digits and
+      private texts.
 
     Example:
         >>> root = {"properties": {"n": {"type": "number"}}}
