@@ -2,7 +2,7 @@
 
 Call `expire_reviews` regularly, for example from a cron job. Each such pass is a sweep.
 
-A reminder to the reviewer, or to other people, is a stage of the review and is sent once. The names
+A reminder, or an escalation to other people, is a stage of the review and is sent once. The names
 of the sent stages are saved in a namespace of their own in the review's thread, so deleting the
 thread deletes them. A sweep locks the thread while it sends messages, so a parallel sweep cannot
 send them again. It saves a stage after the message was sent. So the next sweep repeats a failed

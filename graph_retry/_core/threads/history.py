@@ -54,8 +54,9 @@ async def attempts_of(graph: Any, config: RunnableConfig) -> list[Ledger]:
     earlier runs and forks. `graph` is a compiled graph, a `RemoteGraph` or a checkpointer.
 
     A server shows the calls of functions only if the state of the outermost graph has the key
-    `attempts`. Otherwise a `UserWarning` names the hidden calls. If the checkpoint that holds an
-    attempt was deleted, only the attempt's number is known.
+    `attempts`. Otherwise a `UserWarning` names the hidden calls. If a call has not ended, and the
+    checkpoint that holds one of its earlier attempts was deleted, only the attempt's number is
+    known.
 
     Raises:
         TypeError: If `config` is not a config.

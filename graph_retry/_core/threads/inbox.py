@@ -191,7 +191,7 @@ class Inbox:
         `fill=None`, the rows that the table has now are listed.
 
         Returns:
-            The rows, and the argument `before` for the next part (None after the last part). None
+            The rows, and the argument `before` for the next page (None after the last page). None
             if there is no table.
         """
         fill = fill if before is None else None

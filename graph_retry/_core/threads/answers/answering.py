@@ -1,4 +1,7 @@
-"""List and answer the reviews of one thread."""
+"""List and answer the reviews of one thread.
+
+No answer may be lost, applied twice or given to a different review.
+"""
 
 from __future__ import annotations
 

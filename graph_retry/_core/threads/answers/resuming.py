@@ -64,7 +64,8 @@ _ANSWER_IS_SAVED = (
 )
 
 _ANSWER_KEPT: dict[str, Any] = {}
-"""A marker in place of a question: the run did not make the call, so its answer is still saved."""
+"""A marker in place of a question: the run did not make the call, so its answer is still saved.
+Code compares it with `is`. It is empty, so that it counts as no question."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class HeldThread:
     """A locked thread whose answers are saved, so that it is ready to run.
 
     chosen: The answered questions, each with its answer.
-    shown_before: The ids of all reviews that were open before.
+    shown_before: The ids of all reviews that the thread showed before the run.
     by_id: The answers that could not be saved beside a checkpoint, by interrupt id.
     begun: How to run the thread, if `start` was given.
     """
@@ -120,8 +121,7 @@ class HeldThread:
     async def check(self, shown: Sequence[Any] | None = None) -> None:
         """Check after the run that all answers were applied.
 
-        `shown` has the values of the interrupts after the run. If it is None, they are read from
-        the thread.
+        `shown` has the interrupts' values after the run. If it is None, the thread is read.
 
         Raises:
             AnswerRefused: If an answer was not applied. Its question is then asked again.

@@ -28,11 +28,11 @@ def resumption(
     start: Any = None,
     wait: float = 600.0,
 ) -> Generator[Any, None, None]:
-    """Answer reviews as `resume` does, and run the graph in your own code, for example streaming.
+    """Answer reviews as `resume` does, and run the graph yourself, for example to stream the run.
 
-    Use it in a `with` statement, which keeps the thread locked. Pass the value of `as` as the input
-    to `stream` (with any `stream_mode` or `version`) or `stream_events` (also v3) of the graph. At
-    its end, the block raises an error if an answer was not applied.
+    Use it as `with resumption(…) as given:`. In the block, the thread is locked. Pass `given` as
+    the input to the graph's `stream` (with any `stream_mode` or `version`) or `stream_events` (also
+    v3). The end of the block raises an error if an answer was not applied.
 
     Args:
         graph: The compiled graph. A server locks its threads itself, so stream a run of its client

@@ -126,7 +126,7 @@ def is_client(source: object) -> bool:
 
 
 def check_compiled(graph: Any) -> None:
-    """Raise `TypeError` if an object is no compiled graph, such as a `StateGraph`."""
+    """Raise `TypeError` if an object is not compiled, for example if it is a `StateGraph`."""
     if not hasattr(graph, "get_state"):
         came = quoted_with_article(type(graph).__name__)
         raise TypeError(f"`graph` is {came}: give the result of `compile(checkpointer=…)`.")
@@ -226,7 +226,7 @@ async def update_state(
 
 
 async def invoke(graph: Any, given: Any, config: RunnableConfig, **options: Any) -> Any:
-    """Run a graph as `graph.invoke` does. Say how to continue if the thread has no checkpoint."""
+    """Run a graph as `graph.invoke` does. Without a checkpoint, the error says how to go on."""
     try:
         return await sync_or_async(graph.invoke, graph.ainvoke, given, config, **options)
     except EmptyInputError as error:

@@ -20,7 +20,7 @@ Outcome = Literal[
 _ENDINGS: dict[str | None, Outcome] = {
     kind: row.outcome for kind, row in ROWS.items() if row.outcome is not None
 }
-"""The outcome of a call that a decision ends, by the type of the decision."""
+"""The outcome of each decision that ends a call, even after a failed attempt."""
 
 
 @dataclass(frozen=True)

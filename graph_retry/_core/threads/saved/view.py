@@ -57,8 +57,8 @@ class Asked(NamedTuple):
     def is_open(self) -> bool:
         """Whether the question can be answered.
 
-        LangGraph shows a question until its node ends. Until then, the question may already have a
-        saved answer, or a run that crashed may have continued the call.
+        LangGraph shows a question until its node ends. A shown question cannot be answered if its
+        answer is already saved, or if a run that crashed has continued the call.
         """
         values = values_of(self.call)
         may_wait = LOOP not in values or is_open(values, self.review_id)

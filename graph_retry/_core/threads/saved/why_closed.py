@@ -219,7 +219,7 @@ def _not_shown(thread: ThreadView, review_id: str | None) -> str | None:
 
 
 async def _renamed(graph: Any, config: RunnableConfig, thread: ThreadView) -> str | None:
-    """Say that a call waits in a node that the graph does not have, and what to do, or None."""
+    """Return a text about a call that waits in a node which the graph does not have, or None."""
     waiting = thread.waiting()
     if is_remote(graph):
         values = map(intervention, await RemoteRuns(graph, config).questions())

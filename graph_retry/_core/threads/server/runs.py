@@ -23,7 +23,7 @@ from graph_retry.lossless._ground import as_repr
 
 UNFINISHED = ("pending", "running")
 _NEWEST = 20
-"""Number of the newest runs that are read."""
+"""Number of the newest runs to read. A run may come between our reading and our answer."""
 
 
 class RemoteRuns:
@@ -144,7 +144,7 @@ class RemoteRuns:
         """Return the questions that the server lists for a thread, if the thread waits.
 
         The state from the server lacks the questions of a node behind a join of edges: its `next`
-            and `tasks` are empty (seen with langgraph-api 0.16.7).
+        and `tasks` are empty (seen with langgraph-api 0.16.7).
         """
         thread = await call(self._client.threads.get, self._thread_id)
         return listed_questions(thread) if thread["status"] == "interrupted" else ()
@@ -206,7 +206,7 @@ def http_status(error: Exception) -> int | None:
 
 
 def is_error_of(kind: type[Exception], error: Exception) -> bool:
-    """Return whether an error is of the class `kind`. For a server's error, compare names.
+    """Return whether an error is of the class `kind`. A server's error is compared only by name.
 
     Example:
         >>> is_error_of(ValueError, RemoteException({"error": "ValueError", "message": "no"}))

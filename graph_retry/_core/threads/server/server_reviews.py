@@ -202,7 +202,7 @@ def _is_fresh(thread: Any, asked: list[dict[str, Any]]) -> bool:
 
 
 def _has_run(thread: Any) -> bool:
-    """Return whether a graph has run on a thread, and the ids of the graph are safe in a URL.
+    """Return whether a graph with ids that are safe in a URL has run on a thread.
 
     The ids are in the thread's metadata, which a user can write as well.
     """
