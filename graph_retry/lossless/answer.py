@@ -2,10 +2,10 @@
 
 The answer comes after the model's reasoning, and before the next turn of a chat transcript. If the
 text has tool calls in the notations of open models (see `protocols`), they are the answer.
-Otherwise, the answer is among the documents at the likeliest places, such as an own paragraph.
-Several such documents are accepted if they have the same value, if they form a list, or if exactly
-one fits the caller's validator. Otherwise the text is refused. Finally, `beside` judges the text
-around the answer.
+Otherwise, the answer is among the documents at the likeliest places, such as a paragraph of its
+own. Several such documents are accepted if they have the same value, if they form a list, or if
+exactly one fits the caller's validator. Otherwise the text is refused. Finally, `beside` judges the
+text around the answer.
 """
 
 import re
@@ -53,7 +53,7 @@ _REASONING_END = lazy(
     r"|<\|(?:start\|>assistant|channel\|>)(?=[^{}\n]{0,60}\bto=)|\bassistantfinal(?=\s*[{\[`]))(?![\"'\\])"
 )
 _SIGNS = ("<", "[/", "◁/", "assistantfinal")
-"""Texts of which one is in every mark that ends reasoning. They are found faster than a pattern."""
+"""Each mark that ends reasoning has one of these texts, which are found faster than a pattern."""
 _REASONING = lazy(
     rf"(?i)<(?!/|[|｜]?end[_▁])[|｜]?{_THOUGHT}\b[^<>]*>|\[{_THOUGHT}\]|◁{_THOUGHT}▷|<\|channel>\w+"
     r"|<\|channel\|>(?:analysis|commentary)(?![^<>{]*\bto=)"

@@ -3,8 +3,8 @@
 Two questions are asked about every answer, even if it is strict JSON or in a code fence:
 
 - Is the answer only one field of a record in another notation? Then the text has other fields in
-  this notation, with short values (`SHAPES`). For example, the answer is `{"a": 1}` in `- total:
-  {"a": 1}`, and the next line is `- name: Ada`.
+  this notation, with short values (`SHAPES`). For example, the answer is `{"a": 1}` in
+  `- total: {"a": 1}`, and the next line is `- name: Ada`.
 - Does a sentence retract the answer, or say that it is not complete (`REMARKS`)? Any other sentence
   is only recorded in `repairs`.
 

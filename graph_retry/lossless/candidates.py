@@ -187,5 +187,5 @@ def _is_small(document: Document) -> bool:
 
 
 def line_before(text: str, at: int, low: int = 0) -> str:
-    """Return the last 200 characters, at most, between the start of a line (or `low`) and `at`."""
+    """Return the text from the start of the line (or `low`) to `at`; at most 200 characters."""
     return text[max(low, at - 200) : at].rpartition("\n")[2]

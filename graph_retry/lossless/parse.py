@@ -106,7 +106,7 @@ def read_output(
 
 
 def document_in(text: str, wanted: Wanted) -> Document:
-    """Read the one document in a text that has more than strict JSON."""
+    """Read the one document in a text that is not strict JSON as a whole."""
     from graph_retry.lossless.answer import answer  # noqa: PLC0415 - strict JSON needs none
 
     return answer(text, wanted)

@@ -30,14 +30,15 @@ _NAME = r"(?P<name>[A-Za-z_][\w.\-]*+)(?::\d+)?"
 _MARKS = r"(?:\s|<[|｜][^<>\n]{1,40}[|｜]>|(?:json|commentary|code)\b|`{3}\w*)*+"
 _PREFIX = r"(?:\s?[|｜‖]{1,2}\s?\w+\s?[|｜‖]{1,2}\s?|\w+[: ])?"
 _FLIPS = 6
-"""Maximum number of parameters that may be text or JSON whose combinations are all tried."""
+"""If more parameters than this may be text or JSON, not all combinations are tried on the type."""
 
 
 class Protocol(NamedTuple):
     """One notation of tool calls.
 
     told: The notation in words, for messages.
-    read: Reads one call. Raises `Unreadable` if the call is broken or cut off.
+    read: Reads one call. Its argument `limit` is the place where the next call opens. Raises
+        `Unreadable` if the call is broken or cut off.
     opening: Matches the beginning of a call.
     element, closing: Patterns of one parameter and of the call's end. They may contain `{prefix}`,
         in place of the group `prefix` of `opening`.

@@ -69,7 +69,7 @@ _PAIRS = json.JSONDecoder(object_pairs_hook=unique, parse_constant=int, parse_fl
 
 
 def strict_part(text: str, start: int, end: int) -> tuple[Any, int]:
-    """Read the strict JSON value that begins at `start`; return the value and its end.
+    """Read the strict JSON value between `start` and `end`; return the value and its own end.
 
     Raises:
         ValueError: If no strict JSON value begins at `start`, or if it is nested too deeply.

@@ -42,7 +42,7 @@ from graph_retry.lossless.weighted.strings import Reader
 PIECE = 4_000
 """Number of characters that are tried first if the length of a document is unknown."""
 ALTERNATIVES = 12
-"""Number of about equally likely readings from which on none is chosen."""
+"""If a document has this many about equally likely readings, or more, none of them is chosen."""
 _STRING = r"\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+'"
 
 

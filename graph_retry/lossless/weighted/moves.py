@@ -1,8 +1,8 @@
 """The steps that continue a reading outside of strings.
 
 A step reads the next piece of the text: by JSON's grammar, in another notation, or as an accident.
-    An accident is one mark that was lost, added, replaced or moved by mistake, such as a lost
-    quote. The mode of a reading is a letter, which says where in JSON's grammar the reading is:
+An accident is one mark that was lost, added, replaced or moved by mistake, such as a lost quote.
+The mode of a reading is a letter, which says where in JSON's grammar the reading is:
 
 - These expect a value: `r` (the root), `f` (the first element of a list), `e` (an element after a
   comma), `m` (the value of a member).
