@@ -2,10 +2,10 @@
 
 A credential is found in four ways:
 
-1. By its name: a field, header, parameter or flag such as `api_key` or `X-Auth-Token`. 2. By its
-place: after `Authorization:`, `Bearer` or `curl -u`, or before the `@` in a URL. 3. By its
-beginning, which is in a table of `known_tokens.py`. 4. By its look: a long text in which letters
-and digits alternate at almost every character.
+1. By its name: a field, header, parameter or flag such as `api_key` or `X-Auth-Token`.
+2. By its place: after `Authorization:`, `Bearer` or `curl -u`, or before the `@` in a URL.
+3. By its beginning, which is in a table of `known_tokens.py`.
+4. By its look: a long text in which letters and digits alternate at almost every character.
 
 An id of a request or an object is never masked because of its look. If a text is masked because of
 its look or its beginning, its first characters stay, so that a person can recognise the text.

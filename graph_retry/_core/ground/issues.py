@@ -68,7 +68,7 @@ def issue(
 
 
 def is_hopeless(error: Any) -> bool:
-    """Return whether an exception says, by an attribute, that no new call can help."""
+    """Return whether an exception says, by its attribute `hopeless`, that no new call can help."""
     return getattr(error, "hopeless", False) is True
 
 
@@ -155,6 +155,8 @@ def attempt(call: Callable[..., Any], *args: Any, root: Any = ABSENT) -> tuple[A
 
 def wrap_error(error: Exception, root: Any = ABSENT) -> list[Issue]:
     """Convert an exception to issues. A `ValidationError` gives one issue for each of its errors.
+
+    If `root` (the value that was checked) is given, the paths of the issues are exact.
 
     Example:
         >>> wrap_error(KeyError("age"))[0]["message"]

@@ -41,7 +41,7 @@ def is_array(value: object) -> TypeIs[list[Any]]:
 
 
 def is_number(value: object) -> TypeIs[int | float]:
-    """Return whether a value is a JSON number. `True` and `False` are none.
+    """Return whether a value is a JSON number. `True` and `False` are not.
 
     Example:
         >>> is_number(1.5), is_number(True)
@@ -51,7 +51,7 @@ def is_number(value: object) -> TypeIs[int | float]:
 
 
 def is_whole(value: object) -> TypeIs[int]:
-    """Return whether a value is an integer. `True` and `False` are none."""
+    """Return whether a value is an integer. `True` and `False` are not."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 

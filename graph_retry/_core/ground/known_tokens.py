@@ -1,4 +1,4 @@
-"""Tables of how credentials, ids and names of ids begin, as regular expressions.
+"""Data to recognise credentials and ids: how they begin, and which words name them.
 
 The beginnings of credentials come from the public rules of gitleaks (github.com/gitleaks/gitleaks,
 `config/gitleaks.toml` of 2025-11-20, in the repository of 2026-07-22), and from the documentation

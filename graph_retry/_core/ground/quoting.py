@@ -1,8 +1,8 @@
 """Quote texts of models and errors as data, in prompts and in reviews.
 
 This library puts each text that it adds to a prompt between two marks, which are called a frame.
-The marks tell the model where the text begins and ends. The library itself never searches for
-marks. A quoted text can neither contain a mark nor end its own quotation.
+The marks tell the model where the text begins and ends. The library never uses a mark to find or
+remove a text. A quoted text can neither contain a mark nor end its own quotation.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def tame(text: str) -> str:
 
 
 def fenced(text: str) -> str:
-    """Put a text in a code block. The fence has more backticks than any run in the text.
+    """Put a text in a code block. The text cannot end it, because its fence is longer.
 
     Example:
         >>> print(fenced("```json"))

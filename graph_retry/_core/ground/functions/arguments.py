@@ -67,7 +67,10 @@ Secret = Annotated[
 
 
 class WrongArgumentError(EscapedText, TypeError, ValueError):
-    """An argument has a wrong name, type or value. Callers expect one or the other base class."""
+    """An argument has a wrong name, type or value.
+
+    It is both a `TypeError` and a `ValueError`, because callers expect one or the other.
+    """
 
 
 def checked(target: T) -> T:
@@ -252,8 +255,8 @@ def _shown(value: Any) -> str:
 def in_sync(flow: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, R]:
     """Make a coroutine function callable in sync code, with a check of its arguments.
 
-    The coroutine must wait only by the functions of `awaiting.py`. If the graph or its saver is
-    async only, the error names the async form.
+    The coroutine must wait only through the functions of `awaiting.py`. If the graph or its saver
+    is async only, the error names the async form.
 
     Example:
         >>> @in_sync

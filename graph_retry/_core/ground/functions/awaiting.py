@@ -1,7 +1,7 @@
 """Run the same coroutine in sync and in async code, so that logic is written only once.
 
-The coroutine waits only by functions of this module. Under `run_sync`, these functions block the
-thread, so that the coroutine needs no event loop. Under `run_async`, they await.
+The coroutine waits only through functions of this module. Under `run_sync`, these functions block
+the thread, so that the coroutine needs no event loop. Under `run_async`, they await.
 """
 
 from __future__ import annotations
@@ -236,7 +236,7 @@ async def to_its_end(steps: Coroutine[Any, Any, T]) -> T:
 async def acquired(get: Callable[[], T], free: Callable[[T], object]) -> T:
     """Get a resource with `get`, in a worker thread if the run is async.
 
-    If the run is cancelled meanwhile, the thread continues, and frees the resource with `free`.
+    If the run is cancelled meanwhile, only the thread can free the resource: it does so by `free`.
     """
     if is_sync():
         return get()

@@ -114,7 +114,10 @@ class Hook(Protocol[ParamsT]):
 
 
 class HookTraits(Protocol):
-    """Optional attributes of a hook, which change how the loop uses the hook."""
+    """Optional attributes of a hook, which change how the loop uses the hook.
+
+    Your own hook may be an object with `__call__` and any of these attributes.
+    """
 
     new_means: bool
     """Whether the hook changes the means, for example to a larger model (default False).

@@ -46,7 +46,7 @@ class Captured(Reading):
     """
 
     def __init__(self, function: Any, salt: str) -> None:
-        """Read a function. `salt` is a key for the digests, which hides short values."""
+        """Read a function. `salt` is a key for the digests, so nobody can guess short values."""
         self.unsteady: dict[str, str] = {}
         super().__init__(function, salt)
 

@@ -1,4 +1,4 @@
-"""Compute digests of code and of source files. Equal code has equal digests in all processes."""
+"""Compute digests of code and of files, which are equal for equal code in one Python version."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def code_digest(code: types.CodeType) -> str:
 def _texts_of(code: types.CodeType) -> Iterator[str]:
     """Yield the texts that identify code, without file names and line numbers.
 
-    Those would change if another part of the file is edited.
+    Those change if another part of the file is edited.
     """
     yield code.co_code.hex()
     yield repr((code.co_names, code.co_varnames, code.co_freevars, code.co_argcount))

@@ -1,4 +1,4 @@
-"""Compute a digest of a Python value from its content. Equal values have equal digests."""
+"""Compute digests of Python values. Equal content has an equal digest in each process."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ READ_AS: dict[type[Any], Callable[[Any], Any]] = {
     sqlite3.Connection: _databases,
     count: repr,
 }
-"""How to read objects of Python that cannot be copied. Reading does not change the objects."""
+"""How to read objects of Python that cannot be copied. Reading changes and uses up nothing."""
 
 
 def says_its_copy(kind: type[Any]) -> bool:
