@@ -267,7 +267,7 @@ class Standing:
 
 @in_sync
 async def standing(graph: Any, config: RunnableConfig, how: str = "`resume`") -> Standing:
-    """Describe how a thread without an open review can continue. The text calls this way `how`.
+    """Describe how a thread without an open review can continue. `how` is the name of the way.
 
     Example:
         >>> from graph_retry.testing import waiting_thread
