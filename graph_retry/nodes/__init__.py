@@ -1,8 +1,8 @@
-"""Let any node ask a person when it fails: `reviewed` wraps a node, `review_nodes` a graph.
+"""Let any node ask a person when it fails: `reviewed` wraps one node, `review_nodes` a graph.
 
-The node becomes the `llm_call` of an ordinary call: the params are keys of the node's input, and
-the result is the node's update. The call waits inside the node's task, so the node's edges, joins
-and `Send`s work as before.
+The node is called as the `llm_call` of `retry_llm_call` would be. Its params are keys of the node's
+input, and its result is the node's update. The review is part of the node's own task, so the node's
+edges, joins and `Send`s work as before.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ _TASK: type[Any] = type(task(lambda: None))
 
 
 class NodeOptions(RetryOptions, total=False):
-    """The options of one node: the options of a call, and the state keys to edit and to validate.
+    """The options of one node: those of a call, and the state keys to edit and to validate.
 
     params: The keys of the node's input that a person may change (default: all keys with JSON
         values).
     on_retry: Hooks, as in `retry_llm_call`.
     output: The keys of the node's update to validate, with their types, such as `{"person":
-        Person}`. A text or a message under one of these keys is first read as JSON.
+        Person}`. If the value under such a key is a text or a message, its JSON is read first.
     """
 
     params: Sequence[str] | None
@@ -191,8 +191,8 @@ def review_nodes(
 class _Reviewed(RunnableLambda[Any, Any]):
     """A node that asks a person about its failures.
 
-    LangGraph finds a subgraph in the `deps` of a `RunnableLambda`. It takes the node's input schema
-    and destinations from the annotations of `__call__`.
+    LangGraph looks for a subgraph in the `deps` of a `RunnableLambda`. It reads the input schema
+    and the destinations of the node from the annotations of `__call__`.
     """
 
     asks = True
@@ -206,15 +206,15 @@ class _Reviewed(RunnableLambda[Any, Any]):
 
     @functools.cached_property
     def deps(self) -> list[Runnable[Any, Any]]:
-        """The objects in which LangGraph looks for a subgraph. It has the attempt's state."""
+        """The objects in which LangGraph looks for a subgraph, to show the state of an attempt."""
         return [subgraph_of(self._node, self._kind.name) or self._node]
 
     def __call__(self, state: Any) -> Any:
-        """Run the node, as LangGraph does."""
+        """Run the node in sync code, as `invoke` does."""
         return self.invoke(state)
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
-        """Run the node until it succeeds, or a person ends it."""
+        """Run the node until it succeeds, or until a person ends the call."""
         again = _Again(self._node, input, self._kind)
         with _running(config):
             return self._kind.update_of(self._kind.call(again, input).invoke()[0])
@@ -228,7 +228,7 @@ class _Reviewed(RunnableLambda[Any, Any]):
 
 @contextmanager
 def _running(config: RunnableConfig | None) -> Generator[None]:
-    """Make the call in the given config."""
+    """Run the block with the given config as the current config of LangChain."""
     token = None if config is None else var_child_runnable_config.set(config)
     try:
         yield
@@ -238,7 +238,7 @@ def _running(config: RunnableConfig | None) -> Generator[None]:
 
 
 class _Again(Runnable[Any, Any]):
-    """The node as a function of its params. The rest of the node's input stays unchanged."""
+    """A node as a function of its params. The rest of the node's input is always the same."""
 
     def __init__(self, node: Runnable[Any, Any], given: Any, kind: _Kind) -> None:
         self._node, self._given, self.name, self._kind = node, given, kind.name, kind
@@ -251,19 +251,19 @@ class _Again(Runnable[Any, Any]):
 
 
 def _with(given: Any, params: Any) -> Any:
-    """Put the params' fields into a node's input. Params replace an input without fields."""
+    """Return a node's input with new params. An input without fields is replaced as a whole."""
     return with_fields(given, fields_of(params)) if fields_of(given) else params
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Kind:
-    """The common settings of all calls of one node.
+    """The settings that all calls of one node share.
 
     name: The name of the node.
-    types: The types of the keys of the node's input and updates.
+    types: The types of the keys of the node's input and update.
     params: The keys that a person may change; None for all keys with JSON values.
     output: The keys of the node's update to validate, with their types.
-    returns: The type of a `@task`'s result, which is no update; None for a node.
+    returns: The type of a `@task`'s result, which is no update of a state; None for a node.
     """
 
     name: str
@@ -275,7 +275,7 @@ class _Kind:
     returns: Any = None
 
     def call(self, function: Any, given: Any) -> Call:
-        """Return the call of a function of the params. `given` is the node's whole input."""
+        """Return the call that runs `function` with params from `given`, the node's whole input."""
         values = fields_of(given)
         if not values and given not in ({}, None) and not isinstance(given, BaseModel):
             return self._made(function, given, ParamsCodec[Any].for_value(given))
@@ -301,7 +301,7 @@ class _Kind:
         return made.of_node(None if known is Any else build_validator(known))
 
     def _part(self, given: Any, kinds: Mapping[str, Any]) -> tuple[Any, ParamsCodec[Any]]:
-        """Return the params: those fields of the input that `types` names."""
+        """Return the params (the fields of the input that `kinds` names) and their codec."""
         values = fields_of(given)
         shown: dict[str, Any] = {key: values[key] for key in kinds}
         if isinstance(given, BaseModel):
@@ -310,7 +310,7 @@ class _Kind:
         return shown, ParamsCodec[Any](typed_dict(self.name, tuple(kinds.items())))
 
     def texts_in(self, value: Any) -> Any:
-        """Return an attempt's update with the text of each message that is to be validated."""
+        """Return a node's update with texts in place of the messages that are to be validated."""
         if self.output and isinstance(value, Command):
             raise WrongArgumentError(
                 f"`{self.name}` returns a `Command`, and `output` validates an update: return the "
@@ -323,7 +323,7 @@ class _Kind:
         return {**update, **{k: str(messages[k].text) for k in messages.keys() & self.output}}
 
     def update_of(self, value: Any) -> Any:
-        """Return the node's update, as plain JSON where the state's type is not the output's."""
+        """Return the node's update, with plain JSON where the state declares a different type."""
         if not isinstance(value, dict):
             return with_message_classes(value)
         given = cast("dict[str, Any]", value)
@@ -335,7 +335,7 @@ class _Kind:
 
 
 def _kind_of(name: str, types: Mapping[str, Any], own: NodeOptions) -> _Kind:
-    """Check the options of a node early. Separate the options of the call from the node's own."""
+    """Return the settings of a node, after a check of its options."""
     options: Any = {"name": name, **own}
     params, on_retry = options.pop("params", None), options.pop("on_retry", None)
     given = options.pop("output", None)
@@ -356,7 +356,7 @@ def _kind_of(name: str, types: Mapping[str, Any], own: NodeOptions) -> _Kind:
 
 
 def _state_of(builder: StateGraph[Any, Any, Any, Any], spec: Any) -> dict[str, Any]:
-    """Return the types of a node's state keys, without LangGraph's managed values."""
+    """Return the types of a node's state keys, without the values that LangGraph manages."""
     types = types_in(builder.state_schema, spec.input_schema)
     return {key: kind for key, kind in types.items() if key not in builder.managed}
 

@@ -1,4 +1,4 @@
-"""Tell which nodes ask a person, and warn of a node that is added too late to ask one."""
+"""Find the nodes that ask a person, and warn about a node that is added too late to ask one."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _LOG = logging.getLogger("graph_retry")
 
 
 def asks(node: object) -> bool:
-    """Return whether a node asks a person already: by itself, or by a node of its subgraph."""
+    """Return whether a node asks a person, itself or by a node of its subgraph."""
     inner: Any = cast("Any", node).nodes.values() if isinstance(node, Pregel) else ()
     return getattr(cast("Any", node), "asks", False) or any(asks(each.bound) for each in inner)
 
 
 class Complete(dict[str, Any]):
-    """The nodes of a graph whose nodes all ask a person. A node that comes later does not."""
+    """The nodes of a graph after `review_nodes`. Adding a node that asks nobody logs a warning."""
 
     def __setitem__(self, name: str, spec: Any) -> None:
         if not (name in self or spec.is_error_handler or asks(spec.runnable)):

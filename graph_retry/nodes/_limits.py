@@ -1,4 +1,4 @@
-"""Turn LangGraph's limits of a node (timeout, retry policy) into options of the node's call."""
+"""Turn the timeout and the retry policy of a LangGraph node into options of its call."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ from graph_retry.plugins import WrongArgumentError
 
 
 def limits_of(name: str, spec: Any, given: Mapping[str, Any]) -> RetryOptions:
-    """Return a node's timeout and retry policy as options of its call."""
+    """Return the timeout and the retry policy of a node as options of its call.
+
+    Raises:
+        WrongArgumentError: If the node has several retry policies, because a call takes only one.
+    """
     own: RetryOptions = {}
     if spec.timeout is not None:
         own["timeout"] = spec.timeout

@@ -1,4 +1,4 @@
-"""Make the type of a node's params from some keys of a state, or from some fields of a model."""
+"""Make a type for a node's params, from some keys of a state or some fields of a model."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from graph_retry.plugins import WrongArgumentError, as_repr
 
 
 def types_in(*schemas: Any) -> dict[str, Any]:
-    """Return the field annotations of some classes. A value that is not a class has none.
+    """Return the annotations of the fields of some classes. Other values are skipped.
 
-    A type that pydantic cannot check becomes `Any`, such as `typing.TypedDict` before Python 3.12.
+    If pydantic cannot check a type, the type becomes `Any`. An example is `typing.TypedDict` before
+    Python 3.12.
     """
     given = [schema for schema in schemas if isinstance(schema, type)]
     hints = [get_type_hints(schema, include_extras=True) for schema in given]
@@ -42,10 +43,10 @@ def _are_checked(types: dict[str, Any]) -> bool:
 
 
 def type_for(value: Any, declared: Any) -> Any:
-    """Return the type of a param with this value; None if JSON cannot hold the value.
+    """Return the type for a param with this value; None if JSON cannot hold the value.
 
-    This is the declared type if the value has this type. A graph does not check its state, so a
-    dict may be in the place of a declared model.
+    The result is the declared type if the value fits it, and `Any` otherwise. A graph does not
+    check its state, so a dict may be in the place of a declared model.
     """
     for kind in (declared, Any):
         try:
@@ -57,12 +58,12 @@ def type_for(value: Any, declared: Any) -> Any:
 
 
 def plain_type(annotation: Any) -> Any:
-    """Return a type without its `Annotated` metadata."""
+    """Return a type without the metadata of `Annotated`."""
     return getattr(annotation, "__origin__", annotation) if annotation is not None else None
 
 
 def typed_dict(name: str, fields: tuple[tuple[str, Any], ...]) -> Any:
-    """Make a `TypedDict` whose keys may all be missing, and that has no other keys."""
+    """Make a `TypedDict` in which each key may be missing and no other key is allowed."""
     try:
         return _known_typed_dict(name, fields)
     except TypeError:  # The metadata of an annotation may have no hash.
@@ -81,13 +82,17 @@ _known_typed_dict = lru_cache(maxsize=1_000)(_typed_dict)
 
 @lru_cache(maxsize=1_000)
 def part_of(name: str, model: type[BaseModel], names: tuple[str, ...]) -> Any:
-    """Make a pydantic model of some fields of another one."""
+    """Make a pydantic model from some fields of another model."""
     fields: Any = {key: (f.annotation, f) for key, f in model.model_fields.items() if key in names}
     return create_model(name, **fields)
 
 
 def read_text(value: Any) -> Any:
-    """Read the JSON in a text. Any other value is returned unchanged."""
+    """Read the JSON in a text. Return any other value unchanged.
+
+    Raises:
+        ValueError: If no JSON can be read.
+    """
     if not isinstance(value, str):
         return value
     read = parse_output(value)
@@ -97,7 +102,7 @@ def read_text(value: Any) -> Any:
 
 
 def check_known(what: str, names: Collection[str] | None, known: Collection[str]) -> None:
-    """Refuse a name that is no key of a state."""
+    """Raise if a name is not a key of the state."""
     if isinstance(names, str):
         raise WrongArgumentError(f"`{what}` is {as_repr(names, 100)}: give a list of state keys.")
     for name in names or ():
@@ -109,9 +114,9 @@ def check_known(what: str, names: Collection[str] | None, known: Collection[str]
 
 
 def with_message_classes(value: Any) -> Any:
-    """Give each message of the class `BaseMessage` the class of its type, also in a list.
+    """Replace each plain `BaseMessage` by a message of the class for its type, also in a list.
 
-    A person's response has such messages where a state declares `list[BaseMessage]`.
+    A person's response contains plain messages if a state declares `list[BaseMessage]`.
     """
     if isinstance(value, list):
         items: list[Any] = cast("Any", value)

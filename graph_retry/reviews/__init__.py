@@ -1,8 +1,8 @@
-"""Functions to show a review on your own page, with its decisions and the effect of an answer.
+"""Functions to show a review on your own page: its decisions, and the effect of an answer.
 
-`pending_reviews` and `list_reviews` return reviews, and `resume` answers them. `offered` lists the
-decisions of a review as data. `foreseen` tries an answer without sending it. `closed_by` tells a
-late reviewer who answered first. The page and the console of this library use the same functions.
+`pending_reviews` and `list_reviews` return reviews, and `resume` answers them. `offered` returns
+the decisions of a review as data. `foreseen` checks an answer without sending it. `closed_by` tells
+a late reviewer who answered first. The page and the console of this library use the same functions.
 """
 
 from __future__ import annotations
@@ -59,20 +59,20 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class Offered:
-    """One decision that a review offers.
+    """One decision that a person may take in a review.
 
-    word: The decision's `type`, such as `edit`.
-    does: The effect of the decision, as a text for reviewers.
+    word: The `type` of the decision, such as `edit`.
+    does: The effect of the decision, as a text for people.
     form: The decision's JSON, with `…` in place of the values that a person enters.
-    needs: The key with the value that a person must enter, such as `params` or `output`; `""` if
-        the decision needs no value.
-    schema: The JSON Schema of the value that `needs` names. If it needs no value, None.
-    also: The schemas of keys that the decision may have in place of `needs`, such as the `choice`
-        of an alternative.
-    needs_words: True if the decision needs a `message`.
-    calls_again: True if the decision calls the model again.
-    waits: True if the review stays open.
-    outcome: The status of the call if the decision ends it; otherwise None.
+    needs: The key whose value a person must enter, such as `params` or `output`; `""` if there is
+        none.
+    schema: The JSON Schema of this value; None if no value is needed.
+    also: The JSON Schemas of keys that the decision may have in place of `needs`, such as the
+        `choice` of an alternative.
+    needs_words: Whether the decision needs a `message`.
+    calls_again: Whether the decision calls the model again.
+    waits: Whether the review stays open.
+    outcome: The outcome of the call if the decision ends it, such as `cancelled`; otherwise None.
     """
 
     word: str
@@ -89,7 +89,7 @@ class Offered:
 
 @checked
 def offered(review: Review) -> list[Offered]:
-    """List the decisions that a review offers, in the order in which a page shows them.
+    """List the decisions that a person may take in a review, in the order of a page.
 
     Example:
         >>> from graph_retry import pending_reviews
@@ -120,7 +120,7 @@ def _offered(review: Review, word: str) -> Offered:
 
 @checked
 def attempt_of(review: Review) -> Attempt | None:
-    """Return the record of the attempt under review; None if the ledger cannot be read.
+    """Return the record of the attempt under review; None if `history` does not have it.
 
     Example:
         >>> attempt_of(Review(review_id="r", function_name="f", attempt=1, params={}, failure=None))
@@ -131,7 +131,9 @@ def attempt_of(review: Review) -> Attempt | None:
 
 @checked
 def output_read(review: Review) -> Any:
-    """Return the output that was read, so that a person can change it; `...` if nothing was read.
+    """Return the output that was read from the model, as a start for a person's changes.
+
+    The result is `...` if nothing was read, or if the review is redacted.
 
     Example:
         >>> output_read(
@@ -153,7 +155,9 @@ def output_read(review: Review) -> Any:
 
 @checked
 def foreseen(review: Review, decision: Mapping[str, Any]) -> list[str]:
-    """List the errors that the review's schemas find in an answer. The run may find more.
+    """List the errors that an answer would have, as texts. At most five errors are listed.
+
+    They are found by the JSON Schemas of the review. The run may find more errors.
 
     Example:
         >>> from graph_retry import edit, pending_reviews
@@ -168,11 +172,11 @@ def foreseen(review: Review, decision: Mapping[str, Any]) -> list[str]:
 
 @checked
 def issues_in(review: Review, decision: Mapping[str, Any]) -> list[Issue]:
-    """List the errors of `foreseen` by field, for a form. Each has the JSON Pointer of its field.
+    """List the errors of an answer as issues. Each issue has the JSON Pointer of the wrong field.
 
-    The run validates by Python types, and not by these schemas. Therefore the run may find more
-    errors, or may convert a value that a schema refuses. If a text is given for a type that allows
-    no texts, this function finds no error, because the run reads the text as JSON.
+    The errors are found by the JSON Schemas of the review. The run validates by Python types.
+    Therefore the run may find more errors, or may convert a value that a schema refuses. A text for
+    a type that allows no texts gives no error, because the run reads the text as JSON.
 
     Example:
         >>> from graph_retry import pending_reviews, respond
@@ -195,7 +199,7 @@ def issues_in(review: Review, decision: Mapping[str, Any]) -> list[Issue]:
 
 
 def _schemas_of(review: Review, word: str) -> dict[str, Any]:
-    """Return the JSON Schemas of a decision's keys, as the question offers them."""
+    """Return the JSON Schemas of the keys of a decision; empty if it is not offered."""
     branches: list[Any] = review.value["response_schema"]["oneOf"]
     named = (branch["properties"] for branch in branches)
     none = dict[str, Any]()
@@ -217,7 +221,7 @@ def _root(review: Review) -> dict[str, Any]:
 
 @checked
 def after_edit(review: Review, params: Mapping[str, Any]) -> tuple[dict[str, Any], list[Issue]]:
-    """Return the params after an edit, and an issue for each edited field that cannot be read.
+    """Return the params after an edit, and an issue for each field that cannot be read.
 
     Example:
         >>> from graph_retry import pending_reviews
@@ -235,10 +239,10 @@ def after_edit(review: Review, params: Mapping[str, Any]) -> tuple[dict[str, Any
 
 @in_sync
 async def closed_by(graph: Any, config: RunnableConfig, review_id: str | None = None) -> str:
-    """Say what closed a review: an answer and its author, an input or an update; "" if unknown.
+    """Return a sentence that says what closed a review: an answer and its author, or an update.
 
-    Without `review_id`, the function tells about the thread's last review. If the review still
-    waits, the result is "".
+    Without `review_id`, the sentence is about the last review of the thread. If the review still
+    waits, or if nothing is known, the result is "".
 
     Example:
         >>> from graph_retry import edit, resume

@@ -1,9 +1,10 @@
 """Convert params to JSON for graph state, and back.
 
-The JSON has two parts: the view and the types map. The view is a JSON object that people read and
-edit. It has the fields by name, `{"value": v}` for a bare value, or `{}` for `None`. The types map
-(`{JSON Pointer: type}`) names Python types that neither the JSON nor the params type shows. For
-most params, the types map is empty.
+Encoded params have two parts, the view and the types map. The view is a JSON object that people
+read and edit. It has the fields of the params by name. For a bare value, such as a text, it is
+`{"value": …}`. For `None`, it is `{}`. The types map is a dict `{JSON Pointer: type}`. It names
+Python types that neither the view nor the declared type of the params shows, such as `set`. For
+most params, it is empty.
 """
 
 from __future__ import annotations
@@ -43,27 +44,26 @@ _SHOWN_ISSUES = 5
 
 
 class ParamsInvalid(EscapedText, ValueError):
-    """The error for a view that does not fit the params type; `issues` has places and reasons."""
+    """A view does not fit the declared type of the params. `issues` has the places and reasons."""
 
     def __init__(self, issues: list[Issue], subject: str = "params do not fit") -> None:
-        """Keep the issues. The message begins with `subject`."""
+        """Keep the issues. `subject` begins the message."""
         super().__init__(issues, subject)
         self.issues = issues
         self.subject = subject
 
     def as_told(self) -> str:
-        """Return the message: the subject, and then the first issues."""
+        """Return the message: the subject, and the first issues."""
         shown = [f"`{spelled(i['path'])}` {i['message']}" for i in self.issues[:_SHOWN_ISSUES]]
         more = len(self.issues) - _SHOWN_ISSUES
         return f"{self.subject}: {'; '.join([*shown, f'and {more} more'] if more > 0 else shown)}"
 
 
 class Verified(NamedTuple):
-    """Encoded params that were decoded once, to check that nothing is lost.
+    """Encoded params, and the value that was decoded from them to check that nothing is lost.
 
-    `copy` is the decoded value. `decode` may return the copy once, because the copy shares no
-    object with the original. `copy` is `ABSENT` if the params were not decoded, or if `decode` has
-    returned the copy.
+    `decode` may return `copy` once, because it shares no object with the original params. `copy` is
+    `ABSENT` if the params were not decoded, or if `decode` has already returned it.
     """
 
     encoded: Encoded
@@ -73,10 +73,10 @@ class Verified(NamedTuple):
 class ParamsCodec(Generic[ParamsT]):
     """Converts params to a JSON view and back. If a field would lose data, an error names it.
 
-    Decoded params equal the original params, and have the same types. (In a decoded pydantic model,
-    however, all fields count as set.) Models, dataclasses and enums are rebuilt by the params type
-    that declares them. Without a declared type, params may contain the types that `tagged_json` can
-    tag.
+    Decoded params equal the original params and have the same types, except that in a decoded
+    pydantic model all fields count as set. Models, dataclasses and enums are rebuilt by the type
+    that is declared for the params. Without a declared type, params may contain only JSON and the
+    types that `tagged_json.py` can name in the types map.
 
     Example:
         >>> codec = ParamsCodec(dict)
@@ -90,10 +90,10 @@ class ParamsCodec(Generic[ParamsT]):
     """Whether a model chose the params, as it chooses the arguments of a tool."""
 
     why_no_comment: str | None = None
-    """The reason why these params cannot contain a comment to the model; None if they can."""
+    """Why no comment for the model can be added to these params; None if one can."""
 
     def __init__(self, params_type: type[ParamsT] | Any) -> None:
-        """Create a codec for a model, dataclass, TypedDict, `dict` or other type for pydantic.
+        """Create a codec for a model, dataclass, TypedDict, `dict` or another type for pydantic.
 
         `None` means that the call has no params.
 
@@ -105,10 +105,10 @@ class ParamsCodec(Generic[ParamsT]):
         self._known: Verified | None = None
 
     def for_one_run(self) -> Self:
-        """Return a copy of the codec for one run. The copy remembers the last params it encoded.
+        """Return a copy of the codec for one run, which remembers the params that it encoded last.
 
-        The copy recognises these params if it gets the same view object again. State from a
-        checkpoint, and edited state, hold other objects. Such state is always read and checked.
+        If the copy gets the same view object again, it need not validate it. State from a
+        checkpoint, or edited state, consists of other objects. It is always read and checked.
         """
         own = object.__new__(type(self))
         vars(own).update(vars(self), _known=Verified(Encoded({}, {})))
@@ -116,7 +116,7 @@ class ParamsCodec(Generic[ParamsT]):
 
     @classmethod
     def for_value(cls, value: ParamsT) -> ParamsCodec[ParamsT]:
-        """Create a codec for one value. The value's class is the params type if it declares fields.
+        """Create a codec for a value. Its class is the declared type if the class declares fields.
 
         Models, dataclasses, enums and annotated named tuples declare fields.
 
@@ -137,19 +137,19 @@ class ParamsCodec(Generic[ParamsT]):
 
     @property
     def fields(self) -> tuple[str, ...] | None:
-        """The names of the top-level fields; `None` if params may have any field."""
+        """The names of the fields at the top level; None if the params may have any field."""
         return self._type.fields
 
     @property
     def params_class(self) -> type[Any]:
-        """The class of the params; `object` if they may be of any class."""
+        """The class of the params; `object` if they may have any class."""
         return self._type.instance
 
     def fits(self, declared: type[Any]) -> bool:
-        """Return whether the params can be passed to a function that declares this class.
+        """Return whether the params can be passed to a function that declares the class `declared`.
 
         The result is False only if the class certainly does not fit. Another class with the same
-        fields is accepted, and an untyped value is accepted.
+        fields is accepted, and so is a value without a declared type.
 
         Example:
             >>> ParamsCodec(dict).fits(BaseModel), ParamsCodec(str).fits(BaseModel)
@@ -166,17 +166,17 @@ class ParamsCodec(Generic[ParamsT]):
 
     @property
     def names(self) -> frozenset[str]:
-        """The names of all fields that the params type declares, at any depth."""
+        """The names of all fields that the type of the params declares, at any depth."""
         schema = self._type.schema
         return property_names(schema) | frozenset(self.fields or ())
 
     @property
     def form(self) -> Form:
-        """The layout of the view; see `TypeDescription`. A reviewer cannot edit an `empty` view."""
+        """The layout of the view (see `TypeDescription`). An `empty` view cannot be edited."""
         return self._type.form
 
     def schema(self, view: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Return the JSON Schema of the view. For untyped params, infer the schema from `view`.
+        """Return the JSON Schema of the view. Without a declared type, infer it from `view`.
 
         Example:
             >>> ParamsCodec(dict).schema({"limit": 5})
@@ -186,11 +186,11 @@ class ParamsCodec(Generic[ParamsT]):
         return inferred_schema(view or {}) if schema is None else copy.deepcopy(schema)
 
     def encode(self, value: ParamsT, *, owner: str = "params") -> Encoded:
-        """Convert params to JSON. `owner` is the phrase by which errors name these params.
+        """Convert params to JSON. Errors name the params by the words in `owner`.
 
         Raises:
-            TypeError: The value has a wrong type, or a part of the value cannot be stored.
-            ValueError: A part is a secret, or would come back changed.
+            TypeError: If the value has a wrong type, or if a part of it cannot be stored.
+            ValueError: If a part is a secret, or would come back changed.
         """
         return self._remembered(self._verified(value, owner)).encoded
 
@@ -229,14 +229,14 @@ class ParamsCodec(Generic[ParamsT]):
         raise cast("ValueError", problem)
 
     def decode(self, view: dict[str, Any], types: dict[str, str]) -> ParamsT:
-        """Build new params from a view.
+        """Build new params from a view and its types map.
 
-        After an edit, a tag may no longer fit its value. With a declared params type, such a tag is
-        ignored, and the params type reads the JSON instead. Only a text in place of base64 is
-        refused, because the params type would read the text itself as the bytes.
+        After an edit, an entry of the types map may no longer fit its value. With a declared type,
+        such an entry is ignored, and the declared type reads the JSON instead. Only a text in place
+        of base64 is refused, because the declared type would read the text itself as the bytes.
 
         Raises:
-            ParamsInvalid: The view does not fit the params type.
+            ParamsInvalid: If the view does not fit the declared type.
         """
         known = self._known
         if known is not None and known.copy is not ABSENT and self._is_known(view, types):
@@ -259,14 +259,15 @@ class ParamsCodec(Generic[ParamsT]):
         return cast("ParamsT", built if self._type.form == "object" else built.get("value"))
 
     def load(self, value: Any, types: dict[str, str]) -> Encoded:
-        """Encode the value of a state channel: an instance of the params type, a view or a value.
+        """Encode a value of the graph state: an instance of the type, a view, or a bare value.
 
-        A view may come from outside (a client, a form). The view is validated, and gets defaults.
+        A view may come from a client or a form. It is validated, and missing fields get their
+        defaults.
 
         Raises:
-            ParamsInvalid: The value does not fit the params type, or has an unknown field.
-            TypeError: A part cannot be stored.
-            ValueError: A part is a secret, or would come back changed.
+            ParamsInvalid: If the value does not fit the declared type, or has an unknown field.
+            TypeError: If a part cannot be stored.
+            ValueError: If a part is a secret, or would come back changed.
 
         Example:
             >>> ParamsCodec(int).load("5", {})
@@ -298,9 +299,9 @@ class ParamsCodec(Generic[ParamsT]):
         return self._verified(params)
 
     def given(self, value: Any, types: dict[str, str]) -> Encoded:
-        """Encode only the fields that a state channel explicitly sets, without defaults.
+        """Encode only the fields that a value of the graph state sets, without defaults.
 
-        The same JSON always gives an equal result, even if a `default_factory` returns a new value
+        The same JSON always gives an equal result, even if a `default_factory` returns a new value,
         or a later version of the type adds fields. An instance sets all of its fields.
 
         Example:
@@ -344,9 +345,9 @@ class ParamsCodec(Generic[ParamsT]):
         return known is not None and known.encoded.view is view and known.encoded.types == types
 
     def _as_view(self, value: Any) -> Any:
-        """Return the value of a state channel as a view that may still contain Python objects.
+        """Return a value of the graph state as a view, which may still contain Python objects.
 
-        An instance of the params' class is returned unchanged.
+        An instance of the declared class is returned unchanged.
         """
         kind = self._type
         if kind.instance not in (dict, object) and isinstance(value, kind.instance):
@@ -367,9 +368,9 @@ class ParamsCodec(Generic[ParamsT]):
         return {"object": value, "bare": {"value": value}, "empty": {}}[self._type.form]
 
     def _unknown_fields(self, view: Any, known: Any) -> Iterator[Issue]:
-        """Yield an issue for each key of `view` that the params type does not know.
+        """Yield an issue for each key of `view` that is missing in `known`.
 
-        `known` is the view that was written from the rebuilt params.
+        `known` is the view of the rebuilt params, so the declared type does not know such a key.
         """
         for path in [path for path, _, after in changes(view, known) if after is ABSENT]:
             parent = resolve_pointer(known, path.rpartition("/")[0])

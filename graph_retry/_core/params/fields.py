@@ -1,4 +1,4 @@
-"""Read the fields of params by name; write names of fields and classes for errors."""
+"""Read the fields of params by name, and write the names of fields and classes for errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from graph_retry.lossless._ground import escaped
 
 
 def fields_of(params: Any) -> Mapping[str, Any]:
-    """Return the fields of a dict, pydantic model or dataclass by name; empty for any other object.
+    """Return the fields of a dict, pydantic model or dataclass. Any other object has none.
 
     Example:
         >>> fields_of({"model": "small"})["model"]
@@ -31,7 +31,7 @@ def fields_of(params: Any) -> Mapping[str, Any]:
 
 
 def hidden_fields(params: Any) -> Mapping[str, Any]:
-    """Return a model's private attributes, or a dataclass's fields with `init=False`."""
+    """Return the private attributes of a model, or the fields of a dataclass with `init=False`."""
     if isinstance(params, BaseModel):
         return params.__pydantic_private__ or {}
     if not dataclasses.is_dataclass(params):
@@ -40,13 +40,13 @@ def hidden_fields(params: Any) -> Mapping[str, Any]:
 
 
 def spelled(path: str) -> str:
-    """Write a JSON Pointer as a Python expression, such as `params.tags[0]`, for errors."""
+    """Return a JSON Pointer as a Python expression for errors, such as `params.tags[0]`."""
     parts = (f"[{key}]" if key.isdecimal() else f".{key}" for key in pointer_parts(path))
     return "params" + escaped("".join(parts))
 
 
 def class_label(cls: type[Any]) -> str:
-    """Return the name of a class for errors, with its module unless the class is built in."""
+    """Return the name of a class for errors. If the class is not built in, it has its module."""
     if cls.__module__ == "builtins":
         return cls.__qualname__
     return escaped(f"{cls.__module__}.{cls.__name__}")

@@ -1,4 +1,4 @@
-"""Params that are a JSON object with the caller's own schema, such as the arguments of a tool."""
+"""Params that are a JSON object with a JSON Schema of the caller, such as a tool's arguments."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ from graph_retry.records import Issue
 
 
 class JsonParams(ParamsCodec[dict[str, Any]]):
-    """Params that are a JSON object, with a JSON Schema and a check for the edits of people.
+    """Params that are a JSON object, with a JSON Schema and a check for a person's edits.
 
     Args:
-        given: The first params, which are not checked.
-        schema: The JSON Schema of edited params. Without a schema, any object is allowed.
+        given: The first params. They are not checked.
+        schema: The JSON Schema of edited params. Without it, any object is allowed.
         check: A function that returns the issues of edited params.
-        why_no_comment: The reason why these params cannot contain a comment to the model; None if
-            they can.
+        why_no_comment: Why no comment for the model can be added to these params; None if one can.
         of_model: Whether a model chose these params, as it chooses the arguments of a tool.
 
     Example:
@@ -50,11 +49,11 @@ class JsonParams(ParamsCodec[dict[str, Any]]):
         return tuple({**self._schema["properties"], **self._given})
 
     def schema(self, view: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Return the JSON Schema; if the params may have any field, infer a schema from `view`."""
+        """Return the JSON Schema. If the params may have any field, infer it from `view`."""
         return deepcopy(self._schema) if self.fields else super().schema(view)
 
     def load(self, value: Any, types: dict[str, str]) -> Encoded:
-        """Encode params. Params that differ from the first params are an edit.
+        """Encode params. Params that differ from the first params are an edit, and are checked.
 
         Raises:
             ParamsInvalid: If an edit does not pass the check.

@@ -1,4 +1,4 @@
-"""Describe a params type: its validator, its field names, its JSON Schema."""
+"""Describe the declared type of params: its validator, its field names and its JSON Schema."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _UNTYPED: tuple[Any, ...] = (dict, Any, dict[str, Any])
 
 
 class TypeDescription(NamedTuple):
-    """The facts about one params type.
+    """The facts about one declared type.
 
     form: The layout of the view: `object` (fields by name), `bare` (`{"value": …}`) or `empty`.
-    fields: The names of all fields; None if params may have any field.
-    instance: The class of the params; `object` if they may be of any class.
+    fields: The names of all fields; None if the params may have any field.
+    instance: The class of the params; `object` if they may have any class.
     adapter: Pydantic's validator of the view.
-    schema: The JSON Schema of the view; None for untyped params.
+    schema: The JSON Schema of the view; None if the params have no declared type.
     aliases: The names of a pydantic model's fields, by alias.
     """
 
@@ -42,11 +42,11 @@ class TypeDescription(NamedTuple):
 
 
 def describe_type(params_type: Any) -> TypeDescription:
-    """Describe a params type. `None` and `NoneType` mean a call without params.
+    """Describe a declared type. `None` and `NoneType` mean a call without params.
 
     Raises:
-        TypeError: Pydantic cannot build the type from JSON.
-        ValueError: The type declares a secret field.
+        TypeError: If pydantic cannot build the type from JSON.
+        ValueError: If the type declares a secret field.
     """
     callables = FunctionType | BuiltinFunctionType | MethodType | ModuleType
     if isinstance(params_type, callables | BaseModel | dict | list):
@@ -125,7 +125,7 @@ def _adapter(params_type: Any, form: Form) -> TypeAdapter[Any]:
 
 
 class _LenientSchema(GenerateJsonSchema):
-    """Allows any JSON for a field whose type has no JSON Schema. Validation checks the field."""
+    """Allows any JSON for a field whose type has no JSON Schema. The validator still checks it."""
 
     def handle_invalid_for_json_schema(self, schema: Any, error_info: str) -> JsonSchemaValue:
         del schema, error_info
@@ -133,7 +133,7 @@ class _LenientSchema(GenerateJsonSchema):
 
 
 def inferred_schema(json: Any) -> dict[str, Any]:
-    """Infer a JSON Schema from an example value."""
+    """Return a JSON Schema that fits an example value."""
     if is_object(json):
         inner = {name: inferred_schema(item) for name, item in json.items()}
         return {"type": "object", "properties": inner}
@@ -143,9 +143,9 @@ def inferred_schema(json: Any) -> dict[str, Any]:
 
 
 def _secrets(node: Any, at: str = "", named: bool = False) -> Iterator[str]:
-    """Yield the paths at which a schema declares a secret field (such as pydantic's `SecretStr`).
+    """Yield the paths at which a JSON Schema declares a secret, such as pydantic's `SecretStr`.
 
-    `named` is true if the keys of `node` are field names, and not keywords of JSON Schema.
+    `named` tells that the keys of `node` are names of fields, and not keywords of JSON Schema.
     """
     if is_object(node):
         if node.get("format") == "password" and node.get("writeOnly") is True:

@@ -1,4 +1,4 @@
-"""Params as state keeps them, and their changes: a patch for the ledger, or a diff for people."""
+"""Encoded params and their changes: as a patch for the ledger, and as a diff for people."""
 
 from __future__ import annotations
 
@@ -14,24 +14,28 @@ from graph_retry._core.ground.wording import SENTENCE_END, counted, whole_senten
 from graph_retry.lossless._ground import error_text, identical
 
 _SHOWN_CHARS = 1_000
-"""The most characters of a value that a diff of few changes shows."""
+"""Maximum characters of a value in a diff of at most `_FEW` changes."""
 
 _FEW = 10
-"""The most changes that count as few. A diff of more changes shows shorter values."""
+"""A diff with more changes than this shows shorter values."""
 
 _SHOWN_CHANGES = 50
-"""The most changes that a diff shows."""
+"""Maximum number of changes in a diff."""
 
 
 class Encoded(NamedTuple):
-    """Params as graph state keeps them: a plain-JSON view, and the types that JSON cannot show."""
+    """Params as graph state holds them.
+
+    view: The params as a JSON object.
+    types: The Python types that JSON cannot show, as `{JSON Pointer: type}`.
+    """
 
     view: dict[str, Any]
     types: dict[str, str]
 
 
 def initial_patch(view: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the patch of a first attempt, which sets the whole view.
+    """Return the patch for the first attempt of a ledger, which sets the whole view.
 
     Example:
         >>> initial_patch({"topic": "rain"})
@@ -41,7 +45,7 @@ def initial_patch(view: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def diff_views(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the patch that turns `old` into `new`; it is empty if the views are equal.
+    """Return the JSON Patch that turns `old` into `new`. If they are equal, it is empty.
 
     The patch uses only `add`, `remove` and `replace`. Values of different types differ: `1`, `1.0`
     and `true` are three values.
@@ -60,10 +64,10 @@ def diff_views(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, Any]]
 
 
 def apply_patch(view: dict[str, Any], patch: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return a copy of `view` with the patch applied.
+    """Return a copy of a view with a JSON Patch applied.
 
     Raises:
-        ValueError: The patch is malformed, or was not made for this view.
+        ValueError: If the patch is malformed, or was not made for this view.
 
     Example:
         >>> apply_patch({"n": 1}, [{"op": "replace", "path": "/n", "value": 2}])
@@ -80,12 +84,11 @@ def apply_patch(view: dict[str, Any], patch: list[dict[str, Any]]) -> dict[str, 
 
 
 def readable_diff(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, Any]]:
-    """List the changes for a person, but at most 50.
+    """List the changes between two views for a person, but at most 50 of them.
 
-    If two long texts begin in the same way, each text is shown from the beginning of the sentence
-    with the difference, or from at most 100 characters before the difference. A long value is cut
-    after 1,000 characters, or after 200 characters if there are more than ten changes. A note
-    replaces a picture.
+    If two long texts have the same beginning, each is shown from the sentence with the difference,
+    or from at most 100 characters before it. A long value is cut after 1,000 characters, or after
+    200 if there are more than ten changes. A note replaces each picture.
 
     Example:
         >>> readable_diff({"temperature": 0.7}, {"temperature": 0.0, "seed": 1})
@@ -109,7 +112,10 @@ def readable_diff(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, An
 
 
 def _unlike_from(before: Any, after: Any) -> int:
-    """Return where the first differing sentence of two long texts begins; 0 for other values."""
+    """Return the index at which the first differing sentence of two long texts begins.
+
+    For short texts and other values, it is 0.
+    """
     if not (isinstance(before, str) and isinstance(after, str)) or len(before + after) <= 120:
         return 0
     pairs = enumerate(zip(before, after, strict=False))
@@ -131,7 +137,7 @@ def _shown(value: Any, start: int, most: int) -> Any:
 
 
 def changes(old: Any, new: Any, at: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """Yield each change as (path, old value, new value), in the order that a patch needs.
+    """Yield each change as (path, old value, new value), in the order in which a patch needs them.
 
     Example:
         >>> list(changes({"a": 1, "b": [1]}, {"a": 2, "b": [1]}))

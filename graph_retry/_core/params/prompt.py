@@ -1,10 +1,10 @@
-"""Find the prompt in params, and distinguish the caller's text from parts that automation added.
+"""Find the prompt in params, and tell the caller's text from parts that this library added.
 
-Automation adds feedback, comments, lessons and corrections to a field of the params. An added part
-is recognised by its place in the params, and never by its words, because any text may contain the
-same words. If somebody edits the field, a part is still recognised if its exact text occurs once
-before the edit and once after the edit. Otherwise, the part counts as text of the person who made
-the edit, and stays.
+This library adds feedback, comments, lessons and corrections to a field of the params. It
+recognises an added part by its place, and never by its words, because any text may contain the same
+words. If somebody edits the field, a part is still recognised if its exact text occurs once before
+the edit and once after it. Otherwise, the part counts as text of the person who made the edit, and
+stays.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from graph_retry.records import Addition, Sealed
 _MESSAGES = {"assistant": AIMessage, "user": HumanMessage, "system": SystemMessage}
 
 BARE = "value"
-"""The field name for params that are only one text. Their JSON has the same name."""
+"""The field name for params that are only one text. Their view has the same name."""
 
 
 @dataclass
 class Added:
-    """The fields of some params, and the parts in them that automation added.
+    """The fields of some params, and the parts of these fields that were added.
 
     A hook gets this object with its error, and records here the parts that the hook itself added.
     """
@@ -38,7 +38,7 @@ class Added:
     parts: Sequence[Addition] = ()
 
     def still_in(self, fields: Mapping[str, Any]) -> list[Addition]:
-        """Return the parts that are still in other params, with their places there."""
+        """Return the parts that other fields still contain, with their places there."""
         found: list[Addition] = []
         for name in dict.fromkeys(part["field"] for part in self.parts):
             here = [part for part in self.parts if part["field"] == name]
@@ -49,19 +49,19 @@ class Added:
 
 
 def named_fields(params: Any) -> Mapping[str, Any]:
-    """Return the fields of params by name. If the params are one text, the text is `value`."""
+    """Return the fields of params by name. A single text is the field `value`."""
     return {BARE: params} if isinstance(params, str) else fields_of(params)
 
 
 def seal(view: Mapping[str, Any], parts: Sequence[Addition]) -> Sealed:
-    """Return the added parts as state keeps them, with a hash of the fields that contain parts."""
+    """Return the added parts as graph state holds them, with a hash of the fields they are in."""
     return {"of": _hash(view, parts), "parts": list(parts)}
 
 
 def unsealed(view: Mapping[str, Any], sealed: Sealed | None) -> list[Addition] | None:
-    """Return the added parts of the params in state; None if the parts are unknown.
+    """Return the added parts from graph state; None if it is not known which parts were added.
 
-    The parts are unknown if no step has sealed parts, or if somebody has edited their fields.
+    It is not known if `sealed` is None, or if somebody has edited the fields that contain parts.
     """
     if sealed is None or (sealed["parts"] and sealed["of"] != _hash(view, sealed["parts"])):
         return None
@@ -69,7 +69,7 @@ def unsealed(view: Mapping[str, Any], sealed: Sealed | None) -> list[Addition] |
 
 
 def without(value: Any, parts: Sequence[Addition]) -> Any:
-    """Return a text or a list of messages without the given parts.
+    """Return a text or a list of messages without these added parts.
 
     Example:
         >>> without("Who? No.", [{"by": "comment", "field": "prompt", "start": 4, "end": 8}])
@@ -87,7 +87,7 @@ def without(value: Any, parts: Sequence[Addition]) -> Any:
 
 
 def moved(parts: Sequence[Addition], at: int, by: int) -> list[Addition]:
-    """Return the parts. Each part that begins at `at` or later is moved by `by` places."""
+    """Return the parts, in which each part that begins at `at` or later is moved by `by` places."""
     return [
         {**part, "start": part["start"] + by, "end": part["end"] + by}
         if part["start"] >= at
@@ -97,7 +97,7 @@ def moved(parts: Sequence[Addition], at: int, by: int) -> list[Addition]:
 
 
 def removed(parts: Sequence[Addition], by: Collection[str]) -> list[Addition]:
-    """Remove the parts by these authors. Return the other parts with their new places."""
+    """Return the parts that other authors than `by` added, with their new places."""
     kept = [part for part in parts if part["by"] not in by]
     for gone in sorted(parts, key=lambda part: part["start"], reverse=True):
         if gone["by"] in by and "inside" not in gone:
@@ -115,7 +115,7 @@ def _hash(view: Mapping[str, Any], parts: Sequence[Addition]) -> str:
 
 
 def _kept(before: Any, parts: Sequence[Addition], after: Any) -> list[Addition]:
-    """Return the parts of one field that are still in the new value `after`, with new places."""
+    """Return the parts of one field that its new value `after` still contains, with new places."""
     if before is after or (len(before) == len(after) and _is_at(before, after, 0)):
         return list(parts)
     found: list[Addition] = []
@@ -154,14 +154,14 @@ def _kept_inside(message: Any, part: Addition, inside: Sequence[int], after: Any
 
 
 def _place(before: Any, after: Any, piece: Any) -> int | None:
-    """Return the place of a piece in the new value; None if it does not occur exactly once."""
+    """Return the place of a piece in the new value; None unless it occurs once in both values."""
     places = _places(after, piece)
     is_certain = piece and len(places) == 1 and len(_places(before, piece)) == 1
     return places[0] if is_certain else None
 
 
 def _places(value: Any, piece: Any) -> list[int]:
-    """Return the first two places where a piece occurs. The two may overlap."""
+    """Return the first two places at which a piece occurs. The two may overlap."""
     if isinstance(value, str):
         first = value.find(piece)
         second = -1 if first < 0 else value.find(piece, first + 1)
@@ -177,7 +177,7 @@ def _is_at(piece: Any, value: Any, at: int) -> bool:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Return whether two messages are equal, without comparing objects of unknown types."""
+    """Return whether two messages are equal, without calling `==` of unknown classes."""
     if one is other:
         return True
     if type(one) is not type(other):
@@ -211,10 +211,10 @@ def with_fields(params: Any, changes: Mapping[str, Any]) -> Any:
 
 
 def require_fields(params: Any, names: Iterable[str], owner: str) -> None:
-    """Refuse params that lack a field which the hook `owner` changes.
+    """Raise if the params lack a field that the hook `owner` changes.
 
     Raises:
-        ValueError: If the params lack a field; the message names the field.
+        ValueError: If the params lack a field. The message names the field.
 
     Example:
         >>> require_fields({"model": "small"}, ["model"], "my_hook")
@@ -233,8 +233,8 @@ def require_fields(params: Any, names: Iterable[str], owner: str) -> None:
 class Prompt:
     """The prompt in some params, or the params themselves if they are one text.
 
-    `value` is the prompt: a string, or a list of messages (LangChain's messages or dicts). `parts`
-    are the parts of the prompt that this library added.
+    value: The prompt: a text, or a list of messages (LangChain's messages or dicts).
+    parts: The parts of the prompt that this library added.
 
     Example:
         >>> Prompt({"prompt": "Who?"}).replaced("Who is it?")
@@ -251,11 +251,11 @@ class Prompt:
     ) -> None:
         """Find the prompt: in `field` if it is given, otherwise in `messages` or `prompt`.
 
-        `added` names the parts that this library added. `added.fields` may be the fields of earlier
+        `added` has the parts that this library added. `added.fields` may be the fields of earlier
         params, from which these params were made.
 
         Raises:
-            ValueError: If there is no prompt, or the prompt is neither a text nor a list.
+            ValueError: If there is no prompt, or if it is neither a text nor a list.
         """
         known = {"": params} if isinstance(params, str) else fields_of(params)
         name = self.found_in(known, field)
@@ -275,7 +275,8 @@ class Prompt:
     def found_in(fields: Mapping[str, Any], field: str | None = None) -> str | None:
         """Return the name of the prompt's field: `field` if given, else `messages` or `prompt`.
 
-        None means that there is no such field, or that its value is neither a text nor a list.
+        A single text has the name "". The result is None if there is no such field, or if its value
+        is neither a text nor a list.
 
         Example:
             >>> Prompt.found_in({"model": "small", "prompt": "Who?"})
@@ -288,7 +289,7 @@ class Prompt:
 
     @property
     def text(self) -> str:
-        """The prompt as one text, for measuring or comparing the prompt."""
+        """The prompt as one text, to measure or compare it."""
         if isinstance(self.value, str):
             return self.value
         return "\n".join(str(fields_of(message).get("content")) for message in self.value)
@@ -300,7 +301,7 @@ class Prompt:
 
     @property
     def field(self) -> str:
-        """The name of the prompt's field in the JSON of the params."""
+        """The name of the prompt's field in the view of the params."""
         return self._name or BARE
 
     def without(self, *by: str) -> Self:
@@ -309,7 +310,7 @@ class Prompt:
         return self._changed(without(self.value, gone), removed(self.parts, by))
 
     def adding(self, by: Any, piece: str | list[Any], at: int) -> Self:
-        """Return the prompt with `piece` inserted at a place, as a part by the author `by`."""
+        """Return the prompt with `piece` inserted at an index, as a part by the author `by`."""
         part: Addition = {"by": by, "field": self.field, "start": at, "end": at + len(piece)}
         value = self.value[:at] + piece + self.value[at:]
         return self._changed(value, [*moved(self.parts, at, len(piece)), part])
@@ -317,7 +318,7 @@ class Prompt:
     def adding_to_last(self, by: Any, text: str) -> Self | None:
         """Return the prompt with a text added at the end of its last message.
 
-        None means that the last message is not the user's, or has no text.
+        The result is None if the last message is not the user's, or has no text.
         """
         message = self.value[-1] if self.value else None
         fields = fields_of(message)
@@ -360,14 +361,14 @@ class Prompt:
         return with_fields(self._params, {self._name: value}) if self._name else value
 
     def turns(self, *said: tuple[str, str]) -> list[Any]:
-        """Make messages from (role, text) pairs, of the same type as the prompt's messages."""
+        """Return messages for (role, text) pairs, of the same kind as the prompt's messages."""
         if self.value and isinstance(self.value[0], BaseMessage):
             return [_MESSAGES[role](text) for role, text in said]
         return [{"role": role, "content": text} for role, text in said]
 
     @property
     def after_system(self) -> int:
-        """The number of system messages at the beginning of the prompt."""
+        """The index behind the system messages at the beginning of the prompt."""
         kinds = [*map(self.is_system, self.value), False]
         return kinds.index(False)
 
@@ -378,7 +379,7 @@ class Prompt:
         return fields.get("role", fields.get("type")) in ("system", "developer")
 
     def placed(self, by: Any, block: str) -> Self:
-        r"""Return the prompt with a block added: before the text, or as a further system message.
+        r"""Return the prompt with a block added before the text, or as the last system message.
 
         Example:
             >>> Prompt("Who?").placed("lessons", "Mind the names.").value

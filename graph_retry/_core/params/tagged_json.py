@@ -1,7 +1,8 @@
-"""Write Python values as readable JSON plus type tags, and restore them.
+"""Write Python values as readable JSON with tags, and restore the values.
 
-The tags name types that JSON lacks, as `{JSON Pointer: tag}`. The token `-` in a pointer means
-every element of a list. Example: `(1, 2)` becomes `[1, 2]` with `{"": "tuple"}`.
+A tag names a type that JSON lacks. The tags are a dict `{JSON Pointer: tag}`. The part `-` in a
+pointer means every element of a list. Example: `(1, 2)` becomes `[1, 2]` with the tags `{"":
+"tuple"}`.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from graph_retry.records import Issue
 Tagged = tuple[Any, dict[str, str]]
 
 VALIDATOR_ERRORS = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError)
-"""Exceptions that pydantic does not wrap if a validator or `__post_init__` raises them."""
+"""Exceptions of a validator or a `__post_init__`, some of which pydantic does not wrap."""
 
 TYPES: dict[str, type] = {
     **{kind.__name__: kind for kind in (int, float, tuple, set, frozenset)},
@@ -48,7 +49,7 @@ TYPES: dict[str, type] = {
 }
 _TAGS = {kind: tag for tag, kind in TYPES.items()}
 NO_BASE64 = "no_base64"
-"""The code of an issue: the tag says base64, but the text is not base64."""
+"""The code of an issue about a text that has the tag `base64` and is not base64."""
 
 _MAX_DEPTH = 100
 _exact_type: Callable[[object], type[Any]] = type
@@ -57,11 +58,11 @@ _exact_type: Callable[[object], type[Any]] = type
 class Writer(NamedTuple):
     """Writes values as JSON and tags, without changing the values.
 
-    owner: The phrase by which errors name the value.
-    typed: Whether a declared type will rebuild the value. Then the value may contain models,
+    owner: The words by which errors name the value.
+    typed: Whether a declared type will rebuild the value. If so, the value may contain models,
         dataclasses and enums, which get no tag.
     complete: Whether to write also the default fields of LangChain messages, private attributes,
-        and the names of classes (as tags).
+        and the names of classes (as tags). This is for comparing values.
     given: Whether to write only the fields of models that were set explicitly.
 
     Example:
@@ -78,8 +79,9 @@ class Writer(NamedTuple):
         """Return a value as JSON, and its tags. `path` is the place of the value, for errors.
 
         Raises:
-            TypeError: A part cannot be stored.
-            ValueError: A part is a secret, text that no checkpointer keeps, or nested too deeply.
+            TypeError: If a part cannot be stored.
+            ValueError: If a part is a secret, is text that no checkpointer keeps, or is nested too
+                deeply.
         """
         if isinstance(value, TextAccessor):  # The `text` of a message, which is a kind of `str`.
             value = str(value)
@@ -205,7 +207,7 @@ class Writer(NamedTuple):
 
 
 def differences(old: Any, new: Any) -> list[tuple[str, Any, Any]]:
-    """List each difference as (path, old value, new value). Equal values of different types differ.
+    """List the differences of two values as (path, old, new). Values of different types differ.
 
     Objects without a JSON form, such as clients, count as equal if their classes are equal.
 
@@ -220,7 +222,7 @@ def differences(old: Any, new: Any) -> list[tuple[str, Any, Any]]:
 
 
 def part_of(path: str, owner: str) -> str:
-    """Return a phrase for errors that names a part of the params, and the params' owner."""
+    """Return words for errors that name a part of the params."""
     return f"`{spelled(path)}`{'' if owner == 'params' else f' in {owner}'}"
 
 
@@ -234,9 +236,9 @@ def restore(
     problems: list[Issue],
     type_of: Callable[[str], type[Any] | None] = TYPES.get,
 ) -> Any:
-    """Rebuild the tagged types in a copy of the JSON.
+    """Return a copy of JSON in which the tagged values have their types again.
 
-    A value that does not fit its tag stays as it is, and adds an issue to `problems`.
+    If a value does not fit its tag, it stays as it is, and an issue is added to `problems`.
 
     Example:
         >>> restore({"ids": [1, 2]}, {"/ids": "tuple"}, [])
@@ -258,7 +260,7 @@ def restore(
 
 
 def _places(holder: Any, tokens: list[str], at: str = "") -> Iterator[tuple[Any, Any, str]]:
-    """Yield each part that a tag's pointer names, as (container, key in the container, path)."""
+    """Yield the parts that a tag's pointer names, as (container, key in the container, path)."""
     keys: list[Any] = []
     if is_object(holder):
         keys = [tokens[0]] if tokens[0] in holder else []
@@ -292,10 +294,10 @@ def _revived(tag: str, value: Any, type_of: Callable[[str], type[Any] | None]) -
 
 
 def validate(adapter: TypeAdapter[Any], data: Any, *, plain: bool) -> Any:
-    """Validate data by field name.
+    """Validate data by the names of its fields.
 
-    `plain` data is validated as JSON text, because strict models accept JSON forms (such as a date
-    as text) only from JSON.
+    With `plain`, the data is validated as JSON text. Strict models accept the JSON form of a type,
+    such as a date as a text, only from JSON.
     """
     if plain:
         return adapter.validate_json(json.dumps(data), by_alias=False, by_name=True)
@@ -304,5 +306,5 @@ def validate(adapter: TypeAdapter[Any], data: Any, *, plain: bool) -> Any:
 
 @lru_cache(maxsize=256)
 def adapter_of(cls: Hashable) -> TypeAdapter[Any]:
-    """Return pydantic's validator of a class. It is cached, because it is slow to build."""
+    """Return pydantic's validator of a class, from a cache, because building one is slow."""
     return TypeAdapter(cast("Any", cls))
