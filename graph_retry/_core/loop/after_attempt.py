@@ -1,4 +1,4 @@
-"""Handle a finished attempt: report it, ask the gate, open a review of it, or end the call."""
+"""What happens after an attempt: report it, and end the call or open a review of the attempt."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _LOG = logging.getLogger("graph_retry")
 async def open_review(
     given: StepInput, suggested: Mapping[str, Any] | None = None, note: str | None = None
 ) -> OpenReview:
-    """Create the review of the last attempt."""
+    """Return the state of a new review of the last attempt."""
     asked_at = now()
     ended = await given.run.ended_reviews("as it asks")
     review: Any = {
@@ -54,7 +54,7 @@ async def open_review(
 
 
 async def succeeded(given: StepInput, record: Attempt, output: Any) -> dict[str, Any]:
-    """Return the update after a valid output: the call ends, or a review of the output opens."""
+    """Return the state update after a valid output: the call ends, or a review opens."""
     keys = given.plan.settings.keys
     learned = await finished(given, record)
     if await _is_reviewed(given, record, output):
@@ -65,10 +65,10 @@ async def succeeded(given: StepInput, record: Attempt, output: Any) -> dict[str,
 
 
 async def reviewed_later(given: StepInput) -> dict[str, Any]:
-    """Open a review of an attempt that an earlier call made. The model is not called.
+    """Open a review of an attempt of an earlier call, without calling the model.
 
-    The earlier call could not ask anybody. `review_later` puts its attempt into the input of a
-    node, with `to_review: True` in the record.
+    The earlier call could not ask anybody. `review_later` passes its attempt to a retry node, with
+    the mark `to_review: True` in the record.
     """
     settings, keys, last = given.plan.settings, given.plan.settings.keys, given.attempts[-1]
     record: Any = {name: known for name, known in last.items() if name != "to_review"}
@@ -94,11 +94,11 @@ async def reviewed_later(given: StepInput) -> dict[str, Any]:
 
 
 async def _is_reviewed(given: StepInput, record: Attempt, output: Any) -> bool:
-    """Return whether the option `review` asks a person about this valid output.
+    """Return whether a person must approve this valid output, according to the option `review`.
 
-    If the option is a function, a LangGraph task calls the function once. The function gets the
-    whole output, for example a message with tool calls, of which the record has only the text. The
-    verdict of a `Gate` is saved in the record.
+    If the option is a function, it is called once, in a LangGraph task. It gets the whole output,
+    for example a message with tool calls, of which the record has only the text. If it returns the
+    verdict of a `Gate`, the record keeps the verdict.
     """
     settings, validator = given.plan.settings, given.plan.validator
     rule = settings.review
@@ -124,10 +124,10 @@ async def _is_reviewed(given: StepInput, record: Attempt, output: Any) -> bool:
 
 
 async def finished(given: StepInput, record: Attempt) -> dict[str, Any]:
-    """Report the attempt to `on_attempt` and the budget; return its lessons as a state update.
+    """Report a finished attempt to the option `on_attempt` and to the budget, and learn from it.
 
-    A LangGraph task calls `on_attempt`, so a step that runs again does not repeat the report. If
-    `on_attempt` raises an error, the error is only logged.
+    Return the new lessons as a state update. `on_attempt` is called in a LangGraph task, so that a
+    step that runs again does not report twice. An error that it raises is only logged.
     """
     settings, name = given.plan.settings, given.plan.settings.name
     given.run.emit("attempt_finished", record["number"], record, status=record["status"])
@@ -161,9 +161,9 @@ async def finished(given: StepInput, record: Attempt) -> dict[str, Any]:
 
 
 def without_output(plan: Plan[Any], status: str) -> dict[str, Any]:
-    """Return the state update of a call that ends without an output.
+    """Return the state update that ends a call without an output.
 
-    The update clears the key `output`, because an earlier call may have left its output there.
+    An earlier call may have left its output in the state, so the update also clears this key.
     """
     return {plan.settings.keys["output"]: None, plan.settings.keys["status"]: status}
 
@@ -197,15 +197,15 @@ def ended_error(
 
 
 async def give_up_step(given: StepInput) -> dict[str, Any]:
-    """Raise the error of a call that ended without an output."""
+    """The step `give_up`: raise the error of a call that ended without an output."""
     raise ended_error(given.plan.settings, given.state, given.loop["stopped"])
 
 
 async def verdict_of(rule: Any, attempt: Attempt) -> bool | GateVerdict:
     """Call the function of the option `review`, and return whether to ask a person.
 
-    The function may return a number. Then a person is asked if the output's field `confidence` is
-    below this number, or if the output has no such field.
+    If the function returns a number, a person is asked if the output's field `confidence` is below
+    this number or missing.
     """
     said = await call(rule, attempt)
     if is_number(said) and 0 <= said <= 1:

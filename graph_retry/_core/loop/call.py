@@ -1,9 +1,9 @@
-"""The `call` step: open an attempt, and call the model once.
+"""The step `call`: open an attempt, and call the model once.
 
-LangGraph saves a step's update when the step ends. Therefore this step ends right after the model
-call, and only puts the outcome into the record. The steps that follow do all other work on the
-outcome: reading, redaction, and the user's functions. If that work fails or the process dies, a
-resumed run starts at one of these later steps. It does not repeat the paid call.
+LangGraph saves the update of a step when the step ends. Therefore this step ends right after the
+model call, and only puts the outcome into the record. Later steps do all other work on the outcome:
+reading, redaction, and the user's functions. If that work fails or the process dies, a resumed run
+continues with a later step, and does not repeat the paid call.
 """
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ MAX_SUBJECT = 200
 async def call_step(given: StepInput) -> dict[str, Any]:
     """Open the record of the next attempt, call the model once, and choose the next step.
 
-    A failure is data and not an exception, because LangGraph would repeat a step that raised.
+    A failure is written into the record and not raised, because LangGraph repeats a step that
+    raised.
     """
     run, keys = given.run, given.plan.settings.keys
     # After a fork, only the first step continues from the past state. The first step writes the key
@@ -139,10 +140,10 @@ async def call_step(given: StepInput) -> dict[str, Any]:
 
 
 def _check_budget(settings: Settings, record: Attempt) -> None:
-    """Raise if the budget refuses this request. A request of a person or an agent is never refused.
+    """Raise if the budget refuses this request. Requests of a person or an agent are never refused.
 
-    `call_step` records the error as the failure of the attempt. The failure leads to a review, and
-    does not end the user's run.
+    `call_step` records the error as the failure of the attempt, so that a review opens and the
+    user's run does not end.
     """
     if settings.budget is not None and author_role(record["author"]) not in PEOPLE | {"agent"}:
         with passed_as("budget"):
@@ -152,7 +153,10 @@ def _check_budget(settings: Settings, record: Attempt) -> None:
 
 
 def _written(given: StepInput, seen: Seen, outcome: Outcome) -> dict[str, Any]:
-    """Save what a successful attempt of the user's function wrote to the caller's graph."""
+    """Return the update with the values that the user's function wrote into the outer graph.
+
+    Only the writes of a successful attempt are kept.
+    """
     writes = [] if outcome["record"].get("failure") else list(seen.writes)
     # A write that cannot be saved, such as one to an untracked channel, is lost with the process.
     given.run.writes[:] = writes
@@ -162,13 +166,13 @@ def _written(given: StepInput, seen: Seen, outcome: Outcome) -> dict[str, Any]:
 
 @dataclass
 class _Opened:
-    """An attempt that is about to call the model.
+    """An attempt whose record exists, before the model is called.
 
     loop: The loop's own state during the attempt.
     record: The new record.
-    params: The params to call with.
-    stubs: The updates that replace large earlier records by the names of their checkpoints.
-    replaced: The earlier records, if the ledger in state must be overwritten. None if the new
+    params: The params of the attempt.
+    stubs: The short records that replace large earlier records in state (see `keeping.py`).
+    replaced: The earlier records, if they must overwrite the ledger in state. None if the new
         record is appended to the ledger.
     """
 
@@ -182,12 +186,12 @@ class _Opened:
 async def _open(
     given: StepInput, execution: ExecutionInfo | None, this_try: int, *, copied: bool
 ) -> _Opened:
-    """Open an attempt, and do everything that may fail or take time before the model is called.
+    """Open an attempt, and do everything before the model call that may fail or take time.
 
     Args:
         given: The input of the step.
         execution: LangGraph's facts about the run of the step, such as the number of the try.
-        this_try: The number of the request within the attempt.
+        this_try: The number of the request within the attempt; the first is 1.
         copied: Whether the state is a copy of the state that the call had before a fork.
     """
     run, plan, settings = given.run, given.plan, given.plan.settings
@@ -219,9 +223,9 @@ async def _open(
 
 
 def _keep_context(loop: Loop, name: str, config: RunnableConfig) -> None:
-    """Refuse a run without `context` if an earlier run of the call had one.
+    """Refuse a run without LangGraph's `context`, if an earlier run of the call had one.
 
-    The check comes before the model call, so a refused run uses up no attempt.
+    The model is not called yet, so a refused run uses up no attempt.
 
     Raises:
         MistakeInCodeError: If an earlier attempt had a `context`, and this run has none.
@@ -237,7 +241,7 @@ def _keep_context(loop: Loop, name: str, config: RunnableConfig) -> None:
 
 
 def _update(given: StepInput, opened: _Opened, outcome: Outcome) -> dict[str, Any]:
-    """Return the step's state update: the outcome in the record, and the next step.
+    """Return the state update of the step: the record with the outcome, and the next step.
 
     The paid answer is not saved yet, and an exception would lose it. Therefore this function only
     combines plain data.
@@ -268,16 +272,16 @@ def _update(given: StepInput, opened: _Opened, outcome: Outcome) -> dict[str, An
 
 
 class _TryAgainError(Exception):
-    """Makes LangGraph run the `call` step again after a transient failure."""
+    """Raised to make LangGraph run the step `call` again after a transient failure."""
 
 
 def transport_policy(policy: RetryPolicy | None) -> RetryPolicy | None:
-    """Return the `transient` policy for the `call` step, limited to `_TryAgainError`."""
+    """Return the option `transient` as a retry policy for the step `call`."""
     return policy and policy._replace(retry_on=_TryAgainError)
 
 
 async def _try_again(settings: Settings, outcome: Outcome, this_try: int, error: Exception) -> None:
-    """Raise so that LangGraph repeats the request, if the request failed in a transient way.
+    """Raise if the request failed in a transient way, so that LangGraph repeats the request.
 
     Raises:
         _TryAgainError: If `transient` allows one more request within the attempt.
@@ -303,7 +307,7 @@ def _new_record(
 ) -> Attempt:
     """Create the record of the next attempt.
 
-    If `redact` is set, the record also has the redacted params (`params_shown`).
+    If the option `redact` is set, the record also has the redacted params (`params_shown`).
     """
     plan, settings, namespace = given.plan, given.plan.settings, given.namespace
     # All calls of the outermost graph have the empty namespace. The checkpoint at which a call
@@ -338,7 +342,7 @@ def _new_record(
 
 
 def _subject(plan: Plan[Any], params: Encoded) -> str | None:
-    """Return the redacted `subject` in one line, or None if the user's function fails."""
+    """Return the redacted option `subject` on one line; None if its function fails."""
     subject, redact = plan.settings.subject, plan.settings.redact
     with informing("`subject`", redact):
         if callable(subject):
@@ -351,9 +355,9 @@ def _subject(plan: Plan[Any], params: Encoded) -> str | None:
 
 
 def _position(given: StepInput) -> tuple[Loop, list[Attempt], bool]:
-    """Return the loop's own state, the earlier attempts, and whether the saved ledger is old.
+    """Return the loop's own state, the earlier attempts, and whether the ledger in state is old.
 
-    A saved ledger is old if its attempts belong to an earlier call. An old ledger is replaced.
+    An old ledger has the attempts of an earlier call, and is replaced.
     """
     loop, attempts = given.loop, given.attempts
     waits, ended = loop["next"] == "review", loop["next"] == "end"

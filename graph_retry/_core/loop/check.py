@@ -1,4 +1,4 @@
-"""The steps `repair` (read the raw text as JSON) and `validate` (check the value's type)."""
+"""The step `repair`, which reads the model's text as JSON, and the step `validate`."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ from graph_retry.lossless.results import Wanted
 from graph_retry.records import Attempt, Failure, FailureKind, Issue
 
 _SHORT = 4_000
-"""The ledger stores the parsed value only if the raw text has at most this many characters.
+"""Maximum characters of a text whose parsed value the ledger stores.
 
-The value of a longer raw text is parsed again when it is needed.
+The value of a longer text is parsed again when it is needed.
 """
 
 _LONG = 4_000
-"""If the run is async, a worker thread reads raw texts that have more characters than this."""
+"""In an async run, a worker thread reads texts with more characters than this."""
 
 _NOTHING = "NothingReturned"
-"""The failure type if the function returned None although an output was expected."""
+"""The type of the failure if a function returned None and an output was expected."""
 
 
 async def repair_step(given: StepInput) -> dict[str, Any]:
-    """Read the model's raw text as JSON. The next step, `validate`, checks its type."""
+    """The step `repair`: read the model's text as JSON. The next step validates the value."""
     settings = given.plan.settings
     update = await _read_off_loop(given.attempts[-1], given.plan.validator, settings)
     return {LOOP: {**given.loop, "next": "validate"}, settings.keys["attempts"]: [update]}
@@ -56,14 +56,14 @@ async def repair_step(given: StepInput) -> dict[str, Any]:
 async def _read_off_loop(
     record: Attempt, validator: Validator | None, settings: Settings
 ) -> dict[str, Any]:
-    """Read the raw text; in an async run, read a long text in a worker thread."""
+    """Read the model's text. In an async run, a worker thread reads a long text."""
     if len((record["raw"] or {}).get("text", "")) <= _LONG:
         return read_raw(record, validator, settings)
     return await off_loop(read_raw, record, validator, settings)
 
 
 def read_raw(record: Attempt, validator: Validator | None, settings: Settings) -> dict[str, Any]:
-    """Read the raw text of an attempt as JSON, and return the record's fields with the result."""
+    """Read the model's text of an attempt as JSON. Return the new fields of the record."""
     update: dict[str, Any] = {
         "number": record["number"],
         "repaired": None,
@@ -108,7 +108,7 @@ def read_raw(record: Attempt, validator: Validator | None, settings: Settings) -
 
 
 def _json_string(text: str) -> str | None:
-    """Return the string if the text is a quoted JSON string; otherwise return None."""
+    """Return the string if a text is one JSON string in quotes; otherwise None."""
     if text.strip()[:1] != '"':
         return None
     try:
@@ -119,7 +119,7 @@ def _json_string(text: str) -> str | None:
 
 
 async def validate_step(given: StepInput) -> dict[str, Any]:
-    """Validate the value that was read, and decide whether the attempt has failed."""
+    """The step `validate`: validate the value that was read, and choose the next step."""
     plan, settings, validator = given.plan, given.plan.settings, given.plan.validator
     loop, record, key = given.loop, given.attempts[-1], settings.keys["attempts"]
     update: dict[str, Any] = {"number": record["number"]}
@@ -154,10 +154,10 @@ async def validate_step(given: StepInput) -> dict[str, Any]:
 async def validate_attempt(
     attempts: list[Attempt], validator: Validator | None
 ) -> tuple[dict[str, Any], Checked | None]:
-    """Validate the value of the last attempt.
+    """Validate the value that was read from the last attempt.
 
-    Returns the new fields of the attempt's record, and the validator's result. The result is None
-    if there is no validator, or if the attempt has already failed.
+    Return the new fields of the record, and the validator's result. The result is None if there is
+    no validator, or if the attempt has already failed.
     """
     record = attempts[-1]
     if validator is None or record["failure"] is not None:

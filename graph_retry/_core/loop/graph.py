@@ -1,7 +1,7 @@
-"""Build the retry loop as a LangGraph subgraph from its steps and the edges `FOLLOWERS`.
+"""Build the retry loop as a LangGraph subgraph: its steps, and the edges of `FOLLOWERS`.
 
 Each step returns a `Command` that names the next step. With conditional edges, LangGraph would copy
-all channels of state after each step, only to find the next step.
+all channels of the state after each step, only to find the next step.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from graph_retry.records import Attempt
 Reducer = Callable[..., Any]
 
 _STEPS_OF_ATTEMPT = 10
-"""The largest number of graph steps for one attempt, with room for questions asked again."""
+"""Graph steps that one attempt may take, including questions that are asked again."""
 
 
 async def _review_step(given: StepInput) -> dict[str, Any]:
@@ -50,7 +50,7 @@ _STEPS: dict[str, StepFunction] = {
 
 
 def node_graph(plan: Plan[Any], params_type: Any) -> RetryGraph:
-    """Compile the loop of a retry node. The loop inherits the checkpointer of the outer graph."""
+    """Compile the loop of a retry node. The loop uses the checkpointer of the graph around it."""
     settings = plan.settings
     builder, shown = _builder(
         settings.keys,
@@ -64,7 +64,10 @@ def node_graph(plan: Plan[Any], params_type: Any) -> RetryGraph:
 
 
 def function_graph(settings: Settings) -> RetryGraph:
-    """Return the loop that all calls of `retry_llm_call` share. Each run passes its own plan."""
+    """Return the compiled loop for calls of `retry_llm_call`. Each call passes its own plan.
+
+    Calls with the same lessons and the same option `transient` share one compiled loop.
+    """
     return _shared_graph(_reducer(settings), transport_policy(settings.transient))
 
 
@@ -81,7 +84,7 @@ def _reducer(settings: Settings) -> Reducer | None:
 
 
 def steps_allowed(plan: Plan[Any]) -> int:
-    """Return the LangGraph recursion limit that allows `max_attempts` attempts."""
+    """Return a recursion limit for LangGraph that is high enough for `max_attempts` attempts."""
     return _STEPS_OF_ATTEMPT * (plan.settings.max_attempts + 1)
 
 
@@ -117,9 +120,10 @@ def _builder(
 def _schemas(
     keys: Mapping[str, str], params_type: Any, *, lessons: Reducer | None
 ) -> tuple[type[Any], type[Any], type[Any], type[Any]]:
-    """Return four schemas: state, input, output, and the input without the loop's own key.
+    """Return four schemas: of the state, the input, the output, and the input that users see.
 
-    The schemas are TypedDicts that are made at run time, because users may rename the keys.
+    The last one lacks the loop's own key. The schemas are TypedDicts that are made at run time,
+    because users may rename the keys.
 
     Args:
         keys: The names of the state keys.

@@ -1,4 +1,4 @@
-"""Make the outcome of a request to the model: the fields of the record and the result in JSON."""
+"""Turn the result or the error of a model call into fields of the attempt's record."""
 
 from __future__ import annotations
 
@@ -49,7 +49,11 @@ _MAX_EARLIER, _MAX_EARLIER_TEXT = 20, 4_000
 
 
 class Outcome(TypedDict):
-    """Fields for the attempt's record. Without `output=`, also the output with its Python types."""
+    """The outcome of one model call.
+
+    record: New fields for the attempt's record.
+    output, output_types: Without `output=`, the output as JSON, and its Python types.
+    """
 
     record: dict[str, Any]
     output: Any
@@ -59,14 +63,14 @@ class Outcome(TypedDict):
 def outcome_of_error(
     plan: Plan[Any], record: Attempt, error: Exception, heard: Heard, received: Any = None
 ) -> Outcome:
-    """Return the outcome of a request that raised an error.
+    """Return the outcome of a model call that raised an error.
 
     Args:
         plan: The plan of the call.
         record: The record of the attempt.
         error: The error.
-        heard: The answers of LangChain's models during the request.
-        received: The part of the streamed answer that arrived; None if nothing arrived.
+        heard: The answers of LangChain's models during the call.
+        received: The part of a streamed answer that arrived; None if nothing arrived.
     """
     settings, answer = plan.settings, heard.last
     failure, said = _failure_of(error, settings), said_in(error)
@@ -106,7 +110,7 @@ def outcome_of_error(
 
 
 def _may_be_read(plan: Plan[Any], error: Exception, kind: FailureKind, said: Any) -> bool:
-    """Return whether to read the model's answer as the result, although the user's function raised.
+    """Return whether the model's answer is read as the result although the user's function raised.
 
     `said` is the answer, for example the text that a chain's parser could not parse.
     """
@@ -128,7 +132,7 @@ def _failure_of(error: Exception, settings: Settings) -> Failure:
 
 
 def outcome_of_result(plan: Plan[Any], result: Any, heard: Heard) -> Outcome:
-    """Return the outcome of a request whose function returned `result` without an error."""
+    """Return the outcome of a model call that returned `result`."""
     answer, validator = heard.answer_of(result), plan.validator
     if result is None and answer is not None and validator is not None:
         # A chain gives None if the model answered in words in place of calling the wanted tool.
@@ -163,9 +167,9 @@ def outcome_of_result(plan: Plan[Any], result: Any, heard: Heard) -> Outcome:
 
 
 def _tell_unlike(plan: Plan[Any], result: Any) -> None:
-    """Log a result that differs from the function's return annotation.
+    """Log a warning if a result does not fit the return annotation of the user's function.
 
-    Without `output=`, nothing else validates the result.
+    Nothing else validates the result if the call has no `output=`.
     """
     declared = declared_result(plan.llm_call)
     if (wrong := misfit(result, declared, "result")) is not None:
@@ -176,7 +180,7 @@ def _tell_unlike(plan: Plan[Any], result: Any) -> None:
 
 
 def _raw_of(plan: Plan[Any], reading: Reading, came: str, record: dict[str, Any]) -> dict[str, Any]:
-    """Return the record's `raw`. If no validator takes the result, add a failure to `record`."""
+    """Return the record's field `raw`. If the value cannot be validated, record a failure."""
     if reading.text is not None:
         return {"text": reading.text}
     value = store(reading.value)
@@ -204,9 +208,9 @@ def _words_of(reading: Reading) -> str:
 
 
 def _with_answer(reading: Reading, said: Reading, heard: Heard) -> tuple[Reading, bool]:
-    """Add usage, stop reason and reasoning of the model's answer `said` to the function's result.
+    """Add the usage, stop reason and reasoning of a model's answer to a function's result.
 
-    Also return whether the result is a text, or the answer is JSON.
+    `said` is the model's answer. Also return whether the result is a text or the answer is JSON.
     """
     is_other = reading.text is not None and reading.text.strip() != (said.text or "").strip()
     # The function made any other text. A cut-off of the answer says nothing about such a text.
@@ -231,9 +235,9 @@ def _is_json(text: str | None) -> bool:
 
 
 def needs_repair(record: Attempt, validator: Validator | None, settings: Settings) -> bool:
-    """Return whether an attempt needs the step `repair`.
+    """Return whether the step `repair` must read the text of an attempt.
 
-    A JSON object or list in strict JSON skips the step, which saves a checkpoint.
+    An object or list in strict JSON needs no repair, which saves a checkpoint.
     """
     text, function = (record["raw"] or {}).get("text"), settings.repair[1]
     if text is None or validator is None or validator.wants_text:
@@ -246,7 +250,7 @@ def needs_repair(record: Attempt, validator: Validator | None, settings: Setting
 
 
 def _keep(result: Any, outcome: Outcome, made_by: str) -> None:
-    """Use the result as the call's output, or record a failure if it cannot be saved."""
+    """Keep a result as the output of the call. If it cannot be saved, record a failure instead."""
     stored = store(result)
     kept = result if stored is None else stored.view["value"]
     unsure = stored is None or isinstance(kept, str | BaseMessage)
@@ -271,7 +275,7 @@ def _failure(kind: FailureKind, type_: str, message: str) -> Failure:
 
 
 def store(value: Any) -> Encoded | None:
-    """Encode a value as `{"value": JSON}`, with its Python types; None if JSON cannot hold it.
+    """Encode a value as `{"value": JSON}` with its Python types; None if this would lose data.
 
     A LangChain message is not converted, because LangGraph's serializer can store messages.
     """
@@ -289,7 +293,7 @@ def store(value: Any) -> Encoded | None:
 
 
 def unsavable(value: Any) -> str | None:
-    """Return why a checkpointer cannot save a value unchanged; None if it can save the value."""
+    """Return why a checkpointer cannot save a value unchanged; None if it can."""
     problem = json_problem(value)
     # LangGraph's serializer would save `?` in place of such a character, and raise nothing.
     if problem and problem["code"] == "string_unicode":
@@ -299,10 +303,10 @@ def unsavable(value: Any) -> str | None:
 
 
 def restore_value(value: Any, types: dict[str, str]) -> Any:
-    """Rebuild a value that `store` wrote.
+    """Rebuild a value that `store` has encoded.
 
     Raises:
-        ValueError: The value was edited in state, or the module of its class is not imported.
+        ValueError: If the value was edited in state, or if the module of its class is not imported.
     """
     if not types:
         return value
@@ -317,7 +321,7 @@ def restore_value(value: Any, types: dict[str, str]) -> Any:
 
 
 def _type_named(tag: str) -> type[Any] | None:
-    """Return the type of a tag. The tag is one of `TYPES`, or has the form `module:Class`."""
+    """Return the type of a tag, which is a key of `TYPES` or has the form `module:Class`."""
     module, _, path = tag.partition(":")
     # `getattr` would call a module's `__getattr__`, and that may import code that state names.
     cls: Any = sys.modules.get(module)

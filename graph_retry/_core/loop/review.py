@@ -1,4 +1,4 @@
-"""The `review` step: ask the open question, take one answer, and apply it.
+"""The step `review`: ask the open question, take one answer, and apply it.
 
 A bad answer does not raise, because an error would fail the user's run. The answer is refused, and
 the question is asked again.
@@ -51,7 +51,7 @@ REMARK, MOST_OF_REMARK = "remark", 190
 
 
 async def review_step(given: StepInput) -> dict[str, Any]:
-    """Take one answer and apply it. If the answer cannot be applied, ask the question again."""
+    """Take one answer and apply it. If it cannot be applied, ask the question again."""
     taken = await take_answer(given)
     if taken.by_agent and taken.value is None:
         return _escalate(given, taken)
@@ -81,7 +81,7 @@ async def review_step(given: StepInput) -> dict[str, Any]:
 
 
 def _left_open(given: StepInput, taken: Taken, decision: Decision, effect: Wait) -> dict[str, Any]:
-    """Save a decision that leaves the review open (such as `defer`), and ask the question again."""
+    """Save a decision that leaves the review open, such as `defer`, and ask the question again."""
     plan, loop, record = given.plan, given.loop, given.attempts[-1]
     again = _ask_again(loop, record, None)
     note = _note(_redacted(plan, decision), taken)
@@ -102,7 +102,7 @@ def _left_open(given: StepInput, taken: Taken, decision: Decision, effect: Wait)
 
 
 def _refused(given: StepInput, taken: Taken, verdict: Refused) -> dict[str, Any]:
-    """Refuse an answer. After an agent's answer, ask a person; after a person's answer, ask again.
+    """Refuse an answer. After an agent's answer, a person is asked; a person is asked again.
 
     If some fields of a person's answer could be read, the new question suggests their values.
     """
@@ -127,7 +127,7 @@ def _refused(given: StepInput, taken: Taken, verdict: Refused) -> dict[str, Any]
 
 
 def _accepted(given: StepInput, taken: Taken, verdict: Accepted) -> dict[str, Any]:
-    """Write an accepted decision into the ledger, and return the update that applies it."""
+    """Write an accepted decision into the ledger, and return the state update that applies it."""
     plan, settings, record = given.plan, given.plan.settings, given.attempts[-1]
     verdict = verdict._replace(decision=_redacted(plan, verdict.decision))
     output = given.state.get(REVIEWED)
@@ -151,7 +151,7 @@ def _accepted(given: StepInput, taken: Taken, verdict: Accepted) -> dict[str, An
 
 
 async def _default(given: StepInput, question: Question) -> Accepted:
-    """Apply `default_decision` to an expired review; reject the call if it cannot be applied."""
+    """Apply the option `default_decision` to an expired review. If this fails, reject the call."""
     plan, attempts = given.plan, given.attempts
     verdict = await judge(plan.settings.default_decision, replace(question, allowed=None))
     problem: str | None
@@ -166,7 +166,7 @@ async def _default(given: StepInput, question: Question) -> Accepted:
 
 
 def _redacted(plan: Plan[Any], decision: Decision) -> Decision:
-    """Redact the texts of a decision. Other functions redact its params and its output."""
+    """Redact the texts of a decision. Its params and its output are redacted elsewhere."""
     row, redact = ROWS[decision["type"]], plan.settings.redact
     written = {"message", row.data, *row.parts} - {"params", "output"}
     said: Any = {
@@ -176,9 +176,9 @@ def _redacted(plan: Plan[Any], decision: Decision) -> Decision:
 
 
 def _note(decision: Decision, taken: Taken) -> dict[str, Any]:
-    """Return a decision for the ledger, with its author, time, channel and `review_id`.
+    """Return a decision as the ledger records it: with its author, time, channel and review id.
 
-    The result leaves out the params and the output of the decision.
+    The params and the output of the decision are left out.
     """
     said = {key: value for key, value in decision.items() if key not in ("params", "output")}
     user = _user() if taken.author == "human" else None
@@ -194,7 +194,7 @@ def _note(decision: Decision, taken: Taken) -> dict[str, Any]:
 
 
 def _counted(plan: Plan[Any], effect: Effect, reviewed: dict[str, Any] | None) -> dict[str, Any]:
-    """Return the redacted output that the decision supplies or accepts, as `{"output": …}`."""
+    """Return the redacted output that a decision supplies or accepts, as `{"output": …}`."""
     if not isinstance(effect, End) or effect.without_output:
         return {}
     output = effect.output or (reviewed if effect.status == "overruled" else None)
@@ -203,13 +203,13 @@ def _counted(plan: Plan[Any], effect: Effect, reviewed: dict[str, Any] | None) -
 
 
 def _user() -> str | None:
-    """Return the user whom a server authenticated for this run."""
+    """Return the user that a server has authenticated for this run; None if there is none."""
     server = getattr(get_runtime(), "server_info", None)
     return getattr(getattr(server, "user", None), "identity", None)
 
 
 def _escalate(given: StepInput, taken: Taken, problem: str | None = None) -> dict[str, Any]:
-    """Save that no automatic reviewer decided.
+    """Record that no automatic reviewer decided.
 
     If the option `review` is set, a person is asked next. Otherwise the call ends as `exhausted`.
     """
@@ -254,7 +254,19 @@ def _apply(
     author: str,
     why: str | None,
 ) -> dict[str, Any]:
-    """Return the update that ends the call or starts its next attempt, as the decision says."""
+    """Return the state update that ends the call or starts its next attempt.
+
+    `reviewed` is the output under review. `why` is the reason of a rewind; None for other
+    decisions.
+
+    Args:
+        plan: The plan of the call.
+        loop: The loop's own state.
+        verdict: The accepted decision.
+        reviewed: The output under review, as `{"value": …}`.
+        author: The author of the decision.
+        why: The reason of a rewind; None for any other decision.
+    """
     keys, decision, effect = plan.settings.keys, verdict.decision, verdict.effect
     # `auto_retries` counts the automatic attempts between two reviews, so a decision sets it to 0.
     closed: Loop = {**loop, "review": None, "automatic": 0, "author": author}

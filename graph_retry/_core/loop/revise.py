@@ -1,4 +1,4 @@
-"""The steps `revise` (after a failed attempt) and `recall` (before the first attempt)."""
+"""The step `revise`, after a failed attempt, and the step `recall`, before the first attempt."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ _LOG = logging.getLogger("graph_retry")
 
 
 class _Stop(NamedTuple):
-    """Why no automatic retry may follow, and what the developer can change."""
+    """Why no automatic retry may follow, and what the developer can change about that."""
 
     why: str
     way_out: str
 
 
 _NO_RETRIES = _Stop("`auto_retries` is 0", "raise it")
-"""The reason if a hook proposed params, but `auto_retries` is 0 and nobody may be asked."""
+"""The reason if a hook proposed params, `auto_retries` is 0, and nobody may be asked."""
 
 
 async def revise_step(given: StepInput) -> dict[str, Any]:
-    """Handle a failed attempt: retry with params from hooks, open a review, or give up."""
+    """The step `revise`: call the model again with new params, open a review, or give up."""
     plan, loop, settings = given.plan, given.loop, given.plan.settings
     # Hooks, feedback and budgets need all attempts. The rules need only the last two attempts, so
     # the earlier records need not be read from their checkpoints.
@@ -92,19 +92,19 @@ async def revise_step(given: StepInput) -> dict[str, Any]:
 
 
 def failure_text(record: Attempt) -> str:
-    """Return an attempt's failure as `Type: message`, at most 300 characters."""
+    """Return the failure of an attempt as `Type: message`, in at most 300 characters."""
     failure = record["failure"]
     return "" if failure is None else f"{failure['type']}: {failure['message']}"[:300]
 
 
 def hooks_may_help(record: Attempt, settings: Settings) -> bool:
-    """Return whether the failure kind and `max_attempts` allow hooks to revise a failed attempt."""
+    """Return whether hooks may be asked after this failure: by its kind and by `max_attempts`."""
     kind = record["failure"] and record["failure"]["kind"]
     return record["number"] < settings.max_attempts and FAILURE_KINDS[kind or "permanent"].for_hooks
 
 
 def _stop(given: StepInput, attempts: list[Attempt], proposal: Proposal | None) -> _Stop | None:
-    """Return why no automatic retry may follow; None if a retry is allowed."""
+    """Return why no automatic retry may follow. Return None if one may."""
     settings, last = given.plan.settings, attempts[-1]
     kind = last["failure"] and last["failure"]["kind"]
     if kind and not FAILURE_KINDS[kind].for_hooks:
@@ -132,7 +132,7 @@ def _stop(given: StepInput, attempts: list[Attempt], proposal: Proposal | None) 
 
 
 def _unchanged(given: StepInput, record: Attempt) -> _Stop:
-    """Return why the call stops: neither a hook nor feedback changed the params."""
+    """Return the reason to stop if neither a hook nor the feedback has changed the params."""
     hooks, feedback = given.plan.hooks, given.plan.settings.feedback
     kind = record["failure"]["kind"] if record["failure"] else "permanent"
     if not hooks and feedback is None:
@@ -158,7 +158,7 @@ def _unchanged(given: StepInput, record: Attempt) -> _Stop:
 
 
 def _spent(given: StepInput, attempts: list[Attempt]) -> _Stop | None:
-    """Return the limit of automation (budget or `auto_retries`) that is reached, or None."""
+    """Return the limit that stops automatic retries (`budget` or `auto_retries`), or None."""
     settings, before = given.plan.settings, given.loop["spent"]
     made, budget = given.loop["automatic"], settings.budget
     # The saved sum `spent` includes records whose checkpoints were deleted. Without this sum, the
@@ -176,7 +176,7 @@ def _spent(given: StepInput, attempts: list[Attempt]) -> _Stop | None:
 
 
 async def recall_step(given: StepInput) -> dict[str, Any]:
-    """Add known lessons to the params before a call's first attempt."""
+    """The step `recall`: add known lessons to the params before the first attempt of a call."""
     plan, state, attempts = given.plan, given.state, given.attempts
     keys, lessons = plan.settings.keys, plan.settings.lessons
     assert lessons is not None  # noqa: S101 - the graph has this step only with lessons

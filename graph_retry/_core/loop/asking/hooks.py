@@ -1,8 +1,8 @@
-"""After a failed attempt, call the hooks of `on_retry`, which may return new params.
+"""Call the hooks of the option `on_retry` after a failed attempt. They may return new params.
 
-The hooks are called in order until one returns new params. Afterwards, the option `feedback` adds
-the errors of the output to the prompt. Each hook is called at most once per attempt, and gets a
-copy of the params. If a hook fails, the error's message names the hook.
+The hooks are called in order until one returns new params. Then the option `feedback` adds the
+errors of the output to the prompt. Each hook is called at most once per attempt, and gets a copy of
+the params. If a hook raises, the message of the error names the hook.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ _LOG = logging.getLogger("graph_retry")
 
 
 class Proposed(NamedTuple):
-    """Params that a hook proposes, and the parts of their prompt that feedback has added."""
+    """Params that a hook proposes, and the parts of their prompt that feedback added."""
 
     params: Encoded
     added: list[Addition]
 
 
 class Proposal(NamedTuple):
-    """The params that a hook proposes.
+    """The new params that a hook or feedback proposes after a failed attempt.
 
-    added: The parts of the prompt that feedback has added now or after an earlier attempt.
-    author: The author of the params as the ledger names it, such as `hook:shorten`.
-    new_means: Whether the hook switches to different means, such as a larger model (see
-        `HookTraits`).
-    alternatives: Several params for a person to choose from, beginning with `params`. Empty if the
-        hook proposes only one.
+    params: The params.
+    author: The author of the params in the ledger, such as `hook:shorten`.
+    added: The parts of the prompt that feedback added, now or after an earlier attempt.
+    new_means: Whether the hook changes the means, for example to a larger model (see `HookTraits`).
+    alternatives: Several params for a person to choose from, `params` first. Empty if the hook
+        proposes only one.
     """
 
     params: Encoded
@@ -52,7 +52,7 @@ class Proposal(NamedTuple):
     alternatives: tuple[Proposed, ...] = ()
 
     def suggested(self) -> dict[str, Any]:
-        """Return the fields of an `OpenReview` that suggest these params."""
+        """Return the fields of a new review that suggest these params."""
         return {
             "suggested": self.params.view,
             "suggested_types": self.params.types,
@@ -69,9 +69,9 @@ class Proposal(NamedTuple):
 async def propose(
     plan: Plan[Any], params: Encoded, attempts: list[Attempt], once: Once = as_task
 ) -> Proposal | None:
-    """Call the hooks in order until a hook changes the params; then add feedback to the params.
+    """Call the hooks in order until one changes the params, and then add feedback.
 
-    The result is None if neither a hook nor feedback changed the params.
+    Return None if neither a hook nor the feedback has changed the params.
     """
     proposal: Proposal | None = None
     sent = Proposed(params, added_in(attempts, params.view))
@@ -95,7 +95,7 @@ async def propose(
 
 
 def error_of(plan: Plan[Any], attempts: list[Attempt]) -> AttemptFailed:
-    """Return the `AttemptFailed` error for hooks, made from the record of the last attempt."""
+    """Return the error that hooks get, made from the record of the last attempt."""
     record = attempts[-1]
     unknown: Failure = {"kind": "rejected_input", "type": "Exception", "message": "it failed"}
     failure = record["failure"] or unknown
@@ -111,7 +111,7 @@ def error_of(plan: Plan[Any], attempts: list[Attempt]) -> AttemptFailed:
 
 
 def _check_keys(hook: str, given: object, revised: object) -> None:
-    """Raise if a hook returned a decision instead of params; warn if its params lack fields."""
+    """Raise if a hook returned a decision and not params. Log a warning if fields are missing."""
     if not (is_object(given) and is_object(revised)):
         return
     if "type" not in given and revised.get("type") in ROWS:

@@ -1,8 +1,8 @@
-"""Take one answer to the open question: from `resume`, an automatic reviewer, or an `interrupt`.
+"""Take one answer to the open question, from `resume`, an automatic reviewer or an `interrupt`.
 
-LangGraph gives a plain answer (one without an interrupt id) to the first question that the run
-asks. The person may have seen a different question. This happens after a crash, or if a task makes
-several calls. Therefore this module first finds the question that the thread showed.
+LangGraph gives an answer without an interrupt id (a plain answer) to the first question that the
+run asks. The person may have seen a different question, after a crash or if a task makes several
+calls. Therefore this module first finds the question that the thread showed.
 """
 
 from __future__ import annotations
@@ -85,10 +85,12 @@ LEFT_OVER = (
 
 @dataclass(eq=False)
 class Taken:
-    """An answer and its question.
+    """An answer, and the question that it answers.
 
-    author: Who answered: `human`, `agent:NAME`, `rewind`, or `system` for a default decision.
+    question: The question.
+    value: The answer; None if no automatic reviewer decided.
     loop: The loop's own state to which the decision is applied.
+    author: Who answered: `human`, `agent:NAME`, `rewind`, or `system` for a default decision.
     rewound: The earlier attempt that the answer is about; None if it is about the last attempt.
     problem: Why the answer must be refused, if this is known before the answer is read.
     came_at: When the answer was given (ISO 8601, UTC); None if unknown.
@@ -111,7 +113,7 @@ class Taken:
 
     @property
     def channel(self) -> str:
-        """The client through which the answer came, such as `python`."""
+        """The client that sent the answer, such as `agent-inbox`, or `agent` or `system`."""
         role = author_role(self.author)
         return role if role in ("agent", "system") else channel_of(self.value)
 
@@ -119,8 +121,8 @@ class Taken:
 async def take_answer(given: StepInput) -> Taken:
     """Return one answer to the open question.
 
-    If `resume` has written an answer into state, this answer is taken. Otherwise the automatic
-    reviewers are asked first. If no reviewer decided, a person is asked.
+    If `resume` has written an answer into the state, it is taken. Otherwise the automatic reviewers
+    are asked, and then a person if no reviewer decided.
     """
     plan, loop, attempts = given.plan, given.loop, given.attempts
     # `resume` may have written an answer into state before this run. This answer is taken without
@@ -162,8 +164,8 @@ def _back(plan: Plan[Any], loop: Loop, rewound: Rewound, problem: str | None = N
 async def _ask_person(given: StepInput, question: Question) -> tuple[Any, bool]:
     """Ask a person by LangGraph's `interrupt`.
 
-    Returns the answer, and whether the person can have seen this question. If the person cannot
-    have seen it, the answer belongs to an earlier question.
+    Return the answer, and whether the person can have seen this question. If not, the answer
+    belongs to an earlier question.
     """
     plan, attempts = given.plan, given.attempts
     saver = _require_checkpointer(given, attempts)
@@ -223,11 +225,11 @@ def _check_savable(
 
 
 async def _open_before(given: StepInput, store: Store) -> Collection[OpenReview]:
-    """Return the open reviews that the table already lists for the thread.
+    """Return the thread's open reviews that the saver's table already lists.
 
-    If one of several waiting branches is answered, LangGraph runs all waiting branches again. The
-    branches share one read of the table, and do not write the same rows again. The result is empty
-    if the question must be new, or if the storage has no table of open reviews.
+    If one of several waiting branches is answered, LangGraph runs all of them again. They share one
+    read of the table, and do not write their rows again. The result is empty if the question must
+    be new, or if the saver has no table of open reviews.
     """
     run = given.run
     if run.caller is None or not run.slot.is_saved or run.answered or not store.keeps_reviews:
@@ -237,7 +239,7 @@ async def _open_before(given: StepInput, store: Store) -> Collection[OpenReview]
 
 
 async def _hold_thread(given: StepInput, saver: BaseCheckpointSaver[Any]) -> None:
-    """Lock the thread until the run that asks has ended.
+    """Lock the thread until the run that asks the question has ended.
 
     Other nodes of the run may still work. An answer that arrives before the run ends waits for the
     lock.
@@ -254,7 +256,7 @@ async def _hold_thread(given: StepInput, saver: BaseCheckpointSaver[Any]) -> Non
 def _was_left_open(loop: Loop) -> bool:
     """Return whether the question is asked again only because a person deferred or assigned it.
 
-    In this case, `notify` is not called again.
+    If so, `notify` is not called again.
     """
     review = loop["review"]
     return review is not None and bool(review["before"]) and review["problem"] is None
@@ -286,12 +288,13 @@ def _require_checkpointer(given: StepInput, attempts: list[Attempt]) -> BaseChec
 
 
 class _Shown(NamedTuple):
-    """Whether the answer that a run brings is meant for the question that is about to be asked.
+    """Whether the answer that a run brings belongs to the question that is about to be asked.
 
-    is_ours: The answer of `interrupt` is for this question: the thread has shown the question, or
-        the run has brought no answer so far.
-    is_for_another: The run's waiting answer is for a different question.
-    is_late: The run's answer is for an earlier question of this call, which is already answered.
+    is_ours: Whether an answer from `interrupt` belongs to this question: the thread has shown it,
+        or the run has brought no answer so far.
+    is_for_another: Whether the run's waiting answer belongs to a different question.
+    is_late: Whether the run's answer belongs to an earlier question of this call, which is already
+        answered.
     """
 
     is_ours: bool = True
@@ -301,7 +304,7 @@ class _Shown(NamedTuple):
     thread: CheckpointTuple | None = None
 
     async def end_plain_answer(self) -> None:
-        """Remove the plain answer from the thread after a question has taken an answer.
+        """Remove a plain answer from the thread after a question has taken it.
 
         LangGraph keeps a plain answer until the outermost node ends. If the thread ran again
         without a new answer, LangGraph would give the old answer to the next question.
@@ -313,10 +316,10 @@ class _Shown(NamedTuple):
 async def _meant_by_answer(review_id: str, reads: SharedReads, settled: set[str]) -> _Shown:
     """Find the question to which the run's answer belongs, before `interrupt` takes the answer.
 
-    A person sent the answer before this run began. Therefore the first call of the node reads the
-    thread, and the node's other calls share its result (`reads`). `settled` has the ids of the
-    reviews whose answers this run has applied or refused. This function adds the id of a late
-    answer.
+    A person sent the answer before this run began. Therefore only the first call of the node reads
+    the thread, and the other calls of the node share the result (`reads`). `settled` has the ids of
+    the reviews whose answers this run has applied or refused. The id of a late answer is added to
+    it.
     """
     saver, thread_id, here = current_saver(), current_thread() or "", call_namespace()
     if saver is None or not has_answer():

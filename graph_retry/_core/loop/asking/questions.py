@@ -1,4 +1,4 @@
-"""Build the open question about an attempt from state, with everything that clients may show."""
+"""Build the open question about an attempt from the state, with all that clients may show."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from graph_retry.lossless._ground import as_repr, identical
 from graph_retry.records import Attempt, Issue
 
 TYPED = "what was typed"
-"""The author of suggested params that keep the readable fields of a person's refused answer."""
+"""The author of suggested params that hold the readable fields of a person's refused answer."""
 
 
 def question_of(
@@ -46,7 +46,7 @@ def question_of(
 ) -> Question:
     """Build the open question about the last attempt.
 
-    `output` is the output under review, as `{"value": …}`; None if there is no output to accept.
+    `output` is the output under review, as `{"value": …}`; None if a person cannot take an output.
     """
     record, review = attempts[-1], loop["review"]
     if review is None or (record["failure"] is None and output is None):
@@ -114,10 +114,10 @@ def question_of(
 def _as_read(
     plan: Plan[Any], record: Attempt, output: dict[str, Any] | None
 ) -> dict[str, Any] | None:
-    """Return the output whose parts a person may edit; None if no output can be edited in part.
+    """Return the output that a person may change in part; None if there is none.
 
-    If `redact` is set, the record has only redacted texts. Then a person can edit only the output
-    under review (`output`). If a number would lose digits as a float, the result has a `Digits`.
+    If `redact` is set, the record has only redacted texts, so a person can change only the output
+    under review (`output`). A number that would lose digits as a float is a `Digits` in the result.
     """
     if output is None and plan.settings.redact is not None:
         return None
@@ -129,10 +129,9 @@ def _as_read(
 
 
 def _shown_schema(plan: Plan[Any]) -> dict[str, Any] | None:
-    """Return the JSON Schema of the output for clients.
+    """Return the JSON Schema of the output for clients; None if it must not be shown.
 
-    A schema that comes from the params is shown only if `redact` changes nothing in it. Otherwise
-    the result is None.
+    A schema that comes from the params is shown only if `redact` changes nothing in it.
     """
     schema = plan.of_people.schema if plan.of_people else None
     is_public = not isinstance(plan.validator, SchemaOfParams)
@@ -140,9 +139,9 @@ def _shown_schema(plan: Plan[Any]) -> dict[str, Any] | None:
 
 
 def _known_fields(plan: Plan[Any], view: dict[str, Any]) -> dict[str, Any]:
-    """Return params without the fields that the params type no longer has.
+    """Return params without fields that their declared type no longer has.
 
-    A reviewer could not remove these fields.
+    A reviewer could not remove such fields.
     """
     fields = plan.codec.fields
     if fields is None:
@@ -163,7 +162,7 @@ def _used_up(plan: Plan[Any], loop: Loop, attempts: list[Attempt]) -> str | None
 
 
 def _doubts(record: Attempt) -> str | None:
-    """Return one line for each output field that the gate doubts, as `path: reasons`, or None."""
+    """Return the output fields that a gate doubts, one on each line as `path: reasons`, or None."""
     lines = dict[str, list[str]]()
     for doubt in record.get("gate", {}).get("doubts", []):
         lines.setdefault(doubt["path"] or "the whole output", []).append(doubt["why"])
@@ -171,10 +170,10 @@ def _doubts(record: Attempt) -> str | None:
 
 
 def _note(loop: Loop, review: OpenReview, used_up: str | None) -> str | None:
-    """Join the notes that a reviewer reads; None if there are none.
+    """Return the notes for a reviewer as one text; None if there are none.
 
-    The notes are the reasons why automation stopped, who made the suggested params, the proposals
-    of automatic reviewers, and a warning about a similar waiting call.
+    The notes say why automatic retries stopped, who made the suggested params, what automatic
+    reviewers proposed, and whether a similar call waits.
     """
     notes = [review["note"], used_up, loop["note"]]
     if review["suggested_by"]:
@@ -188,7 +187,7 @@ def _note(loop: Loop, review: OpenReview, used_up: str | None) -> str | None:
 
 
 def read_value(record: Attempt, validator: Validator | None) -> dict[str, Any] | None:
-    """Return the value of an invalid output as `{"value": …}`, for a person to accept or edit.
+    """Return the value of an invalid output as `{"value": …}`, for a person to accept or change.
 
     The result is None if the output was cut off or could not be read.
     """
@@ -201,7 +200,7 @@ def read_value(record: Attempt, validator: Validator | None) -> dict[str, Any] |
 
 
 def proposal_in_words(agent: Mapping[str, Any]) -> str:
-    """Return a sentence with a reviewer's proposal and the reason why it was not applied."""
+    """Return a text with a reviewer's proposal and the reason why it was not applied."""
     proposed = "" if agent["decision"] is None else f" proposed {as_repr(agent['decision'], 300)}"
     return f"{agent['by']}{proposed}: {agent['problem']}"
 

@@ -1,7 +1,7 @@
-"""Ask the automatic reviewers, and call the user's `notify`, before a person answers.
+"""Ask the automatic reviewers, and call the option `notify`, before a person answers.
 
-A LangGraph task calls each reviewer and `notify`. Therefore a resumed run does not call them again
-for the same question.
+Each reviewer and `notify` are called in a LangGraph task. Therefore a resumed run does not call
+them again for the same question.
 """
 
 from __future__ import annotations
@@ -34,11 +34,16 @@ from graph_retry.lossless._ground import text_of
 from graph_retry.records import Attempt
 
 _PATIENCE_S = 10.0
-"""The most seconds that a question waits for `notify`."""
+"""Maximum seconds that a question waits for `notify`."""
 
 
 class Passed(TypedDict):
-    """An automatic reviewer that did not decide: its name, its proposal, and the problem."""
+    """An automatic reviewer that did not decide.
+
+    by: The name of the reviewer.
+    decision: What the reviewer returned.
+    problem: Why this is no decision that can be applied.
+    """
 
     by: str
     decision: Any
@@ -48,12 +53,11 @@ class Passed(TypedDict):
 async def ask_reviewers(
     plan: Plan[Any], question: Question, attempts: list[Attempt]
 ) -> tuple[str, Any, list[Passed]]:
-    """Ask the automatic reviewers in order until a reviewer decides.
+    """Ask the automatic reviewers in order until one of them decides.
 
-    Returns three values: the name of the reviewer that decided, its decision (None if no reviewer
-    decided), and the reviewers that raised an error or returned something other than a decision. If
-    no further attempt is allowed, the reviewers are not offered the decisions that call the model
-    again.
+    Return the name of the reviewer that decided, its decision (None if none decided), and the
+    reviewers that raised an error or returned something other than a decision. If no further
+    attempt is allowed, the reviewers are not offered decisions that call the model.
     """
     attempts = await whole_here(attempts)
     if (why := _why_no_call(plan, attempts, "agent", sent=0)) is not None:
@@ -87,9 +91,9 @@ async def ask_reviewers(
 async def not_again(
     plan: Plan[Any], attempts: list[Attempt], author: str, verdict: Accepted
 ) -> str | None:
-    """Return the reason why an automatic decision may not call the model again.
+    """Return why an automatic decision may not call the model again; None if it may.
 
-    The reason is None if the decision may call the model, or if the decision needs no model call.
+    The result is also None if the decision does not call the model.
     """
     if verdict.params is None:
         return None
@@ -104,7 +108,7 @@ def _why_no_call(plan: Plan[Any], attempts: list[Attempt], author: str, sent: in
 
 
 async def notify(plan: Plan[Any], payload: dict[str, Any], attempts: list[Attempt]) -> None:
-    """Call the user's `notify`. The question is asked even if `notify` fails or takes too long."""
+    """Call the option `notify`. If it fails or takes too long, the question is still asked."""
     hook = plan.settings.notify
     if hook is None:
         return

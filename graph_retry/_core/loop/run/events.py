@@ -1,7 +1,7 @@
-"""The `Event`: something that happened to a call, in one form for all who watch the call.
+"""Events: what happens to a call, in one form for everybody who watches the call.
 
 The stream, the log, OpenTelemetry and the user's observers get the same events. No observer can
-stop or change a call: an error that an observer raises is only logged.
+stop or change a call: if an observer raises an error, the error is only logged.
 """
 
 from __future__ import annotations
@@ -78,14 +78,14 @@ _STREAMED: dict[str, tuple[str, ...]] = {
     "review_asked": ("review_id",),
     "review_answered": ("decision", "author"),
 }
-"""The kinds of events that the custom stream shows, each with the details that are shown.
+"""The kinds of events in the custom stream, each with the details that are shown.
 
 `call_ended` is not shown, because LangGraph's stream shows the end of a run.
 """
 
 
 def streaming(write: StreamWriter) -> Observer:
-    """Return the observer that writes `{"type": "graph_retry", "event": …}` to the stream."""
+    """Return an observer that writes `{"type": "graph_retry", "event": …}` to the stream."""
 
     def stream(event: Event) -> None:
         if event.kind in _STREAMED:
@@ -97,7 +97,7 @@ def streaming(write: StreamWriter) -> Observer:
 
 
 def log_review(event: Event) -> None:
-    """Log what happens to a review. The log line has names, and no text of a model or a person."""
+    """Log what happens to a review. The log line has no text of a model or a person."""
     told, decision = event.details, event.details.get("decision")
     by = author_role(told.get("author", ""))
     words = {

@@ -1,4 +1,4 @@
-"""Check a call before its first attempt, because a mistake in the code must not cost a model call.
+"""Check a call before its first attempt, so that a mistake in the code costs no model call.
 
 A certain mistake raises an error. A possible mistake logs a warning, once per process.
 """
@@ -42,11 +42,11 @@ NO_CHECKPOINTER = (
 _ID = lazy(
     r"(?:.*[_-])?(?:id|ids|uuid|hash|digest|sha\d*|checksum|etag|fingerprint)", re.IGNORECASE
 )
-"""Names of fields whose random-looking values are ids or hashes, not credentials."""
+"""Names of fields with ids or hashes, whose values look random but are no credentials."""
 
 _LOOKED_AT = 10_000
 _LOOKED_AT_IN_ALL = 200_000
-"""Maximum characters to search for credentials: in one text, and in all params together."""
+"""Maximum characters that are searched for credentials: in one text, and in all params together."""
 
 
 def check_first(given: StepInput, params: Encoded) -> None:
@@ -70,7 +70,7 @@ def check_first(given: StepInput, params: Encoded) -> None:
 
 
 def _check_functions(plan: Plan[Any], params: Encoded) -> None:
-    """Raise if `locked` names an unknown field, or a function cannot work in this run."""
+    """Raise if an option does not fit the params, or if a function cannot work in this run."""
     settings = plan.settings
     check_fields("`locked` names", settings.locked, params.view)
     subject = settings.subject if isinstance(settings.subject, str) else ""
@@ -99,7 +99,7 @@ def _check_functions(plan: Plan[Any], params: Encoded) -> None:
 
 
 def _check_default(plan: Plan[Any], view: Mapping[str, Any]) -> None:
-    """Raise if `default_decision` does not fit the fields of these params."""
+    """Raise if the option `default_decision` does not fit the fields of the params."""
     settings, default = plan.settings, plan.settings.default_decision
     edited = default.get("params")
     if default["type"] == "edit" and is_object(edited) and plan.codec.fields is None:
@@ -119,7 +119,7 @@ def _check_default(plan: Plan[Any], view: Mapping[str, Any]) -> None:
 
 
 def _check_checkpointer(settings: Settings, *, in_a_graph: bool) -> None:
-    """Warn of a missing checkpointer, or raise an error if the call always asks a person.
+    """Warn that there is no checkpointer; raise if the call always asks a person.
 
     A call outside any graph gets no warning, because nobody expects a review there.
     """
@@ -153,16 +153,16 @@ def _check_output_key(settings: Settings, caller: RunnableConfig) -> None:
 
 
 def _check_credentials(plan: Plan[Any], params: Mapping[str, Any]) -> None:
-    """Refuse fields that hold a credential, because params are saved and shown.
+    """Refuse params with a credential, because params are saved and shown to people.
 
-    A credential is recognized by the name of its field (such as `api_key`), or by its beginning
+    A credential is recognised by the name of its field (such as `api_key`), or by its beginning
     (such as `sk-`). Three cases only log a warning: a text that only looks like a credential, a
-    text inside a list (such as messages), and the arguments of a tool, which the model chose. Both
-    the error and the warning name the field by its path. A key in the path is redacted, unless the
-    params type declares the key.
+    text inside a list (such as messages), and the arguments of a tool, which the model chose. The
+    error and the warning name the field by its path. A key in the path is redacted, unless the
+    declared type of the params has this key.
 
     Raises:
-        ValueError: If a field holds a credential, and `not_secret` does not name it.
+        ValueError: If a field holds a credential, and the option `not_secret` does not name it.
     """
     name, settings = plan.settings.name, plan.settings
     for path, is_certain in _suspects(params):
@@ -186,7 +186,7 @@ def _check_credentials(plan: Plan[Any], params: Mapping[str, Any]) -> None:
 
 
 def _suspects(params: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
-    """Yield the path of each text that may be a credential, and whether this is certain."""
+    """Yield the path of each text that may be a credential, and whether it certainly is one."""
     left = _LOOKED_AT_IN_ALL
     for path, text in _texts(params, ()):
         named = next((part for part in reversed(path) if isinstance(part, str)), "")
@@ -201,7 +201,7 @@ def _suspects(params: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
 
 
 def _texts(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], str]]:
-    """Yield the texts in a JSON value with their paths."""
+    """Yield (path, text) for each text in a JSON value."""
     if isinstance(value, str):
         yield path, value
     elif is_object(value) or is_array(value):

@@ -1,10 +1,10 @@
-"""Collect all answers of LangChain's models in a call, because the user's function may drop some.
+"""Collect the answers of LangChain's models during a call, because a user's function may drop them.
 
-A chain such as `model.with_structured_output(Trip)` returns an object or None, or raises. The text
-of the model's answer, its usage and its stop reason are lost on the way. A callback in the context
-of the call receives every answer, also in threads that LangChain starts.
-(`register_configure_hook` is the public way: LangChain adds the handler to every model that runs in
-this context.)
+A chain such as `model.with_structured_output(Trip)` returns an object or None, or raises an error.
+The text of the model's answer, its usage and its stop reason are then lost. A LangChain callback in
+the context of the call receives every answer, also in threads that LangChain starts.
+`register_configure_hook` is LangChain's public way to add a callback to each model that runs in a
+context.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ register_configure_hook(_heard, inheritable=True)
 
 
 class Heard(BaseCallbackHandler):
-    """A LangChain callback that collects the models' answers in one request of a call.
+    """A LangChain callback that collects the models' answers during one request of a call.
 
     answers: The answers, in the order in which they ended.
-    sent: The field `sent` of the record: values that an agent's middleware sent instead of those
-        in the params.
-    before_model: Functions that are called just before each model call, with its messages.
+    sent: The field `sent` of the record: values that an agent's middleware sent instead of those in
+        the params.
+    before_model: Functions that are called with the messages just before each model call.
     """
 
     run_inline = True  # In the context of the model's caller, which distinguishes nested calls.
@@ -44,7 +44,7 @@ class Heard(BaseCallbackHandler):
         self._failed = False
 
     def on_chat_model_start(self, serialized: Any, messages: Any, **_: Any) -> None:
-        """Call the functions in `before_model`, which may check what is sent."""
+        """Call the functions in `before_model`. They may check what is sent to the model."""
         del serialized
         for check in self.before_model if _heard.get() is self else ():
             check(messages[0])
@@ -57,19 +57,19 @@ class Heard(BaseCallbackHandler):
             self._failed = False
 
     def on_llm_error(self, error: BaseException, **_: Any) -> None:
-        """Note that the last request has no answer."""
+        """Record that the last request has no answer."""
         del error
         if _heard.get() is self:
             self._failed = True
 
     @property
     def last(self) -> AIMessage | None:
-        """The last answer; None if there is no answer, or if the last request failed."""
+        """The last answer; None if there is none, or if the last request failed."""
         return None if self._failed or not self.answers else self.answers[-1]
 
     @property
     def usage(self) -> dict[str, Any] | None:
-        """The sum of the token counts of all answers; None if no answer has token counts."""
+        """The summed token counts of all answers; None if no answer has token counts."""
         told = [answer.usage_metadata for answer in self.answers]
         counts: list[dict[str, Any]] = [{**usage} for usage in told if usage]
         names = ("input_tokens", "output_tokens", "total_tokens")
@@ -77,7 +77,7 @@ class Heard(BaseCallbackHandler):
         return counts[0] if len(counts) == 1 else total if counts else None
 
     def answer_of(self, result: Any) -> BaseMessage | None:
-        """Return the model's answer from which the function made its result.
+        """Return the model's answer from which the user's function made its result.
 
         If the result is a text, this is the last answer with the same text. If there is no such
         answer, or if the result is no text, this is the last answer.
@@ -89,7 +89,7 @@ class Heard(BaseCallbackHandler):
 
     @contextmanager
     def listening(self) -> Generator[None]:
-        """Collect the answers of the models that run inside the `with` block."""
+        """Collect the answers of all models that run in the `with` block."""
         token = _heard.set(self)
         try:
             yield

@@ -1,10 +1,10 @@
-"""Keep long ledgers small: leave earlier records in older checkpoints, and read them back.
+"""Keep long ledgers small: earlier records stay in older checkpoints, and are read back from there.
 
-Every checkpoint of a loop stores the ledger, and some savers store all of state in each checkpoint.
-If state held every record, storage would grow with the square of the number of attempts. Therefore
-state holds a stub for each large earlier record while the call is open. A stub has the record's
-number, and names the checkpoint with the whole record (`kept_in`). When the call ends, all records
-return to state.
+Each checkpoint of a loop holds the ledger, and some savers store the whole state in each
+checkpoint. If the state held every record, storage would grow with the square of the number of
+attempts. Therefore, while the call is open, the state holds only a stub of each large earlier
+record. A stub has the number of the record, and names the checkpoint with the whole record
+(`kept_in`). When the call ends, all records return to the state.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from graph_retry._core.state.position import LOOP, no_sums
 from graph_retry.records import Attempt, KeptIn
 
 _SMALL = 4_000
-"""Maximum characters of JSON that earlier records may occupy in state.
+"""Maximum characters of JSON that earlier records may take up in the state.
 
-Smaller records stay in state, because storing them again costs less than reading a checkpoint.
+Smaller records stay in the state: storing them again costs less than reading a checkpoint.
 """
 
 
 async def with_whole_ledger(
     key: str, before: list[Attempt], update: dict[str, Any]
 ) -> dict[str, Any]:
-    """Replace the ledger's stubs by whole records in the update that ends a call.
+    """Return the update that ends a call, with whole records in place of stubs.
 
-    `key` is the state key of the ledger. The final state and the call's errors then have all
+    `key` is the state key of the ledger. The final state and the errors of the call then have all
     records.
     """
     written = update.get(key)
@@ -56,9 +56,9 @@ async def with_whole_ledger(
 
 
 async def whole_here(attempts: list[Attempt], last: int = 0) -> list[Attempt]:
-    """Return the current call's ledger, with whole records read from checkpoints in place of stubs.
+    """Return the ledger of the current call, with whole records in place of stubs.
 
-    With `last=2`, only the last two records are read.
+    With `last=2`, only the last two records are read from their checkpoints.
     """
     wanted = attempts[-last:]
     saver = current_saver()
@@ -69,29 +69,28 @@ async def whole_here(attempts: list[Attempt], last: int = 0) -> list[Attempt]:
 
 
 def replaced_by(stubs: list[Attempt], attempts: list[Attempt]) -> list[Attempt]:
-    """Return the whole records that become stubs. Later steps need their sums."""
+    """Return the whole records that `stubs` replace. Later steps need a sum of these records."""
     numbers = [stub["number"] for stub in stubs]
     return [old for old in in_state(attempts) if old["number"] in numbers]
 
 
 def in_state(attempts: list[Attempt]) -> list[Attempt]:
-    """Return the records that are no stubs. The loop's state has what the others spent."""
+    """Return the records that are not stubs. The loop's state has the sums of the others."""
     return [each for each in attempts if not each["kept_in"]]
 
 
 async def slimmed_here(earlier: list[Attempt]) -> list[Attempt]:
-    """Return the stubs that replace large earlier records in state before the next attempt.
+    """Return stubs for the large earlier records in the state, before the next attempt.
 
-    Each stub names the checkpoint from which the running step started. That checkpoint holds the
-    whole records. The result is empty if the records are small, or if storage may lose the
-    checkpoint.
+    Each stub names the checkpoint from which the running step started, because it holds the whole
+    records. The result is empty if the records are small, or if storage may lose the checkpoint.
     """
     place = await _place() if are_bulky(earlier) else None
     return slimmed(earlier, place) if place else []
 
 
 async def _place() -> KeptIn | None:
-    """Return the checkpoint from which the running step started, or None if storage may lose it."""
+    """Return the checkpoint from which the running step started; None if storage may lose it."""
     saver = current_saver()
     here = get_runtime().execution_info
     if saver is None or here is None or not here.checkpoint_id:
@@ -106,7 +105,7 @@ async def _place() -> KeptIn | None:
 
 
 def are_bulky(earlier: Sequence[Attempt]) -> bool:
-    """Return whether records are too large to be stored in every later checkpoint."""
+    """Return whether records are too large to be stored again in every later checkpoint."""
     movable = [attempt for attempt in earlier if not attempt["kept_in"]]
     if movable and movable[0] is earlier[0]:
         movable[0] = {**movable[0], "params_patch": None}  # The first params stay in state.
@@ -114,7 +113,7 @@ def are_bulky(earlier: Sequence[Attempt]) -> bool:
 
 
 def stub(record: Attempt) -> Attempt:
-    """Return the stub of a record that an older checkpoint holds; otherwise the record itself."""
+    """Return the stub of a record that is whole in an older checkpoint, or any other record."""
     if not record.get("kept_in"):
         return record
     known = record.get("params_patch") is not None
@@ -126,16 +125,16 @@ def stub(record: Attempt) -> Attempt:
 
 
 def stubs_again(attempts: Sequence[Attempt]) -> list[Attempt]:
-    """Return a ledger for state, with stubs for the records that older checkpoints hold."""
+    """Return a ledger for the state, with stubs for the records that older checkpoints hold."""
     return without_implied(list(map(stub, attempts)))
 
 
 def slimmed(earlier: Sequence[Attempt], place: KeptIn) -> list[Attempt]:
-    """Return the stubs that replace whole records in state; each names the checkpoint `place`.
+    """Return the stubs that replace the whole records in state. Each stub names `place`.
 
-    State keeps the params of the first attempt, and one patch from the first params to the last
-    params. The last stub has this patch. The stub that had the patch before loses the patch, and
-    all other existing stubs stay unchanged.
+    The state keeps the params of the first attempt, and one patch from these to the last params.
+    The last stub has this patch. The stub that had the patch before loses it, and all other
+    existing stubs stay unchanged.
     """
     first, last = params_at(earlier[:1]), params_at(earlier)
     updates: list[Attempt] = []

@@ -1,4 +1,4 @@
-"""Make the plan of a call, which has the user's functions, types and options after all checks."""
+"""Make the plan of a call: the user's functions, types and options, after all checks."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class Plan(Generic[ParamsT]):
 
     passing: How `llm_call` gets the params and the context.
     codec: Converts the params to JSON for graph state, and back.
-    hooks: The functions of `on_retry`, in the order in which they are asked.
-    validator: Checks outputs against `output=`; None if no output type was given.
-    accepts: Checks the outputs that people give; None if `validator` checks them, too.
+    hooks: The functions of `on_retry`, in the order in which they are called.
+    validator: Validates the model's outputs; None if no output type was given.
+    accepts: Validates the outputs that people give; None if `validator` does so.
     is_node: Whether `llm_call` is a whole node, which must not make other calls.
     settings: All other options.
     """
@@ -54,19 +54,19 @@ class Plan(Generic[ParamsT]):
 
     @property
     def of_people(self) -> Validator | None:
-        """The validator that checks the outputs that people give."""
+        """The validator for outputs that people give."""
         return self.accepts or self.validator
 
     @property
     def output_names(self) -> frozenset[str]:
-        """The field names that the output type declares; `redact` does not redact these names."""
+        """The field names that the output type declares, which `redact` does not change."""
         nothing_private = self.settings.redact is None or self.validator is None
         if nothing_private or isinstance(self.validator, SchemaOfParams):
             return frozenset()
         return property_names(self.validator and self.validator.schema)
 
     def comment_field(self, view: Mapping[str, Any]) -> str | None:
-        """Return the params' field to which a person's comment can be added, or None."""
+        """Return the field of the params to which a person's comment can be added, or None."""
         if self.codec.why_no_comment is not None:
             return None
         if self.codec.form == "bare":
@@ -120,7 +120,7 @@ def _validator(output: Any, settings: Settings) -> Validator | None:
 
 
 def check_fields(what: str, names: Iterable[str], fields: Collection[str] | None) -> None:
-    """Raise if a name is not in `fields`, the fields of the params. None allows any name."""
+    """Raise if a name is not one of `fields`, the fields of the params. None allows any name."""
     unknown = [name for name in names if fields is not None and name not in fields]
     if fields is not None and unknown:
         raise ValueError(
@@ -130,11 +130,11 @@ def check_fields(what: str, names: Iterable[str], fields: Collection[str] | None
 
 
 _known: WeakKeyDictionary[Any, tuple[Passing, type[Any] | None]] = WeakKeyDictionary()
-"""A cache of the functions' signatures, because reading a signature is slow."""
+"""A cache of what `_signature` returns, because reading a signature is slow."""
 
 
 def _signature(llm_call: LLMCall[Any, Any]) -> tuple[Passing, type[Any] | None]:
-    """Return how a function gets the params, and the class in the annotation of its params."""
+    """Return how a function gets the params, and the class that annotates its params."""
     try:
         return _known[llm_call]
     except (KeyError, TypeError):
@@ -148,9 +148,9 @@ def _signature(llm_call: LLMCall[Any, Any]) -> tuple[Passing, type[Any] | None]:
 def _check_declared(
     llm_call: LLMCall[Any, Any], declared: type[Any], codec: ParamsCodec[Any]
 ) -> None:
-    """Raise if the params cannot be of the class that the user's function declares for them.
+    """Raise if the params cannot have the class that the user's function declares for them.
 
-    Otherwise every attempt would fail, and no edit of a reviewer could correct the mismatch.
+    Otherwise each attempt would fail, and no edit of a reviewer could help.
     """
     if codec.fits(declared):
         return
@@ -164,7 +164,7 @@ def _check_declared(
 def _check_default(
     settings: Settings, validator: Validator | None, fields: Collection[str] | None
 ) -> None:
-    """Raise now if `default_decision` cannot be applied later, when a review expires."""
+    """Raise if the option `default_decision` could not be applied when a review expires."""
     default = settings.default_decision
     if default["type"] == "edit":
         edited = default.get("params")

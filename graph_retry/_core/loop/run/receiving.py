@@ -1,4 +1,4 @@
-"""Receive a streamed output: join its pieces, stream the value so far, stop a hopeless stream."""
+"""Receive a streamed output: join its pieces, emit the value so far, and stop a hopeless stream."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Reception:
-    """Receives the stream of one request. If the call does not stream, `take` is never called."""
+    """Receives the stream of one request. If nothing is streamed, `take` is never called."""
 
     def __init__(self, given: StepInput, attempt: int, touch: Callable[[], None]) -> None:
         self._run, self._attempt, self._touch = given.run, attempt, touch
@@ -48,7 +48,7 @@ class Reception:
         return _watch(self._validator, self._settings)
 
     def take(self, piece: Any) -> bool:
-        """Take the next piece; return whether to close the stream."""
+        """Take the next piece. Return whether to close the stream."""
         self._touch()
         if self._ended:
             return True
@@ -60,7 +60,7 @@ class Reception:
         return self._lost is not None
 
     def _show(self, watch: Watch | None, text: str) -> None:
-        """Add text to a watch. Stream the value so far, or note that it cannot become valid."""
+        """Parse more text. Emit the value so far, or record that the text can never be valid."""
         if watch is None or self._lost is not None:
             return
         has_news = watch.add(text)
@@ -75,28 +75,28 @@ class Reception:
                 self._run.emit("partial_output", self._attempt, value=value)
 
     def end(self) -> None:
-        """Close the stream at its next piece, because its request has ended or timed out."""
+        """Make the stream close at its next piece, because the request has ended or timed out."""
         self._ended = True
 
     def result(self) -> Any:
-        """Return the joined pieces, in the form of a result that was not streamed."""
+        """Return the joined pieces, as a function without a stream would return them."""
         return self._pieces.result(as_message=self._validator is None)
 
     @property
     def received(self) -> Any:
-        """The joined pieces of a stream that broke off; None if no piece came or joining failed."""
+        """The joined pieces of a stream that broke off; None if there are none or joining fails."""
         result, failed = attempt(self.result)
         return None if self._pieces.is_empty or failed else result
 
     @property
     def stopped(self) -> dict[str, Any]:
-        """The record's fields for a stream that was stopped early; {} for any other stream."""
+        """The fields of the record for a stream that was stopped early; otherwise {}."""
         stopped = _stopped(self._lost)
         return {**stopped, "raw": {"text": self._lost.text}} if self._lost else stopped
 
 
 def stopped_again(record: Attempt, validator: Validator, settings: Settings) -> dict[str, Any]:
-    """Validate the text of an early-stopped attempt again; return the new fields of its record."""
+    """Check the text of a stream that was stopped early again; return the record's new fields."""
     text = (record["raw"] or {}).get("text")
     if text is None or not record.get("stopped_early"):
         return {}

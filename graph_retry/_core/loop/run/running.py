@@ -1,6 +1,6 @@
-"""The compiled loop, a LangGraph subgraph that finds its saved state by the call's identity.
+"""The compiled loop: a LangGraph subgraph that finds the saved state of its call.
 
-Each call runs the loop in its own checkpoint namespace, where LangGraph saves every step.
+Each call runs the loop in its own checkpoint namespace, in which LangGraph saves every step.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ from graph_retry._core.state.position import ANSWER, LOOP, Loop, loop_of
 from graph_retry._core.state.transitions import FOLLOWERS, next_after_edit
 
 CALL = "__graph_retry_call"
-"""The key of `configurable` in which `retry_llm_call` passes its plan to the shared loop."""
+"""The key of `configurable` under which `retry_llm_call` passes its plan to the shared loop."""
 
 
 class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
     """The compiled loop. Inside another graph, it finds its saved state by the call's identity.
 
-    The loop runs with `durability="sync"`, unless its direct caller asks for a different one.
-    Without this rule, the loop would inherit the durability of the outer run:
+    The loop runs with `durability="sync"`, unless its direct caller asks for another durability.
+    Otherwise, it would inherit the durability of the outer run:
 
     - With `async` (LangGraph's default), a checkpoint is saved a moment after its step, so a crash
       could repeat a finished call.
@@ -97,7 +97,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
     def stream(
         self, input: Any, config: RunnableConfig | None = None, **options: Any
     ) -> Iterator[Any]:
-        """Do what `CompiledStateGraph.stream` does, from the call's saved state."""
+        """Stream the run as `CompiledStateGraph` does, but from the saved state of the call."""
         run, given, config = run_sync(self._opened(input, config, options))
         try:
             yield from super().stream(given, config, **options)
@@ -111,7 +111,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
     async def astream(
         self, input: Any, config: RunnableConfig | None = None, **options: Any
     ) -> AsyncIterator[Any]:
-        """Do what `CompiledStateGraph.astream` does, from the call's saved state."""
+        """Stream the run as `stream` does, in async code."""
         run, given, config = await run_async(self._opened(input, config, options))
         try:
             async with aclosing(cast("Any", super().astream(given, config, **options))) as parts:
@@ -134,20 +134,20 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
     def bulk_update_state(
         self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
     ) -> RunnableConfig:
-        """Update state as `CompiledStateGraph` does; the edited state determines the next step."""
+        """Update the state as `CompiledStateGraph` does. The new state determines the next step."""
         return super().bulk_update_state(config, run_sync(self._continued(config, supersteps)))
 
     async def abulk_update_state(
         self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
     ) -> RunnableConfig:
-        """Do what `bulk_update_state` does, from async code."""
+        """Update the state as `bulk_update_state` does, in async code."""
         continued = await run_async(self._continued(config, supersteps))
         return await super().abulk_update_state(config, continued)
 
     async def _continued(
         self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
     ) -> list[list[StateUpdate]]:
-        """Turn each update by a step of the loop into a `Command` that also names the next step."""
+        """Replace each update by a step of the loop by a `Command`, which names the next step."""
         saved = await sync_or_async(self.get_state, self.aget_state, config)
         state = dict(saved.values)
 
@@ -257,7 +257,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
 
 
 def _check_not_in_node(configurable: Mapping[str, Any]) -> None:
-    """Refuse a call inside a reviewed node, because each attempt of the node would repeat it.
+    """Refuse a call inside a reviewed node, because each attempt of the node would repeat the call.
 
     Raises:
         MistakeInCodeError: If the call is made inside a node of `graph_retry.nodes`.
@@ -276,13 +276,13 @@ def _check_not_in_node(configurable: Mapping[str, Any]) -> None:
 
 
 def _written(run: LoopRun) -> None:
-    """Write the user's function's writes into the state of the caller's graph."""
+    """Repeat what the user's function wrote, in the state of the graph that made the call."""
     if run.caller is not None and run.writes:
         write_to(run.caller, run.writes)
 
 
 async def _paused(run: LoopRun) -> None:
-    """End a run that pauses. First wait until the node's other calls have paused or ended."""
+    """End a run that pauses, after the other calls of its node have paused or ended."""
     run.trace.close()
     await run.slot.pause()
     if run.caller is not None and run.slot.namespace:
@@ -296,8 +296,7 @@ async def _closed(run: LoopRun) -> None:
     """End a run, and remove its answered reviews from the inbox.
 
     The first new call of a node also warns if a new input or a fork of the thread has ended open
-    reviews. The warning comes at the end of the call, because LangGraph may save the input while
-    the call runs.
+    reviews. It warns at its end, because LangGraph may save the input while the call runs.
     """
     run.trace.close()
     run.slot.end()
@@ -309,10 +308,10 @@ async def _closed(run: LoopRun) -> None:
 
 
 def _task_path(caller: RunnableConfig) -> str | None:
-    """Return the path of nodes and tasks that leads to a task, without task ids.
+    """Return the path of nodes and tasks that leads to a task, without the ids of tasks.
 
-    The result is None if the path of one of these tasks is not found. Without all paths, a fork
-    could confuse two branches.
+    If a part of the path is not found, the result is None, because a fork could confuse two
+    branches with the same incomplete path.
     """
     configurable = caller.get("configurable", {})
     parts = parts_of(namespace_named(configurable))

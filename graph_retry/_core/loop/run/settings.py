@@ -1,4 +1,4 @@
-"""The checked options of a call, each in one form. `graph_retry.options` makes the `Settings`."""
+"""The checked options of a call. `graph_retry.options` creates the `Settings`."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class StateKeys(TypedDict, total=False):
 
 
 DEFAULT_KEYS = tuple(sorted((key, key) for key in StateKeys.__annotations__))
-"""The default names of the state keys, which calls of functions always use."""
+"""The default names of the state keys. Calls of functions always use them."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """The checked options of a call. Each option has one form and a default."""
+    """The options of a call after all checks. Each option has a default and only one form."""
 
     name: str
     own_feedback: OwnFeedback

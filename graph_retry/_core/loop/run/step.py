@@ -1,4 +1,4 @@
-"""One run of the loop, the input of each of its steps, and the LangGraph node that runs a step."""
+"""A run of the loop, the input of its steps, and the LangGraph node that runs a step."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from graph_retry.records import Attempt, shown_record
 T = TypeVar("T")
 
 RUN = "__graph_retry_run"
-"""The key of `configurable` in which the steps find their `LoopRun`.
+"""The key of `configurable` under which the steps find their `LoopRun`.
 
 It begins with two underscores because LangGraph copies other keys into checkpoint metadata.
 """
@@ -45,6 +45,7 @@ It begins with two underscores because LangGraph copies other keys into checkpoi
 class LoopRun:
     """One run of the loop, from its start or its resumption to its end or its next interrupt.
 
+    plan: The plan of the call.
     caller: The config of the node that made the call; None outside any graph.
     write: Writes custom events in the name of the caller's node; None if each step has its own
         writer.
@@ -54,9 +55,10 @@ class LoopRun:
     is_task: Whether LangGraph runs the loop directly, as a node of a graph.
     saver: The checkpointer of the run.
     slot: The place of the call's saved state, and the other calls of the same node.
-    answered: The reviews that were answered in this run, as rows of the open-reviews table.
-    writes: The function's writes to the caller's state, if its attempt succeeded.
-    ended: A sentence about the review that the input of this run ended; empty if none is known.
+    trace: The OpenTelemetry span of the run.
+    answered: The reviews that were answered in this run, as rows of the table of open reviews.
+    writes: What the user's function wrote to the caller's state, if its attempt succeeded.
+    ended: A warning about the review that the input of this run ended; empty if there is none.
     mistakes: Errors of calls inside the user's function. They are raised again, because the
         function may catch them.
     """
@@ -77,9 +79,9 @@ class LoopRun:
     mistakes: list[Exception] = field(default_factory=list[Exception])
 
     async def ended_reviews(self, when: str = "at the end") -> str:
-        """Warn if a new input or a fork of the thread has ended open reviews; return the warning.
+        """Warn if a new input or a fork of the thread has ended open reviews. Return the warning.
 
-        Only the first new call of a graph step looks for ended reviews. It looks when it asks a
+        Only the first new call of a graph step looks for such reviews. It looks when it asks a
         person, and again at its end, because LangGraph may save the input while the call runs.
         """
         if self.ended or self.saver is None or not self.slot.namespace or self.slot.is_saved:
@@ -93,7 +95,7 @@ class LoopRun:
     def emit(
         self, kind: EventKind, attempt: int, record: Attempt | None = None, **details: Any
     ) -> None:
-        """Send an event to the stream, the log, the trace and the user's `observers`.
+        """Send an event to the stream, the log, the trace and the option `observers`.
 
         In the stream, the event belongs to the node that made the call. Therefore a stream shows
         the event without `subgraphs=True`.
@@ -121,9 +123,9 @@ class LoopRun:
 
 @dataclass(frozen=True)
 class StepInput:
-    """The input of a step: its run, the graph state, and the position and ledger in that state.
+    """The input of a step. `loop` and `attempts` (the ledger) are parts of the state.
 
-    config: The config with which LangGraph runs the step.
+    `config` is the config with which LangGraph runs the step.
     """
 
     run: LoopRun
@@ -135,7 +137,7 @@ class StepInput:
 
     @property
     def params(self) -> Encoded:
-        """The params in state, with the types that their JSON does not show."""
+        """The params in state, with their Python types."""
         return Encoded(self.state[self.plan.settings.keys["params"]], self.loop["types"])
 
     @property
@@ -150,21 +152,21 @@ class StepInput:
 
 
 StepFunction = Callable[[StepInput], Coroutine[Any, Any, dict[str, Any]]]
-"""A step: takes its input and returns an update of the graph's state."""
+"""A step: a coroutine function that takes its input and returns an update of the state."""
 
 
 class Step(Runnable[Any, Any]):
-    """A graph node that runs one step, both under `invoke` and under `ainvoke`.
+    """A graph node that runs one step, in sync and in async code.
 
-    The node returns a `Command` with the state update and the next step. If an edge of the graph
-    names the next step (`chooses_next=False`), the node returns only the update.
+    The node returns a `Command` with the state update and the next step. With `chooses_next=False`,
+    an edge of the graph names the next step, and the node returns only the update.
     """
 
     def __init__(self, step: StepFunction, *, chooses_next: bool = True) -> None:
         self._step, self._chooses_next = step, chooses_next
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: ARG002
-        """Run the step on a state."""
+        """Run the step in sync code."""
         given = _begun(input, config)
         with SyncRun(steps := self._step(given)) as run:
             steps.send(None)
@@ -174,7 +176,7 @@ class Step(Runnable[Any, Any]):
         return self._ended(given, update)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: ARG002
-        """Run the step on a state, on the event loop."""
+        """Run the step in async code."""
         given = _begun(input, config)
         update = await run_async(self._step(given))
         if _ends(update):
@@ -215,7 +217,7 @@ def _begun(state: Mapping[str, Any], config: RunnableConfig | None) -> StepInput
 
 
 def _note_review(given: StepInput, update: Mapping[str, Any]) -> None:
-    """Emit events if a step asked a person, took a decision, or ended the call.
+    """Emit events if a step asked a person, took a decision or ended the call.
 
     A closed review is also added to the run's `answered`.
     """
@@ -249,7 +251,7 @@ def _note_review(given: StepInput, update: Mapping[str, Any]) -> None:
 
 
 def read_input(run: LoopRun, state: Mapping[str, Any], config: RunnableConfig) -> StepInput:
-    """Read a step's input from state. Records of an older version get the keys that they lack.
+    """Read the input of a step from the state. Older records get the keys that they lack.
 
     Raises:
         ReplayMismatch: If the state is of a different call, or was saved under other state keys.
@@ -284,7 +286,7 @@ def check_identity(name: str, saved: str | None, identity: str | None) -> None:
 
 
 async def as_task(name: str, part: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run a part of a step as a LangGraph task, so that a resume never repeats a finished part.
+    """Run a part of a step as a LangGraph task, so that a resumed run does not repeat the part.
 
     Without a checkpointer, nothing can be resumed, so the part runs directly.
     """
@@ -301,11 +303,11 @@ async def as_task(name: str, part: Callable[[], Coroutine[Any, Any, T]]) -> T:
 
 
 async def in_place(_name: str, part: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run a part of a step directly, for code outside a graph; `_name` is not used."""
+    """Run a part of a step directly, in code outside a graph."""
     return await part()
 
 
 class Once(Protocol):
-    """Runs a part of a step under a name: `as_task` or `in_place`."""
+    """A function that runs a part of a step under a name: `as_task` or `in_place`."""
 
     async def __call__(self, name: str, part: Callable[[], Coroutine[Any, Any, T]], /) -> T: ...

@@ -35,7 +35,7 @@ P = ParamSpec("P")
 Ended = Callable[..., None]
 """A function that writes the outcome of an attempt into its span: failure, usage, finish reason.
 
-For the span of a request, it also takes the value that the user's function returned.
+In the span of a request, it also takes the result of the user's function.
 """
 
 _PROVIDERS = {
@@ -50,7 +50,7 @@ _PROVIDERS = {
     "mistralai": "mistral_ai",
     "xai": "x_ai",
 }
-"""OpenTelemetry's name of a provider, by LangChain's name, if the two names differ."""
+"""OpenTelemetry's names of providers, by LangChain's names, where the two differ."""
 
 _ORIGIN = ("gen_ai.provider.name", "gen_ai.response.model")
 
@@ -63,14 +63,14 @@ _INSTRUMENTS = {
     "graph_retry.call.attempts": ("create_histogram", "{attempt}"),
     "gen_ai.client.token.usage": ("create_histogram", "{token}"),
 }
-"""Each metric's factory method and its unit."""
+"""The metrics: for each name, the method that creates it, and its unit."""
 
 _made: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
-"""The metrics of this library that already exist, by OpenTelemetry's meter provider."""
+"""The metrics that already exist, by OpenTelemetry's meter provider."""
 
 
 def _informs(method: Callable[P, None]) -> Callable[P, None]:
-    """Decorate a method that writes to a span, so that its errors are only logged."""
+    """Decorate a method that writes to a span, so that an error in it is only logged."""
 
     @functools.wraps(method)
     def told(*args: P.args, **kwargs: P.kwargs) -> None:
@@ -81,7 +81,7 @@ def _informs(method: Callable[P, None]) -> Callable[P, None]:
 
 
 class CallTrace:
-    """The span of one run of a call. Without OpenTelemetry in the process, it does nothing."""
+    """The OpenTelemetry span of one run of a call. Without OpenTelemetry, it does nothing."""
 
     def __init__(self) -> None:
         self._span: Any = None
@@ -91,7 +91,7 @@ class CallTrace:
 
     @property
     def kept(self) -> dict[str, Any]:
-        """The field `traceparent` of the record, or {} without a span."""
+        """The field `traceparent` for the record; {} without a span."""
         kept: dict[str, Any] = {}
         with informing("tracing"):
             if self._span is not None:
@@ -129,7 +129,7 @@ class CallTrace:
 
     @_informs
     def observe(self, event: Event) -> None:
-        """Record a question, a decision and the end of the call."""
+        """Record an event about a question, a decision or the end of the call."""
         told = event.details
         if event.kind == "review_asked":
             self._asked(told["review_id"], event.attempt, is_new=not told["again"])
@@ -188,7 +188,7 @@ class CallTrace:
 
     @_informs
     def close(self) -> None:
-        """End the span when the run ends; a second call changes nothing."""
+        """End the span when the run ends. A second call does nothing."""
         if self._span is not None and self._span.is_recording():
             self._span.end()
 
@@ -196,7 +196,7 @@ class CallTrace:
     def model_call(
         self, settings: Settings, record: Attempt, params: Mapping[str, Any], request: int
     ) -> Generator[Ended, None, None]:
-        """Open the span of one request; `request` is the request's number within the attempt."""
+        """Open the span of one request, whose number within the attempt is `request`."""
         model = params.get("model")
         shown = redacted_in_logs(model, settings.redact) if isinstance(model, str) else None
         operation = {"gen_ai.operation.name": "generate_content"}
@@ -221,7 +221,7 @@ class CallTrace:
 
     @contextmanager
     def validation(self, settings: Settings, record: Attempt) -> Generator[Ended, None, None]:
-        """Open the span of validating an attempt's output."""
+        """Open the span for the validation of an attempt's output."""
         with self._child(f"{settings.name} validate", settings.name, record, {}) as span:
 
             @_informs
@@ -277,7 +277,7 @@ class CallTrace:
 
 
 def tracer() -> Any:
-    """Return OpenTelemetry's tracer, or None in a process that has not set tracing up."""
+    """Return OpenTelemetry's tracer; None if the application has not set tracing up."""
     # Never import OpenTelemetry here: an application that has set it up has imported it.
     trace: Any = sys.modules.get("opentelemetry.trace")
     if trace is None:
@@ -288,7 +288,7 @@ def tracer() -> Any:
 
 
 def _metric(name: str, verb: str, amount: float, about: Mapping[str, Any]) -> None:
-    """Update a metric, if the application has loaded OpenTelemetry's metrics."""
+    """Update a metric, if the application has imported OpenTelemetry's metrics."""
     metrics: Any = sys.modules.get("opentelemetry.metrics")
     if metrics is None:
         return
@@ -303,7 +303,6 @@ def _metric(name: str, verb: str, amount: float, about: Mapping[str, Any]) -> No
 
 
 def _trace() -> Any:
-    """Return OpenTelemetry's module, which the application has imported."""
     return sys.modules["opentelemetry.trace"]
 
 
@@ -314,7 +313,7 @@ def _propagator() -> Any:
 
 
 def _after(traceparent: str) -> Any:
-    """Return the span context of a saved `traceparent`; an empty context if it is unreadable."""
+    """Return the span context of a saved `traceparent`; an empty context if it cannot be read."""
     return _propagator().extract({"traceparent": traceparent})
 
 
@@ -351,7 +350,7 @@ def _outcome(record: Mapping[str, Any], redact: Redact | None) -> dict[str, Any]
 
 
 def _origin(result: Any, redact: Redact | None) -> dict[str, Any]:
-    """Return the provider and the model that a result names, redacted, if it names them."""
+    """Return the redacted provider and model that a result names."""
     # LangChain's `with_structured_output(include_raw=True)` returns the message under `raw`.
     if is_object(result):
         result = result.get("raw")
