@@ -179,7 +179,7 @@ def review_nodes(
         limits = limits_of(name, with_defaults(spec, builder), {**common, **given})
         keys = None if params is None else [key for key in params if key in states[name]]
         own: NodeOptions = {**common, "params": keys, **limits, **given}
-        # LangGraph puts the defaults of a graph around a node that has none of its own.
+        # Without values of its own, a node would get the defaults of the graph.
         spec.retry_policy, spec.timeout = (), TimeoutPolicy()
         runnable = cast("Any", spec.runnable)
         spec.runnable = _Reviewed(runnable, _kind_of(name, states[name], own))
@@ -290,7 +290,7 @@ class _Kind:
             return self._made(function, *self._part(given, fits))
 
     def _made(self, function: Any, shown: Any, codec: ParamsCodec[Any]) -> Call:
-        # A run of a node makes one call, whatever its params are: the time, or the steps left.
+        # A run of a node makes one call, even if its params differ, such as the steps left.
         options: RetryOptions = {**self.options, "key": self.name}
         read = {
             key: Annotated[kind, BeforeValidator(read_text)] for key, kind in self.output.items()

@@ -125,7 +125,7 @@ def with_message_classes(value: Any) -> Any:
         return value
     try:
         return _any_message().validate_python(value.model_dump())
-    except (ValueError, KeyError, TypeError):  # Such as a tool's message without its call's id.
+    except (ValueError, KeyError, TypeError):  # For example, a tool message lacks its id.
         return value
 
 

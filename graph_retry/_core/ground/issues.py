@@ -187,7 +187,7 @@ def schema_issues(error: Any) -> list[Issue]:
     path = [*closest.absolute_path]
     # An error has no keyword if the schema is `false`, or if custom code made the error.
     code = closest.validator if isinstance(closest.validator, str) else "schema"
-    # A short form replaces the message, because the message quotes the whole value.
+    # The message quotes the whole value, so a short form replaces this value.
     text = closest.message.replace(repr(closest.instance), literal(closest.instance, 80), 1)
     text += "" if closest is error else f" (the closest way to satisfy `{error.validator}`)"
     if code == "required":

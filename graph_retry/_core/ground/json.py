@@ -161,7 +161,7 @@ def as_floats(value: Any) -> Any:
 def _finite(text: str) -> float:
     value = float(text)
     # A float cannot hold a number that is too large, and makes 0 of one that is too small.
-    # `Decimal` would refuse an exponent of twenty digits, so the digits before it are looked at.
+    # `Decimal` refuses an exponent of twenty digits, so only the digits before it are checked.
     if not math.isfinite(value) or (not value and text.lower().partition("e")[0].strip("-0.")):
         is_number = text[-1:].isdecimal()
         why = "is out of the range of floats: give it as a text" if is_number else "is not a number"
@@ -226,7 +226,7 @@ def replacing(path: str | Path) -> Generator[IO[str], None, None]:
             yield file
         return
     path = path.resolve()
-    # Nobody can put a link to another file under a name that nobody knows.
+    # The name is random, so that nobody can put a link to another file there beforehand.
     unfinished = path.with_name(f"{path.name}.{token_hex(8)}")
     try:
         with unfinished.open("x", encoding="utf-8", newline="\n") as file:

@@ -115,7 +115,7 @@ def _may_be_read(plan: Plan[Any], error: Exception, kind: FailureKind, said: Any
     `said` is the answer, for example the text that a chain's parser could not parse.
     """
     if plan.validator is None or not kind.startswith("invalid_"):
-        # A client of a provider raises if an answer was cut off, and gives the completion.
+        # A provider's client raises if an answer was cut off. The error has the completion.
         return plan.validator is not None and not isinstance(said, str | AIMessage)
     return is_reading_error(error, plan.validator.name) and is_returned(error, plan.llm_call)
 
@@ -213,7 +213,7 @@ def _with_answer(reading: Reading, said: Reading, heard: Heard) -> tuple[Reading
     `said` is the model's answer. Also return whether the result is a text or the answer is JSON.
     """
     is_other = reading.text is not None and reading.text.strip() != (said.text or "").strip()
-    # The function made any other text. A cut-off of the answer says nothing about such a text.
+    # The function itself made any other text, so a cut-off of the answer says nothing about it.
     ends = None if is_other else said.finish_reason
     usage = reading.usage if reading.usage and len(heard.answers) == 1 else heard.usage
     with_usage = reading._replace(usage=usage or reading.usage)

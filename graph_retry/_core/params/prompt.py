@@ -124,7 +124,7 @@ def _kept(before: Any, parts: Sequence[Addition], after: Any) -> list[Addition]:
         if inside := part.get("inside"):
             found += _kept_inside(before[start], part, inside, after)
             continue
-        # A person may have removed one of the turns that feedback consists of.
+        # Feedback may be several messages, of which a person may have removed one.
         pieces = [before[start:end]]
         if not isinstance(before, str) and _place(before, after, pieces[0]) is None:
             pieces = [before[at : at + 1] for at in range(start, end)]

@@ -222,7 +222,7 @@ def differences(old: Any, new: Any) -> list[tuple[str, Any, Any]]:
 
 
 def part_of(path: str, owner: str) -> str:
-    """Return words for errors that name a part of the params."""
+    """Return words that name a part of the params in an error, such as "`params.ids[0]`"."""
     return f"`{spelled(path)}`{'' if owner == 'params' else f' in {owner}'}"
 
 

@@ -90,7 +90,7 @@ async def call_again(given: Reading, question: Question) -> Accepted:
     decision = given.decision
     kind, choice = decision["type"], decision.get("choice")
     question = question if choice is None else with_choice(question, choice)
-    # Edits are read when a person has answered, which most calls never need.
+    # Imported late, because most calls never need a person's answer.
     from graph_retry._core.review.edits import changes_of, edited  # noqa: PLC0415
 
     changes = changes_of(given, question)

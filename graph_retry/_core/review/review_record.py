@@ -137,7 +137,7 @@ class Review:
 
     @property
     def headline(self) -> str:
-        """The function's name, the number of the attempt and the type of the failure."""
+        """One line about the review, such as `extract failed (attempt 2): TimeoutError`."""
         if self.failure is None or self.is_before_call:
             return f"{self.function_name} awaits approval (attempt {self.attempt})"
         return f"{self.function_name} failed (attempt {self.attempt}): {self.failure['type']}"
@@ -300,7 +300,7 @@ class Question(Review):
         The title may also be only the headline, or only the function's name.
         """
         known = (self.title, self.headline.strip(), self.function_name.strip())
-        # Each round of an attempt has this title, perhaps after the reason of a refusal.
+        # If the question is asked again, its title begins with the reason of the refusal.
         return title.strip() in known or title.endswith(f" — {self.title}")
 
     @property

@@ -109,7 +109,7 @@ def _checking(function: Callable[..., Any], annotated: Any) -> Callable[..., Any
         called = function.__qualname__.removesuffix(".__init__")
         try:
             bound = signature.bind_partial(*args, **given).arguments
-        except TypeError:  # If no name helps, the call itself raises the same error.
+        except TypeError:  # If the check below raises nothing, the call itself raises this error.
             parameters = signature.parameters.values()
             named = [f"`{p.name}=`" for p in parameters if p.kind is p.KEYWORD_ONLY]
             if named and len(args) > sum(p.kind <= p.POSITIONAL_OR_KEYWORD for p in parameters):

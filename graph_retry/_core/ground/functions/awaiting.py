@@ -147,7 +147,7 @@ async def run_async(steps: Coroutine[Any, Any, T]) -> T:
         >>> asyncio.run(run_async(work()))
         False
     """
-    _sync.set(False)  # Code under `run_sync` may have started this asyncio task.
+    _sync.set(False)  # This task may have copied the context of code under `run_sync`.
     return await steps
 
 

@@ -51,11 +51,11 @@ class informing:  # noqa: N801 - it is read as a verb: `with informing("…"):`
         if is_async_only(error):
             return False
         if isinstance(error, NotImplementedError):
-            # A saver that cannot do this now will never be able to do it.
+            # The saver will never be able to do this, so one warning is enough.
             why = error_text(error) or type(error).__name__
             warn_once(_LOG, "%s is not possible here: %s", self._what, why)
             return True
-        # An earlier exception, such as an interrupt with its question, does not belong in the log.
+        # `chain=False` leaves out earlier exceptions, such as an interrupt with its question.
         text = "".join(traceback.format_exception(error, chain=False))
         told = redacted_in_logs(without_keys(text), self._redact)
         goes_on = "the run goes on as if it had not been tried"

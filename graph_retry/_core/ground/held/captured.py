@@ -133,8 +133,8 @@ class Captured(Reading):
         for each in _BY_WEIGHT:
             likeness = each if each in names else likeness
         if saved["code"] != self.code and likeness in ("changed", "same"):
-            # Different code in an unchanged file is a different function. In a changed one, it may
-            # be an edit.
+            # If the file is unchanged, different code is a different function. If the file has
+            # changed, the code may have been edited.
             if saved["source"] == self.source:
                 return Compared("other" if self.source else "unknown", [])
             likeness = "changed"

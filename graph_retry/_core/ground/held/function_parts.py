@@ -125,7 +125,7 @@ class Reading:
             self._plain(function, path)
         elif inspect.isroutine(function) or isinstance(function, type):
             owner = getattr(function, "__self__", None)
-            # A cache of a `partial` has no name.
+            # The result of `functools.cache` for a `partial` has no name.
             name = getattr(function, "__qualname__", kind.__qualname__)
             self._codes.append(f"{getattr(function, '__module__', '')}:{name}")
             if owner is not None and not inspect.ismodule(owner):
@@ -143,13 +143,13 @@ class Reading:
         self._codes.append(code_digest(code))
         self._files.add(code.co_filename)
         held: dict[str, Any] = {}
-        if not file_digest(code.co_filename):  # Code of `exec` holds what it was given.
+        if not file_digest(code.co_filename):  # Code of `exec` holds its globals.
             given = function.__globals__
             held.update({name: given[name] for name in code.co_names if name in given})
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             with suppress(ValueError):  # The cell is still empty.
                 held[name] = cell.cell_contents
-        # The defaults of a function that is made once belong to its code.
+        # A function at module level is made once, so its defaults belong to its code.
         if "<" in function.__qualname__:
             names, defaults = inspect.getargs(code).args, function.__defaults__ or ()
             held.update(zip(names[len(names) - len(defaults) :], defaults, strict=True))
@@ -190,7 +190,7 @@ class Reading:
                 raise OpaqueError
             digest = self._digest(value)
         except OpaqueError as error:
-            if piece_of:  # Another thread has changed it meanwhile.
+            if piece_of:  # Another thread has changed the piece.
                 return
             if isinstance(value, Runnable) and not is_means(value):
                 self._function(value, f"{name}.")

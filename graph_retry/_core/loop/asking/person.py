@@ -113,7 +113,7 @@ class Taken:
 
     @property
     def channel(self) -> str:
-        """The client that sent the answer, such as `agent-inbox`, or `agent` or `system`."""
+        """The client that sent the answer, such as `agent-inbox`; otherwise `agent` or `system`."""
         role = author_role(self.author)
         return role if role in ("agent", "system") else channel_of(self.value)
 

@@ -34,7 +34,7 @@ class Heard(BaseCallbackHandler):
     before_model: Functions that are called with the messages just before each model call.
     """
 
-    run_inline = True  # In the context of the model's caller, which distinguishes nested calls.
+    run_inline = True  # The handler runs in the context of the model's caller.
     raise_error = True
 
     def __init__(self) -> None:

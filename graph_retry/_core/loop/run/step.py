@@ -254,7 +254,8 @@ def read_input(run: LoopRun, state: Mapping[str, Any], config: RunnableConfig) -
     """Read the input of a step from the state. Older records get the keys that they lack.
 
     Raises:
-        ReplayMismatch: If the state is of a different call, or was saved under other state keys.
+        ReplayMismatch: If the state is of a different call, or was saved under different state
+            keys.
     """
     plan, settings, loop = run.plan, run.plan.settings, loop_of(state)
     check_identity(settings.name, loop["identity"], run.identity)
