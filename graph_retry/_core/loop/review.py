@@ -258,14 +258,6 @@ def _apply(
 
     `reviewed` is the output under review. `why` is the reason of a rewind; None for other
     decisions.
-
-    Args:
-        plan: The plan of the call.
-        loop: The loop's own state.
-        verdict: The accepted decision.
-        reviewed: The output under review, as `{"value": …}`.
-        author: The author of the decision.
-        why: The reason of a rewind; None for any other decision.
     """
     keys, decision, effect = plan.settings.keys, verdict.decision, verdict.effect
     # `auto_retries` counts the automatic attempts between two reviews, so a decision sets it to 0.
