@@ -125,7 +125,7 @@ def review_nodes(
     """Let the nodes of an existing graph ask a person when they fail; call it before `compile`.
 
     A node's `timeout` and `retry_policy` (its own, or from `set_node_defaults`) become the options
-    `timeout` and `transient` of its call, because around the call they would never see a failure.
+    `timeout` and `transient` of its call, which handles all failures before LangGraph sees them.
     Call `set_node_defaults` before this function: later defaults do not apply to these nodes.
 
     Args:

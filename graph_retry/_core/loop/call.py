@@ -72,8 +72,8 @@ MAX_SUBJECT = 200
 async def call_step(given: StepInput) -> dict[str, Any]:
     """Open the record of the next attempt, call the model once, and choose the next step.
 
-    A failure is written into the record and not raised, because LangGraph repeats a step that
-    raised.
+    A failure is written into the record and not raised. A step that raised would run again when the
+    thread is resumed, and would repeat the paid call.
     """
     run, keys = given.run, given.plan.settings.keys
     # After a fork, only the first step continues from the past state. The first step writes the key

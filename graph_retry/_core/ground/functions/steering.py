@@ -1,7 +1,7 @@
 """The protocols of the objects that steer a call besides hooks: budgets and lessons.
 
-The loop knows only these protocols. The ready-made objects of `graph_retry.hooks` can do nothing
-that your own objects cannot do.
+The loop knows only these protocols. You may therefore replace a ready-made object of
+`graph_retry.hooks` by an object of your own.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class BudgetRule(Protocol):
     def exceeded(self, attempts: Sequence[Attempt], before: Any = None) -> str | None:
         """Return why automatic retries must stop after these attempts; None if they may continue.
 
-        If they stop, a person is asked.
+        If they stop, a person is asked. With `review=False`, the call ends as `exhausted`.
 
         Args:
             attempts: The records of the call's attempts, without those that `before` sums up.
