@@ -335,7 +335,6 @@ class _Kind:
 
 
 def _kind_of(name: str, types: Mapping[str, Any], own: NodeOptions) -> _Kind:
-    """Return the settings of a node, after a check of its options."""
     options: Any = {"name": name, **own}
     params, on_retry = options.pop("params", None), options.pop("on_retry", None)
     given = options.pop("output", None)
@@ -362,7 +361,6 @@ def _state_of(builder: StateGraph[Any, Any, Any, Any], spec: Any) -> dict[str, A
 
 
 def _reviewed_task(found: Any, own: NodeOptions) -> Any:
-    """Return a copy of a `@task` that asks a person when its function fails."""
     function: Callable[..., Any] = found.func
     signature = inspect.signature(function)
     hints = get_type_hints(function, include_extras=True)

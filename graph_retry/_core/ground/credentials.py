@@ -157,7 +157,6 @@ def _may_be_secret(name: str) -> bool:
 
 
 def _is_hash_like(found: re.Match[str]) -> bool:
-    """Return whether a value is one long hexadecimal number."""
     return bool(_HASH.fullmatch(found[found.lastgroup or 0].strip()))
 
 

@@ -144,8 +144,6 @@ def has_own_base(node: Any) -> bool:
 
 
 class _Walk:
-    """Resolves one schema, with a bounded number of steps."""
-
     def __init__(self, root: Any) -> None:
         self._root, self._steps = root, 0
 

@@ -108,7 +108,6 @@ def read_raw(record: Attempt, validator: Validator | None, settings: Settings) -
 
 
 def _json_string(text: str) -> str | None:
-    """Return the string if a text is one JSON string in quotes; otherwise None."""
     if text.strip()[:1] != '"':
         return None
     try:

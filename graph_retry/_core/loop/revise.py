@@ -104,7 +104,6 @@ def hooks_may_help(record: Attempt, settings: Settings) -> bool:
 
 
 def _stop(given: StepInput, attempts: list[Attempt], proposal: Proposal | None) -> _Stop | None:
-    """Return why no automatic retry may follow. Return None if one may."""
     settings, last = given.plan.settings, attempts[-1]
     kind = last["failure"] and last["failure"]["kind"]
     if kind and not FAILURE_KINDS[kind].for_hooks:

@@ -112,7 +112,7 @@ async def call_again(given: Reading, question: Question) -> Accepted:
 
 
 def with_choice(question: Question, choice: Any) -> Question:
-    """Return the question with its alternative number `choice` (from 1) as its suggestion.
+    """Return the question with alternative number `choice` (from 1) as its suggestion.
 
     Raises:
         Refused: If there is no alternative with this number.

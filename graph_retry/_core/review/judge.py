@@ -267,10 +267,7 @@ def _json_text(answer: Any, reading: Reading) -> str:
 
 
 def _entry_in(value: Any, reading: Reading) -> Any:
-    """Return the object with the decision that a text, a list of one item, or a bool stands for.
-
-    True approves, and False rejects.
-    """
+    """Return the decision in a text, a list of one item, or a bool (True approves)."""
     if isinstance(value, str):
         return said_in_words(value) or _parsed(value, reading)
     if isinstance(value, bool):

@@ -295,10 +295,7 @@ class Question(Review):
     redact: Callable[[str], str] | None = None
 
     def has_title(self, title: str) -> bool:
-        """Return whether a title that an answer sent back belongs to this question.
-
-        The title may also be only the headline, or only the function's name.
-        """
+        """Return whether a title belongs to this question. The id in the title is optional."""
         known = (self.title, self.headline.strip(), self.function_name.strip())
         # If the question is asked again, its title begins with the reason of the refusal.
         return title.strip() in known or title.endswith(f" — {self.title}")
@@ -317,10 +314,7 @@ class Question(Review):
         return replace(self, **chosen, suggested_added=added[place] if added else ())
 
     def told(self, message: str) -> Told:
-        """Return the shown params with a person's comment added.
-
-        The caller first checks that `with_comment` is not None.
-        """
+        """Return the shown params with a person's comment. `with_comment` must not be None."""
         assert self.with_comment is not None  # noqa: S101
         made: Any = self.with_comment(message)
         return Told(*made)

@@ -109,7 +109,6 @@ class Reading:
         return content.digest()
 
     def _function(self, function: Any, path: str) -> None:
-        """Read a function, a method, a `partial` or a callable object."""
         if id(function) in self._seen:
             return
         self._seen.add(id(function))

@@ -201,7 +201,6 @@ def _suspects(params: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
 
 
 def _texts(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], str]]:
-    """Yield (path, text) for each text in a JSON value."""
     if isinstance(value, str):
         yield path, value
     elif is_object(value) or is_array(value):

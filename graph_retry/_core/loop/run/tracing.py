@@ -139,7 +139,6 @@ class CallTrace:
             self._ended(told["status"], event.attempt, event.name)
 
     def _asked(self, review_id: str, attempt: int, *, is_new: bool) -> None:
-        """Record that a question was asked, or asked again."""
         _metric("graph_retry.reviews.waiting", "add", int(is_new), {})
         if self._span is not None:
             about = {"graph_retry.review_id": review_id, "graph_retry.attempt": attempt}

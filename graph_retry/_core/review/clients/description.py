@@ -120,7 +120,6 @@ def _changes(diff: list[dict[str, Any]], room: int) -> str:
 
 
 def _alternatives(question: Question) -> str:
-    """Write a numbered list of the alternatives, each with its changes."""
     lines = (
         f"{number}. "
         + "; ".join(

@@ -110,10 +110,7 @@ _DECISIONS: dict[str, dict[str, Any]] = {
 
 
 class _ToolCall(NamedTuple):
-    """A tool call that waits for a person.
-
-    `key` is the name of the tool. It has a number if an earlier call has the same name.
-    """
+    """A tool call that waits for a person. `key` is its name, with a number if repeated."""
 
     key: str
     name: str

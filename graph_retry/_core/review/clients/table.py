@@ -96,10 +96,7 @@ def without(entry: Entry, *keys: str) -> Entry:
 
 
 def _form_in(sent: Any, reading: Reading) -> dict[str, Any] | None:
-    """Return the edited fields of a form; None if there are none.
-
-    A form is `{"name" or "action": title, "args" or "arguments": edited fields}`.
-    """
+    """Read a form: `{"name" or "action": title, "args" or "arguments": edited fields}`."""
     if not is_object(sent):
         return None
     reading.titles.append(sent.get("name", sent.get("action")))
