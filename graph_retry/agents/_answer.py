@@ -1,7 +1,8 @@
 """Check the answer of an agent's model: its tool calls, and its structured response.
 
-In graph state, an answer is one JSON object with the fields of the message, such as `content` and
-`tool_calls`. The object also has a `structured_response`, if the agent has a response format.
+Graph state holds an answer as a JSON object with the fields of LangChain's `AIMessage`, such as
+`content` and `tool_calls`. If the agent has a response format, the object also has a
+`structured_response`.
 """
 
 from __future__ import annotations
@@ -45,16 +46,16 @@ _FIELDS = ("content", *_CALLS, _RESPONSE)
 
 
 def message_of_response(response: ModelResponse[Any], added: Sequence[str] = ()) -> AIMessage:
-    """Return the AI message of a response, with its answer as JSON."""
+    """Return the AI message of a response, changed by `carrying_answer`."""
     said = next(each for each in response.result if isinstance(each, AIMessage))
     return carrying_answer(said, added)
 
 
 def carrying_answer(message: AIMessage, added: Sequence[str] = ()) -> AIMessage:
-    """Copy the answer of a message to its key `parsed`, where a call reads structured output.
+    """Copy the answer of a message to its key `parsed`, where a call looks for structured output.
 
-    `added` are the names of tools that inner middleware has added. The names are saved with the
-    answer, because a later step validates the answer, perhaps in another process.
+    `added` has the names of tools that inner middleware has added. They are saved with the answer,
+    because a later step validates the answer, perhaps in another process.
     """
     dumped = message.model_dump(mode="json", exclude_defaults=True, exclude={"type"})
     answer = {key: dumped[key] for key in (*_FIELDS, *dumped) if key in dumped}
@@ -66,7 +67,7 @@ def carrying_answer(message: AIMessage, added: Sequence[str] = ()) -> AIMessage:
 
 @dataclass
 class _Reading:
-    """The result of reading an answer: its value, the repairs, and the issues."""
+    """The result of reading an answer: its value, its repairs and its issues."""
 
     accepted: dict[str, Any]
     repairs: list[Repair] = field(default_factory=list[Repair])
@@ -76,7 +77,7 @@ class _Reading:
 
 
 class AnswerValidator(Validator):
-    """Validate a model's answer by the request's tools and response format."""
+    """A validator of a model's answers, by the tools and the response format of the request."""
 
     name = "answer"
     wants_message = True
@@ -92,7 +93,7 @@ class AnswerValidator(Validator):
         self.schema = self._formats[0].validator.schema if len(self._formats) == 1 else None
 
     def rebuild(self, jsonable: Any) -> ModelResponse[Any]:
-        """Turn the answer in graph state back into the `ModelResponse` that the agent needs."""
+        """Convert an answer from graph state to the `ModelResponse` that the agent needs."""
         answer: dict[str, Any] = dict(jsonable)
         given: Any = answer.pop(_RESPONSE, None)
         place: int | None = answer.pop(_FORMAT, None)
@@ -111,9 +112,9 @@ class AnswerValidator(Validator):
         return ModelResponse(result=[message, *tools], structured_response=response)
 
     def part_to_change(self, value: Any) -> Any:
-        """Return the structured response alone.
+        """Return the structured response, which a person edits alone.
 
-        Beside other tool calls, return the answer itself.
+        If the answer has other tool calls as well, return the whole answer.
         """
         answer = {key: value[key] for key in value if key != _FORMAT} if is_object(value) else value
         reading = self._read(answer)
@@ -128,7 +129,7 @@ class AnswerValidator(Validator):
         return accepted, self._read(given).repairs, []
 
     def _read(self, value: Any) -> _Reading:
-        """Read an answer, and list the issues that would stop the agent."""
+        """Read an answer, and list the issues because of which the agent could not use it."""
         answer, issues = self._as_message(value)
         reading = _Reading({key: answer[key] for key in answer if key not in _CALLS}, issues=issues)
         if issues:
@@ -161,7 +162,7 @@ class AnswerValidator(Validator):
         return reading
 
     def _say(self, accepted: dict[str, Any]) -> None:
-        """Put a person's structured response into the message, as the model would write it.
+        """Write a person's structured response into the message, as a model would have written it.
 
         The message must not be empty, because some providers would refuse it in a later request.
         """
@@ -243,7 +244,7 @@ class AnswerValidator(Validator):
         return [] if self._takes_any else [issue("/name", what, "unknown_tool", known)]
 
     def _format_of(self, call: Mapping[str, Any]) -> int | None:
-        """Return the index of the response format that a tool call answers, or None."""
+        """Return the index of the response format for which a tool call is a response, or None."""
         for place, known in enumerate(self._formats):
             if known.is_called(str(call.get("name"))):
                 return place
@@ -257,7 +258,7 @@ class AnswerValidator(Validator):
         return any(each.validator.check(value).ok for each in formats)
 
     def _respond(self, reading: _Reading, value: Any, place: int | None = None) -> list[Issue]:
-        """Add a structured response to the answer. If it is invalid, return its issues."""
+        """Add a structured response to the answer. Return its issues, if it is not valid."""
         if isinstance(value, str):
             read = self._parse(value, partial(self._fits_format, place=place))
             if read.failure is not None:
@@ -291,13 +292,13 @@ class _Format:
     """Whether the model gives the response as a tool call."""
 
     def is_called(self, name: str) -> bool:
-        """Say whether a tool call of this name is a response in this format."""
+        """Return whether a tool call of this name is a response in this format."""
         # For a schema without a title, LangChain invents a new name each time.
         return name == self.name or (self.name.startswith(_UNTITLED) and name.startswith(_UNTITLED))
 
 
 def _formats_of(response_format: Any) -> Iterator[_Format]:
-    """Yield the response formats of an agent, one for each schema of its strategy."""
+    """Yield the response formats of an agent: one for each schema in its `response_format`."""
     if response_format is None:
         return
     strategy: Any = response_format

@@ -1,4 +1,4 @@
-"""Repair an agent's conversation, so that one mistake does not cause a review at every turn."""
+"""Repair an agent's messages, so that one broken message does not cause a review at each turn."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ _CANCELLED = (
 class repair_history:  # noqa: N801 - a hook is used like a function
     """Make a hook that repairs an agent's conversation after a provider refused it.
 
-    The hook removes tool results that belong to no tool call. After a `context_overflow`, it also
-    shortens long messages in the whole conversation. The change stays in the agent's state. With
-    `auto_retries=1`, the hook acts by itself. Otherwise, the review shows the change as a
-    suggestion, and a person's edit starts from it.
+    The hook removes tool results that belong to no tool call. After a failure of the kind
+    `context_overflow`, it also shortens long messages in the whole conversation. The repaired
+    conversation stays in the agent's state. With `auto_retries=1`, the repair is used at once.
+    Otherwise a review suggests it, and a person can edit it.
 
-    longest: The number of characters that a shortened message keeps: half at its beginning, half
-        at its end.
+    longest: The number of characters that a shortened message keeps: half at its beginning, half at
+        its end.
 
     Example:
         >>> from langchain.agents import create_agent
@@ -63,13 +63,13 @@ class repair_history:  # noqa: N801 - a hook is used like a function
         self._request: ModelRequest[Any] | None = None
 
     def of(self, request: ModelRequest[Any]) -> repair_history:
-        """Return this hook for one model call, so that it can read the whole conversation."""
+        """Return a copy of this hook for one model call, which can read the whole conversation."""
         bound = repair_history(self._longest)
         bound._request = request
         return bound
 
     def __call__(self, error: AttemptFailed, attempt: int, params: ModelParams) -> Any:
-        """Return the params with a repaired conversation; None if nothing needs repair."""
+        """Return the params with the repaired conversation; None if nothing needs a repair."""
         del attempt
         if error.kind not in _REFUSED:
             return None
@@ -118,8 +118,8 @@ class repair_history:  # noqa: N801 - a hook is used like a function
 def answered(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
     """Add a result to each tool call that has none. The result says that the call was cancelled.
 
-    Providers refuse tool calls without a result. Such a call remains if a person is asked about a
-    tool, but the user sends a new message instead of an answer.
+    Such a tool call remains if a person is asked about it, but the user sends a new message instead
+    of an answer. Providers refuse tool calls without a result.
     """
     made: list[AnyMessage] = []
     for at, message in enumerate(messages):
@@ -155,11 +155,11 @@ def mended_update(
     result: Sequence[BaseMessage],
     mending: Sequence[str],
 ) -> dict[str, Any]:
-    """Return the update that repairs the agent's messages. Without a repair, it is empty.
+    """Return the state update that repairs the agent's messages; empty if they need no repair.
 
-    A change of the messages stays in the agent's state under two conditions: the provider had
-    refused the conversation, and a person or one of the hooks `mending` made the change. Any other
-    change is for one attempt only.
+    A changed conversation stays in the agent's state if the provider had refused the earlier one,
+    and if a person or one of the hooks `mending` made the change. Any other change is for one
+    attempt only.
     """
     known: list[AnyMessage] = [*request.state["messages"]]
     mended = answered(known)
@@ -185,7 +185,7 @@ def _kind_of(attempt: Attempt) -> str | None:
 
 
 def _is_about_messages(attempts: Sequence[Attempt], before: Attempt, after: Attempt) -> bool:
-    """Say whether a person changed the messages that had made a provider refuse the attempt.
+    """Return whether a person changed the messages because of which a provider refused the attempt.
 
     After a context overflow, the messages are the cause. After another refusal, they are the cause
     if the person changed only the messages. An unknown exception may have any cause.
@@ -205,7 +205,7 @@ def _is_about_messages(attempts: Sequence[Attempt], before: Attempt, after: Atte
 def _conversation(
     request: ModelRequest[Any], attempts: Sequence[Attempt], one: Attempt
 ) -> list[dict[str, Any]]:
-    """Return the messages of an attempt, without comments and feedback."""
+    """Return the messages of an attempt, without the comments and feedback added to them."""
     params = params_in(attempts, one["number"])
     if params is None:
         return []
@@ -218,7 +218,7 @@ def _applied(
     before: Sequence[Mapping[str, Any]],
     after: Sequence[Mapping[str, Any]],
 ) -> list[AnyMessage]:
-    """Apply the changes between the lists `before` and `after` to the messages of the agent."""
+    """Apply the changes between the messages `before` and `after` to the agent's messages."""
     old = {_key(message): message for message in before}
     new = {_key(message): message for message in after}
     inserted: dict[str | None, list[AnyMessage]] = {}
@@ -241,6 +241,6 @@ def _applied(
 
 
 def _key(message: Mapping[str, Any]) -> str:
-    """Return the id of a message. A message of a person has no id: return its text."""
+    """Return the id of a message. If it has none, as a person's message, return its JSON text."""
     known_as = message.get("id")
     return str(known_as) if known_as else json.dumps(message, sort_keys=True, default=str)

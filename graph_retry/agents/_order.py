@@ -1,8 +1,9 @@
 """Check the order of an agent's middleware around `RetryMiddleware`.
 
-The first middleware in LangChain's list is the outermost. Middleware that changes a request must
-come before `RetryMiddleware`, because a person must see and edit the final request. Middleware that
-repeats calls, or that turns a failure into an answer, must come after it, within one attempt.
+The first middleware in LangChain's list is the outermost. A middleware that changes a request must
+come before `RetryMiddleware`, so that a person sees and edits the final request. A middleware that
+repeats calls, or turns a failure into an answer, must come after it, so that it works within one
+attempt.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ The keys are names instead of classes, because older versions of LangChain lack 
 def check_order(
     listed: Sequence[Any], own: AgentMiddleware[Any, Any, Any], own_name: str, wrapped: Wrapped
 ) -> None:
-    """Check the list of middleware that `create_agent` got.
+    """Check that LangChain's own middleware is on the right side of `RetryMiddleware`.
 
     Raises:
         ValueError: If one of LangChain's own middlewares has a wrong place or a wrong option.
@@ -81,7 +82,7 @@ def check_order(
 
 
 def misplaced(own_name: str, field: str) -> ValueError:
-    """Return the error about inner middleware that changes a field of the request."""
+    """Return the error about inner middleware that changes the field `field` of a request."""
     return ValueError(
         f"a middleware after `{own_name}` changes `{field}` of the request, so a person's edit "
         f"would be lost. Move this middleware before `{own_name}`."
@@ -91,9 +92,9 @@ def misplaced(own_name: str, field: str) -> ValueError:
 def listed_with(own: AgentMiddleware[Any, Any, Any]) -> Sequence[Any]:
     """Return the argument `middleware` of the running `create_agent`, from its stack frame.
 
-    LangChain does not show a middleware the rest of the list. `create_agent` calls may be nested:
-    the right call is the one whose list contains `own`. Outside of `create_agent`, the list is
-    empty.
+    LangChain does not tell a middleware what else is in the list. If calls of `create_agent` are
+    nested, the right one is the one whose list contains `own`. Outside of `create_agent`, the
+    result is empty.
     """
     frame = inspect.currentframe()
     while frame is not None:

@@ -1,4 +1,4 @@
-"""Convert an agent's model request to params that a person can edit, and back."""
+"""Convert the request of an agent's model call to params that a person can edit, and back."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from graph_retry.calls import heard_now, running_task
 from graph_retry.plugins import digest, is_array
 
 EARLIER = "earlier_messages"
-"""The params field that counts the messages before `messages`. Without them, it is missing."""
+"""The params field with the number of messages before `messages`; missing if there are none."""
 
 _ROLES = {"human": "user", "ai": "assistant"}
 
@@ -34,8 +34,8 @@ class ModelParams(BaseModel):
     """The parts of an agent's model call that hooks and people may change.
 
     `messages` are the last messages of the conversation, without the system prompt. If there are
-    earlier messages, `earlier_messages` is their number. The model gets the earlier messages
-    unchanged, before `messages`.
+    earlier messages, the field `earlier_messages` has their number. The model gets them unchanged
+    before `messages`.
     """
 
     model_config = ConfigDict(protected_namespaces=())
@@ -47,9 +47,9 @@ class ModelParams(BaseModel):
 
 
 class RequestChangedError(GraphBubbleUp):
-    """Inner middleware changed a part of a request after a person had seen this part.
+    """The error for inner middleware that changes what a person or a hook has set in a request.
 
-    The error is a `GraphBubbleUp`, so that no middleware takes it for a failure of the model.
+    It is a `GraphBubbleUp`, so that no middleware takes it for a failure of the model.
     """
 
     def __init__(self, field: str) -> None:
@@ -59,7 +59,7 @@ class RequestChangedError(GraphBubbleUp):
 
 @dataclass
 class Sending:
-    """The request of one attempt, before and after the params and inner middleware change it.
+    """The request of one attempt: as it was given, as a person saw it, and as it was sent.
 
     given: The request before the params are applied.
     models: The chat models by name.
@@ -75,10 +75,10 @@ class Sending:
     carried: bool = False
 
     def check(self, sent: Sequence[BaseMessage]) -> None:
-        """Just before a model call, compare its request with the request that a person saw.
+        """Compare a model call's request with the request that a person saw, just before the call.
 
-        `sent` are the messages of the model call. Middleware may also call a model for a purpose of
-        its own. Such a call has another last message, and is not checked.
+        `sent` has the messages of the model call. Middleware may also call a model for a purpose of
+        its own. Such a call ends in another message, and is not checked.
 
         Raises:
             RequestChangedError: If the request lacks the change of a person or a hook. After the
@@ -106,7 +106,7 @@ class Sending:
 
     @property
     def added_tools(self) -> list[str]:
-        """The names of tools that middleware has added to the given request."""
+        """The names of tools that inner middleware has added to the request."""
         known = {*_tool_names(self.given)}
         return [] if self.used is None else sorted({*_tool_names(self.used)} - known)
 
@@ -117,22 +117,22 @@ def _ends_alike(*lists: Sequence[BaseMessage]) -> bool:
 
 
 class AttemptRequest(ModelRequest[Any]):
-    """The request of one attempt, which inner middleware may change and send."""
+    """The request of one attempt. Inner middleware may change it before it is sent."""
 
     def __getattribute__(self, name: str) -> Any:
-        """Remember which request's messages are read last, because the model gets that request."""
+        """Record that this request's messages are read. The model gets the last request read."""
         value = super().__getattribute__(name)
         if name == "messages" and (sending := vars(self).get("_sending")) is not None:
             sending.used = self
         return value
 
     def bound_to(self, sending: Sending) -> AttemptRequest:
-        """Register this request and its changed copies with `sending`."""
+        """Record in `sending` when this request, or a changed copy of it, is read."""
         object.__setattr__(self, "_sending", sending)
         return self
 
     def override(self, **overrides: Any) -> AttemptRequest:
-        """Return a changed copy of the request, also registered with `sending`."""
+        """Return a changed copy of the request, which is recorded in the same `Sending`."""
         changed = cast("AttemptRequest", super().override(**overrides))
         return changed.bound_to(vars(self)["_sending"])
 
@@ -140,7 +140,7 @@ class AttemptRequest(ModelRequest[Any]):
 def _lost(
     given: ModelRequest[Any], asked: ModelRequest[Any], used: ModelRequest[Any]
 ) -> Iterator[str]:
-    """Yield each field that `asked` changes in `given`, but whose change `used` lacks."""
+    """Yield each field that `asked` changes in `given`, if `used` does not have the change."""
     if used.model is not asked.model is not given.model:
         yield "model"
     for name, value in asked.model_settings.items():
@@ -161,7 +161,7 @@ def _lost(
 
 
 def _carries(sent: dict[str, Any], message: dict[str, Any]) -> bool:
-    """Say whether `sent` contains all texts of `message`, and is equal apart from the content."""
+    """Return whether `sent` has all texts of `message`, and is equal apart from its content."""
     is_same = {**sent, "content": None} == {**message, "content": None}
     whole = "\n".join(_texts(sent))
     return sent == message or (is_same and all(text in whole for text in _texts(message)))
@@ -193,11 +193,11 @@ def _tool_names(request: ModelRequest[Any]) -> list[str]:
 
 
 def key_of(request: ModelRequest[Any], params: ModelParams) -> str:
-    """Return the key that identifies a model call.
+    """Return a key that identifies a model call of an agent.
 
-    The key is the place of the call in the conversation, because the prompt may differ when the
-    node runs again. If middleware makes several calls at one place, the key of each further call
-    also has a hash of the values in which its request differs from the first call's request.
+    The key is the place of the call in the conversation. (The prompt may differ when the node runs
+    again.) If middleware makes several calls at one place, each further key has a hash of what
+    differs from the first request at this place.
     """
     place = place_of(request)
     execution = running_task()
@@ -210,7 +210,7 @@ def key_of(request: ModelRequest[Any], params: ModelParams) -> str:
 
 
 def place_of(request: ModelRequest[Any]) -> str:
-    """Return the id of the last message in the agent's state, as the place of a model call.
+    """Return the place of a model call: the id of the last message in the agent's state.
 
     This message stays the same when the node runs again, although the prompt may change.
     """
@@ -233,13 +233,13 @@ def params_of(
 
 
 def sent_dicts(request: ModelRequest[Any], view: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """List all messages of a request as JSON: the earlier ones, then those of its params `view`."""
+    """Return all messages of a request as JSON: earlier ones, then those of the params `view`."""
     earlier = request.messages[: view.get(EARLIER, 0)]
     return [*map(as_params, earlier), *view["messages"]]
 
 
 def orphans_in(messages: Sequence[Mapping[str, Any]]) -> list[int]:
-    """Return the positions of tool results without an earlier tool call."""
+    """Return the positions of tool results that belong to no earlier tool call."""
     open_calls: list[Any] = []
     found: list[int] = []
     for at, message in enumerate(messages):
@@ -253,7 +253,7 @@ def orphans_in(messages: Sequence[Mapping[str, Any]]) -> list[int]:
 
 
 def requested(sending: Sending, params: ModelParams) -> AttemptRequest:
-    """Return the request with the params applied."""
+    """Return the request of an attempt: the given request with the params applied."""
     request, models = sending.given, sending.models
     # Unchanged messages stay the same objects, because params lack their providers' metadata.
     known = {_spelled(as_params(message)): message for message in request.messages}
@@ -282,14 +282,14 @@ def requested(sending: Sending, params: ModelParams) -> AttemptRequest:
 
 
 def name_of_model(model: BaseChatModel, models: Mapping[str, BaseChatModel]) -> str:
-    """Return the name of a model in params: its key in `models`, or its provider's name."""
+    """Return the name of a model in params: its key in `models`, or else its provider's name."""
     given = next((name for name, known in models.items() if known is model), None)
     own = getattr(model, "model_name", None) or getattr(model, "model", None)
     return given or (own if isinstance(own, str) else type(model).__name__)
 
 
 def as_params(message: BaseMessage) -> dict[str, Any]:
-    """Return a message as JSON for a person, without the provider's metadata."""
+    """Return a message as JSON for a person, without the metadata of its provider."""
     shown: dict[str, Any] = {"role": _ROLES.get(message.type, message.type)}
     shown["content"] = cast("Any", message.content)
     if isinstance(message, AIMessage) and message.tool_calls:
@@ -305,7 +305,7 @@ def as_params(message: BaseMessage) -> dict[str, Any]:
 
 
 def _begin(request: ModelRequest[Any], last: int) -> int:
-    """Return the index of the first message in the params. Orphaned tool results are included."""
+    """Return the index of the first message in the params, which include all `orphans_in` it."""
     wrong = orphans_in([*map(as_params, request.messages)])
     return min([max(len(request.messages) - last, 0), *wrong])
 
@@ -316,7 +316,7 @@ def _spelled(message: Mapping[str, Any]) -> str:
 
 @cache
 def _params_type(names: tuple[str, ...], earlier: int) -> type[ModelParams]:
-    """Make the params type that allows only the models with these names."""
+    """Return the type of params in which the model is one of these names."""
     kind: Any = Literal[names]
     more: dict[str, Any] = {EARLIER: (int, Field(earlier, ge=0, le=earlier))} if earlier else {}
     return create_model("ModelParams", __base__=ModelParams, model=(kind, ...), **more)

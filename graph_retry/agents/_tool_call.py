@@ -1,4 +1,4 @@
-"""Run a tool call of an agent as a call that a person can review."""
+"""Prepare the tool calls of an agent for review: options, approval, checks of the arguments."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from graph_retry.plugins import is_object
 from graph_retry.records import Issue, Repair
 
 When = bool | Callable[[ToolCallRequest], bool]
-"""Whether a person must approve a tool call before it runs, or a function of the call."""
+"""True if a person must approve each call of a tool, or a function of the call that says so."""
 
 LabelsOf = Callable[[ModelRequest[Any] | ToolCallRequest], Mapping[str, str]]
-"""A function of a call's request that returns the labels of the call."""
+"""A function that gets the request of a model or tool call, and returns the labels of the call."""
 
 _ASKING = ("feedback", "lessons", "repair", "strict", "locked", "name")
 _OF_MODELS = (*_ASKING, "auto_retries", "transient")
 
 
 def tool_options(options: RetryOptions) -> RetryOptions:
-    """Return the options that apply to tool calls.
+    """Return those options that apply to tool calls.
 
-    `review="always"` is about valid answers of a model, so it becomes `review=True`.
+    `review="always"` asks about valid answers of a model, so it becomes `review=True`.
     """
     kept: Any = {name: value for name, value in options.items() if name not in _OF_MODELS}
     if kept.get("review") == "always":
@@ -50,7 +50,7 @@ def tool_options(options: RetryOptions) -> RetryOptions:
 def labelled(
     options: RetryOptions, labels_of: LabelsOf | None, request: ModelRequest[Any] | ToolCallRequest
 ) -> RetryOptions:
-    """Return the options of one call, with its own labels.
+    """Return the options of one call, with the labels that `labels_of` returns for it.
 
     Raises:
         TypeError: If `labels_of` returns no dict.
@@ -63,7 +63,7 @@ def labelled(
 
 
 def tool_issues(tool: BaseTool, args: Mapping[str, Any]) -> list[Issue]:
-    """Check the arguments of a tool call by the tool's own schema."""
+    """Return the issues of the arguments of a tool call, by the schema of the tool."""
     schema: Any = tool.tool_call_schema
     if is_object(schema):
         return build_validator(schema).check(args).issues
@@ -79,8 +79,8 @@ def args_inside(
 ) -> tuple[dict[str, Any], list[Repair], list[Issue]]:
     """Remove a wrapper such as `{"arguments": {…}}` from the arguments of a tool call.
 
-    Return the arguments, the repairs, and the issues that name unknown keys. Without these issues,
-    the tool would ignore the keys, and run with its default values.
+    Return the arguments, the repairs, and issues that name unknown keys. A tool ignores unknown
+    keys and would run with its default values, so these keys are reported.
     """
     checked = Checked()
     if tool is not None:
@@ -97,9 +97,9 @@ def unwrapped_in(checked: Checked) -> list[Repair]:
 
 
 def check_approved(request: ToolCallRequest, when: When, attempt: int) -> None:
-    """Stop the first attempt of a tool call that needs an approval.
+    """Raise in the first attempt of a tool call that a person must approve.
 
-    Every later attempt follows a decision of a person.
+    Each later attempt follows a decision of a person.
 
     Raises:
         ApprovalNeeded: If `when` asks for an approval of this call.
@@ -120,12 +120,11 @@ def check_approved(request: ToolCallRequest, when: When, attempt: int) -> None:
 
 
 class _InStep:
-    """A tool that runs with the config of the attempt's step instead of the agent's config.
+    """A tool that runs with the config of the present attempt instead of the agent's config.
 
     With the agent's config, a second attempt would get the first attempt's answers to an
-    `interrupt` in the tool. It would also get the state of agents that the tool invoked in the
-    first attempt. With the config of its own step, each attempt begins anew. Inner middleware sees
-    an object of the tool's own class.
+    `interrupt` in the tool, and the state of agents that the tool invoked. With its own config,
+    each attempt begins anew. For inner middleware, the object has the class of the tool itself.
     """
 
     def __init__(self, tool: Any, args: dict[str, Any]) -> None:
@@ -151,11 +150,11 @@ class _InStep:
         return await self._tool.ainvoke(given, _of_step(config), **more)
 
     def is_of(self, args: dict[str, Any]) -> bool:
-        """Say whether this tool was made for an attempt with this very `args` object."""
+        """Return whether this tool was made for the attempt with this very `args` object."""
         return self._args is args
 
     def _check(self, given: Any) -> None:
-        """Refuse arguments that middleware has changed after a person saw them.
+        """Check that middleware has not changed the arguments after a person saw them.
 
         Raises:
             RequestChangedError: If the arguments differ from the attempt's. Arguments that
@@ -175,7 +174,7 @@ def _of_step(config: RunnableConfig | None) -> RunnableConfig:
 
 @dataclass
 class _AttemptCall(ToolCallRequest):
-    """The tool request of one attempt. A tool that replaces its tool is wrapped as well.
+    """The tool request of one attempt. Its tool, or one that replaces it, runs as an `_InStep`.
 
     args: The arguments that a person saw.
     """
@@ -199,7 +198,7 @@ def of_attempt(request: ToolCallRequest, args: dict[str, Any]) -> ToolCallReques
 
 
 def args_of(tool: BaseTool | None, args: dict[str, Any]) -> JsonParams:
-    """Return the arguments of a tool call as params. An edit must fit the tool's schema."""
+    """Return the arguments of a tool call as params. An edit of them must fit the tool's schema."""
     of_tool: Any = {
         "why_no_comment": "params of a tool call have only the tool's arguments",
         "of_model": True,

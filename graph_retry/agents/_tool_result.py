@@ -1,4 +1,4 @@
-"""The result of an agent's tool call: whether it reports an error, and its text for the model."""
+"""Handle the result of an agent's tool call: errors in it, and its text for the model."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ _WHO = {"human": "a person", "agent": "an automatic reviewer"}
 
 
 class ToolError(Exception):
-    """A tool reported an error in its result instead of raising an exception."""
+    """The error for a tool that reports a failure in its result instead of raising an exception."""
 
 
 class ApprovalNeeded(Exception):
-    """A tool has not run, because a person must approve its call first."""
+    """The error that stops a tool call until a person approves it."""
 
 
 def checked_result(request: ToolCallRequest, result: Result) -> Result:
-    """Return a tool's result unchanged.
+    """Return the result of a tool; raise if it reports an error.
 
     Raises:
         ToolError: If the result says that the tool failed, as the results of MCP servers can.
@@ -53,7 +53,7 @@ def checked_result(request: ToolCallRequest, result: Result) -> Result:
 
 
 def has_run(attempts: list[Attempt]) -> bool:
-    """Say whether the tool was called. An attempt that waits for approval does not call it."""
+    """Return whether a tool was called. An attempt that waits for approval does not call it."""
     failures = [attempt["failure"] for attempt in attempts]
     return any(
         failure is None or failure["type"] != ApprovalNeeded.__name__ for failure in failures
@@ -61,7 +61,7 @@ def has_run(attempts: list[Attempt]) -> bool:
 
 
 def rejection(request: ToolCallRequest, reason: str | None, attempts: list[Attempt]) -> Result:
-    """Return the result of a rejected tool call: the text for the model, and the ledger."""
+    """Return the result of a rejected tool call: a text for the model, and the attempts."""
     name, why = request.tool_call["name"], f": {reason}" if reason else ""
     told = f"A person rejected the call of `{name}`, which has not been executed{why}."
     if has_run(attempts):
@@ -73,10 +73,10 @@ def rejection(request: ToolCallRequest, reason: str | None, attempts: list[Attem
 def told_result(
     request: ToolCallRequest, output: Any, attempts: list[Attempt], *, tells: bool
 ) -> Result:
-    """Return the result of a tool or of a person, in the form that the agent expects.
+    """Return the result of a tool call, by the tool or a person, as the agent expects it.
 
-    If the executed call differs from the call in the model's message, a note in the result says so.
-    Without this note, the model would repeat its call, or report things that were not done.
+    If the executed call differs from the call in the model's message, the result has a note about
+    it. Without the note, the model would repeat its call, or report things that were not done.
     """
     # No model reads the result of a tool that ends the run.
     is_read = not getattr(request.tool, "return_direct", False)
@@ -89,7 +89,7 @@ def told_result(
 
 
 def _note(request: ToolCallRequest, attempts: list[Attempt]) -> str | None:
-    """Return the note for the model about a changed call; None if the call was not changed."""
+    """Return the note for the model about a changed tool call; None if the call was not changed."""
     last = attempts[-1]
     decided: Any = last["decision"] or {}
     if decided.get("type") == "respond":
@@ -109,7 +109,7 @@ def _note(request: ToolCallRequest, attempts: list[Attempt]) -> str | None:
 
 
 def _recorded(request: ToolCallRequest) -> dict[str, Any]:
-    """Return the arguments that the call has in the model's message."""
+    """Return the arguments of a tool call as they are in the model's message."""
     message, known_as = message_calling(request), request.tool_call["id"]
     calls = () if message is None else message.tool_calls
     found = (call["args"] for call in calls if call["id"] == known_as)
@@ -117,7 +117,7 @@ def _recorded(request: ToolCallRequest) -> dict[str, Any]:
 
 
 def message_calling(request: ToolCallRequest) -> AIMessage | None:
-    """Return the message in state that contains the tool call, or None."""
+    """Return the message in state that makes a tool call, or None."""
     state: Any = request.state
     known = state.get("messages") if is_object(state) else getattr(state, "messages", state)
     for message in reversed(known if is_array(known) else ()):
@@ -149,7 +149,7 @@ def _is_one(value: object) -> TypeIs[ToolMessage | Command[Any]]:
 
 
 def _messages_in(result: Any) -> Iterator[ToolMessage]:
-    """Yield all tool messages in a result. It may be a message, a `Command`, or a list of them."""
+    """Yield the tool messages in a result, which is a message, a `Command` or a list of these."""
     if isinstance(result, ToolMessage):
         yield result
     elif isinstance(result, Command):
@@ -176,7 +176,7 @@ def _changed(result: Any, change: Callable[[ToolMessage], ToolMessage]) -> Any:
 
 
 def _pairs(update: Any) -> list[tuple[str, Any]] | None:
-    """Return the update of a `Command` as pairs of a key and a value, or None."""
+    """Return the update of a `Command` as pairs (key, value); None if it has another form."""
     if is_object(update):
         return [*update.items()]
     if update is None or (is_array(update) and all(isinstance(each, tuple) for each in update)):
@@ -185,7 +185,7 @@ def _pairs(update: Any) -> list[tuple[str, Any]] | None:
 
 
 def with_update(result: Any, update: dict[str, Any]) -> Result:
-    """Add an update of the agent's state to a tool's result."""
+    """Add an update of the agent's state to the result of a tool."""
     if not update:
         return cast("Result", result)
     if isinstance(result, ToolMessage):
@@ -203,7 +203,7 @@ def with_update(result: Any, update: dict[str, Any]) -> Result:
 
 
 def ledger_of(known_as: str, attempts: list[Attempt]) -> dict[str, Any]:
-    """Return the state update with a call's ledger; empty if the call succeeded at once."""
+    """Return the state update with the attempts of a tool call; empty if it succeeded at once."""
     is_plain = len(attempts) == 1 and not (attempts[0]["decision"] or attempts[0]["repairs"])
     return {} if is_plain else {"ledgers": {known_as: attempts}}
 
@@ -221,7 +221,7 @@ def tool_message(
 
 
 def reported(request: ToolCallRequest, error: AttemptsExhausted) -> Result:
-    """Return the error that a tool reported in its last result, as without this middleware.
+    """Return the error that a tool reported in its last result, as if it were not reviewed.
 
     Raises:
         AttemptsExhausted: If the tool raised an exception instead of reporting an error.

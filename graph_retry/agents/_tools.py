@@ -1,4 +1,4 @@
-"""Make the tool calls of an agent, and review those of the wrapped tools."""
+"""Make the tool calls of an agent, with retries and reviews for the chosen (wrapped) tools."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ _LOG = logging.getLogger("graph_retry")
 
 
 class _RaisedError(GraphBubbleUp):
-    """A tool that is not wrapped raised an error. Nothing is saved: the next run calls it again."""
+    """An unwrapped tool raised an error. Nothing is saved, so the next run calls the tool again."""
 
 
 @dataclass
 class ToolCalls:
-    """The tool calls of an agent.
+    """The tool calls of an agent, and the options that apply to them.
 
     owner: The name of the middleware.
     wrapped: The names of the tools whose failures are reviewed; True for all tools.
-    approve: The tools that need an approval, with True or a function of the call.
-    repeatable: The names of the tools that `transient` may repeat.
+    approve: The tools that need an approval, by name, each with True or a function of the call.
+    repeatable: The names of the tools that the option `transient` may repeat.
     transient: A dict with the option `transient`; empty if it is not given.
     rejected: The effect of a rejection; see `rejected_tools`.
     tells: Whether the model is told about changed calls.
@@ -74,7 +74,7 @@ class ToolCalls:
     _has_told: bool = field(default=False, init=False)
 
     async def made(self, request: ToolCallRequest, handler: Callable[..., Any]) -> Result:
-        """Make a tool call. If it fails, retry and review it. In a sync run, `handler` is sync."""
+        """Make a tool call. Retry and review a wrapped tool. In a sync run, `handler` is sync."""
         if not self._wraps(request):
             if self._is_shared(request):
                 return await _kept(request, handler)
@@ -94,10 +94,10 @@ class ToolCalls:
         return told_result(request, output, attempts, tells=self.tells)
 
     def staying(self, request: ToolCallRequest, result: Result) -> Result:
-        """Return a tool's result. A handoff beside other tool calls becomes an error.
+        """Return the result of a tool. A handoff beside other tool calls becomes an error.
 
-        A handoff leaves the agent at once. LangGraph would then drop the results of the other tool
-        calls. If one of them waits for a person, LangGraph would drop its question as well.
+        A handoff to another agent leaves this agent at once. LangGraph would then drop the results
+        of the other tool calls, and the questions of those that wait for a person.
         """
         message = message_calling(request)
         is_alone = message is None or len(message.tool_calls) < 2 or self._is_shared(request)
@@ -110,7 +110,7 @@ class ToolCalls:
         return tool_message(request, told, status="error")
 
     def tell_unknown(self, request: ModelRequest[Any]) -> None:
-        """Tell at the first model call which names are not those of a tool of the model.
+        """Warn at the first model call about names in the options that are not the model's tools.
 
         Raises:
             WrongArgumentError: If `approve` misspells a tool, which would then run unasked.
@@ -139,10 +139,10 @@ class ToolCalls:
         return self.wrapped is True or request.tool_call["name"] in self.wrapped
 
     def _is_shared(self, request: ToolCallRequest) -> bool:
-        """Say whether the tools of one message run in one task, which starts again after a pause.
+        """Return whether one task runs all tools of a message, and starts again after a pause.
 
-        LangChain's agent sends each tool call to its own task. If middleware jumps to the tools, or
-        if the graph has its own `ToolNode`, one task may run all tools.
+        LangChain's agent sends each tool call to a task of its own. One task may run all tools if
+        middleware jumps to the tools, or if the graph has its own `ToolNode`.
         """
         message: AIMessage | None = message_calling(request)
         if message is None or len(message.tool_calls) < 2:
@@ -175,7 +175,7 @@ class ToolCalls:
 
 
 async def _kept(request: ToolCallRequest, handler: Callable[..., Any]) -> Result:
-    """Call a tool that is not wrapped, and save its result while another tool waits."""
+    """Call an unwrapped tool, and save its result while another tool waits for a person."""
 
     @as_run
     async def use(args: dict[str, Any]) -> Any:
