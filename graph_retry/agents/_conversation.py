@@ -42,8 +42,7 @@ class repair_history:  # noqa: N801 - a hook is used like a function
     conversation stays in the agent's state. With `auto_retries=1`, the repair is used at once.
     Otherwise a review suggests it, and a person can edit it.
 
-    longest: The number of characters that a shortened message keeps: half at its beginning, half at
-        its end.
+    longest: Number of characters that a shortened message keeps, half of them at its end.
 
     Example:
         >>> from langchain.agents import create_agent
@@ -158,8 +157,7 @@ def mended_update(
     """Return the state update that repairs the agent's messages; empty if they need no repair.
 
     A changed conversation stays in the agent's state if the provider had refused the earlier one,
-    and if a person or one of the hooks `mending` made the change. Any other change is for one
-    attempt only.
+    and a person or one of the hooks `mending` made the change. Any other change is for one attempt.
     """
     known: list[AnyMessage] = [*request.state["messages"]]
     mended = answered(known)

@@ -2,8 +2,7 @@
 
 The first middleware in LangChain's list is the outermost. A middleware that changes a request must
 come before `RetryMiddleware`, so that a person sees and edits the final request. A middleware that
-repeats calls, or turns a failure into an answer, must come after it, so that it works within one
-attempt.
+repeats calls, or turns a failure into an answer, must come after it, within one attempt.
 """
 
 from __future__ import annotations
@@ -93,8 +92,7 @@ def listed_with(own: AgentMiddleware[Any, Any, Any]) -> Sequence[Any]:
     """Return the argument `middleware` of the running `create_agent`, from its stack frame.
 
     LangChain does not tell a middleware what else is in the list. If calls of `create_agent` are
-    nested, the right one is the one whose list contains `own`. Outside of `create_agent`, the
-    result is empty.
+    nested, the right one is the one whose list contains `own`. Outside of it, the result is empty.
     """
     frame = inspect.currentframe()
     while frame is not None:

@@ -34,8 +34,8 @@ class ModelParams(BaseModel):
     """The parts of an agent's model call that hooks and people may change.
 
     `messages` are the last messages of the conversation, without the system prompt. If there are
-    earlier messages, the field `earlier_messages` has their number. The model gets them unchanged
-    before `messages`.
+    earlier messages, `earlier_messages` is their number. The model gets them unchanged before
+    `messages`.
     """
 
     model_config = ConfigDict(protected_namespaces=())
@@ -316,7 +316,6 @@ def _spelled(message: Mapping[str, Any]) -> str:
 
 @cache
 def _params_type(names: tuple[str, ...], earlier: int) -> type[ModelParams]:
-    """Return the type of params in which the model is one of these names."""
     kind: Any = Literal[names]
     more: dict[str, Any] = {EARLIER: (int, Field(earlier, ge=0, le=earlier))} if earlier else {}
     return create_model("ModelParams", __base__=ModelParams, model=(kind, ...), **more)

@@ -1,8 +1,7 @@
 """Build your own forms of a retried call, such as an agent's tool or a step of a framework.
 
 `Call` runs your function with retries and reviews. `JsonParams` holds the call's params as JSON,
-with your own JSON Schema. `Terms` judges recorded attempts again by another output type, other
-hooks or other options.
+with your own JSON Schema. `Terms` judges recorded attempts again, with another output type.
 """
 
 from __future__ import annotations

@@ -74,7 +74,6 @@ class Terms:
         *,
         params_type: Any = dict,
     ) -> None:
-        """Check the arguments."""
         self._codec = ParamsCodec[Any](params_type)
         form: Any = "function" if llm_call else "node"
         name = name_of(llm_call, "llm_call") if llm_call else "again"
@@ -170,8 +169,7 @@ async def judged_again(
 def _failure_of_call(record: Attempt, plan: Plan[Any]) -> Failure | None:
     """Return the failure of an attempt that was known before its output was read; None if none was.
 
-    Either the call raised an error, or the provider announced the failure, for example by a finish
-    reason.
+    The call raised this failure, or the provider announced it, for example by a finish reason.
     """
     failure, validator = record["failure"], plan.validator
     if not is_returned(record):

@@ -43,7 +43,6 @@ def _added(one: Spent, other: Any, sign: int = 1) -> Spent:
 
 
 def _price_unknown(attempt: Attempt) -> None:
-    """Return None, as the default of `price`."""
     del attempt
 
 
@@ -60,8 +59,7 @@ class Budget(BudgetRule):
     cost: Sum of `price(attempt)` over all attempts, in the unit that `price` returns.
     price: A function `attempt record -> cost`, a number in any unit. If it is unknown, return None.
     seconds: Time spent in the model, in seconds.
-    rounds: Number of decisions by reviewers. After these, a reviewer cannot choose a decision that
-        calls the model again.
+    rounds: Number of decisions by reviewers. After these, no decision may call the model again.
 
     Example:
         >>> from graph_retry import AttemptsExhausted, Completion, retry_llm_call
@@ -160,7 +158,6 @@ class Budget(BudgetRule):
         return f"the budget of {counted(self.rounds, 'decision')} is spent"
 
     def _counted(self, attempts: Sequence[Attempt], before: Spent | None) -> Spent:
-        """Return the cost to compare with the limits. A `SharedBudget` includes all its calls."""
         return self.spent_on(attempts, before)
 
     def _limit_reached(self, spent: Spent) -> str | None:
@@ -195,8 +192,7 @@ class _Account:
     def note_end(self, attempt: Attempt) -> None:
         """Record whether an attempt failed. A success removes the failures that ended before it.
 
-        The order is that of the attempts' own times, because a resumed thread reports its earlier
-        attempts again.
+        The attempts' own times decide, because a resumed thread reports its earlier attempts again.
         """
         failure = attempt["failure"]
         if failure and failure["type"] == "BudgetExceededError":
@@ -248,8 +244,8 @@ class SharedBudget(Budget):
 
     failures: A circuit breaker. After this number of failed attempts in a row, over all calls, no
         automatic call is made for `cool_down` seconds.
-    cool_down: Seconds after the last failure until calls are made again. If the next call fails, a
-        new pause starts.
+    cool_down: Seconds after the last failure until calls are made again. A new failure starts a new
+        pause.
     per: A key of the config's `configurable`, such as `thread_id` or `user_id`. The limits then
         apply to each value of this key separately. Without `per`, they apply to all calls together.
 

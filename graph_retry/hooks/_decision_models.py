@@ -1,7 +1,7 @@
 """Use LangChain's decision models as a gate and as a reviewer.
 
 A decision model (`langchain_core.decisions`, langchain-core 1.8 or newer) answers a question about
-data with a probability. With an older langchain-core, `decision_gate` and `decision_reviewer` raise
+data with a probability. With an older one, `decision_gate` and `decision_reviewer` raise
 `ImportError`.
 """
 
@@ -25,7 +25,6 @@ DecisionModel = Annotated[
 
 
 def _question(kind: Literal["Noul", "Choice"], **said: Any) -> Any:
-    """Return a question to a decision model, as an object of LangChain."""
     try:
         decisions = import_module("langchain_core.decisions")
     except ImportError:
@@ -89,8 +88,7 @@ def decision_reviewer(
         model: A decision model of LangChain (`langchain_core.decisions.BaseDecisionModel`). It
             needs langchain-core 1.8 or newer.
         question: The question to the model, such as "What should be done about this failed call?".
-        criteria: A text for each allowed choice (`approve`, `reject`, `person`) that says when to
-            choose it.
+        criteria: A text for each choice (`approve`, `reject`, `person`): when to choose it.
         above: The minimum confidence (0 to 1) with which the model's choice is used.
 
     Example:

@@ -1,7 +1,6 @@
 """Signals that a valid output may be wrong. Each signal returns a confidence and doubtful fields.
 
-A signal does not prove an error. Signals rank the outputs, so that people review those with the
-lowest confidence.
+A signal proves no error. Signals rank the outputs: people review those of lowest confidence.
 """
 
 from __future__ import annotations

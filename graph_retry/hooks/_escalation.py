@@ -1,7 +1,6 @@
 """Ready-made hooks that change fields of the params, such as the model or a token limit.
 
-Each function of this module makes a `ChangingHook` with a rule. The rule says which fields change
-after a failure.
+Each function of this module makes a `ChangingHook` with a rule: which fields change, and when.
 """
 
 from __future__ import annotations
@@ -148,8 +147,7 @@ def raise_limit(
         most: The highest value of the limit. At this value, the hook changes nothing more.
 
     Raises:
-        ValueError: Before the first call, if the params lack the field, or its value is not a
-            number.
+        ValueError: Before the first call, if the params lack the field, or it is not a number.
 
     Example:
         >>> cut_off = AttemptFailed("cut off", kind="truncated")

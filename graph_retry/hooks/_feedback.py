@@ -196,8 +196,7 @@ def _texts(
 ) -> Iterator[tuple[int, str]]:
     """Yield ever shorter versions of the feedback, each with the length of the quoted answer.
 
-    With `in_turns`, the feedback does not quote the answer, because an assistant message contains
-    it.
+    With `in_turns`, the feedback has no quoted answer, because an assistant message contains it.
     """
     most = _QUOTED[hook.strategy]
     for quoted in dict.fromkeys((most, min(most, 500), 0)):
@@ -234,7 +233,6 @@ def _text(error: AttemptFailed, ask: str, *, quoted: int, issues: int, with_sche
 
 
 def _issue_lines(issues: Sequence[Issue], most: int) -> list[str]:
-    """Return the errors as the lines of a numbered list."""
     lines = [f"{n}. {issue_line(issue)}" for n, issue in enumerate(issues[:most], start=1)]
     more = len(issues) - most
     return [*lines, f"… and {more} more."] if more > 0 else lines
@@ -244,8 +242,7 @@ def _earlier_lines(error: AttemptFailed, most: int) -> list[str]:
     """Return lines with the number of refused answers in a row, and the errors of the earlier ones.
 
     Feedback replaces earlier feedback. Without these lines, a model might repeat an error that it
-    had corrected before. Two different answers with the same errors would also lead to the same
-    prompt.
+    had corrected before. Different answers with the same errors would also lead to equal prompts.
     """
     refused = list[Attempt]()
     for attempt in reversed(error.attempts):

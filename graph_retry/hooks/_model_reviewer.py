@@ -53,8 +53,7 @@ def model_reviewer(
         chat_model: Any chat model. It is called sync or async, as the graph runs.
         instructions: Your criteria for the decision, added to the model's instructions.
         allow: The decisions that the model may make.
-        limit: Maximum characters of the review in the prompt. Parts that do not fit are cut in the
-            middle.
+        limit: Maximum characters of the review in the prompt. Long parts are cut in the middle.
 
     Example:
         >>> from langchain_core.language_models import FakeListChatModel

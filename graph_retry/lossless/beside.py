@@ -140,7 +140,6 @@ def _fields(lines: list[str], at: int) -> Iterator[re.Match[str]]:
 
 
 def _same(own: re.Match[str], other: re.Match[str]) -> bool:
-    """Return whether two fields have the same notation and different names."""
     kinds = [(bool(one["bullet"]), one["separator"].strip()[:2]) for one in (own, other)]
     return (
         kinds[0] == kinds[1] and own["label"] != other["label"] and not _is_answer(other["label"])

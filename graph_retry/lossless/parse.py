@@ -183,8 +183,7 @@ def _refused(text: str, level: RepairLevel, refusal: Refusal) -> ParsedOutput:
 class _Counted(str):
     """A text that counts how often `json_repair` reads it, and raises after `_LOOKS` times.
 
-    Without this limit, `json_repair` takes quadratic time for texts with many quotes or open
-    brackets.
+    Without this limit, `json_repair` takes quadratic time for many quotes or open brackets.
     """
 
     left: list[int]

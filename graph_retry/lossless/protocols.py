@@ -59,8 +59,7 @@ _TOKEN_QUOTES = lazy(r"<\|\"\|>(.*?)<\|\"\|>", re.DOTALL)
 class Call(NamedTuple):
     """A tool call that was read from a text.
 
-    If a parameter can be read in two ways, `arguments` has the likelier value and `either` the
-    other one.
+    If a parameter may have two values, `arguments` has the likelier one and `either` the other.
     """
 
     name: str
@@ -100,7 +99,6 @@ def openings(
 def _document(
     text: str, row: Protocol, opening: re.Match[str], limit: int, complete: bool | None, work: Work
 ) -> Call:
-    """Read a tool call whose arguments are one JSON document."""
     is_last = limit == len(text)
     known = complete if is_last else False
     found = read_document(text, opening.end(), limit, work, complete=known)

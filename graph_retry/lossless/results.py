@@ -53,8 +53,7 @@ class Wanted(NamedTuple):
     complete: True if the model finished its answer, False if it was cut off, None if unknown.
     is_list: True if a list is wanted, False if a single value is, None if unknown.
     fits: A function `value -> bool`; None if any value fits.
-    names: Names of tools, each of which stands for a type. They distinguish types with equal
-        fields.
+    names: Names of tools, each for one type. They distinguish types with equal fields.
     """
 
     complete: bool | None = None

@@ -54,8 +54,7 @@ def finite(token: str) -> float:
     """Return the float that a number's text `token` means. Use it as `parse_float` of `json`.
 
     Raises:
-        ValueError: If the number is too large or too small, so that the float would be infinite or
-            zero.
+        ValueError: If the float would be infinite, or zero for a number that is not zero.
     """
     value = float(token)
     # This code runs for every float of a text, so the common case is tested first.

@@ -138,8 +138,7 @@ async def expire_reviews(
     `resume` or of an earlier sweep died.
 
     Several sweeps may run at the same time: only one of them ends a review. If a person answers the
-    review meanwhile, the person's answer counts. On a server, a sweep starts the runs and does not
-    wait for them.
+    review meanwhile, the person's answer counts. On a server, a sweep does not wait for its runs.
 
     A sweep can also remind people of reviews that have not expired. It sends each reminder once.
     Only a failed message is repeated by the next sweep, and a crash may repeat one message. A
@@ -151,10 +150,10 @@ async def expire_reviews(
         context: LangGraph's `context` for the runs; see `resume`.
         notify: A sync or async function that reminds people of a review, such as
             `graph_retry.observers.Slack`.
-        remind_after: Seconds after the question until `notify` is called. Give several numbers for
-            repeated reminders.
-        escalate_to: A dict `{seconds after the question: function}` of functions like `notify`, for
-            other people.
+        remind_after: Seconds after the question until `notify` is called. Several numbers mean
+            several reminders.
+        escalate_to: Functions like `notify` for other people: `{seconds after the question:
+            function}`.
 
     Returns:
         The reviews that the default decision ended, even if their thread then raised
@@ -227,8 +226,7 @@ def _is_answered(review: PendingReview) -> bool:
 async def _end(reviews: list[PendingReview], context: Any) -> Any:
     """Let the expired reviews of one thread end by their default decisions.
 
-    On a server, the function does not wait for the run. The sweep may itself occupy the only worker
-    of this server.
+    On a server, the run is not awaited, because the sweep may itself occupy the only worker.
     """
     first = reviews[0]
     ids = [review.review_id for review in reviews if review.unapplied is None]

@@ -198,8 +198,7 @@ def export_ledgers(
     Args:
         ledgers: The ledgers, such as those of `attempts_of`, or `[Ledger(error.attempts)]`.
         path: The file to write. An existing file is replaced.
-        redact: A function that gets a copy of each attempt, and returns the copy without private
-            data.
+        redact: A function that gets a copy of each attempt, and returns it without private data.
 
     Example:
         >>> import os, tempfile

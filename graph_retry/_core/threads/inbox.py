@@ -55,11 +55,10 @@ async def list_reviews(
             own reviews. A checkpointer's reviews can be read, but not answered. A client lists the
             reviews of all graphs on the server, including threads with the status `error`.
         limit: Maximum number of reviews to return (default: all).
-        before: The last review of the previous page. Only older reviews are listed (default: start
-            at the newest).
+        before: The last review of the previous page. Only older reviews are listed.
         config: A config without a thread, for the runs that continue answered threads: keys of
-            `configurable`, tags, metadata and callbacks. Each listed review gets these values in
-            its `config`.
+            `configurable`, tags, metadata and callbacks. Each listed review has these in its
+            `config`.
         labels: Only reviews of calls that have at least these `labels`.
 
     Raises:
@@ -101,8 +100,7 @@ async def find_all(
 ) -> list[PendingReview]:
     """List the open reviews of a source. The histories may lack parts of earlier attempts.
 
-    With `answered`, a checkpointer's list includes reviews whose answer is saved and not applied
-    yet.
+    With `answered`, a checkpointer's list includes reviews whose saved answer is not applied yet.
 
     Raises:
         TypeError: If `source` has no threads.
@@ -149,7 +147,6 @@ class Inbox:
     """
 
     def __init__(self, source: Any, config: RunnableConfig | None = None) -> None:
-        """Check the source and the config."""
         check_source(source)
         self.source, self._config = source, check_placeless(config)
 

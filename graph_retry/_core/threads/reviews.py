@@ -28,8 +28,7 @@ class PendingReview(Review):
     """An open review of a thread. Answer it with its method `answer`.
 
     `graph` is None if the review was listed from a checkpointer without a graph. Such a review
-    cannot be answered. `unapplied` is a saved answer that no run has applied yet; None if there is
-    none.
+    cannot be answered. `unapplied` is a saved answer that no run has applied yet, or None.
     """
 
     interrupt_id: str

@@ -6,8 +6,7 @@ a habit of the model, and therefore costs little. It finds the notations in use,
 where a mark may be lost or wrong. The second search uses the real costs, and assumes lost or wrong
 marks only at these places.
 
-The text is refused if data would be lost, or if a reading with another value costs at most `MARGIN`
-points more.
+The text is refused if data would be lost, or if another value costs at most `MARGIN` points more.
 """
 
 import html

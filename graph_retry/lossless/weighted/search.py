@@ -76,8 +76,7 @@ def _signed(sig: int, written: str) -> int:
 class Search:
     """A search for the cheapest reading, with a queue of unfinished readings, cheapest first.
 
-    A subclass implements `expand`, which adds each reading that is one step longer than
-    `self.node`.
+    A subclass implements `expand`: it adds each reading that is one step longer than `self.node`.
     """
 
     def __init__(self, text: str, price: dict[str, int], work: Work) -> None:

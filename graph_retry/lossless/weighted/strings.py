@@ -38,7 +38,6 @@ _BEFORE, _BEHIND = frozenset("([{—–-='>"), frozenset("<$€£¿¡-_/@#{[(")
 
 
 def _is_torn(raw: str) -> bool:
-    """Return whether a string has unpaired brackets, or ends with `,` or `:`."""
     return raw[-1] in ",:" or any(raw.count(a) != raw.count(b) for a, b in ("{}", "[]", "()"))
 
 

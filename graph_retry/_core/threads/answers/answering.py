@@ -52,7 +52,7 @@ async def resume(
     decision was saved, `resume(graph, config)` without a decision continues. If several people
     answer the same review, the first answer wins, because the thread is locked until the graph
     stops again. If a decision cannot be applied, the question is asked again, and `AnswerRefused`
-    gives the reason.
+    says why.
 
     Args:
         graph: The compiled graph, or a `RemoteGraph`.
@@ -70,8 +70,7 @@ async def resume(
             with a `context_schema` needs it again (on a server: JSON, a dataclass or a model).
         durability: LangGraph's `durability` for the run (default: `sync`; on a server, the server's
             default). With any other value, a crash can repeat calls that have just finished.
-        wait: Maximum seconds to wait while another process runs the thread and the review is still
-            open.
+        wait: Maximum seconds to wait while another process runs the thread and the review is open.
 
     Returns:
         The graph's state, as `graph.invoke` returns it.
@@ -81,8 +80,8 @@ async def resume(
             not called for this answer.
         StaleDecision: If the review is no longer open: somebody else answered it, or it expired.
         TimeoutError: If another process still runs the thread after `wait` seconds.
-        ValueError: If several reviews are open and `decision` names none of them, or if the graph
-            or the thread is missing.
+        ValueError: If several reviews are open and `decision` names none of them, or if graph or
+            thread is missing.
         TypeError: If `answers` is not a dict of decisions.
 
     Example:

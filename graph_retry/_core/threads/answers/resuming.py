@@ -280,7 +280,6 @@ async def _why_closed(*which: Any) -> str:
 def _checked(
     graph: Any, config: RunnableConfig, decision: Any, answers: Mapping[str, Any] | None, start: Any
 ) -> str:
-    """Check the arguments of `resume`, and return the thread's id."""
     thread_id = thread_of(config)
     if decision is not None and answers is not None:
         raise TypeError("give either `decision` for one review, or `answers` for several.")

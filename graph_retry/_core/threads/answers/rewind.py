@@ -89,8 +89,7 @@ async def rewind(
     """Make an earlier attempt again with other params, or answer its review differently.
 
     The attempts before it stay in the ledger and are not made again. The attempts after it are
-    removed from the ledger, but their checkpoints stay. In the ledger, the author of the new
-    attempt is `rewind`.
+    removed from the ledger, but their checkpoints stay. The author of the new attempt is `rewind`.
 
     A call can be rewound while it is paused and after it has finished. On a server, a call in a
     subgraph can be rewound only while it is paused. If the thread has made several calls, pass the
@@ -264,7 +263,6 @@ async def _fork(
 
 
 async def _made_from(graph: Any, config: RunnableConfig, ledger: Ledger) -> StateSnapshot:
-    """Read the checkpoint of the outermost graph from which a call was made."""
     origin = place_of(thread_of(config), checkpoint_id=ledger.root)
     old: StateSnapshot | None = None
     if ledger.root:

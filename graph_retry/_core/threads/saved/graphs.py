@@ -52,7 +52,6 @@ def check_placeless(config: RunnableConfig | None) -> RunnableConfig:
 
 
 def on_thread(config: RunnableConfig, thread_id: str) -> RunnableConfig:
-    """Return a copy of a config that names the thread `thread_id`."""
     return {**config, "configurable": {**config.get("configurable", {}), "thread_id": thread_id}}
 
 
@@ -77,8 +76,7 @@ def thread_of(config: RunnableConfig) -> str:
 def is_addressable(text: str) -> bool:
     """Return whether a value, such as a thread's id, is safe as a part of a URL's path.
 
-    The LangGraph SDK quotes such values. But a proxy in between may read a quoted `/` or `..` as
-    another path.
+    The LangGraph SDK quotes such values, but a proxy may read a quoted `/` or `..` as another path.
     """
     return not re.search(r"[/\\?#%;\x00-\x1f\x7f]", text) and text not in {"", ".", ".."}
 
@@ -135,8 +133,7 @@ def check_compiled(graph: Any) -> None:
 async def get_state(graph: Any, config: RunnableConfig, **options: Any) -> StateSnapshot:
     """Return the state of a thread, as `graph.get_state` does.
 
-    If a thread on a server has no checkpoint, because its first run was rolled back, return an
-    empty state.
+    The state of a thread on a server is empty if the first run of the thread was rolled back.
     """
     if is_remote(graph):
         thread_there(config)
@@ -221,7 +218,6 @@ def client_of(graph: Any) -> Any:
 async def update_state(
     graph: Any, config: RunnableConfig, values: dict[str, Any] | None, as_node: str
 ) -> None:
-    """Change the state of a thread, as `graph.update_state` does."""
     await sync_or_async(graph.update_state, graph.aupdate_state, config, values, as_node=as_node)
 
 

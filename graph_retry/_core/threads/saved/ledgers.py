@@ -42,8 +42,7 @@ def ledgers_of(view: ThreadView) -> Iterator[Ledger]:
 
     A call whose state is hidden by a server gets an empty ledger. The result also has the ledgers
     in the state of the outermost graph, because the checkpoints of a call itself may have been
-    deleted. A list in the state in which a reducer of the user collects the attempts of several
-    calls is left out.
+    deleted. A list in which a user's reducer collects the attempts of several calls is left out.
     """
     calls = sorted(view.calls(), key=lambda call: view.age(call[0]))
     head, known = view.root and view.root.checkpoint["id"], list[list[str]]()

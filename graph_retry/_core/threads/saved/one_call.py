@@ -50,8 +50,7 @@ class Ledger:
     waits: bool | None = None
     """Whether the thread waits for a person to answer this call.
 
-    False if the call has ended. None if this is unknown, or if the call is open but the thread
-    continued without it.
+    False if the call has ended. None if unknown, or if the thread continued without the open call.
     """
 
     ended_by: Literal["", "fork", "input", "update"] = ""

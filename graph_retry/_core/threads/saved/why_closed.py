@@ -95,8 +95,7 @@ async def why_closed(
 async def standing_of(graph: Any, config: RunnableConfig, how: str) -> str:
     """Say what a thread without an open review waits for, and how to continue it.
 
-    If a call waits in a node that only another graph has, the text says so, because this graph must
-    not continue the thread.
+    If a call waits in a node of another graph, the text says that this graph must not continue.
     """
     elsewhere = await _renamed(graph, config, await _readable(graph, config))
     if elsewhere is not None:
@@ -134,8 +133,7 @@ async def _event(
 ) -> str | None:
     """Describe the event that closed a review, with its time: an answer, an input or an update.
 
-    Return None if the thread does not show the event, for example because a run has not saved the
-    answer yet.
+    Return None if the thread does not show the event, for example an answer that is not saved yet.
     """
     events = [
         (each.at, each.review_id, f"{each.author} answered it at {each.at}{each.what}")
@@ -259,7 +257,6 @@ def other_question(state: StateSnapshot) -> str:
 
 
 def _notes(decisions: Iterable[Mapping[str, Any]]) -> list[_Answered]:
-    """Convert decisions, from a ledger or from an open review, to `_Answered`."""
     return [
         _Answered(note["at"], note["author"], note.get("review_id", ""), f" ({note['type']})")
         for note in decisions

@@ -32,8 +32,7 @@ class RemoteRuns:
     A server refuses an answer (HTTP 409) while the thread runs. If a second answer arrives just
     after the first one was applied, the question is gone. The server then ignores the second
     answer, but reports success. Therefore the runs are listed before the review is read, and again
-    after the answer was sent. If another run answered the review in between, its answer was the
-    first.
+    after the answer was sent. A run in between that answered the review brought the first answer.
     """
 
     def __init__(
@@ -47,7 +46,6 @@ class RemoteRuns:
         self._mine: str | None = None
 
     async def _read(self) -> list[Any]:
-        """List the runs of the thread, newest first."""
         read = partial(self._client.runs.list, self._thread_id, limit=_NEWEST)
         runs: list[Any] = await call(read)
         return runs
@@ -185,7 +183,6 @@ def _as_sent(
 
 
 def _as_json(config: RunnableConfig) -> dict[str, Any]:
-    """Return the parts of a config that are sent to a server."""
     names = ("tags", "metadata", "recursion_limit")
     sent: dict[str, Any] = {key: value for key, value in config.items() if key in names}
     return {**sent, "configurable": besides_place(config)}

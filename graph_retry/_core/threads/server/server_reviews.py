@@ -38,8 +38,7 @@ _CLOCKS = timedelta(seconds=10)
 _FRESH_S = 1.0
 """Maximum seconds from a run's last question to the end of the run.
 
-If a thread changed later than this, a later run was cancelled. The thread may then show questions
-that are already answered.
+If a thread changed later, a later run was cancelled, and the thread may show answered questions.
 """
 
 _FIELDS = (  # The state of the threads is not requested.

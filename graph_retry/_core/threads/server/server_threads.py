@@ -2,8 +2,7 @@
 
 A server cannot list the namespaces of a thread, so this module derives them. The namespace of a
 retry node or a subgraph is that of its task. The namespace of a function's call is in the question
-that the call asked. After a rewind, the node has a new task, so the task's id in the namespace is
-replaced.
+that the call asked. After a rewind, the node has a new task, so the id in the namespace differs.
 """
 
 from __future__ import annotations
@@ -34,7 +33,6 @@ _MOST_READ = 1_000
 
 
 async def read_shown_there(graph: Any, config: RunnableConfig) -> ThreadView:
-    """Read the questions that a thread on a server shows."""
     state = await get_state(graph, config)
     shown: Sequence[Interrupt] = state.interrupts
     if not shown and is_remote(graph):
@@ -87,7 +85,6 @@ class _History:
         self._graph, self._thread_id = graph, thread_id
 
     async def _read(self, namespace: str, limit: int) -> list[StateSnapshot]:
-        """Read the newest checkpoints of a namespace."""
         read = (self._graph.get_state_history, self._graph.aget_state_history)
         place = place_of(self._thread_id, namespace)
         snapshots: list[StateSnapshot] = [one async for one in each_of(*read, place, limit=limit)]
