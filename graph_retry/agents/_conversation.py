@@ -42,7 +42,7 @@ class repair_history:  # noqa: N801 - a hook is used like a function
     conversation stays in the agent's state. With `auto_retries=1`, the repair is used at once.
     Otherwise a review suggests it, and a person can edit it.
 
-    longest: Number of characters that a shortened message keeps, half of them at its end.
+    longest: Characters that a shortened message keeps: half at its beginning, half at its end.
 
     Example:
         >>> from langchain.agents import create_agent
@@ -239,6 +239,6 @@ def _applied(
 
 
 def _key(message: Mapping[str, Any]) -> str:
-    """Return the id of a message. If it has none, as a person's message, return its JSON text."""
+    """Return the id of a message, or its JSON text if it has no id, as a person's message."""
     known_as = message.get("id")
     return str(known_as) if known_as else json.dumps(message, sort_keys=True, default=str)

@@ -49,7 +49,7 @@ class ModelParams(BaseModel):
 class RequestChangedError(GraphBubbleUp):
     """The error for inner middleware that changes what a person or a hook has set in a request.
 
-    It is a `GraphBubbleUp`, so that no middleware takes it for a failure of the model.
+    This error is a `GraphBubbleUp`, so that no middleware takes it for a failure of the model.
     """
 
     def __init__(self, field: str) -> None:
@@ -195,9 +195,9 @@ def _tool_names(request: ModelRequest[Any]) -> list[str]:
 def key_of(request: ModelRequest[Any], params: ModelParams) -> str:
     """Return a key that identifies a model call of an agent.
 
-    The key is the place of the call in the conversation. (The prompt may differ when the node runs
-    again.) If middleware makes several calls at one place, each further key has a hash of what
-    differs from the first request at this place.
+    A model call is identified by its place in the conversation, and not by the prompt, which may
+    differ when the node runs again. If middleware makes several calls at one place, each further
+    key has a hash of what differs from the first request at this place.
     """
     place = place_of(request)
     execution = running_task()
@@ -212,7 +212,7 @@ def key_of(request: ModelRequest[Any], params: ModelParams) -> str:
 def place_of(request: ModelRequest[Any]) -> str:
     """Return the place of a model call: the id of the last message in the agent's state.
 
-    This message stays the same when the node runs again, although the prompt may change.
+    The last message stays the same when the node runs again, although the prompt may change.
     """
     messages = request.state["messages"]
     return str(messages[-1].id) if messages else "start"
@@ -305,7 +305,7 @@ def as_params(message: BaseMessage) -> dict[str, Any]:
 
 
 def _begin(request: ModelRequest[Any], last: int) -> int:
-    """Return the index of the first message in the params, which include all `orphans_in` it."""
+    """Return the index of the first message to show. All tool results without a call are shown."""
     wrong = orphans_in([*map(as_params, request.messages)])
     return min([max(len(request.messages) - last, 0), *wrong])
 

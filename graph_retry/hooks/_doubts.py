@@ -1,6 +1,6 @@
 """Signals that a valid output may be wrong. Each signal returns a confidence and doubtful fields.
 
-A signal proves no error. Signals rank the outputs: people review those of lowest confidence.
+A signal does not prove an error. People review the outputs with the lowest confidence.
 """
 
 from __future__ import annotations

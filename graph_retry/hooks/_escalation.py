@@ -23,8 +23,8 @@ Changes = Mapping[str, Any]
 class ChangingHook:
     """A hook that changes fields of the params by a rule.
 
-    After two equal failures in a row, a person decides and other hooks are not used. This hook is
-    still used, because it changes the means, such as the model.
+    After two equal failures in a row, a person decides, and most hooks are not used. This hook is
+    still used, because it tries other means, such as another model.
 
     Args:
         name: The name of the function that made this hook, for messages and records.
@@ -101,7 +101,7 @@ def fall_back(
     """Make a hook that changes fields of the params step by step, after failures of certain kinds.
 
     For example, the first refusal changes the prompt, and the second refusal changes the model. Two
-    equal failures in a row, which usually end automatic retries, do not end them here.
+    equal failures in a row usually end automatic retries, but not those of this hook.
 
     Args:
         kinds: The failure kinds, such as `"refusal"` or `("refusal", "context_overflow")`.

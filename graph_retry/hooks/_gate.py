@@ -191,8 +191,7 @@ class Gate:
     def _rank(self, attempt: Attempt, sure: float) -> tuple[float, float]:
         """Return the needed confidence, and the rank of an output among the earlier outputs.
 
-        The rank is the fraction of outputs with a lower confidence. The idempotency key orders
-        equal ones.
+        The rank is the fraction of outputs with a lower confidence. Ties are broken by a hash.
         """
         place = drawn(attempt["idempotency_key"], "rank")
         with self._lock:

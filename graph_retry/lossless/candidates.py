@@ -155,7 +155,8 @@ def _limit(
 def _placed(text: str, document: Document, low: int, *, in_code: bool) -> Candidate | None:
     """Return a document outside of code fences with its place.
 
-    Return None if it is a citation (`As [1]`), or a value in a program that the text quotes.
+    Return None if the document is a citation (`As [1]`), or a value in a program that the text
+    quotes.
     """
     line = line_before(text, document.start, low)
     behind = text[document.end : document.end + 200]

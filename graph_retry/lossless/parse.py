@@ -37,10 +37,15 @@ def read(
 ) -> ParsedOutput:
     """Read the JSON value in a model's text, losslessly or not at all.
 
-    Strict JSON is read as the standard library reads it. There are three exceptions. If a key has
-    two different values, the text is refused. `NaN` and `Infinity` are read only at the levels
-    `standard` and `aggressive`, with a repair. If the whole text is a JSON string that contains a
-    JSON document, the document is the value.
+    Strict JSON is read as Python's `json` reads it, with these exceptions:
+
+    - If a key has two different values, or a number is out of the range of floats, the text is
+      refused.
+    - Only the levels `standard` and `aggressive` read `NaN` and `Infinity`, as a repair.
+    - At these levels, an escape that probably means a backslash and a letter, as in a regular
+      expression, is read so as a repair, or the text is refused.
+    - At these levels, if the whole text is a JSON string that contains a JSON object or array, this
+      is the value.
 
     Args:
         text: The model's text.

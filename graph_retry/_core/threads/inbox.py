@@ -182,7 +182,7 @@ class Inbox:
     ) -> tuple[list[OpenReview], str | None] | None:
         """List one page of the table of open reviews, newest first.
 
-        A checkpointer keeps this table, so that no thread must be read to list the reviews. The
+        A checkpointer keeps a table of open reviews, so that listing them reads no thread. The
         first listing of a database fills the table: it reads each thread once, and calls
         `fill(read, threads)` with the number of threads read so far and of all threads. With
         `fill=None`, the rows that the table has now are listed.

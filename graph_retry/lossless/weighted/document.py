@@ -173,8 +173,8 @@ def _unmasked(
 ) -> Document:
     """Replace the escapes of a document by their characters, and read the resulting text.
 
-    If the resulting text needs a repair that assumes something, the document is refused, because
-    the escapes may be the cause.
+    If a missing piece must be supplied in the resulting text, the document is refused, because the
+    error may lie in the escapes.
     """
     try:
         plain = mask.escape.sub(lambda escape: mask.plain(escape[0]), text[at:stop])
@@ -248,7 +248,7 @@ def _weighed(text: str, start: int, end: int, work: Work, *, complete: bool | No
 def _readings(again: Callable[[], Reader], start: int) -> list[Document]:
     """Return a document for each likely reading.
 
-    The list is empty if one of the readings loses data, or if there are `ALTERNATIVES` or more.
+    The list is empty if a reading loses data, or if there are `ALTERNATIVES` readings or more.
     """
     reader = again()
     found = [*map(Reading, reader.run(reader.first(), keep=ALTERNATIVES))]
@@ -265,9 +265,9 @@ def _readings(again: Callable[[], Reader], start: int) -> list[Document]:
 def _suspect(first: Reading | None, reader: Reader, price: dict[str, int]) -> bytearray:
     """Mark the places where the second search assumes lost or wrong marks.
 
-    If the first reading loses no data, these are the places around its expensive steps. If it loses
-    data at a high cost, or if there is none, they are around the furthest position that was read.
-    If it loses data at a low cost, there are none.
+    If the first reading loses no data, the marked places are around its expensive steps. If it
+    loses data at a high cost, or if no reading was found, they are around the furthest position
+    that was read. If it loses data at a low cost, no place is marked.
     """
     size = len(reader.text) + 2
     suspect = bytearray(size)

@@ -134,8 +134,8 @@ def scalar(token: str) -> tuple[str, str] | None:
 def is_word(text: str, at: int) -> bool:
     """Return whether the token at `at` is a word, and does not resemble a number, literal or code.
 
-    If a quote follows the token, it may resemble code. Then only a number, a literal, and a literal
-    without one of its letters are no words.
+    If a quote follows the token, the token is a word even if it resembles code. Only a number, a
+    literal, and a literal that lacks one of its letters are no words then.
     """
     token = TOKEN.match(text, at)
     if token is None or text[token.end() : token.end() + 2][1:].isalnum():

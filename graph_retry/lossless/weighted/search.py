@@ -100,7 +100,7 @@ class Search:
         return self._frames[key]
 
     def go(self, pos: int, mode: str, stack: Frame | None, written: str = "", *rows: str) -> None:
-        """Add the present reading with one more step. The step costs the sum of all `rows`.
+        """Extend the present reading by one step, which costs the sum of all `rows`, and add it.
 
         `rows[0]` may be a loss of data.
         """

@@ -317,9 +317,9 @@ async def _write_down(
 ) -> dict[str, Any]:
     """Save each answer beside its call's checkpoint. Return the other answers by interrupt id.
 
-    An answer cannot be saved beside a checkpoint on a server, for another library's question, or if
-    the checkpoint was deleted. First, an answer without an interrupt id that an earlier run left is
-    removed, because LangGraph would give it to the next question.
+    An answer cannot be saved on a server, for a question of another library, or if the checkpoint
+    of the call was deleted. An earlier run may have left an answer without an interrupt id. This
+    answer is removed first, because LangGraph would give it to the next question.
     """
     own = [each for each in chosen if not is_of_other(each[0].namespace)]
     notes = [(asked, noted(given, asked.review_id)) for asked, given in own]

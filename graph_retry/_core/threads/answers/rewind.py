@@ -88,8 +88,9 @@ async def rewind(
 ) -> Any:
     """Make an earlier attempt again with other params, or answer its review differently.
 
-    The attempts before it stay in the ledger and are not made again. The attempts after it are
-    removed from the ledger, but their checkpoints stay. The author of the new attempt is `rewind`.
+    The attempts before this one stay in the ledger (all attempts of the call) and are not made
+    again. The attempts after it are removed from the ledger, but their checkpoints stay. The author
+    of the new attempt is `rewind`.
 
     A call can be rewound while it is paused and after it has finished. On a server, a call in a
     subgraph can be rewound only while it is paused. If the thread has made several calls, pass the

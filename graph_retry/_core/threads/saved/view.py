@@ -42,8 +42,8 @@ _REPLACING = ("update", "fork")
 class Asked(NamedTuple):
     """A question that a thread shows, with the newest checkpoint of the call that asks it.
 
-    `value` is the value of the interrupt. `name` and `namespace` are the call's; `call` is the
-    checkpoint.
+    `value` is the value of the interrupt. `call` is the checkpoint, and `name` and `namespace` are
+    those of the call.
     """
 
     interrupt_id: str
@@ -178,8 +178,8 @@ class ThreadView:
     def ended_unanswered(self) -> dict[str, CheckpointTuple]:
         """The checkpoint that ended a review without an answer, by review id.
 
-        It is that of an input, an update or a fork. A fork that asks the review again does not end
-        it.
+        An input, an update or a fork saves such a checkpoint. A fork that asks the review again
+        does not.
         """
         ended: dict[str, CheckpointTuple] = {}
         asked = list[str]()

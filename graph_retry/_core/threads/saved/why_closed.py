@@ -242,7 +242,7 @@ async def _renamed(graph: Any, config: RunnableConfig, thread: ThreadView) -> st
 def other_question(state: StateSnapshot) -> str:
     """Describe an open interrupt that is no review, such as an approval by LangChain's middleware.
 
-    The text also says how to answer it. If there is no such interrupt, the text is "".
+    The text also says how to answer the interrupt. If there is no such interrupt, the text is "".
     """
     for question in state.interrupts:
         if value_in(question) is None:

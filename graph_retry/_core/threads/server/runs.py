@@ -57,8 +57,9 @@ class RemoteRuns:
     async def look(self) -> None:
         """Remember which runs have finished, because a finished run cannot answer an open review.
 
-        `is_asking` becomes True if an unfinished run brought no answer. This run may have asked the
-        open question. An answer now would end the run, and its other work would be repeated.
+        `is_asking` becomes True if an unfinished run brought no answer, because this run may have
+        asked the open question. An answer now would end this run, and its other work would be
+        repeated.
         """
         runs = await self._read()
         self.is_asking = any(
