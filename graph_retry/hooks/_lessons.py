@@ -76,7 +76,7 @@ class Lessons(LessonsRule):
 
     @property
     def reducer(self) -> Callable[..., list[Lesson]]:
-        """The reducer `merging_lessons(window)`."""
+        """The LangGraph reducer of the state key with the lessons: `merging_lessons(window)`."""
         return merging_lessons(self.window)
 
     def learned(self, step: str, attempts: Sequence[Attempt]) -> list[Lesson]:

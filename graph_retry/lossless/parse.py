@@ -39,8 +39,8 @@ def read(
 
     Strict JSON is read as Python's `json` reads it, with these exceptions:
 
-    - If a key has two different values, or a number is out of the range of floats, the text is
-      refused.
+    - If a key has two different values, a number is out of the range of floats, or the nesting is
+      too deep, the text is refused.
     - Only the levels `standard` and `aggressive` read `NaN` and `Infinity`, as a repair.
     - At these levels, an escape that probably means a backslash and a letter, as in a regular
       expression, is read so as a repair, or the text is refused.

@@ -208,7 +208,7 @@ def _broken(text: str, start: int, end: int, work: Work, complete: bool | None) 
 
 
 def _weighed(text: str, start: int, end: int, work: Work, *, complete: bool | None) -> Document:
-    """Read a document in two searches: first with the costs of habits, then with real costs."""
+    """Read a document in up to two searches. The first assumes that all notations are habits."""
     part, whole = text[start:end], complete is True
     cheap = prices(complete=whole)
     work.left -= DOCUMENT + len(part) // CHARACTERS

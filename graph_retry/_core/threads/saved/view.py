@@ -163,9 +163,9 @@ class ThreadView:
         }
 
     def left_at(self, namespace: str) -> CheckpointTuple | None:
-        """Return the checkpoint with which a subgraph left the task that makes a call, or None.
+        """Return the checkpoint that dropped the task of a call from its subgraph, or None.
 
-        For example, an `update_state` of the subgraph saves such a checkpoint. The outer graph may
+        For example, `update_state` on the subgraph saves such a checkpoint. The outer graph may
         still show the question of the call.
         """
         for graph, task in tasks_around(namespace):
