@@ -46,7 +46,6 @@ _FIELDS = ("content", *_CALLS, _RESPONSE)
 
 
 def message_of_response(response: ModelResponse[Any], added: Sequence[str] = ()) -> AIMessage:
-    """Return the AI message of a response, changed by `carrying_answer`."""
     said = next(each for each in response.result if isinstance(each, AIMessage))
     return carrying_answer(said, added)
 

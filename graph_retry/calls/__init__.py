@@ -1,8 +1,7 @@
 """Build your own forms of a retried call, such as an agent's tool or a step of a framework.
 
 `Call` runs your function with retries and reviews. `JsonParams` holds the params of a call as JSON,
-with your own JSON Schema. `Terms` judges recorded attempts again, for example by another output
-type.
+with your own JSON Schema. `Terms` judges recorded attempts again, as by another output type.
 """
 
 from __future__ import annotations

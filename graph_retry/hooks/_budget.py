@@ -222,7 +222,6 @@ class _Accounts:
         self._known: dict[Any, _Account] = {}
 
     def of(self, whose: Any) -> _Account:
-        """Return the account for a value of `per`; create it at the first use."""
         return self._known.setdefault(whose, _Account())
 
 
@@ -244,8 +243,8 @@ class SharedBudget(Budget):
 
     failures: A circuit breaker. After this number of failed attempts in a row, over all calls, no
         automatic call is made for `cool_down` seconds.
-    cool_down: Seconds after the last failure until calls are made again. A new failure starts a new
-        pause.
+    cool_down: Seconds after the last failure until calls are made again. The next failure renews
+        the pause.
     per: A key of the config's `configurable`, such as `thread_id` or `user_id`. The limits then
         apply to each value of this key separately. Without `per`, they apply to all calls together.
 

@@ -1,8 +1,7 @@
 """Use LangChain's decision models as a gate and as a reviewer.
 
 A decision model (`langchain_core.decisions`, langchain-core 1.8 or newer) answers a question about
-data with a probability. With an older version, `decision_gate` and `decision_reviewer` raise
-`ImportError`.
+data with a probability. With an older version, both functions raise `ImportError`.
 """
 
 from __future__ import annotations

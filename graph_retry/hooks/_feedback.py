@@ -115,7 +115,6 @@ class Feedback:
         return None
 
     def asking(self, words: str) -> Feedback:
-        """Return a copy of the hook with the closing sentence `words`."""
         return replace(self, ask=words)
 
     def check_params(self, params: Any) -> None:

@@ -60,8 +60,7 @@ class Lesson(TypedDict):
 class Lessons(LessonsRule):
     """The option `lessons`: add the errors of other steps to a call's prompt.
 
-    field: The params field to write to (default: `messages` or `prompt`, or params that are a
-        text).
+    field: The params field to write to (default: `messages`, `prompt` or params that are a text).
     known: Lessons to start with. In the function form, pass the lessons of earlier steps here. A
         retry node reads them from its state key `lessons`.
     window: Number of newest lessons that the state key keeps. If your own state schema declares

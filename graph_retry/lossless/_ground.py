@@ -93,8 +93,6 @@ def shortened(text: str, limit: int) -> str:
 
 
 class _Lazy:
-    """An object like a compiled regular expression, which compiles at the first use of a method."""
-
     def __init__(self, source: str, flags: int) -> None:
         self._source, self._flags = source, flags
 

@@ -155,8 +155,7 @@ def _limit(
 def _placed(text: str, document: Document, low: int, *, in_code: bool) -> Candidate | None:
     """Return a document outside of code fences with its place.
 
-    Return None if the document is a citation (`As [1]`), or a value in a program that the text
-    quotes.
+    Return None if the document is a citation (`As [1]`), or a value in a program in the text.
     """
     line = line_before(text, document.start, low)
     behind = text[document.end : document.end + 200]

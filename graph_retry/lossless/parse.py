@@ -44,8 +44,8 @@ def read(
     - Only the levels `standard` and `aggressive` read `NaN` and `Infinity`, as a repair.
     - At these levels, an escape that probably means a backslash and a letter, as in a regular
       expression, is read so as a repair, or the text is refused.
-    - At these levels, if the whole text is a JSON string that contains a JSON object or array, this
-      is the value.
+    - At these levels, if the whole text is one JSON string that contains an object or array, this
+      object or array is the value.
 
     Args:
         text: The model's text.

@@ -153,7 +153,6 @@ def _is_about(word: str, names: frozenset[str]) -> bool:
 
 
 def _names(value: Any) -> Iterator[str]:
-    """Yield the keys of all objects in a value, in lower case."""
     todo, left = [value], 10_000
     while todo and (left := left - 1):
         one: Any = todo.pop()

@@ -151,10 +151,9 @@ async def expire_reviews(
         context: LangGraph's `context` for the runs; see `resume`.
         notify: A sync or async function that reminds people of a review, such as
             `graph_retry.observers.Slack`.
-        remind_after: Seconds after the question until `notify` is called. Several numbers mean
-            several reminders.
-        escalate_to: Functions like `notify` for other people: `{seconds after the question:
-            function}`.
+        remind_after: Seconds after the question until `notify` is called. Give several numbers to
+            repeat the reminder.
+        escalate_to: A dict `{seconds after the question: function}`, to tell other people.
 
     Returns:
         The reviews that the default decision ended, even if their thread then raised

@@ -43,7 +43,6 @@ class PendingReview(Review):
 
     @property
     def namespace(self) -> str:
-        """The checkpoint namespace of the call that asks."""
         return namespace_in(self.value)
 
     def to_json(self) -> dict[str, Any]:
@@ -130,5 +129,4 @@ def key_of(review: PendingReview) -> str:
 
 
 def entry_of(review: PendingReview) -> OpenReview:
-    """Return the row of a review in the table of open reviews."""
     return open_review(review.thread_id, review.namespace, review.review_id, review.asked_at)

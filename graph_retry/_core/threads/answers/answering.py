@@ -51,8 +51,8 @@ async def resume(
     Each decision is saved in the thread before it is applied. If the process dies after the
     decision was saved, `resume(graph, config)` without a decision continues. If several people
     answer the same review, the first answer wins, because the thread is locked until the graph
-    stops again. If a decision cannot be applied, the question is asked again, and `AnswerRefused`
-    says why.
+    stops again. A decision that cannot be applied raises `AnswerRefused`, and the question is asked
+    again.
 
     Args:
         graph: The compiled graph, or a `RemoteGraph`.
@@ -80,8 +80,8 @@ async def resume(
             not called for this answer.
         StaleDecision: If the review is no longer open: somebody else answered it, or it expired.
         TimeoutError: If another process still runs the thread after `wait` seconds.
-        ValueError: If several reviews are open and `decision` names none of them, or if graph or
-            thread is missing.
+        ValueError: If several reviews are open and `decision` names none of them, or if the graph
+            or the thread is missing.
         TypeError: If `answers` is not a dict of decisions.
 
     Example:

@@ -42,8 +42,8 @@ _REPLACING = ("update", "fork")
 class Asked(NamedTuple):
     """A question that a thread shows, with the newest checkpoint of the call that asks it.
 
-    `value` is the value of the interrupt. `call` is the checkpoint, and `name` and `namespace` are
-    those of the call.
+    `value` is the interrupt's value. `name` and `namespace` are the call's. `call` is the
+    checkpoint.
     """
 
     interrupt_id: str
@@ -178,8 +178,7 @@ class ThreadView:
     def ended_unanswered(self) -> dict[str, CheckpointTuple]:
         """The checkpoint that ended a review without an answer, by review id.
 
-        An input, an update or a fork saves such a checkpoint. A fork that asks the review again
-        does not.
+        An input, an update, or a fork that does not ask the review again saves such a checkpoint.
         """
         ended: dict[str, CheckpointTuple] = {}
         asked = list[str]()

@@ -58,8 +58,7 @@ class RemoteRuns:
         """Remember which runs have finished, because a finished run cannot answer an open review.
 
         `is_asking` becomes True if an unfinished run brought no answer, because this run may have
-        asked the open question. An answer now would end this run, and its other work would be
-        repeated.
+        asked the open question. An answer would end this run and repeat its other work.
         """
         runs = await self._read()
         self.is_asking = any(
