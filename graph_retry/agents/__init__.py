@@ -65,10 +65,10 @@ _ASK = "Answer again: call the tools with arguments that fit, or give the requir
 
 @checked
 def merge_ledgers(ledgers: Ledgers | None, new: Ledgers | None) -> Ledgers:
-    """Add ledgers to those in an agent's state. This is the reducer of the state key `ledgers`.
+    """Add ledgers to those in an agent's state. A ledger is the list of all attempts of one call.
 
-    The dict maps the id of each call to its ledger. If an earlier call had the same id, the new id
-    gets a number, such as `a#2`.
+    This function is the reducer of the state key `ledgers`, a dict of the ledgers by the id of the
+    call. If another call had the same id before, a number is added to the id, as in `a#2`.
 
     Example:
         >>> merge_ledgers({"a": [{"number": 1}]}, {"a": [{"number": 2}], "b": []})
@@ -84,9 +84,9 @@ def merge_ledgers(ledgers: Ledgers | None, new: Ledgers | None) -> Ledgers:
 class RetryState(AgentState[Any]):
     """The agent's state, with the ledgers of its calls under the key `ledgers`.
 
-    `ledgers` maps ids to ledgers: the id of the model's message for a model call, and the id of the
-    tool call for a tool call. If a call succeeded at once, without a review, `ledgers` does not
-    have its ledger. To read the ledgers of all calls, use `graph_retry.threads.attempts_of`.
+    `ledgers` is a dict of ledgers (the attempts of one call) by id. The id is that of the model's
+    message, or that of the tool call. A call that succeeded at once, without a review, has no
+    entry. To read the ledgers of all calls, use `graph_retry.threads.attempts_of`.
 
     attempts: Nothing writes this key. A LangGraph server shows the state of function calls only if
         the graph declares it.
@@ -144,7 +144,8 @@ class RetryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
 
         Args:
             on_retry: A hook for model calls, `(error, attempt, params) -> new params | None`, or a
-                list of hooks, tried in order. `params` has the fields named above.
+                list of hooks, tried in order. `params` has `model`, `system_prompt`, `settings` and
+                `messages`.
             tools: The tools whose failed calls are reviewed as well: `True` for all, or a list of
                 names (default: none). A tool call fails if the tool raises, or if its result has
                 the status `error`.
@@ -230,7 +231,7 @@ class RetryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
 
     @property
     def name(self) -> str:
-        """The name of the middleware. When `create_agent` reads it, the list's order is checked."""
+        """The name of the middleware. If `create_agent` reads it, the list's order is checked."""
         name = super().name
         if listed := listed_with(self):
             self._tool_calls.is_of_agent = True
