@@ -134,7 +134,7 @@ def answered(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
             elif isinstance(later, AIMessage) and any(
                 call["id"] in open_calls for call in later.tool_calls
             ):
-                break  # Some providers use an id again.
+                break  # Some providers use the same id for several calls.
         made += [
             ToolMessage(
                 _CANCELLED.format(name=name),

@@ -139,7 +139,7 @@ class _InStep:
         return getattr(self._tool, name)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return self._tool.__reduce_ex__(protocol)  # A copy is one of the tool itself.
+        return self._tool.__reduce_ex__(protocol)  # A copy of this object is a copy of the tool.
 
     def invoke(self, given: Any, config: RunnableConfig | None = None, **more: Any) -> Any:
         self._check(given)

@@ -43,7 +43,7 @@ from graph_retry.lossless.strict import strict_value
 from graph_retry.lossless.weighted.lexis import EDGES
 from graph_retry.lossless.weighted.search import Work
 
-_THOUGHT = (  # A word of thinking, also as a part of a name: `<seed:think>`, `<|end_of_thought|>`.
+_THOUGHT = (  # Words in names of reasoning tags, such as `<seed:think>` and `<|end_of_thought|>`.
     r"(?:(?:\w*[:_▁-]|ant)?(?:think|thinking|thoughts?|reason|reasoning|reflection|scratchpad"
     r"|analysis|plan)(?:[_▁]\w+)?)"
 )
@@ -62,7 +62,7 @@ _IN_STRING = lazy(r"[\[{:,]\s*\"(?:[^\"\\]|\\.)*\Z")
 _BETWEEN = lazy(  # Tags, bullets and fences may separate the items of a list.
     rf"(?:\s|,|;|{TAG}|[`~]{{3,}}\w*|[-*•]\s|\d+[.)]\s)*\Z"
 )
-_OTHER_ELEMENT = lazy(  # The names of two elements differ. Then these names are data.
+_OTHER_ELEMENT = lazy(  # If two elements have different names, the names are data.
     r"\s*</(\w+)>\s*<(?!\1\b)\w[^<>]*>\s*\Z"
 )
 _SCALAR = lazy(  # A value that is alone, or has only a label, tags and emphasis around it.

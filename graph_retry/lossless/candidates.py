@@ -34,7 +34,7 @@ TAG = r"<[/?|｜]*\w[^<>{}\[\]\n]*>"
 LABEL = r"(?:answer|results?|output|json|list|action(?: input)?)"
 _SPACE = r"(?:[\s\u200b-\u200f\u2060-\u2064\ufeff\u00ad]|\\[nrt](?![^\W\d]))*"
 _QUOTE = "[\"'`“”„‟‘’＂]"
-_START = lazy(  # If such text follows a bracket, the bracket opens data.
+_START = lazy(  # A bracket with such text after it opens a document.
     rf"[{{｛]\{{?{_SPACE}(?:(?:[uU]|[*_]{{1,3}})?{_QUOTE}|[}}｝,]|//|/\*|#|<!--|\.\.\.|…|\Z)"
     rf"|[\[［]{_SPACE}(?:[\"'“‘„＂\[{{(［｛,\]］]|[-+.]?\d|(?i:true|false|null|none|nan)\b|//|/\*|#"
     r"|\.\.\.|…|<|\Z)"
@@ -98,7 +98,7 @@ def candidates(text: str, start: int, complete: bool | None) -> Iterator[Candida
         while near and at >= near.end("inside"):
             near = next(ahead, None)
         around = near if near and near.start() < at else None
-        # A second document in the same fence is not the first.
+        # A fence belongs only to the first document inside it.
         is_first = around and around is not looked_at and _is_first(text, around, at)
         fence, looked_at = around if is_first or around is fence else None, around
         end, is_whole = _limit(text, at, fence, complete)

@@ -224,7 +224,7 @@ def _weighed(text: str, start: int, end: int, work: Work, *, complete: bool | No
     is_final = not any(suspect) and (is_known or (first and first.losses))
     if not reader.too_deep and not is_final:
         most = CEILING if found else DOUBTED
-        del reader, found, first  # The second pass needs as much memory as the first.
+        del reader, found, first  # The second search needs as much memory as the first.
         reader = Reader(part, price, work, suspect, closed=whole)
         found = reader.run(reader.first(), most)
     place = start + reader.furthest

@@ -251,7 +251,7 @@ class Moves(Search):
     def _comment(self, comment: re.Match[str], stack: Frame | None) -> None:
         """Skip a comment. Record a loss if the comment may contain data or stand for data."""
         end, mode = comment.end(), self.node.mode
-        self.spend(10 * (end - self.at))  # Several expressions search for words in it.
+        self.spend(10 * (end - self.at))  # Several patterns search the comment.
         found = lexis.comment_row(comment[0].strip("/*#<!-> \t\r\n"))
         if found == "elided":
             self.go(end, mode, stack, "", "elided")
@@ -296,7 +296,7 @@ class Moves(Search):
             odd = "edge" if is_spaced else ""
         follows = "l" if in_object else "e"
         ahead = _KEY_AHEAD if in_object else _VALUE_AHEAD
-        # A bracket directly behind a number or a literal may have been written at a wrong place.
+        # A bracket directly after a number or a literal may be at the wrong place.
         odd = (
             "glued"
             if mode == "a" and at == pos and mark in "[{(" and text[at - 1].isalnum()

@@ -33,7 +33,7 @@ _NO_QUOTE = {"k": lazy(r"\s*+[:=]"), "v": lazy(r"[ \t\r]*+\n|\s*+(?:[,}\]]|//|/\
 _STRUCTURE = lazy(r"[\"'{}\[\]:,=\n]|^\s|\s\Z")
 _EDGE = frozenset(",:{[(}])")
 _AFTER = frozenset(".,;:!?)…'’\"”<>*_")
-_QUOTATION = lazy("[„“]\\w[^„“”]*\\Z")  # A quotation after a typographic quote, not closed yet.
+_QUOTATION = lazy("[„“]\\w[^„“”]*\\Z")  # A typographic quotation that is not closed yet.
 _BEFORE, _BEHIND = frozenset("([{—–-='>"), frozenset("<$€£¿¡-_/@#{[(")
 
 
