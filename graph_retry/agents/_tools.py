@@ -181,7 +181,9 @@ async def _kept(request: ToolCallRequest, handler: Callable[..., Any]) -> Result
     async def use(args: dict[str, Any]) -> Any:
         try:
             return await sync_or_async(handler, handler, of_attempt(request, args))
-        except Exception as error:  # The error must end the run, and must not become a failed attempt.
+        except (
+            Exception
+        ) as error:  # The error must end the run, and must not become a failed attempt.
             raise error if isinstance(error, GraphBubbleUp) else _RaisedError from error
 
     call = _call_of(use, request, {"review": False, "auto_retries": 0})
