@@ -92,9 +92,9 @@ async def rewind(
     again. The attempts after it are removed from the ledger, but their checkpoints stay. The author
     of the new attempt is `rewind`.
 
-    A call can be rewound while it is paused and after it has finished. On a server, a call in a
-    subgraph can be rewound only while it is paused. If the thread has made several calls, pass the
-    `ledger` of one of them, from `attempts_of`. `context` is LangGraph's `context` for the new run.
+    A call can be rewound while it is paused and after it has finished, also in a subgraph. If the
+    thread has made several calls, pass the `ledger` of one of them, from `attempts_of`. `context`
+    is LangGraph's `context` for the new run.
 
     Raises:
         ValueError: If the attempt or the call does not exist, if its checkpoint was deleted, or if
