@@ -276,7 +276,7 @@ class _TryAgainError(Exception):
 
 
 def transport_policy(policy: RetryPolicy | None) -> RetryPolicy | None:
-    """Return the option `transient` as a retry policy for the step `call`."""
+    """Return the option `transient` as a policy that repeats only after `_TryAgainError`."""
     return policy and policy._replace(retry_on=_TryAgainError)
 
 

@@ -180,7 +180,7 @@ def _tell_unlike(plan: Plan[Any], result: Any) -> None:
 
 
 def _raw_of(plan: Plan[Any], reading: Reading, came: str, record: dict[str, Any]) -> dict[str, Any]:
-    """Return the record's field `raw`. If the value cannot be validated, record a failure."""
+    """Return the record's field `raw`. If it cannot be validated, add a failure to `record`."""
     if reading.text is not None:
         return {"text": reading.text}
     value = store(reading.value)

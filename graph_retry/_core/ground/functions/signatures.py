@@ -116,7 +116,8 @@ class Hook(Protocol[ParamsT]):
 class HookTraits(Protocol):
     """Optional attributes of a hook, which change how the loop uses the hook.
 
-    Your own hook may be an object with `__call__` and any of these attributes.
+    The ready-made hooks have these attributes. Your own hook may be an object with `__call__` and
+    any of these attributes.
     """
 
     new_means: bool
