@@ -46,10 +46,7 @@ class Seen:
 
 
 Signal = Callable[[Seen], tuple[float | None, list[Doubt]]]
-"""A function that returns the confidence in an output and its doubtful fields.
-
-The confidence is a number from 0 to 1, or None if it is unknown.
-"""
+"""A function that returns the confidence (0 to 1, None if unknown) and the doubtful fields."""
 
 
 def counted_doubts(doubts: list[Doubt]) -> tuple[float, list[Doubt]]:

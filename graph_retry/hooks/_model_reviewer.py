@@ -46,8 +46,8 @@ def model_reviewer(
 ) -> Runnable[Review, Decision | None]:
     """Make a reviewer from a LangChain chat model, for the option `reviewer`.
 
-    The model gets the same question as a person, and its decision is checked in the same way. If
-    the model is unsure or its answer cannot be used, a person is asked.
+    The model gets the main parts of the review that a person sees. Its decision is checked like a
+    person's. If the model is unsure or its answer cannot be used, a person is asked.
 
     Args:
         chat_model: Any chat model. It is called sync or async, as the graph runs.

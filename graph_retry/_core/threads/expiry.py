@@ -137,9 +137,8 @@ async def expire_reviews(
     One call of this function is a sweep over all threads. A sweep also continues a thread whose
     answer was saved but not applied, because the process of `resume` or of an earlier sweep died.
 
-    Several sweeps may run at the same time: only one of them ends a review. If a person answers the
-        review meanwhile, the person's answer counts. On a server, a sweep does not wait for its
-        runs.
+    If several sweeps run at the same time, only one of them ends a review. If a person answers the
+    review meanwhile, the person's answer counts. On a server, a sweep does not wait for its runs.
 
     A sweep can also remind people of reviews that have not expired. It sends each reminder once.
     Only a failed message is repeated by the next sweep, and a crash may repeat one message. A
