@@ -34,7 +34,7 @@ class ModelParams(BaseModel):
     """The parts of an agent's model call that hooks and people may change.
 
     `messages` are the last messages of the conversation, without the system prompt. If there are
-    earlier messages, `earlier_messages` is their number. The model gets these messages unchanged.
+    earlier messages, `earlier_messages` is their number. The model gets these first, unchanged.
     """
 
     model_config = ConfigDict(protected_namespaces=())

@@ -37,7 +37,7 @@ class ApprovalNeeded(Exception):
 
 
 def checked_result(request: ToolCallRequest, result: Result) -> Result:
-    """Return the result of a tool; raise if it reports an error.
+    """Return the result of a tool unchanged; raise if it reports an error.
 
     Raises:
         ToolError: If the result says that the tool failed, as the results of MCP servers can.

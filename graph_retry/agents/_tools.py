@@ -74,7 +74,10 @@ class ToolCalls:
     _has_told: bool = field(default=False, init=False)
 
     async def made(self, request: ToolCallRequest, handler: Callable[..., Any]) -> Result:
-        """Make a tool call. Retry and review a wrapped tool. In a sync run, `handler` is sync."""
+        """Make a tool call. If a wrapped tool fails, retry and review the call.
+
+        In a sync run, `handler` is sync.
+        """
         if not self._wraps(request):
             if self._is_shared(request):
                 return await _kept(request, handler)

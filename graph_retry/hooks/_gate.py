@@ -63,7 +63,8 @@ class Gate:
         do not occur in the input. `edge` doubts values exactly at a limit of the schema. `second`
         doubts fields that differ in a second answer. `logprob` is the geometric mean of the
         probabilities of the answer's tokens, if the provider gave them.
-    judge: For `of="judge"`: a function `attempt -> confidence` (0 to 1), or a runnable.
+    judge: For `of="judge"`: a function `attempt -> confidence` (0 to 1), sync or async, or a
+        runnable.
     second: For `of="second"`: a function, sync or async, that gets the attempt's record with its
         `params`, and returns another answer to the same request.
     input: The params field with the input text, or a function of the params that returns this text
@@ -191,7 +192,7 @@ class Gate:
     def _rank(self, attempt: Attempt, sure: float) -> tuple[float, float]:
         """Return the needed confidence, and the rank of an output among the earlier outputs.
 
-        The rank is the fraction of outputs with a lower confidence. Ties are broken by a hash.
+        The rank is the fraction of outputs with lower confidence; the idempotency key breaks ties.
         """
         place = drawn(attempt["idempotency_key"], "rank")
         with self._lock:

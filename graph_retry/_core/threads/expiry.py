@@ -152,7 +152,8 @@ async def expire_reviews(
             `graph_retry.observers.Slack`.
         remind_after: Seconds after the question until `notify` is called. Give several numbers to
             repeat the reminder.
-        escalate_to: A dict `{seconds after the question: function}`, to tell other people.
+        escalate_to: A dict `{seconds after the question: function}` of functions like `notify`, for
+            other people.
 
     Returns:
         The reviews that the default decision ended, even if their thread then raised

@@ -55,7 +55,8 @@ async def list_reviews(
             own reviews. A checkpointer's reviews can be read, but not answered. A client lists the
             reviews of all graphs on the server, including threads with the status `error`.
         limit: Maximum number of reviews to return (default: all).
-        before: The last review of the previous page. Only older reviews are listed.
+        before: The last review of the previous page. Only older reviews are listed (default: start
+            at the newest).
         config: A config without a thread, for the runs that continue answered threads: keys of
             `configurable`, tags, metadata and callbacks. Each listed review has these in its
             `config`.

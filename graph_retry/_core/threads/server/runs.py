@@ -46,6 +46,7 @@ class RemoteRuns:
         self._mine: str | None = None
 
     async def _read(self) -> list[Any]:
+        """List the runs of the thread, newest first."""
         read = partial(self._client.runs.list, self._thread_id, limit=_NEWEST)
         runs: list[Any] = await call(read)
         return runs
