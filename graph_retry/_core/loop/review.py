@@ -102,7 +102,7 @@ def _left_open(given: StepInput, taken: Taken, decision: Decision, effect: Wait)
 
 
 def _refused(given: StepInput, taken: Taken, verdict: Refused) -> dict[str, Any]:
-    """Refuse an answer. If an agent gave it, a person is asked next. A person is asked again.
+    """Refuse an answer, and ask a person: the same person again, or one in place of an agent.
 
     If some fields of a person's answer could be read, the new question suggests their values.
     """

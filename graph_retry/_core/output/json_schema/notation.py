@@ -197,7 +197,7 @@ def _is_name(text: str) -> bool:
 
 
 def _is_told_by(values: list[Any], rest: dict[str, Any]) -> bool:
-    """Return whether the rest of a schema demands nothing that these values do not show."""
+    """Return whether these values already show all that the other keywords of a schema demand."""
     return not rest or (
         rest.keys() == {"type"}
         and isinstance(rest["type"], str)
