@@ -121,7 +121,8 @@ def did_you_mean(name: str, known: tuple[str, ...]) -> str:
 def meaning(name: str, close: str) -> str:
     """Return the sentence that suggests `close` for a misspelt name."""
     is_same = unicodedata.normalize("NFC", name) == unicodedata.normalize("NFC", close)
-    how = f" It has the same letters, in another Unicode form ({close!a})." if is_same else ""
+    code = close.encode("ascii", "backslashreplace").decode()
+    how = f" It has the same letters, in another Unicode form ('{code}')." if is_same else ""
     return f"Did you mean `{close}`?{how}"
 
 
