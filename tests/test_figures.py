@@ -108,8 +108,9 @@ def test_a_figure_told_twice_is_the_same(page, words, expected):
 
 
 def test_the_reading_before_production_is_short():
-    """The pages that the home page names as the path have at most 6,500 words."""
+    """The pages that the home page names as the path have at most 6,500 words, as it tells."""
     home = (ROOT / "docs/index.md").read_text()
     assert tuple(re.findall(r"^\d\. \[[^]]+\]\((\w+)\.md\)", home, re.MULTILINE)) == PATH
     words = {name: len((ROOT / f"docs/{name}.md").read_text().split()) for name in PATH}
     assert sum(words.values()) <= 6_500, words
+    assert f"about {round(sum(words.values()), -2):,} words" in home
