@@ -15,7 +15,9 @@ _TEX = {  # The rest of TeX commands such as `\frac`, if it is no English word.
     "n": "abla|eq|otin|exists|earrow", "t": "heta|imes|au|ext|extbf|extit|extrm|frac|riangle|anh",
 }  # fmt: skip
 LITERAL = r"b(?![\"']|\Z)|" + "|".join(f"{c}(?:{w})(?![A-Za-z])" for c, w in _TEX.items())
-DRIVE = r"[A-Za-z]:(?:\\t[^\\\s\"']+|(?:\\[bfnrtu][^\\\s\"']*){2,})"
+_HEX = "u[0-9A-Fa-f]{4}"
+_REST = rf"(?:[^\\\s\"']|\\{_HEX})"
+DRIVE = rf"[A-Za-z]:(?:\\t{_REST}+|(?:\\(?!{_HEX})[bfnrtu]{_REST}*){{2,}})"
 # Patterns that begin with a backslash are searched fast. Lookbehinds check what is before it.
 LAST_B = r"\\(?<=[^\"'\\]\\)b"
 BACKSLASH = r"\\(?<!\\\\)(?:\\\\)*"

@@ -25,6 +25,7 @@ KEPT = {  # A text in which each backslash is a character.
 UNCLEAR = {  # Some of the backslashes may be escapes.
     "path": r"C:\bin\temp\new\reports",
     "path of tabs and lines": r"C:\temp\new",
+    "path with a code": r"C:\temp\u00e9",
     "pages": r"page 1\fPage 2",
     "lines": r"one\rtwo",
     "boundary and tab": r"\bfoo\b\tx",
@@ -36,6 +37,8 @@ ESCAPES = {  # What stays an escape.
     "question": r"Q:\nWhat",
     "escaped": r"\\bfoo\\b \\frac{1}{2}",
     "one character": r"\b",
+    "codes after a letter": r"B:\u00e9t\u00e9",
+    "surrogates after a letter": r"A:\ud800\udc00",
     "matrix": r"\\begin{matrix}\n1\n\\end{matrix}",
 }
 PLACES = {
