@@ -65,7 +65,14 @@ from graph_retry._core.ground.json import (
 from graph_retry._core.ground.quoting import one_line
 from graph_retry._core.ground.redact import Redact, redacted, redacted_fields
 from graph_retry._core.ground.schemas import kind_of
-from graph_retry._core.ground.wording import counted, did_you_mean, in_words, passed_as, since
+from graph_retry._core.ground.wording import (
+    closest,
+    counted,
+    did_you_mean,
+    in_words,
+    passed_as,
+    since,
+)
 from graph_retry._core.params.patch import apply_patch, changes
 from graph_retry._core.review.deadline import utc
 from graph_retry.lossless._ground import as_repr, error_text, escaped, identical
@@ -94,6 +101,7 @@ __all__ = [
     "changes",
     "check_argument",
     "checked",
+    "closest",
     "counted",
     "cut",
     "did_you_mean",

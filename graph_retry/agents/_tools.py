@@ -36,7 +36,14 @@ from graph_retry.agents._tool_result import (
 from graph_retry.calls import Call, running_task
 from graph_retry.errors import AttemptsExhausted, CallCancelled
 from graph_retry.options import RetryOptions
-from graph_retry.plugins import WrongArgumentError, as_run, did_you_mean, is_array, sync_or_async
+from graph_retry.plugins import (
+    WrongArgumentError,
+    as_run,
+    closest,
+    did_you_mean,
+    is_array,
+    sync_or_async,
+)
 
 _LOG = logging.getLogger("graph_retry")
 
@@ -124,16 +131,15 @@ class ToolCalls:
         offered = {
             str(tool.get("name") if isinstance(tool, dict) else tool.name) for tool in request.tools
         }
-        unasked = {f" Did you mean `{name}`?" for name in offered - named}
+        tools = tuple(sorted(offered))
+        known = ", ".join(f"`{tool}`" for tool in tools) or "none"
         for name in sorted(named - offered):
-            meant = did_you_mean(name, tuple(sorted(offered)))
             option = "approve" if name in self.approve else "tools"
-            known = ", ".join(f"`{tool}`" for tool in sorted(offered)) or "none"
             told = (
                 f"`{option}` of `RetryMiddleware` names `{name}`, which the model cannot call: its "
-                f"tools are {known}.{meant}"
+                f"tools are {known}.{did_you_mean(name, tools)}"
             )
-            if option == "approve" and meant in unasked:
+            if option == "approve" and closest(name, tools) in offered - named:
                 raise WrongArgumentError(told)
             _LOG.warning("%s", told)
         self._has_told = True

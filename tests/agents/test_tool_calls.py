@@ -234,6 +234,18 @@ def test_a_misspelt_approval_runs_no_tool(mode):
         assert not weather.calls
 
 
+def test_an_approval_in_another_unicode_form_runs_no_tool(mode):
+    """Both names print alike, and the tool would run unasked."""
+    weather = Weather()
+    tool = weather.tool(is_async=mode.is_async)
+    tool.name = "gr\u00f6\u00dfe"
+    retry = RetryMiddleware(approve={"gro\u0308\u00dfe": True})
+    agent = agent_of(ScriptedChat(answer=travelling), [tool], retry, checkpointer=InMemorySaver())
+    with pytest.raises(ValueError, match="the same letters, in another Unicode form"):
+        mode.invoke(agent, HI, thread())
+    assert not weather.calls
+
+
 def test_a_tool_that_updates_the_agent_s_state_still_does(mode):
     """A `Command` of a tool comes through, after a review as well."""
     failed = []
