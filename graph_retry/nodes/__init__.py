@@ -142,7 +142,7 @@ def review_nodes(
 
     Raises:
         WrongArgumentError: If `nodes` or `params` has an unknown name, `nodes` has one that asks a
-            person already, or an option is wrong.
+            person already, a second call finds no further node, or an option is wrong.
 
     Example:
         >>> from graph_retry.nodes import review_nodes
@@ -159,7 +159,8 @@ def review_nodes(
         for name, one in builder.nodes.items()
         if not (one.is_error_handler or asks(one.runnable))
     }
-    if not builder.nodes or (nodes is None and isinstance(builder.nodes, Complete)):
+    is_second = nodes is None and isinstance(builder.nodes, Complete)
+    if not builder.nodes or (is_second and not specs):
         which = "only nodes that ask already" if builder.nodes else "no nodes yet"
         raise WrongArgumentError(
             f"`builder` has {which}: call `review_nodes` once, after `add_node`."

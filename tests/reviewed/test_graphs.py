@@ -270,3 +270,13 @@ def test_a_node_that_comes_too_late_is_told(caplog):
         review_nodes(StateGraph(State).add_node("ask", node), nodes=[]).add_node("b", node)
     (said,) = [record.getMessage() for record in caplog.records]
     assert said.startswith("node `late` was added after `review_nodes`, so it asks nobody")
+
+
+def test_a_node_that_came_too_late_can_be_reviewed(caplog):
+    """The warning says how. The nodes that ask already keep the options of their own."""
+    builder = review_nodes(StateGraph(State).add_node("ask", lambda _: {}).add_edge(START, "ask"))
+    first = builder.nodes["ask"].runnable
+    review_nodes(builder.add_node("late", lambda _: {}))
+    assert builder.nodes["ask"].runnable is first
+    with pytest.raises(ValueError, match="only nodes that ask already"):
+        review_nodes(builder)
