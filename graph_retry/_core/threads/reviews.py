@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 
 from graph_retry._core.ground.functions.arguments import WrongArgumentError, async_twin, in_sync
+from graph_retry._core.ground.json import digest
 from graph_retry._core.langgraph.open_questions import namespace_in
 from graph_retry._core.langgraph.storage.checkpoints import OpenReview, open_review, values_of
 from graph_retry._core.review.answers import Answer
@@ -35,11 +35,11 @@ class PendingReview(Review):
     graph: Any = field(repr=False)
     config: RunnableConfig = field(repr=False)
     unapplied: dict[str, Any] | None = field(default=None, repr=False)
-    _read: str = field(init=False, repr=False, compare=False)
+    _shown: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Remember the params, because an approval means them even if code changes the object."""
-        object.__setattr__(self, "_read", _text_of(self.params))
+        object.__setattr__(self, "_shown", digest(self.params))
 
     @property
     def namespace(self) -> str:
@@ -69,7 +69,7 @@ class PendingReview(Review):
     @in_sync
     async def answer(self, decision: Answer, *, context: Any = None) -> Any:
         """Answer this review and continue the thread; see `resume`."""
-        if _text_of(self.params) != self._read:
+        if digest(self.params) != self._shown:
             raise WrongArgumentError(
                 "`params` of this review were changed in place, which changes no call: read the "
                 "review again, and give the changes as `edit(…)`."
@@ -78,10 +78,6 @@ class PendingReview(Review):
         return await resuming(self.graph, self.config, answers=answers, context=context)
 
     aanswer = async_twin(answer)
-
-
-def _text_of(params: dict[str, Any]) -> str:
-    return json.dumps(params, default=repr)
 
 
 async def open_reviews(graph: Any, config: RunnableConfig) -> list[PendingReview]:

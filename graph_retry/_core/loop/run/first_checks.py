@@ -22,7 +22,7 @@ from graph_retry._core.ground.functions.calling import refuse_async
 from graph_retry._core.ground.json import is_array, is_object, pointer
 from graph_retry._core.ground.logs import warn_once
 from graph_retry._core.ground.redact import redacted_path
-from graph_retry._core.ground.wording import near_miss
+from graph_retry._core.ground.wording import meaning, near_miss
 from graph_retry._core.langgraph.run_config import state_keys_around
 from graph_retry._core.loop.run.plan import Plan, check_fields
 from graph_retry._core.loop.run.settings import Settings
@@ -106,8 +106,8 @@ def _check_default(plan: Plan[Any], view: Mapping[str, Any]) -> None:
         for name in edited:
             if near := None if plan.codec.form == "bare" else near_miss(name, view, edited):
                 raise ValueError(
-                    f"`default_decision` edits `{name}`, which is not in the params. Did you "
-                    f"mean `{near}`? To add `{name}` as a new field, edit `{near}`, too."
+                    f"`default_decision` edits `{name}`, which is not in the params. "
+                    f"{meaning(name, near)} To add `{name}` as a new field, edit `{near}`, too."
                 )
     if default["type"] == "comment":
         place = plan.comment_field(view)

@@ -247,8 +247,9 @@ def _unknown(
         how = f"To change `{held}`, send it as a separate field, not inside `{label:.80}`."
         return f"{problem}. {how} To add a new field, send `{held}` as well."
     near = near_miss(label, known, sent)
-    how = "To add a new field, send `{near}` as well."
-    return near and f"{problem}. {meaning(label, near)} {how.format(near=near)}"
+    if near is None:
+        return None
+    return f"{problem}. {meaning(label, near)} To add a new field, send `{near}` as well."
 
 
 def _unknown_inside(value: Any, field: Field) -> Iterator[Issue]:
