@@ -193,6 +193,18 @@ def postgres_database(postgres_dsn: str) -> Iterator[str]:
         connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
+@pytest.fixture
+def sqlite_database(tmp_path: Path) -> str:
+    """Make a file with LangGraph's tables; returns its path.
+
+    Savers that open a new file at the same time fail in their `setup` ("database is locked").
+    """
+    path = str(tmp_path / "shared.sqlite")
+    with SqliteSaver.from_conn_string(path) as saver:
+        saver.setup()
+    return path
+
+
 def _database(dsn: str, name: str) -> str:
     return dsn.replace("/postgres?", f"/{name}?")
 

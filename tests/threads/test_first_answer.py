@@ -20,7 +20,7 @@ from tests.loops import Model, one_call, thread
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgres", "postgres-pool"])
-def two_savers(request, tmp_path):
+def two_savers(request):
     """Two ways to one storage, as two processes have them; in memory there is only one."""
     with ExitStack() as stack:
         if request.param == "memory":
@@ -28,7 +28,8 @@ def two_savers(request, tmp_path):
             yield saver, saver
             return
         if request.param == "sqlite":
-            opened = [SqliteSaver.from_conn_string(str(tmp_path / "db.sqlite")) for _ in "12"]
+            place = request.getfixturevalue("sqlite_database")
+            opened = [SqliteSaver.from_conn_string(place) for _ in "12"]
             yield tuple(stack.enter_context(each) for each in opened)
             return
         dsn = request.getfixturevalue("postgres_database")

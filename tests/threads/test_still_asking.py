@@ -21,7 +21,7 @@ _PATIENCE = 30
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgres"])
-def savers(request, mode, tmp_path):
+def savers(request, mode):
     """Return two savers of one storage, as two processes have them; in memory, it is one."""
     if request.param == "memory":
         yield [InMemorySaver()] * 2
@@ -31,9 +31,7 @@ def savers(request, mode, tmp_path):
         "postgres": (PostgresSaver, AsyncPostgresSaver),
     }
     kind = kinds[request.param][mode.is_async]
-    place = str(tmp_path / "checkpoints.sqlite")
-    if request.param == "postgres":
-        place = request.getfixturevalue("postgres_database")
+    place = request.getfixturevalue(f"{request.param}_database")
     opened = [mode.opened(kind.from_conn_string(place)) for _ in range(2)]
     with opened[0] as one, opened[1] as other:
         yield [one, other]
