@@ -1,5 +1,7 @@
 """Completions of a real model, recorded by `bench/real`, are read and gated as they were."""
 
+import gzip
+import json
 from collections import Counter
 from functools import cache
 
@@ -9,6 +11,8 @@ from bench.real.__main__ import asked_by, case_text, rows_of
 from bench.real.contest import OURS, UNSEEN
 from bench.real.families import COMPUTED, cases
 from bench.real.lanes import ONCE, RETRIES
+from bench.real.record import replayed
+from bench.real.served import RECORDED as FILE
 from bench.real.served import Served, Unasked
 from graph_retry.hooks import Gate
 
@@ -82,6 +86,14 @@ def test_feedback_earns_what_the_docs_say(lane, right, repeated):
     same = [len({one["text"].strip() for one in outcome.answers}) == 1 for _, outcome in rows]
     assert (len(rows), sum(outcome.is_right for _, outcome in rows)) == (22, right)
     assert sum(same) == repeated
+
+
+def test_the_file_has_only_what_is_replayed():
+    """`bench.real.record` writes the same file again; nothing of an earlier form is left in it."""
+    served = Served(None, kept=None)
+    replayed(served, RECORDED)
+    with gzip.open(FILE, "rt") as lines:
+        assert {json.loads(line)["key"] for line in lines} == {*served.read}
 
 
 def test_a_request_that_is_not_recorded_is_no_answer():

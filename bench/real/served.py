@@ -15,7 +15,7 @@ from typing_extensions import TypedDict
 KEPT = Path.home() / ".cache" / "graph-retry" / "completions.jsonl"
 """Completions of this machine."""
 RECORDED = Path(__file__).parent / "recorded.jsonl.gz"
-"""Completions that the repository has, which the tests replay.
+"""Completions that the repository has, which the tests replay; `bench.real.record` writes it.
 
 The model is that of `serve.py` (its name and hash stand there), with one thread and one slot, at
 most 200 tokens, temperature 0, or 0.7 with the seed that the request has.
@@ -56,6 +56,7 @@ class Served:
     ) -> None:
         self.url, self.model, self.asked = url, model, 0
         self._lock, self._kept = threading.Lock(), dict[str, Any]()
+        self.read = dict[str, Any]()
         if RECORDED.exists():
             self._read(gzip.decompress(RECORDED.read_bytes()).decode())
         self._file = kept
@@ -103,6 +104,7 @@ class Served:
             if key not in self._kept:
                 self._kept[key] = ask(request)
                 self._keep({"key": key, "request": request, "answer": self._kept[key]})
+            self.read[key] = self._kept[key]
             return self._kept[key]
 
     def _keep(self, row: dict[str, Any]) -> None:
