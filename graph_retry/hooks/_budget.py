@@ -55,7 +55,7 @@ class Budget(BudgetRule):
     in which a call waits for a person does not count. A figure that the provider does not report
     counts as zero. The cost is read from the call's recorded attempts, so a restart loses nothing.
 
-    tokens: Total tokens over all attempts.
+    tokens: Total tokens over all attempts, and over all model calls of an attempt.
     cost: Sum of `price(attempt)` over all attempts, in the unit that `price` returns.
     price: A function `attempt record -> cost`, a number in any unit. If it is unknown, return None.
     seconds: Time spent in the model, in seconds.
