@@ -205,10 +205,13 @@ class Attempt(TypedDict):
     waiting call may be a stub: a record with only `number` and `kept_in`. `kept_in` names the
     checkpoint that holds the whole record. The first and the last stub also have a `params_patch`,
     relative to the first attempt's params. Graph state lists the first stub and the last eight
-    stubs. The checkpoints of these stubs list the other stubs.
+    stubs. The checkpoints of these stubs list the other stubs. Whole records stay in state if they
+    have less than 4,000 characters together, with `durability="exit"`, and if the checkpointer
+    keeps only the newest checkpoint.
 
     If the checkpoint of a stub was deleted, or if a server hides it, you get a record with
-    `kept_in` set and a `failure` of the type `NotKept`. The record's other fields are unknown.
+    `kept_in` set and a `failure` of the type `NotKept`. The record's other fields are unknown. If
+    eight checkpoints in a row are deleted, the earlier attempts are lost as well.
 
     number: 1 for the first attempt of a call.
     name: The call's name, as in its reviews.

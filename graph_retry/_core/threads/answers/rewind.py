@@ -98,7 +98,9 @@ async def rewind(
 
     Raises:
         ValueError: If the attempt or the call does not exist, if its checkpoint was deleted, or if
-            the params are not valid for a finished call. (A paused call asks again instead.)
+            the params are not valid for a finished call. (A paused call asks again instead.) Also
+            if the node now makes a finished call with other first params.
+        AnswerRefused: If the node no longer makes a finished call. The thread is then restored.
         TypeError: If `attempt` is missing, if `params` and `decision` are both given, or if
             `ledger` is not a `Ledger`.
 
