@@ -53,10 +53,14 @@ async def attempts_of(graph: Any, config: RunnableConfig) -> list[Ledger]:
     functions and of retry nodes, the calls in subgraphs and `Send` branches, and the calls of
     earlier runs and forks. `graph` is a compiled graph, a `RemoteGraph` or a checkpointer.
 
-    A server shows the calls of functions only if the state of the outermost graph has the key
-    `attempts`. Otherwise a `UserWarning` names the hidden calls. If a call has not ended, and the
-    checkpoint that holds one of its earlier attempts was deleted, only the attempt's number is
-    known.
+    A server shows only the newest 1,000 checkpoints of a graph. It shows the calls of functions
+    only if the state of the outermost graph declares the key `attempts`, which your code need not
+    write, and if a call of this name has asked a person in the same node. With LangGraph 1.2.20,
+    or for an `@entrypoint`, it shows none of these calls. A `UserWarning` names hidden calls.
+
+    If a call has not ended, and the checkpoint that holds one of its earlier attempts was deleted,
+    only the attempt's number is known. If the checkpoint from which a call was made was deleted,
+    `current` may be wrong: False for a call that a fork continued, True for any other call.
 
     Raises:
         TypeError: If `config` is not a config.

@@ -96,6 +96,9 @@ async def rewind(
     thread has made several calls, pass the `ledger` of one of them, from `attempts_of`. `context`
     is LangGraph's `context` for the new run.
 
+    To rewind a finished call, `rewind` forks the thread, and runs the thread from the fork. If this
+    run crashes, the next run makes anew all calls that the crashed run had not reached.
+
     Raises:
         ValueError: If the attempt or the call does not exist, if its checkpoint was deleted, or if
             the params are not valid for a finished call. (A paused call asks again instead.) Also
