@@ -130,12 +130,14 @@ class RetryOptions(_OtherOptions, total=False):
     default_decision: The decision that ends an expired review, by the author `system` (default:
         `reject(…)`). `defer` and `assign` are not allowed, because they leave the review open.
     notify: A function that sends a message about a new review (default None). It gets a
-        `graph_retry.hooks.Review`, shortly before the thread is saved as waiting. Its errors are
-        logged, and change nothing.
+        `graph_retry.hooks.Review`, shortly before the thread is saved as waiting. It is called once
+        for each question, but not again after `defer` or `assign`. A question that is asked again
+        after a refused answer is a new one. If the process dies while `notify` runs, the next run
+        of the thread calls it again. Its errors are logged, and change nothing.
     redact: A function `text -> text` that hides private data (default None). It is applied to
-        params, outputs, issues, errors and messages in reviews and in the ledger. State and the
-        arguments of hooks are not redacted. If an edit leaves a redacted value unchanged, the
-        original value stays.
+        params, outputs, issues, errors and messages in reviews and in the ledger, and to the keys
+        of objects, but not to names that a type declares. State and the arguments of hooks are not
+        redacted. If an edit leaves a redacted value unchanged, the original value stays.
     budget: The limit for automation, after which a reviewer is asked: a `graph_retry.hooks.Budget`
         for this call, or a `SharedBudget` for all calls that get the same object (default None).
     lessons: The errors of other steps, or past corrections, that are added to the prompt: a
@@ -155,7 +157,8 @@ class RetryOptions(_OtherOptions, total=False):
     locked: Fields of the params that no reviewer may edit (default none). Hooks and feedback may
         still change them.
     not_secret: Fields of the params that look like a credential, by name or value, but hold none
-        (default none). Give each field as a name, or as a path such as `/headers/cookie`.
+        (default none). Give each field as a name, or as a path such as `/headers/cookie`. The check
+        reads 10,000 characters of each text, and 200,000 characters of all params together.
     keys: Other names for the state keys of `StateKeys` (node form only).
     allowed_decisions: Decisions that a reviewer may take (default: all except `accept`, `defer` and
         `assign`). `accept` takes an output that could be read but is not valid, and ends the call

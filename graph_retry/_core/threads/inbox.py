@@ -50,10 +50,15 @@ async def list_reviews(
 ) -> list[PendingReview]:
     """List the open reviews of all threads, newest first.
 
+    SQLite and PostgreSQL have a table of the open reviews. After you copied threads, or restored
+    only the tables of the checkpointer, run `DELETE FROM graph_retry_open_reviews`. The next
+    listing then reads all threads once.
+
     Args:
         source: A compiled graph, a checkpointer or a client of `langgraph_sdk`. A graph lists its
-            own reviews. A checkpointer's reviews can be read, but not answered. A client lists the
-            reviews of all graphs on the server, including threads with the status `error`.
+            own reviews. A checkpointer's reviews can be read. To answer them, use `resume` with
+            their graph and their `config`. A client lists the reviews of all graphs on the server,
+            including threads with the status `error`.
         limit: Maximum number of reviews to return (default: all).
         before: The last review of the previous page. Only older reviews are listed (default: start
             at the newest).

@@ -54,6 +54,12 @@ async def resume(
     stops again. A decision that cannot be applied raises `AnswerRefused`, and the question is asked
     again.
 
+    A run that asks a question also keeps the lock until the run ends, for example while another
+    `Send` branch still runs. The review is then already listed, but an answer waits. On PostgreSQL,
+    the lock is named by the thread's id and the schema. If each tenant has a schema, name it in the
+    connection string (`options=-csearch_path=…`). If a session sets its schema later, threads of
+    two tenants with the same id share one lock.
+
     Args:
         graph: The compiled graph, or a `RemoteGraph`.
         config: The config with the `thread_id`. Its other values (keys of `configurable`, tags,
