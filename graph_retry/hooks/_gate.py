@@ -70,7 +70,8 @@ class Gate:
     input: The params field with the input text, or a function of the params that returns this text
         (default: the prompt without its schema and examples).
     computed: Names of output fields whose values need not occur in the input, such as a sum.
-    known: For `share`: confidences of earlier outputs to start with, for example from the ledger.
+    known: For `share`: confidences of earlier outputs to start with, for example from the ledger
+        (default: a new process starts without earlier outputs).
     sample: The fraction of passing outputs (0 to 1, default 0) that a person sees as well. The
         idempotency key chooses them.
 

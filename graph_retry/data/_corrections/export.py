@@ -238,7 +238,7 @@ async def export(
             With a `split`, the part's name is put before the ending: `data.jsonl` becomes
             `data.train.jsonl`.
         format: The file format; see `Format`. Rows that it cannot represent faithfully are left
-            out, and counted.
+            out, and counted. Equal rows become one example, except in the format `rows`.
         split: The share of each part, by its name, such as `{"train": 0.8, "test": 0.2}`. The
             thread's id decides the part: all rows of a thread are in the same part, in every
             export.
