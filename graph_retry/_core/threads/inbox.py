@@ -58,7 +58,9 @@ async def list_reviews(
         source: A compiled graph, a checkpointer or a client of `langgraph_sdk`. A graph lists its
             own reviews. A checkpointer's reviews can be read. To answer them, use `resume` with
             their graph and their `config`. A client lists the reviews of all graphs on the server,
-            including threads with the status `error`.
+            including threads with the status `error`. Two kinds of threads may be missing: a thread
+            of a graph that is no longer served, and a copy of a thread before the first run of the
+            copy (`pending_reviews` finds its questions).
         limit: Maximum number of reviews to return (default: all).
         before: The last review of the previous page. Only older reviews are listed (default: start
             at the newest).
