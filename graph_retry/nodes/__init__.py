@@ -86,9 +86,9 @@ def reviewed(
         params: The keys of the input that a person may change (default: all keys with JSON values).
         on_retry: Hooks, as in `retry_llm_call`.
         schema: The state schema, which gives params and responses their types (default: the
-            annotation of the node's first parameter).
+            annotation of the node's first parameter, or the annotations of the `@task`).
         output: The keys of the node's update to validate, with their types; not for a `@task`.
-        **options: See `RetryOptions`.
+        **options: See `RetryOptions`. LangGraph's `retry_policy` has no effect: give `transient`.
 
     Raises:
         WrongArgumentError: If an argument has the wrong type or a value that is not allowed.
@@ -126,7 +126,8 @@ def review_nodes(
 
     A node's `timeout` and `retry_policy` (its own, or from `set_node_defaults`) become the options
     `timeout` and `transient` of its call, which handles all failures before LangGraph sees them.
-    Call `set_node_defaults` before this function: later defaults do not apply to these nodes.
+    The call repeats the failures that `retry_on` names, and transient failures such as a lost
+    connection. Call `set_node_defaults` first: later defaults do not apply to these nodes.
 
     Args:
         builder: The `StateGraph`, not compiled yet.
