@@ -231,7 +231,7 @@ async def export(
     Only one thread is in memory at a time. A file appears only when it is complete.
 
     Args:
-        source: Any source of `graph_retry.threads.every_ledger`, or rows, such as those of
+        source: A source that `graph_retry.threads.every_ledger` takes, or rows, such as those of
             `import_corrections`.
         path: The file to write. An existing file is replaced. If the name has an ending, it must
             fit the format: `.json` for `pydantic-evals`, and `.jsonl` or `.ndjson` for the others.

@@ -36,7 +36,7 @@ _MAY_LACK = ("split", "added")
 
 @dataclass(frozen=True)
 class Exported:
-    """The summary of an export: the numbers of rows by file, and of omitted rows by reason."""
+    """The result of an export: rows by file (`written`), omitted rows by reason (`left_out`)."""
 
     written: dict[str, int] = field(default_factory=dict[str, int])
     left_out: Counter[str] = field(default_factory=Counter[str])
@@ -127,10 +127,10 @@ def _part_of(thread: str, split: Mapping[str, float] | None) -> str:
 
 @checked
 def import_corrections(path: str | Path) -> Iterator[Correction]:
-    """Read rows from a file that you exported in the format `rows`, or wrote yourself.
+    """Read rows from a file that `export` wrote in the format `rows`, or that you wrote yourself.
 
     A row of your own is a JSON object with `params` and the correct `value`. Every other field of
-    `Correction` is optional. Such a row gets `how="own"` and `vouched=True`.
+    `Correction` is optional. By default, such a row gets `how="own"` and `vouched=True`.
 
     Raises:
         ValueError: If a line is not a row. The message names the line's number.

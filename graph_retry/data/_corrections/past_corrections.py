@@ -29,16 +29,16 @@ _QUOTED = 1_000
 @checked
 @dataclass(frozen=True, kw_only=True)
 class PastCorrections(Lessons):
-    """The option `lessons`: show the model people's corrections of earlier calls.
+    """A value of the option `lessons`: show the model people's corrections of similar calls.
 
-    The model sees the requests, and the answers that a person supplied, accepted or approved. It
-    never sees a wrong answer. In params with messages, each correction is a user message and an
-    assistant message before the chat. In a text, the corrections are quoted as data. The ledger
-    lists their ids in the `reason` of the first attempt.
+    The model sees the request of each correction, and the answer that a person supplied, accepted
+    or approved, but no wrong answer. If the params have messages, each correction is a user message
+    and an assistant message before the chat. If the prompt is a text, it quotes the corrections as
+    data. The ledger lists the ids of the shown corrections in the `reason` of the first attempt.
 
     rows: Corrections of one call, for example from `corrections_of(graph, calls=["read"])`.
     most: Maximum number of corrections to show (default 3).
-    limit: Maximum characters of all shown corrections together (default 4,000). The nearest
+    limit: Maximum characters of all shown corrections together (default 4,000). The most similar
         corrections are kept.
     least: The minimum similarity (0 to 1) with which a correction is shown (default 0.6).
     embed: A function that returns the vector of a text; the similarity is then the cosine of two

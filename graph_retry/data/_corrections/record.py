@@ -31,31 +31,31 @@ from graph_retry.reviews import DECISIONS
 How = Literal[
     "supplied", "overruled", "confirmed", "edited", "commented", "approved", "rejected", "own"
 ]
-"""The decision about the reviewed attempt. `supplied`: the person wrote the output. `overruled`:
-the person accepted an invalid output. `confirmed`: the person approved a valid output. `edited`:
-the person changed the params. `commented`: the person sent the model a message. `approved`: the
-person had the model called again with the shown params. `rejected`: the person ended the call.
-`own`: the row is your own, not from a review.
+"""The kind of decision that a reviewer took about an attempt. `supplied`: wrote the output.
+`overruled`: accepted an invalid output. `confirmed`: approved a valid output. `edited`: changed the
+params. `commented`: sent the model a message. `approved`: had the model called again with the
+params that the review shows. `rejected`: ended the call. `own`: not from a review, because you
+wrote the row yourself.
 """
 
 
 class Correction(TypedDict):
-    """One decision about one attempt, in plain JSON. Unknown fields are None.
+    """A reviewer's decision about one attempt of a call, in plain JSON. Unknown fields are None.
 
     id: A hash of the decision: the same in every fork of the thread and in every export.
-    thread: The thread's id, by which `split` chooses the part; empty if unknown.
+    thread: The id of the call's thread; empty if unknown. A `split` of the rows goes by this id.
     call: The call's name.
     node: The graph node that made the call; empty if unknown.
     labels: The call's `labels`.
     attempt: Number of the reviewed attempt.
-    how: The kind of decision; see `How`. For another kind, this is the decision's `type`.
+    how: The kind of decision; see `How`. If `How` lacks the kind, the decision's `type`.
     role: The kind of author: `human`, `rewind` (a person who called `rewind`), `agent` or
         `system`.
     by: The author's name, if known.
     at: The time of the decision, in ISO 8601.
     channel: The client that sent the decision.
-    message: The author's message.
-    suggested_by: The hook or feedback that made the suggested params, if recorded.
+    message: The message that the author wrote with the decision.
+    suggested_by: The hook or feedback that made the params suggested in the review, if recorded.
     params: The params of the reviewed attempt.
     added: The parts of `params` that feedback, comments, lessons and corrections had added.
     revised: The params of the next attempt, if the model was called again.
@@ -65,11 +65,11 @@ class Correction(TypedDict):
     failure: The failure of the attempt; None for a valid output.
     value: The call's final output, from this decision or from a later attempt. A model's
         output is the JSON that was read, before its conversion to the output type.
-    value_from: The author of `value`; None if there is no value, or if the ledger lacks it.
+    value_from: Who made `value`: `person` or `model`; None if the ledger has no `value`.
     vouched: Whether a person supplied, accepted or approved this `value`.
     pair: Whether `output` and `value` are a preference pair: for the same params, a person replaced
         the model's `output` by `value`. After an edit of the params, they are not a pair.
-    outcome: The end of the call, as in `Ledger.outcome`.
+    outcome: How the call ended, as in `Ledger.outcome`.
     redacted: Whether the call's option `redact` has changed the texts.
     is_message: Whether the outputs are messages of an agent's model; see `Attempt.is_message`.
     provenance: The origin of the row: `namespace`, `idempotency_key`, `started_at`,

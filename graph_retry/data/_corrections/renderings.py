@@ -13,9 +13,9 @@ from graph_retry.plugins import is_array, is_object
 from graph_retry.records import STRUCTURED_RESPONSE
 
 Format = Literal["rows", "openai", "preference", "pydantic-evals", "langsmith"]
-"""`rows`: one `Correction` on each line. `openai`: chats for fine-tuning, from outputs that people
-supplied. `preference`: OpenAI's preference pairs. `pydantic-evals`: one data set of cases.
-`langsmith`: one example on each line."""
+"""A file format of `export`. `rows`: a `Correction` on each line. `openai`: chats for fine-tuning,
+with outputs that people supplied. `preference`: OpenAI's preference pairs. `pydantic-evals`: one
+data set of cases. `langsmith`: an example on each line."""
 
 ToMessages = Callable[[dict[str, Any]], list[dict[str, Any]]]
 
