@@ -55,7 +55,7 @@ class EvaluateOptions(RetryOptions, total=False):
     """Options of `evaluate`. They include all options of a call.
 
     params_type: The type in which `llm_call` gets the params (default `dict`).
-    change: A function `params -> params` for the recorded first params (default: no change).
+    change: A function `params -> params` that changes the recorded first params (default: none).
     compare: The comparison of the new output with the expected one (default `equal`); see
         `Compare`.
     calls: Only calls with these names. Required if the source has calls of several names.
@@ -63,10 +63,10 @@ class EvaluateOptions(RetryOptions, total=False):
     threads: Ids of the threads to read (default: all).
     where: A function `Ledger -> bool` that selects calls.
     concurrency: The number of calls that run at the same time (default 4).
-    limit: A `Budget` or `SharedBudget` of `tokens`, `cost` or `seconds`. After it is spent, no
-        further call starts. Its `price` also gives the `cost` in the results.
+    limit: A `Budget` or `SharedBudget` of `tokens`, `cost` or `seconds`. When the budget is spent,
+        no further call starts. The `price` of the budget also gives the `cost` in the results.
     path: A file that stores each result. Another run with the same file skips the stored calls.
-    progress: Called with the `Evaluation` after each result.
+    progress: A function that gets the `Evaluation` after each result.
     """
 
     params_type: Any
@@ -101,13 +101,13 @@ async def evaluate(
 ) -> Evaluation:
     """Make recorded calls again with another model, prompt or options, and compare the outputs.
 
-    Each new call starts with the params of its recorded first attempt. It runs outside any graph,
-    and ends where a person would be asked. If a person supplied, accepted or approved an output of
-    the recorded call, the new output is compared with that output. With
-    `lessons=PastCorrections(…)`, the corrections of the same call are left out.
+    A new call starts with the params of the recorded call's first attempt. The new call runs
+    outside any graph, and ends where a person would be asked. If a person supplied, accepted or
+    approved an output of the recorded call, the new output is compared with that output. With
+    `lessons=PastCorrections(…)`, a call does not get the corrections of the call that it repeats.
 
     Args:
-        source: Any source of `graph_retry.threads.every_ledger`.
+        source: A source that `graph_retry.threads.every_ledger` takes.
         llm_call: The function of the params to evaluate, sync or async, or a runnable.
         on_retry: Hooks, as in `retry_llm_call`.
         output: The output type, as in `retry_llm_call`.
@@ -115,9 +115,9 @@ async def evaluate(
 
     Raises:
         TypeError: If an argument has the wrong type.
-        ValueError: If an option has a value that is not allowed. If `source` has calls of several
-            names and `calls` is missing. If a name in `calls` is unknown. If the recorded calls had
-            an `output`, but none is given. If `path` is not a file of this evaluation.
+        ValueError: If an option has a value that is not allowed, if `source` has calls of several
+            names and `calls` is missing, if no call has a name in `calls`, if the recorded calls
+            had an `output` but none is given, or if `path` is not a file of this evaluation.
 
     Example:
         >>> from graph_retry import InterventionRequired, retry_llm_call

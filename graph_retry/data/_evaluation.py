@@ -13,37 +13,37 @@ from graph_retry.plugins import as_repr, identical, is_number, is_object, known_
 from graph_retry.records import Failure
 
 Ended = Literal["at_once", "after_automation", "would_ask"]
-"""The outcome of a call: valid at the first attempt, valid after automatic attempts, or not valid.
-If the outcome is not valid, a person would be asked.
+"""The outcome of a repeated call. `at_once`: the first attempt is valid. `after_automation`: a
+later automatic attempt is valid. `would_ask`: no attempt is valid, and a person would be asked.
 """
 
 Compare = Literal["equal", "fields"] | Callable[[Any, Any], float]
-"""How an output is compared with the output that a person vouched for. `equal` gives 1 or 0.
-`fields` gives the share of equal fields. A function gets both outputs as JSON, and returns a number
-from 0 to 1.
+"""How a new output is compared with the output that a person supplied, accepted or approved.
+`equal` gives 1 or 0. `fields` gives the share of equal fields. A function gets the new and the
+person's output as JSON, and returns a number from 0 to 1.
 """
 
 
 class Judged(TypedDict):
-    """The result of one recorded call, in plain JSON.
+    """The result of repeating one recorded call, in plain JSON.
 
-    id: A hash of the recorded call and of the params of the new one.
+    id: A hash of the recorded call and of the params of the new call.
     thread: The thread of the recorded call.
     call: The call's name.
     labels: The call's labels.
     asked_before: Whether a person was asked about the recorded call.
     ended: The outcome of the new call.
-    attempts: Number of attempts.
+    attempts: Number of attempts of the new call.
     output: The new output as JSON; None if a person would have been asked.
-    failure: The failure about which a person would have been asked; None if the output was
+    failure: The failure about which a person would have been asked; None if the new output is
         valid.
     expected: The output that a person supplied, accepted or approved for the recorded call.
     agreement: The agreement of `output` with `expected`, from 0 to 1; None if one of the two
         is missing.
-    tokens: Tokens by kind; None if unknown.
-    cost: The cost by the `price` of `limit`; None if unknown.
-    seconds: The time spent in all attempts.
-    redacted: Whether the recorded params were redacted. The original params may differ from them.
+    tokens: Tokens of the new call by kind; None if unknown.
+    cost: The new call's cost by the `price` of the option `limit`; None if unknown.
+    seconds: The seconds spent in all attempts of the new call.
+    redacted: Whether the recorded params were redacted, so that they may differ from the original.
     """
 
     id: str
@@ -81,10 +81,10 @@ class Evaluation:
     def figures(self, results: Iterable[Judged] | None = None) -> dict[str, int | float | None]:
         """Count the outcomes of all calls, or of the given results. An unknown figure is None.
 
-        A person was asked about some recorded calls. If the new output of such a call equals the
-        output that the person supplied, accepted or approved, its review counts as avoided. If the
-        person gave no output, a valid new output counts as `valid, unconfirmed`. If a call would
-        now ask a person, but the recorded call did not, the call counts as a new failure.
+        If a recorded call had asked a person, and the new output equals the output that the person
+        supplied, accepted or approved, the call counts as `reviews avoided`. If the person had
+        given no output, a valid new output counts as `valid, unconfirmed`. If the recorded call had
+        asked nobody, but the new call would ask a person, the call counts as `new failures`.
         """
         some = self.results if results is None else list(results)
         ended = Counter(one["ended"] for one in some)

@@ -28,7 +28,7 @@ _TOKENS = ("input_tokens", "output_tokens", "total_tokens")
 class Summary(TypedDict):
     """Figures of some calls. An unknown figure is None, not zero.
 
-    If the record of an attempt was deleted, it counts only as one attempt and one request.
+    An attempt whose record was deleted counts only as one attempt and one request.
 
     calls: The number of calls; a call and its forks count as one.
     succeeded: The number of calls that ended with an output, including a person's (`respond`).
@@ -37,22 +37,22 @@ class Summary(TypedDict):
     mean_attempts: `attempts` divided by `calls`.
     retried: The share of calls that needed more than one attempt. Above 0.3, improve the
         prompt.
-    retries_per_success: The mean number of further attempts of the succeeded calls.
+    retries_per_success: The mean number of attempts after the first, of the succeeded calls.
     requests: The number of requests. With the option `transient`, an attempt may make several.
-    success_by_attempt: Succeeded calls by the number of their last attempt.
-    latency_s: Quantiles of the attempts' durations, in seconds.
+    success_by_attempt: The number of succeeded calls, by the number of their last attempt.
+    latency_s: The quantiles `p50`, `p90`, `p99` and `p100` of the attempts' durations, in seconds.
     mean_latency_s: The mean of the attempts' durations, in seconds.
     total_s: The sum of the attempts' durations, in seconds, without the time of waiting for a
         person.
-    tokens: Sums of the reported tokens. A missing total is computed from its parts.
+    tokens: The sums of the reported tokens, by kind. A missing total is computed from its parts.
     attempts_without_tokens: The number of attempts whose tokens are unknown.
-    repairs: Repairs by kind.
-    failures: Failed attempts by kind of failure.
-    decisions: Reviewers' decisions by type.
-    gate: Numbers of outputs by the verdict of a `Gate`: `passed`, `asked` (a person was asked) and
-        `sampled` (a person saw a passing output as a sample). `audited` counts the sampled outputs
-        that a person decided. `audited_wrong` counts those that were not approved. `wrong_passed`
-        estimates the errors among `passed`. If nothing was audited, it is None.
+    repairs: The number of repairs, by kind.
+    failures: The number of failed attempts, by kind of failure.
+    decisions: The number of reviewers' decisions, by type.
+    gate: The number of outputs by the verdict of a `Gate`: `passed`, `asked` (a person was asked)
+        and `sampled` (a person saw a passing output as a sample). `audited` counts the sampled
+        outputs about which a person decided. `audited_wrong` counts those that were not approved.
+        `wrong_passed` estimates the errors among `passed` (None if nothing was audited).
     """
 
     calls: int
@@ -79,9 +79,9 @@ class Summary(TypedDict):
 def summarize(attempts: Attempts) -> Summary:
     """Summarize one ledger, several ledgers, or the records that `on_attempt` collected.
 
-    If the ledgers of several forks contain an attempt, it counts once. The ledgers of a call and
-    its forks count as one call, with the outcome of the last ledger. Outputs of people are only in
-    ledgers, because `on_attempt` is called before a review.
+    An attempt that is in the ledgers of several forks counts once. The ledgers of a call and of its
+    forks count as one call, with the outcome of the last ledger. To count outputs of people, pass
+    ledgers: the records of `on_attempt` have no such outputs, because they come before a review.
 
     Example:
         >>> from graph_retry import retry_llm_call

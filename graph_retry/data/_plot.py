@@ -53,8 +53,8 @@ def plot_timeline(ledgers: Sequence[Ledger], axes: Any = None) -> Any:
     """Draw each call as a row of bars over time, one bar per attempt. Return the axes.
 
     Each row starts with the call's first attempt. A bar's length is the attempt's duration, and its
-    colour is the attempt's outcome. Between two bars, hooks ran or a person was asked. A marker
-    shows the outcome of the call, if known. Attempts with deleted records are left out.
+    colour is the attempt's outcome. Between the bars, hooks ran or a person was asked. A marker at
+    the end shows the outcome of the call, if known. Attempts with deleted records are left out.
 
     Example:
         >>> import matplotlib; matplotlib.use("agg")
@@ -126,8 +126,8 @@ def plot_summary(attempts: Attempts) -> Any:
 def plot_evaluations(evaluations: Sequence[Evaluation], axes: Any = None) -> Any:
     """Draw one bar per evaluation, with the shares of the outcomes. Return the axes.
 
-    The label of a bar counts the avoided reviews, the new failures, and the outputs that differ
-    from the output that a person supplied, accepted or approved.
+    The label of a bar has the numbers of the avoided reviews, the new failures, and the outputs
+    that differ from the output that a person supplied, accepted or approved.
 
     Example:
         >>> import matplotlib; matplotlib.use("agg")

@@ -69,8 +69,8 @@ class Precedent:
         """Return the Python code of a reviewer that approves suggestions like this one.
 
         Read the code before you pass its function as `reviewer=`. The code needs `from graph_retry
-        import approve`. People still see a `share` of the reviews (0 to 1). The review ids decide
-        which ones.
+        import approve`. People still see a `share` of the reviews (0 to 1). The id of a review
+        decides whether people see it.
 
         Raises:
             ValueError: If `share` is not from 0 to 1.
@@ -103,7 +103,7 @@ def precedents(
     The suggestion with the most approvals in a row comes first.
 
     Only decisions by people about suggested params count. An edit, a rejection or any other
-    decision starts the count again.
+    decision than an approval sets the number of approvals in a row to 0.
 
     Args:
         rows: Corrections, such as those of `corrections_of`: a row for each decision.

@@ -21,7 +21,7 @@ class Replayed(Rejudged):
     """The new result of one recorded attempt, and its differences from the record.
 
     `number` is the attempt's number. Each entry of `differs` is `(field, recorded value, new
-    value)`. The field is a field of the record, or `next params`.
+    value)`, where `field` is the name of a field of the record, or `next params`.
     """
 
     number: int
@@ -49,10 +49,10 @@ async def replay(
 ) -> list[Replayed]:
     """Repair, validate and classify recorded raw outputs again, without calling the model.
 
-    Use this function after you changed `output`, the `repair` level, `classify` or a hook. The
-    result shows which attempts would now succeed, fail or be revised. If you give the arguments of
-    the original call, nothing differs. Hooks run only if `on_retry` or `feedback` is given. Options
-    about model calls and reviews have no effect.
+    Use `replay` after you changed `output`, the `repair` level, `classify` or a hook. The result
+    shows which attempts would now succeed, fail or be revised. With the arguments of the recorded
+    call, nothing differs from the record. Hooks run only if `on_retry` or `feedback` is given.
+    Options about model calls and reviews have no effect.
 
     Raises:
         ReplayMismatch: If a result differs and `check` is set, or a newer version wrote the ledger.
