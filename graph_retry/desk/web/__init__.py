@@ -41,7 +41,7 @@ def create_app(
 ) -> Starlette:
     """Make an ASGI app with pages on which people read and answer reviews.
 
-    If nothing tells who sent a request, the request is refused. The sender is known by `authorize`,
+    The app refuses a request if it does not know the sender. It knows the sender by `authorize`,
     `token`, a link to one review, or Starlette's `AuthenticationMiddleware` in the surrounding app.
 
     The list shows the reviews that expire within a day first, and then three reviews of each kind
@@ -57,14 +57,14 @@ def create_app(
         authorize: A sync or async function of each request. It returns the user's name, an `Access`
             with the user's rights, or None (or an empty name) for a user who may see nothing.
         token: A random text. Everybody who opens the app with `?token=…` gets access.
-        user: The name of a user who comes with the token. The ledger records this name as `by`.
+        user: The name of everybody who comes with the token. The ledger records it as `by`.
         read_only: Whether reviews can be read but not answered.
         config: The config of the runs that continue answered threads, as in `list_reviews`.
-        context: LangGraph's `context` for these runs, as in `resume`.
+        context: LangGraph's `context` of the runs that continue answered threads, as in `resume`.
         title: The heading of each page.
         secret: At least 16 random bytes, such as `secrets.token_urlsafe()`. The app accepts links
             of `graph_retry.observers.Links` with the same secret. The secret also signs the logins
-            by `token`, which last a week. With it, logins stay valid after the token changes.
+            by `token`, which last a week. Such a login stays valid after the token changes.
         max_body: Maximum bytes of a posted form.
 
     Example:

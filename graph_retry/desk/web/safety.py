@@ -50,7 +50,7 @@ class Access:
     """The rights of a user.
 
     Args:
-        user: The user's name. The ledger records it as `by`.
+        user: The user's name. The ledger records this name as `by`.
         may_decide: Whether the user may answer reviews, or only read them.
         labels: The user sees only calls with these labels, such as `{"tenant": "acme"}` (default:
             all calls).
