@@ -391,7 +391,8 @@ def _told_kept(answered: Asked, open_now: Sequence[dict[str, Any]], *, is_over: 
     asks = ", ".join(f"`{each['function_name']}` ('{each['review_id']}')" for each in open_now)
     now = f" Now the thread waits for an answer to {asks}." if asks else ""
     task, was = outermost(answered.namespace), form_of(answered.namespace)
-    forms = {form_of(place) for _, place in told if outermost(place) == task} - {was}
+    ours = {namespace_in(each) for each in open_now if each["function_name"] == answered.name}
+    forms = {form_of(place) for place in ours if outermost(place) == task} - {was}
     if len(forms) == 1:
         now += f" Node `{task.name}` was {was} when it asked, and is {forms.pop()} now."
     if notes:  # If only the order of calls changed, nothing needs a repair.
