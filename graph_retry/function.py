@@ -94,7 +94,8 @@ def retry_llm_call(
         on_retry: A hook `(error, attempt, params) -> new params | None`, or a list of them, tried
             in order.
         output: The wanted output: a type, a JSON Schema, or a validator function. With `None`,
-            every result that a checkpointer can save is a success.
+            every result that a checkpointer can save is a success. mypy accepts a `Literal` or an
+            `Annotated` only through a variable, such as `Size: Any = Literal["S", "M"]`.
         **options: See `RetryOptions`.
 
     Returns:

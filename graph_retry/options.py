@@ -112,15 +112,19 @@ class RetryOptions(_OtherOptions, total=False):
         `exhausted`. With `always`, a person also reviews each valid output, and an approval takes
         the output without another call. A function `attempt -> bool` chooses the outputs to review.
         A function `attempt -> number` returns a limit from 0 to 1. If the field `confidence` of the
-        output is below this limit, the output is reviewed. See also `graph_retry.hooks.Gate`.
+        output is below this limit, the output is reviewed. See also `graph_retry.hooks.Gate`. Your
+        own gate returns a `graph_retry.records.GateVerdict`.
     transient: LangGraph's `RetryPolicy` for transient failures, inside one attempt (default None: a
         transient failure is a failed attempt). A `Retry-After` header is obeyed, up to one minute.
         Do not set the policy's `retry_on`: `classify` says which failures are transient.
     timeout: Maximum seconds of one request (default None), or LangGraph's `TimeoutPolicy`. The
         `idle_timeout` of this policy ends a stalled stream. If a sync call exceeds its timeout, it
         continues in its own OS thread, and its late result is dropped.
-    classify: A function `exception -> failure kind`. If it returns None, the library classifies the
-        exception. By default, the library classifies every exception.
+    classify: A function `exception -> failure kind`. By default, or if it returns None, the library
+        classifies the exception: by the HTTP status, the provider's error code and text, or the
+        exception after `from`. An `ExceptionGroup` gets the kind of its worst member. If the
+        function raises or returns another value, the failure is `permanent`, with a WARNING. To
+        give a refusal in plain words the kind `refusal`, raise your own exception in `llm_call`.
     feedback: A hook that tells the model its errors (default None). Give a strategy of
         `graph_retry.hooks.feedback`, or any hook. The changes of `on_retry` hooks stay.
     reviewer: Functions (or runnables) `review -> decision | None`, asked in order before a person

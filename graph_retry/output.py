@@ -181,7 +181,9 @@ def build_validator(output: Any, *, strict: bool = False, check_formats: bool = 
     - A `dict` is a JSON Schema. Validation by a schema neither converts values nor fetches other
       documents. With `check_formats`, a `format` such as `date` or `email` is checked.
     - Any other callable judges the value: see `FunctionValidator`. To run a function on a typed
-      value, pass `Annotated[Type, AfterValidator(function)]`.
+      value, pass `Annotated[Type, AfterValidator(function)]`. If no other call can help, the
+      function puts `hopeless: True` into the dict or the issue that it returns, or raises an
+      exception whose attribute `hopeless` is True. The failure is then `permanent`.
 
     Raises:
         TypeError: If `output` is of another kind, or pydantic cannot validate the type.

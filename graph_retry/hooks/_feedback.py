@@ -45,11 +45,13 @@ def feedback(
     """Make a hook that adds the errors of the last answer to the params' `messages` or `prompt`.
 
     The hook acts if the output could not be read, was not valid or was cut off. It ignores
-    transport errors, because the model cannot correct them.
+    transport errors, because the model cannot correct them. New feedback replaces earlier feedback,
+    except feedback that a person edited. It also names errors of earlier answers, even if the last
+    answer does not have them. A cut-off answer gets no feedback if a hook has changed the params.
 
     Args:
         strategy: The part of the last answer that is quoted with the errors: none (`errors_only`),
-            all (`full`), or the first 500 characters (`truncated`).
+            the first 500 characters (`truncated`), or the first 20,000 characters (`full`).
         field: The params field to write to (default: the first of `messages`, `prompt`, and params
             that are a single text). In messages, the feedback is added to the last message if a
             user wrote this message. Otherwise the feedback becomes a new user message.

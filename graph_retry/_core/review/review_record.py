@@ -339,16 +339,17 @@ class ReviewFunction(Protocol):
     """The signature of a reviewer function, sync or async."""
 
     def __call__(self, review: Review, /) -> Decision | Awaitable[Decision | None] | None:
-        """Decide about a review.
+        """Decide about a review. Each reviewer is asked once per question.
 
         Args:
-            review: The open question. Changes to this object have no effect.
+            review: The open question, which offers only decisions that can be applied. Changes to
+                this object have no effect.
 
         Returns:
             A decision (`approve()`, `edit(…)`, `comment(…)`, …, or its JSON). It is checked like a
-            person's answer. None leaves the decision to the next reviewer, and finally to a person.
-            If the decision cannot be applied, or if the function raises, a person is asked and sees
-            the reason.
+            person's answer. If it cannot be applied, a person is asked. None leaves the decision to
+            the next reviewer, and finally to a person. If the function raises, or returns something
+            else, the next reviewer is asked. The person then sees the reason, and it is logged.
         """
 
 
