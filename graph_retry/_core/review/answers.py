@@ -41,7 +41,8 @@ class Decision(TypedDict):
     message: The reason of a decision, or the comment for the model.
     until: For `defer`: a time in ISO 8601.
     to: For `assign`: the name of a person.
-    attempt: The number of the attempt that the decision is for.
+    attempt: The number of the attempt that the decision is for. An attempt of another call
+        may have the same number.
     review_id: The question that the decision is for. Any other open question refuses it.
     decision_id: An id by which a second delivery of this decision is recognised.
     by: The person or program that decided.
@@ -95,7 +96,7 @@ def approve(choice: Count | None = None) -> Decision:
     """Call the model again with the suggested params, or the same params if none are suggested.
 
     If the model's output is valid and waits for approval (see the option `review`), take this
-    output. The model is not called again.
+    output from the thread's state, whatever output a client sends. The model is not called again.
 
     If a hook returned `Alternatives`, `choice` is the number of the alternative to use (from 1).
 
@@ -112,6 +113,11 @@ def edit(params: _Edited | None = None, /, **changes: Any) -> Decision:
 
     An edit that changes nothing counts as an approval, and the ledger records `approve`. If
     approvals are not allowed, the edit calls the model again.
+
+    Give the names of fields, not paths such as `/options/top`. An object changes only the keys that
+    it names. It replaces the whole field if it has another discriminator than the old value, or is
+    JSON text. The texts of a form are converted to the types of the fields (bytes: from text or
+    base64). A message needs a `role`, or the `type` of LangChain.
 
     Raises:
         WrongArgumentError: If no field is given.
@@ -149,16 +155,18 @@ def respond(
 ) -> Decision:
     """Supply the output of the call, or change parts of the model's output.
 
-    The result is validated like an output of the model.
+    The result is validated like an output of the model. If nothing of the model's output could be
+    read, or if the option `redact` hides an invalid output, give the whole output.
 
     Args:
         output: The whole output. A model, a dataclass or a date is converted to JSON, under the
             aliases of its type. The call's output type reads this JSON. If the call has no output
             type, the call returns the JSON.
         changes: Fields to change in the model's output, which may be invalid. The changes are
-            merged as in `edit`, and all other fields stay.
+            merged as in `edit`, and all other fields stay. A new field is refused if no branch of
+            the output type has it.
         replace: Words to replace in the texts of the model's output, as `{old: new}`. Each old text
-            must occur exactly once.
+            must occur exactly once, and the old texts must not overlap.
         drop: Keys and items to remove from the model's output, as JSON Pointers such as
             `/lines/0/note` (the paths of issues). If any part of the output is changed, keys that
             the schema forbids are removed as well, and the ledger lists these keys under `drop`.
@@ -187,6 +195,8 @@ def respond(
 @checked
 def comment(message: Name) -> Decision:
     """Call the model again, with a message added to the prompt or messages in the params.
+
+    If the params have no prompt, a text in the response box of Agent Inbox is a rejection.
 
     Example:
         >>> comment("the total is on the second page")
