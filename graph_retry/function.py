@@ -257,7 +257,8 @@ def create_retry_node(
     The node reads the state key `params` (a `params_type`, or its JSON) and writes `output` (plain
     JSON), `status` (`succeeded`, `cancelled` or `exhausted`) and `attempts` (the ledger). If a call
     ends without an output, the node sets `output` to None, so that the output of an earlier call
-    does not stay in the state.
+    does not stay in the state. If the state of your graph declares no key that the node writes, the
+    node is refused before its first model call. If only `output` is missing, a WARNING says so.
 
     If the input has the `attempts` of a call that has not ended, the node continues this call. If
     the input has the `attempts` of an `exhausted` call, the node starts a new call. Studio and

@@ -20,7 +20,8 @@ from graph_retry._core.threads.reviews import PendingReview, open_reviews, whole
 async def pending_reviews(graph: Any, config: RunnableConfig) -> list[PendingReview]:
     """List the open reviews of a thread, in the order of LangGraph's tasks.
 
-    `graph` is a compiled graph or a `RemoteGraph`.
+    The list includes the reviews in subgraphs and in `Send` branches. `graph` is a compiled graph
+    or a `RemoteGraph`.
 
     Example:
         >>> from graph_retry.testing import waiting_thread
