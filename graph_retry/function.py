@@ -180,7 +180,8 @@ async def aretry_llm_call(
     """Do the same as `retry_llm_call`, in async code. `llm_call` and hooks may be sync or async.
 
     To run several calls at the same time, use `gather_calls`. If several calls need a person, it
-    shows all their questions at once. `asyncio.gather` would show one question after the other.
+    shows all their questions at once. `asyncio.gather` would show one question after the other. A
+    worker thread reads answers of more than 4,000 characters.
 
     Example:
         >>> import asyncio

@@ -177,7 +177,9 @@ def build_validator(output: Any, *, strict: bool = False, check_formats: bool = 
     """Make a validator from a type, a JSON Schema, a function, or another validator.
 
     - pydantic validates a type. `strict` refuses a value that needs a conversion, such as `"30"`
-      for an `int`. The type's own validators may run several times for one value.
+      for an `int`. A conversion that would only guess is always refused: `true` for a number, and a
+      number or a text of digits for a date or a time (pydantic reads `"20250702"` as seconds). The
+      type's own validators may run several times for one value.
     - A `dict` is a JSON Schema. Validation by a schema neither converts values nor fetches other
       documents. With `check_formats`, a `format` such as `date` or `email` is checked.
     - Any other callable judges the value: see `FunctionValidator`. To run a function on a typed

@@ -47,6 +47,10 @@ def read(
     - At these levels, if the whole text is one JSON string that contains an object or array, this
       object or array is the value.
 
+    An answer without an object or array may be one number, string or literal of JSON, such as
+    `42</s>`. Quoted code is an answer only if the text has nothing else. Python's `True`, `False`
+    and `None` are read only inside an object or array.
+
     Args:
         text: The model's text.
         level: `none` reads only strict JSON. `minimal` also removes white space, invisible
