@@ -102,7 +102,8 @@ class RetryOptions(_OtherOptions, total=False):
     check_formats: Whether validation checks `format` in a JSON Schema, such as `date` or `email`
         (default False: `format` is only an annotation).
     stop_early: Whether a streamed answer is stopped as soon as it can no longer become valid
-        (default True). See `docs/streaming.md`.
+        (default True). The text so far is validated after each 32 new characters, or, if the text
+        is long, after it has grown by one sixteenth.
     max_attempts: Maximum number of model calls, including the first one (default 10). If a person
         may be asked, automation does not use the last attempt.
     auto_retries: Maximum number of automatic attempts between two reviews. With the default 0, a
@@ -118,8 +119,10 @@ class RetryOptions(_OtherOptions, total=False):
         transient failure is a failed attempt). A `Retry-After` header is obeyed, up to one minute.
         Do not set the policy's `retry_on`: `classify` says which failures are transient.
     timeout: Maximum seconds of one request (default None), or LangGraph's `TimeoutPolicy`. The
-        `idle_timeout` of this policy ends a stalled stream. If a sync call exceeds its timeout, it
-        continues in its own OS thread, and its late result is dropped.
+        `idle_timeout` of this policy ends a stalled stream. The timeout covers a whole stream. At
+        the timeout, or if the run is cancelled, an async stream is closed at once, and a sync
+        stream at its next piece. If a sync call exceeds its timeout, it continues in its own OS
+        thread, and its late result is dropped.
     classify: A function `exception -> failure kind`. By default, or if it returns None, the library
         classifies the exception: by the HTTP status, the provider's error code and text, or the
         exception after `from`. An `ExceptionGroup` gets the kind of its worst member. If the
@@ -141,7 +144,9 @@ class RetryOptions(_OtherOptions, total=False):
     redact: A function `text -> text` that hides private data (default None). It is applied to
         params, outputs, issues, errors and messages in reviews and in the ledger, and to the keys
         of objects, but not to names that a type declares. State and the arguments of hooks are not
-        redacted. If an edit leaves a redacted value unchanged, the original value stays.
+        redacted. If an edit leaves a redacted value unchanged, the original value stays. Events of
+        a stream have a text only when the text is complete, because the function may not recognise
+        the beginning of a private text.
     budget: The limit for automation, after which a reviewer is asked: a `graph_retry.hooks.Budget`
         for this call, or a `SharedBudget` for all calls that get the same object (default None).
     lessons: The errors of other steps, or past corrections, that are added to the prompt: a

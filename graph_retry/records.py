@@ -248,6 +248,7 @@ class Attempt(TypedDict):
     duration_s: Seconds the call took.
     stopped_early: True if the library closed the answer's stream early, because the answer could no
         longer become valid. `raw` has the part that had arrived, and `issues` has the errors in it.
+        `usage` is then incomplete: OpenAI's client gives None, and Anthropic's counts too few.
     traceparent: The OpenTelemetry span of the attempt's run (W3C), if tracing is set up.
     gate: The verdict of a `graph_retry.hooks.Gate` about a valid output.
     params: The params. Only a function for `review=` gets a record with this field.

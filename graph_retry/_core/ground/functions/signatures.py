@@ -60,8 +60,9 @@ LLMCall = (
 It gets a copy of the params. A function also gets an `AttemptContext`, if its second parameter has
 that annotation or the name `context`. A function with keyword arguments only, such as the method of
 an SDK, gets dict params by name. If the params are None, the function may have no parameter. The
-result is a text, a LangChain message, a `Completion` or any other value. If an error is raised, the
-attempt has failed.
+result is a text, a LangChain message, a `Completion`, a stream of such pieces, or any other value.
+If an error is raised, the attempt has failed. Pieces that cannot be joined, such as a text and a
+dict, are an error. The `stream` of a chain gives the same result as its `invoke`.
 """
 
 
