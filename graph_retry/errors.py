@@ -120,7 +120,10 @@ class AttemptsExhausted(GraphRetryError):
 
 
 class InterventionRequired(GraphRetryError):
-    """A person is needed, and this run has no checkpointer to pause on."""
+    """A person is needed, and this run has no checkpointer to pause on.
+
+    A subgraph inherits the checkpointer, except below `compile(checkpointer=False)`.
+    """
 
 
 class PauseSwallowed(GraphRetryError):
