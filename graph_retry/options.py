@@ -97,7 +97,9 @@ class RetryOptions(_OtherOptions, total=False):
         (default; lossless) or `aggressive`. If you give a function `text -> text`, it runs after
         the level `standard`. For a different level, give a pair `(level, function)`.
     format: The format of the answer (default None: `json`): `json`, `yaml`, `jsonl` (JSON Lines,
-        for lists), `xml` (a tag for each field), or your own `graph_retry.output.Format`.
+        for lists; each line is repaired by itself), `xml` (a tag for each field), or your own
+        `graph_retry.output.Format`. A fence inside a field is a part of the answer. Two answers
+        that differ are refused.
     strict: Refuse values of the wrong type instead of converting them (default False).
     check_formats: Whether validation checks `format` in a JSON Schema, such as `date` or `email`
         (default False: `format` is only an annotation).
