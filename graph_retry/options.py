@@ -105,7 +105,9 @@ class RetryOptions(_OtherOptions, total=False):
         (default False: `format` is only an annotation).
     stop_early: Whether a streamed answer is stopped as soon as it can no longer become valid
         (default True). The text so far is validated after each 32 new characters, or, if the text
-        is long, after it has grown by one sixteenth.
+        is long, after it has grown by one sixteenth. If all fields that have not yet arrived have
+        defaults, an `after` validator of your type may run on the unfinished object. Google's API
+        sends the arguments of a tool call in one piece, so only its text can be stopped early.
     max_attempts: Maximum number of model calls, including the first one (default 10). If a person
         may be asked, automation does not use the last attempt.
     auto_retries: Maximum number of automatic attempts between two reviews. With the default 0, a

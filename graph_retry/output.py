@@ -180,6 +180,9 @@ def build_validator(output: Any, *, strict: bool = False, check_formats: bool = 
       for an `int`. A conversion that would only guess is always refused: `true` for a number, and a
       number or a text of digits for a date or a time (pydantic reads `"20250702"` as seconds). The
       type's own validators may run several times for one value.
+    - A union may have a type that you accept as second best, such as `Person | Name`. The value
+      becomes the type that fits it best. For a union, type checkers infer `Any` as the result of a
+      call, so annotate the variable that gets the result.
     - A `dict` is a JSON Schema. Validation by a schema neither converts values nor fetches other
       documents. With `check_formats`, a `format` such as `date` or `email` is checked.
     - Any other callable judges the value: see `FunctionValidator`. To run a function on a typed

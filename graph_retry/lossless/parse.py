@@ -51,6 +51,11 @@ def read(
     `42</s>`. Quoted code is an answer only if the text has nothing else. Python's `True`, `False`
     and `None` are read only inside an object or array.
 
+    A broken text may have several readings. Each deviation from strict JSON costs a reading some
+    points. A reading that costs three points more than another is ten times less likely. The
+    cheapest reading is the value if every reading with another value costs over six points more.
+    Otherwise, `fits` may choose one reading, or the text is refused.
+
     Args:
         text: The model's text.
         level: `none` reads only strict JSON. `minimal` also removes white space, invisible

@@ -9,6 +9,15 @@ from typing_extensions import TypedDict
 from graph_retry.lossless._ground import Repair
 
 RefusalKind = Literal["truncated", "elided", "ambiguous", "syntax", "no_json", "too_deep"]
+"""Why a text is refused.
+
+`truncated`: the text ends too early, and the missing part cannot be known. `elided`: the text
+itself says that data was left out. `ambiguous`: several readings are possible, the reading would
+lose a value, or the text takes the answer back. `syntax`: a name or arithmetic stands in place of a
+value, or the answer is a part of other data. `no_json`: the text has no answer in JSON. `too_deep`:
+the brackets are nested too deeply.
+"""
+
 Grade = Literal["format", "assumed", "coerced", "guessed"]
 
 
