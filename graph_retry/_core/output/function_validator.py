@@ -186,8 +186,8 @@ _FORMS = (
 class FunctionValidator(Validator):
     """Validate a value with a user's function, which gets a copy of the value.
 
-    The table in `docs/automation.md` lists the results that the function may return. The first row
-    that fits applies. If the graph runs async, the function may be async. If the function's
+    `docs/reference/output.md` lists the results that the function may return. The first row of this
+    table that fits applies. If the graph runs async, the function may be async. If the function's
     parameter is annotated with `str`, the function gets the model's whole text.
     """
 
@@ -250,7 +250,7 @@ class FunctionValidator(Validator):
         return issues
 
     def _decided(self, value: Any, given: Any, answer: Any) -> tuple[Any, list[Issue]]:
-        """Return the value and its issues, as the table in `docs/automation.md` says."""
+        """Return the value and its issues, as the table in `docs/reference/output.md` says."""
         if answer is False:
             return value, issues_of([REFUSED], value)
         if answer is None or answer is True:
