@@ -205,8 +205,8 @@ class Attempt(TypedDict):
     waiting call may be a stub: a record with only `number` and `kept_in`. `kept_in` names the
     checkpoint that holds the whole record. The first and the last stub also have a `params_patch`,
     relative to the first attempt's params. Graph state lists the first stub and the last eight
-    stubs. The checkpoints of these stubs list the other stubs. Whole records stay in state if they
-    have at most 4,000 characters together, with `durability="exit"`, and if the checkpointer
+    stubs. The checkpoints of these stubs list the other stubs. Whole records stay in state if
+    they have at most 4,000 characters together, if the durability is `exit`, or if the checkpointer
     keeps only the newest checkpoint.
 
     If the checkpoint of a stub was deleted, or if a server hides it, you get a record with
