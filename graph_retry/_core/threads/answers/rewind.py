@@ -92,9 +92,9 @@ async def rewind(
     again. The attempts after it are removed from the ledger, but their checkpoints stay. The author
     of the new attempt is `rewind`.
 
-    A call can be rewound while it is paused and after it has finished, also in a subgraph. If the
-    thread has made several calls, pass the `ledger` of one of them, from `attempts_of`. `context`
-    is LangGraph's `context` for the new run.
+    A call can be rewound while it is paused and after it has finished, also in a subgraph or a
+    `Send` branch. If the thread has made several calls, pass the `ledger` of one of them, from
+    `attempts_of`. `context` is LangGraph's `context` for the new run.
 
     To rewind a finished call, `rewind` forks the thread, and runs the thread from the fork. If this
     run crashes, the next run makes anew all calls that the crashed run had not reached.
@@ -102,7 +102,7 @@ async def rewind(
     Raises:
         ValueError: If the attempt or the call does not exist, if its checkpoint was deleted, or if
             the params are not valid for a finished call. (A paused call asks again instead.) Also
-            if the node now makes a finished call with other first params.
+            if the node now gives a finished call other first params. The call is then not made.
         AnswerRefused: If the node no longer makes a finished call. The thread is then restored.
         TypeError: If `attempt` is missing, if `params` and `decision` are both given, or if
             `ledger` is not a `Ledger`.
