@@ -102,10 +102,10 @@ class RetryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     """Review the failed model calls of an agent and, with `tools`, its failed tool calls.
 
     A model call fails if it raises, if its tool calls do not fit the tools, or if the structured
-    response is not valid. If the arguments of a tool call are broken JSON, the middleware first
-    repairs them, unless this would lose data. The params of a model call are `model`,
-    `system_prompt`, `settings` and the last `messages`. The params of a tool call are the tool's
-    arguments. Reviews wait in the agent's own thread, so the agent needs a checkpointer.
+    response is not valid. If the arguments of a tool call or the structured response are broken
+    JSON, the middleware first repairs them, unless this would lose data. The params of a model call
+    are `model`, `system_prompt`, `settings` and the last `messages`. The params of a tool call are
+    the tool's arguments. Reviews wait in the agent's own thread, so the agent needs a checkpointer.
 
     In the list `middleware`, put `RetryMiddleware` after any middleware that changes requests. Put
     it before `ModelRetryMiddleware`, `ToolRetryMiddleware` and `ModelFallbackMiddleware`, so that
