@@ -44,12 +44,12 @@ def create_app(
     The app refuses a request if it does not know the sender. It knows the sender by `authorize`,
     `token`, a link to one review, or Starlette's `AuthenticationMiddleware` in the surrounding app.
 
-    The list shows the reviews that expire within a day first, and then three reviews of each kind
-    of which many are alike. The search for words reads only the first 2,000 characters of each
-    text, and no redacted texts. The history keeps at most 50,000 calls. A draft of more than
-    100,000 bytes is checked only when it is sent. Without JavaScript, the page works without keys,
-    drafts and the live list. With a sync checkpointer, the runs of answered threads use worker
-    threads. Otherwise they use the app's event loop.
+    By default, the list shows the reviews that expire within a day first, and then three reviews of
+    each kind of which many are alike. The search for words reads the first 2,000 characters of the
+    params and of the output, as `redact` shows them. The history keeps at most 50,000 calls. A
+    draft of more than 100,000 bytes is checked only when it is sent. Without JavaScript, the page
+    works without keys, drafts and the live list. With a sync checkpointer, the runs of answered
+    threads use worker threads. Otherwise they use the app's event loop.
 
     Args:
         source: The source of reviews, as in `list_reviews`: a compiled graph, a client of
