@@ -139,7 +139,8 @@ class RetryOptions(_OtherOptions, total=False):
     expires_after: Seconds after which a review expires (default None: never). A later answer is
         refused. Run `graph_retry.threads.expire_reviews` regularly to end expired reviews.
     default_decision: The decision that ends an expired review, by the author `system` (default:
-        `reject(…)`). `defer` and `assign` are not allowed, because they leave the review open.
+        `reject(…)`). If it cannot be applied to the review, the call is rejected. `defer` and
+        `assign` are not allowed, because they leave the review open.
     notify: A function that sends a message about a new review (default None). It gets a
         `graph_retry.hooks.Review`, shortly before the thread is saved as waiting. It is called once
         for each question, but not again after `defer` or `assign`. A question that is asked again

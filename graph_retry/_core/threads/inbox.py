@@ -50,17 +50,17 @@ async def list_reviews(
 ) -> list[PendingReview]:
     """List the open reviews of all threads, newest first.
 
-    SQLite and PostgreSQL have a table of the open reviews. After you copied threads, or restored
-    only the tables of the checkpointer, run `DELETE FROM graph_retry_open_reviews`. The next
-    listing then reads all threads once.
+    SQLite and PostgreSQL have a table of the open reviews. If the database's user may not create
+    this table, an error gives the SQL statement. After you copied threads, or restored only the
+    tables of the checkpointer, run `DELETE FROM graph_retry_open_reviews`. The next listing then
+    reads all threads once.
 
     Args:
         source: A compiled graph, a checkpointer or a client of `langgraph_sdk`. A graph lists its
             own reviews. A checkpointer's reviews can be read. To answer them, use `resume` with
             their graph and their `config`. A client lists the reviews of all graphs on the server,
-            including threads with the status `error`. Two kinds of threads may be missing: a thread
-            of a graph that is no longer served, and a copy of a thread before the first run of the
-            copy (`pending_reviews` finds its questions).
+            including threads with the status `error`. It may miss threads of a graph that is no
+            longer served, and a copied thread before its first run (use `pending_reviews`).
         limit: Maximum number of reviews to return (default: all).
         before: The last review of the previous page. Only older reviews are listed (default: start
             at the newest).

@@ -55,7 +55,7 @@ async def resume(
     stops again. A decision that cannot be applied raises `AnswerRefused`, and the question is asked
     again.
 
-    A run that asks a question also keeps the lock until the run ends, for example while another
+    A run that asks a question holds this lock until the run ends, for example while another
     `Send` branch still runs. The review is then already listed, but an answer waits. On PostgreSQL,
     the lock is named by the thread's id and the schema. If each tenant has a schema, name it in the
     connection string (`options=-csearch_path=…`). If a session sets its schema later, threads of
@@ -66,7 +66,8 @@ async def resume(
         config: The config with the `thread_id`. Its other values (keys of `configurable`, tags,
             metadata, callbacks) apply to the run.
         decision: The result of `approve()`, `edit(…)`, `reject(…)`, `respond(…)`, or the JSON of a
-            decision. If it has no `review_id`, exactly one review must be open.
+            decision. If it has no `review_id`, exactly one review must be open when `resume` is
+            called. The decision applies to this review.
         answers: A dict of decisions by `review_id` (or interrupt id), in place of `decision`. The
             dict may answer some or all open reviews.
         start: The input for a new thread, in a job that may run twice or be killed. A new thread
