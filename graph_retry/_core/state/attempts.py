@@ -1,8 +1,7 @@
-"""The ledger's records: create a record, merge updates into the ledger, and read records back.
+"""Create the records of the ledger, merge updates into the ledger, and read records back.
 
-A record in state may lack some keys, because an older version of this library wrote it. A record
-has only the changes of the params since the previous attempt. This module returns records with
-every key, and rebuilds the params.
+A record in state has only the changes of the params since the attempt before it. A record of an
+older version may lack keys. This module returns records with all keys and all params.
 """
 
 from __future__ import annotations
@@ -48,8 +47,8 @@ _KEPT = {"number", "kept_in", "redacted"}
 _PLACES = 8
 """The number of stubs at the ledger's end that stay in state.
 
-Each stub names a checkpoint from which earlier records can be read. Earlier records are therefore
-lost only if all of these checkpoints are deleted.
+Each stub names a checkpoint with earlier records. With eight stubs, the records are lost only if
+all eight checkpoints are deleted.
 """
 
 _MOST_LISTED = 100_000
@@ -61,9 +60,9 @@ def merge_attempts(
 ) -> list[Attempt]:
     """Merge updates into the ledger, as LangGraph's reducer of the key `attempts`.
 
-    If an update has the `number` of a record in the ledger, it completes this record. Any other
-    update is appended as a new record. The ledger keeps its first stub and its last eight stubs.
-    `listed` restores the other stubs.
+    An update completes the record that has the same `number`. Without such a record, the update
+    becomes a new record. The ledger keeps its first stub and its last eight stubs, and `listed`
+    restores the other stubs.
 
     Example:
         >>> merge_attempts([{"number": 1, "raw": None}], [{"number": 1, "status": "failed"}])
@@ -79,7 +78,7 @@ def merge_attempts(
 
 
 def without_implied(attempts: Sequence[Attempt]) -> list[Attempt]:
-    """Keep the first stub and the last eight stubs of a ledger. `listed` restores the others."""
+    """Keep only the first stub and the last eight stubs; `listed` restores the other stubs."""
     kept = sum(bool(record.get("kept_in")) for record in attempts)
     return [
         record
@@ -134,7 +133,7 @@ knows 1: upgrade graph-retry to continue this thread.
 
 
 def ledgers_in(values: Any) -> Iterator[tuple[str, list[Attempt]]]:
-    """Yield each state key whose value is a ledger, with the ledger. Users may rename this key."""
+    """Yield each ledger in state values, with its state key, which users may rename."""
     return ((key, listed(records)) for key, records in _stored_in(values))
 
 
@@ -144,7 +143,7 @@ def records_in(values: Any) -> list[Attempt]:
 
 
 def stored_records(values: Any) -> list[Attempt]:
-    """Return the first ledger in state values as it is stored, without stubs from `listed`."""
+    """Return the first ledger in state values as it is stored, without implied stubs."""
     records = next(_stored_in(values), ("", list[Attempt]()))[1]
     _check_readable(records)
     return list(map(filled, records))
@@ -158,7 +157,7 @@ def _stored_in(values: Any) -> Iterator[tuple[str, list[Attempt]]]:
 
 
 def readable(attempts: Sequence[Attempt]) -> list[Attempt]:
-    """Return a ledger whose records have every key. A key that a record lacks gets its default.
+    """Return the records of a ledger with all keys; missing keys get their defaults.
 
     Raises:
         ReplayMismatch: If a newer version of this library wrote the list, or it is not a ledger.
@@ -180,7 +179,7 @@ def _check_readable(attempts: Sequence[Attempt]) -> None:
 
 
 def filled(attempt: Attempt) -> Attempt:
-    """Return a record with every key; a stub gets the fields of a failed attempt."""
+    """Return a record with all keys; a stub becomes a failed attempt."""
     not_kept = _NOT_KEPT if attempt.get("kept_in") else {}
     return cast("Attempt", {**_blank(), **not_kept, **attempt})
 
@@ -193,14 +192,14 @@ def params_at(attempts: Sequence[Attempt], number: int | None = None) -> Encoded
 
 
 def added_in(attempts: Sequence[Attempt], view: Mapping[str, Any]) -> list[Addition]:
-    """Return the parts that were added to the last attempt's params and are still in `view`."""
+    """Return the additions to the last attempt's params that are still in `view`."""
     parts = attempts[-1].get("added") if attempts else None
     made = params_at(attempts) if parts else None
     return [] if made is None else Added(made.view, parts or ()).still_in(view)
 
 
 def times_sent(attempts: Sequence[Attempt], params: Encoded) -> int:
-    """Count the attempts with these params. An attempt whose params are unknown does not count."""
+    """Count the attempts with these params; attempts with unknown params do not count."""
     return sum(params == made for made in _params_of(attempts))
 
 
@@ -225,10 +224,7 @@ def _patched(params: Encoded | None, attempt: Attempt) -> Encoded | None:
 
 
 def is_returned(attempt: Attempt) -> bool:
-    """Return whether the user's function returned.
-
-    If the function did not return, `raw` has the part of the stream that arrived, or is None.
-    """
+    """Return whether the user's function returned a value."""
     return attempt["raw"] is not None and "received" not in attempt["raw"]
 
 
@@ -246,7 +242,7 @@ def parsed_value(attempt: Attempt, *, as_text: bool = False) -> Any:
 
 
 def exact_value(attempt: Attempt, *, as_text: bool = False) -> Any:
-    """Do the same as `parsed_value`, but keep numbers that a float would round as `Digits`."""
+    """Return the `parsed_value`, with `Digits` for numbers that a float would round."""
     text: str | None = (attempt["repaired"] or attempt["raw"] or {}).get("text")
     if text is not None and is_rounded(attempt["repairs"]):
         with suppress(ValueError):  # A text without quotes, such as a time, is not JSON.
@@ -290,7 +286,7 @@ def open_attempt(
 
 
 def tokens_of(attempt: Attempt) -> dict[str, int | None]:
-    """Return an attempt's tokens by kind. The total is at least the sum of the parts.
+    """Return an attempt's tokens by kind; the total is at least the sum of the kinds.
 
     Example:
         >>> tokens_of({"usage": {"input_tokens": 6, "output_tokens": 4}})["total_tokens"]
@@ -337,8 +333,8 @@ def _blank() -> dict[str, Any]:
 def located(values: Mapping[str, Any], namespace: str) -> dict[str, Any]:
     """Return a call's state for use in a different namespace.
 
-    A stub in the call's own namespace names its checkpoint only by id. The returned stubs also name
-    the call's namespace, so that their checkpoints can be found from the other namespace.
+    A stub names a checkpoint by its id alone if the checkpoint is in the call's own namespace. The
+    returned stubs also have this namespace, so that the other namespace can use them.
     """
     moved = {
         key: without_implied(
@@ -361,10 +357,10 @@ def stated_confidence(attempt: Attempt) -> Any:
 
 
 def verdict(attempt: Attempt, needed: float, given: Any, sample: float = 0.0) -> GateVerdict:
-    """Return a gate's verdict: ask a person if the confidence `given` is missing or below `needed`.
+    """Return a gate's verdict: ask a person if the confidence is missing or below `needed`.
 
-    A person is also asked about the share `sample` (0 to 1) of the outputs that pass. The draw of
-    these outputs depends only on the attempt's idempotency key.
+    The gate also asks about a random share of the outputs that pass (`sample`, 0 to 1). The
+    attempt's idempotency key alone decides whether its output is in the sample.
 
     Example:
         >>> verdict({"idempotency_key": "k"}, 0.9, 0.5)["ask"]

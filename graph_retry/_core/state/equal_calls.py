@@ -1,10 +1,9 @@
 """Choose the saved state of a call among the saved calls with an equal name and equal params.
 
-Calls of one task are equal if they have the same name and the same first params. For example, a
-loop over documents makes equal calls if only a closure holds the document:
-`retry_llm_call(lambda prompt: ask(prompt, document), "Summarize")`. Equal calls are distinguished
-by the values that their functions hold (see `ground/held`). If these values are equal as well, the
-calls are numbered. If it cannot be known which saved call a call continues, an error is raised.
+Calls of one task are equal if they have the same name and the same first params. Equal calls are
+distinguished by the values that their functions hold (see `ground/held`). For example, in a loop
+over documents, only the closure of each function may hold the document. If these values are equal
+as well, the calls are numbered. A call that may continue several saved calls raises an error.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ class SavedCall(NamedTuple):
 
 
 EqualCalls = Mapping[int, SavedCall]
-"""The saved calls that are equal to a call that begins, by the saved calls' numbers."""
+"""The saved calls that are equal to a new call, by number."""
 
 
 def check_equal(name: str, begun: Iterable[Captured], function: Captured) -> None:
@@ -120,11 +119,10 @@ def new_number(saved: EqualCalls, begun: Iterable[int]) -> int:
 
 
 def why_new(name: str, saved: EqualCalls, begun: Iterable[int], function: Captured) -> str | None:
-    """Return a warning that a new call may be meant to continue a saved call.
+    """Return a warning that a new call may be meant to continue a saved call, or None.
 
-    The warning names the values in which the functions of the two calls differ. The result is None
-    if this run has begun all equal saved calls. It is also None if each of the others has no
-    finished attempt or no saved function.
+    The warning names the values in which the two functions differ. Only a saved call with a
+    finished attempt and a saved function counts, and only if this run has not begun it.
     """
     missing = [saved[number] for number in sorted(set(saved).difference(begun))]
     fields = [

@@ -1,10 +1,9 @@
-"""The calls that one execution of a task makes, and which of these calls still run.
+"""The calls that one execution of a task makes, and the calls that still run.
 
-A node ends at its first pause or error. Other calls of the node may still run in asyncio tasks or
-threads. Therefore a pausing call waits until the other calls have paused or ended. If LangGraph
-runs the node again while an earlier run of a call still runs, the new run of the call waits for the
-earlier run. (Observed with `asyncio.gather`, a semaphore, the threads of `ToolNode` and LangGraph's
-`RetryPolicy`.)
+A node ends at its first pause or error, while other calls of the node may still run in asyncio
+tasks or threads. Therefore a pausing call waits until the other calls have paused or ended.
+LangGraph may also run the node again while a call still runs. Then the new run of this call waits
+for the run before it.
 """
 
 from __future__ import annotations
@@ -35,10 +34,11 @@ from graph_retry.lossless._ground import as_repr
 _LOG = logging.getLogger("graph_retry")
 
 _PATIENCE = 60.0
-"""Seconds that a call waits for the task's other calls when it pauses, or for its earlier run.
+"""The most seconds that a call waits for the other calls of its task, or for its earlier run.
 
-The wait is limited, because one of the other calls may wait for this call. A model call that has
-not returned after this time is made again on resume."""
+The limit ends a deadlock, in which a call waits for a call that waits for it. A model call that
+takes longer is made again on resume.
+"""
 
 _EXCHANGED = (
     "`%s` continues a saved call, although its function holds another object than that call's did "
@@ -47,7 +47,7 @@ _EXCHANGED = (
 )
 
 _LOOK_AGAIN = 1.0
-"""Seconds after which a wait looks again, because a garbage-collected run never reports its end."""
+"""Seconds between two looks at the runs, because a garbage-collected run reports no end."""
 
 _lock = threading.RLock()
 """A lock, because one node may begin sync calls in several threads at once."""
@@ -61,7 +61,7 @@ _paused: WeakKeyDictionary[Execution, None] = WeakKeyDictionary()
 
 
 class Running:
-    """The runs of calls that have not ended. `wait` waits until all runs have ended."""
+    """The runs of calls that have not ended."""
 
     def __init__(self) -> None:
         self._runs: WeakSet[Slot] = WeakSet()
@@ -88,10 +88,9 @@ class Running:
     async def wait(self) -> None:
         """Wait until no call runs, at most `_PATIENCE` seconds.
 
-        A finished future is awaited as well. This gives the other calls a turn, so that the calls
-        of a node ask in the order in which they paused. Then the loop looks again, because the end
-        of one call may let another call begin, as with a semaphore. `waited` returns False where
-        this code cannot wait.
+        A finished future is awaited too. This gives the other calls a turn, so that the calls of a
+        node ask in the order in which they paused. The loop then looks again, because the end of
+        one call may let another call begin.
         """
         ends = time.monotonic() + _PATIENCE
         while await waited(self._none, _LOOK_AGAIN) and self and time.monotonic() < ends:
@@ -132,8 +131,8 @@ class Execution:
     def first_namespace(self, made: Made) -> str | None:
         """Return the namespace of the first call of the task that is equal to the call `made`.
 
-        Return None if the call gets the namespace of the task itself. The first call that is the
-        whole task gets this namespace, and so does a call without params or identity.
+        Return None if the call has the namespace of the task itself. This is true of the first call
+        that is the whole task, and of a call without params or identity.
         """
         if made.is_task and not self.begun[self.task]:
             return None
@@ -144,7 +143,7 @@ class Execution:
         return call_namespace_of(self.task, made.name, made.identity)
 
     def earlier_run(self, made: Made) -> Slot | None:
-        """Return the newest run of a call in this process; for equal calls, of the first call."""
+        """Return the newest run of a call in this process. Equal calls count as one call."""
         return _newest.get((self.thread, self.first_namespace(made) or self.task))
 
     def begin(self, slot: Slot, made: Made, saved: EqualCalls) -> None:
@@ -186,7 +185,7 @@ class Execution:
             self._place(slot, made, saved)
 
     def _place(self, slot: Slot, made: Made, saved: EqualCalls) -> None:
-        """Set the namespace of a call, and register the slot as the newest run of the call."""
+        """Set the namespace of a run's call, and register the run as the newest."""
         slot.namespace = self._registered(slot, made, saved)
         before = _newest.get((self.thread, slot.namespace))
         if before is not None and before.execution.order > self.order:
@@ -194,11 +193,7 @@ class Execution:
         slot.before, _newest[self.thread, slot.namespace] = before, slot
 
     def _registered(self, slot: Slot, made: Made, saved: EqualCalls) -> str:
-        """Choose the number of a call among its equal calls, and return the call's namespace.
-
-        This also writes the call's name, function and warning into `slot`, and notes the call in
-        `begun`, `functions` and `params_of_key`.
-        """
+        """Choose the number of a call, note the call, and return its namespace."""
         namespace = self.first_namespace(made)
         # A call that is known by its task need not have its params encoded again.
         params = None if namespace is None else made.params
@@ -275,7 +270,7 @@ class Slot:
             before.is_replaced = True
 
     def check(self) -> None:
-        """Stop this run if a newer run has replaced it, because this run's saves would be lost.
+        """Stop this run if a newer run has replaced it.
 
         Raises:
             ReplayMismatch: If a newer run of the call has begun.
@@ -294,11 +289,10 @@ class Slot:
         self.execution.running.remove(self)
 
     async def pause(self) -> None:
-        """Record that the run has paused, and wait until all calls of the task paused or ended.
+        """Record that the run has paused, and wait until all calls of the task have stopped.
 
-        Under `asyncio.gather`, the task ends with the first call that pauses, and the process might
-        end as well. If this call did not wait, the results of other model calls in flight would be
-        lost.
+        Without the wait, the first pause could end the task and the process. The results of model
+        calls in flight would be lost.
         """
         self.end()
         try:
@@ -324,7 +318,7 @@ class Slot:
     def parked(self) -> Generator[None, None, None]:
         """Count the run as not running while the reader of its stream handles a part.
 
-        If the reader raises an error, the run has ended, and is not counted again.
+        If the reader raises an error, the run has ended.
         """
         self.end()
         yield

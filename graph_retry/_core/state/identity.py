@@ -1,12 +1,12 @@
-"""Find the identity of a call, which distinguishes the call from all other calls of its task.
+"""Find the identity of a call, which distinguishes the call from other calls of its task.
 
-A saved call is found by four facts: its task, its name, its identity and, among equal calls, its
-number. The identity is a digest of the call's `key` or, without a key, of its encoded first params.
-So a call with different params is a different call. The call's namespace contains all four facts.
-Therefore one exact lookup finds a saved call, in whatever order the node makes its calls.
+The identity is a digest of the call's `key`. Without a key, it is a digest of the call's encoded
+first params, so a call with different params is a different call. The namespace of a saved call
+contains its task, its name, its identity and, among equal calls, its number. Therefore one exact
+lookup finds the saved call, in whatever order the node makes its calls.
 
-If a crash ends a graph before its first step, LangGraph has saved only the input of the graph,
-under the channel `START`. This was observed by killing processes at that point.
+If a crash ends a graph before its first step, the only saved state is the graph's input, under the
+channel `START`.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from graph_retry._core.state.position import LOOP, Loop, fresh_loop, loop_of
 
 
 def identity_of(params: Encoded, key: str | None = None) -> str:
-    """Return a call's identity: a digest of its key or, without a key, of its first params."""
+    """Return a call's identity: a digest of its key, or of its first params."""
     return digest(*params) if key is None else digest(key)
 
 
 def changed_fields(before: Encoded, params: Encoded | None) -> str:
-    """Name the top-level fields in which params differ from earlier params; "" if none differs.
+    """Name the top-level fields in which two params differ; "" if none differs.
 
     Example:
         >>> before = Encoded({"city": "Rome", "at": 1}, {})
@@ -56,7 +56,7 @@ def changed_fields(before: Encoded, params: Encoded | None) -> str:
 
 
 def first_params(values: Mapping[str, Any]) -> Encoded | None:
-    """Return the params that a saved call started with; None if `values` is no call's state."""
+    """Return the first params of a saved call; None if `values` is not a call's state."""
     values = values.get(START) or values
     loop, first = loop_of(values), params_at(readable(records_in(values)), 1)
     if first is not None and loop["given"] is None:
@@ -93,9 +93,8 @@ class Made:
     def values(self) -> Mapping[str, Any] | None:
         """The input by state key; None if the input is `None` or a `Command`.
 
-        The state of the outer graph may still hold the `attempts` of an earlier call. If the
-        earlier call ended as `exhausted`, its attempts are left out, because the new call must
-        begin at attempt 1.
+        The `attempts` of an earlier call that ended as `exhausted` are left out, because the new
+        call begins at attempt 1.
         """
         if self.given is None or isinstance(self.given, Command):
             return None
@@ -111,8 +110,8 @@ class Made:
     def identity(self) -> str | None:
         """The identity of the call; None if its params are not known.
 
-        A retry node that user code invokes is identified by the params that it receives, without
-        defaults, because a `default_factory` may return a new value in each run.
+        If user code invokes a retry node, the identity ignores defaults of the params, because a
+        `default_factory` may return a new value in each run.
         """
         if self.values is None or self.params is None:
             return None
@@ -123,7 +122,7 @@ class Made:
 
     @cached_property
     def params(self) -> Encoded | None:
-        """The encoded params that the call starts with; None if the input does not contain them.
+        """The encoded first params of the call; None if the input does not contain them.
 
         Raises:
             TypeError, ValueError: If the params cannot be encoded, and the call is not the only
@@ -145,8 +144,8 @@ class Made:
     def function(self) -> Captured | None:
         """The user's function with the values that it holds; None if they are not needed.
 
-        If the call has a key, the values are not needed, because the key identifies the call. If
-        LangGraph runs a retry node, they are not needed, because the task identifies the call.
+        They are not needed if a key identifies the call, or if LangGraph runs the retry node, so
+        that the task identifies the call.
         """
         if self.key is not None or self.is_task:
             return None
@@ -155,7 +154,7 @@ class Made:
     def _as_given(self, values: Mapping[str, Any]) -> tuple[Any, dict[str, str]]:
         """Return the params in the input, and the types of their parts.
 
-        The types are known only if the last attempt in the input is still to be made or reviewed.
+        The types are known only if the last attempt of the input still has to be made or reviewed.
         """
         attempts: Sequence[Mapping[str, Any]] = values.get(self.keys["attempts"]) or []
         types: dict[str, str] = attempts[-1]["params_types"] if _asks_for_more(attempts) else {}
@@ -164,9 +163,8 @@ class Made:
     def first_state(self, waits: Loop | None = None) -> Any:
         """Return the input for the first checkpoint, with encoded params and the call's identity.
 
-        A later run uses the saved params. `waits` is the saved state of the loop, if the call
-        already waits for a person. The input has the key `LOOP` even if the params cannot be
-        encoded.
+        `waits` is the saved state of a loop that already waits for a person. The input has the key
+        `LOOP` even if the params cannot be encoded.
         """
         if self.values is None:
             return self.given
@@ -181,6 +179,6 @@ class Made:
 
 
 def _asks_for_more(attempts: Sequence[Mapping[str, Any]] | None) -> bool:
-    """Return whether the last attempt of an input is still to be made, or still to be reviewed."""
+    """Return whether the last attempt of an input still has to be made or reviewed."""
     last: Mapping[str, Any] = attempts[-1] if attempts else {}
     return last.get("status") == "running" or bool(last.get("to_review"))

@@ -1,7 +1,7 @@
-"""Read the whole records of a ledger back from the checkpoints that hold them.
+"""Read the whole records of a ledger from the checkpoints that hold them.
 
-A record in state may be a stub that names an earlier checkpoint (`kept_in`; see
-`_core/loop/run/keeping.py`). For example, the checkpoints of a call with three long attempts hold:
+A record in state may be a stub, whose key `kept_in` names the checkpoint that has the whole record.
+For example, a call with three long attempts has these checkpoints:
 
 | checkpoint | records, as stored |
 |---|---|
@@ -10,11 +10,10 @@ A record in state may be a stub that names an earlier checkpoint (`kept_in`; see
 | the newest | 1: stub to A; 2: stub to B, with a patch from the first params; 3 whole |
 
 State keeps the stub of the first record and the last eight stubs. The stubs between them are
-implied (`without_implied`): to read such a record, `_Trail` goes to the checkpoint of the next stub
-in state, which has the eight stubs before that one.
+implied. To read an implied record, `_Trail` goes to the checkpoint of the next stub in state. That
+checkpoint has the eight stubs before it.
 
-If a checkpoint was deleted, or a server hides it, its records have no content (`filled`).
-(`tests/history/test_keeping.py` deletes checkpoints.)
+If a checkpoint is deleted, or a server hides it, its records have no content.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ from graph_retry._core.state.attempts import filled, listed, params_at, stored_r
 from graph_retry.records import Attempt, KeptIn
 
 Reader = Callable[[KeptIn], Awaitable[Mapping[str, Any] | None]]
-"""Reads the state values of a checkpoint. Returns None if it is deleted or a server hides it."""
+"""Reads a checkpoint's state values; returns None if the checkpoint cannot be read."""
 
 
 async def whole(attempts: Sequence[Attempt], read: Reader) -> list[Attempt]:
-    """Return a ledger in which each stub is replaced by its whole record, if this can be read."""
+    """Return a ledger with whole records in place of the stubs that can be read."""
     attempts = listed(attempts)
     trail = _Trail(read, attempts)
     made: list[Attempt] = []
@@ -57,8 +56,8 @@ async def whole(attempts: Sequence[Attempt], read: Reader) -> list[Attempt]:
 class _Trail:
     """Reads whole records by following stubs from checkpoint to checkpoint, last record first.
 
-    `attempts` has the records that were read last. `_record` finds the implied stubs among them.
-    `listed` also finds them, but would make stubs for all records at each checkpoint.
+    `attempts` has the records that were read last. `listed` is not used, because it would make
+    stubs for all records at each checkpoint.
     """
 
     def __init__(self, read: Reader, attempts: Sequence[Attempt]) -> None:
@@ -80,7 +79,7 @@ class _Trail:
 
 
 def _record(stored: Sequence[Attempt], number: int) -> Attempt | None:
-    """Return a record, or the next stub if only `listed` restores the record; None if neither."""
+    """Return a record; for an implied record, the next stub; None if there is neither."""
     for position, known in enumerate(stored):
         # `get`, because somebody may have edited the state and removed a `number`.
         here = known.get("number")

@@ -1,11 +1,9 @@
 """Parse and build checkpoint namespaces. No other module does this.
 
-LangGraph saves the outermost graph under the empty namespace. It saves a subgraph of one of its
-tasks under `node:task_id`. Each further level appends `|node:task_id`. If a task invokes several
-subgraphs, LangGraph also appends `|1`, `|2`, and so on. Task ids are UUIDs. A subgraph that is
-compiled with `checkpointer=True` keeps one history per thread, so its namespace has only nodes, as
-`outer|node`. These facts were read in `langgraph.pregel._algo` and in the checkpoints of nested
-graphs.
+LangGraph saves the outermost graph under the empty namespace, and the subgraph of a task under
+`node:task_id`. Each further level appends `|node:task_id`. If a task invokes several subgraphs,
+LangGraph also appends `|1`, `|2`, and so on. A subgraph that is compiled with `checkpointer=True`
+has one history per thread. Its namespace has only nodes, as `outer|node`.
 
 The call of a function is not a node. Therefore graph-retry appends its own part, `|name:identity`.
 """
@@ -27,14 +25,14 @@ _TASK_ID = lazy(r":[0-9a-f-]{36}(?=\||$)")
 
 
 class Part(NamedTuple):
-    """A part of a namespace: a node's name and its task's id, or a call's name and its identity."""
+    """A part of a namespace: a node and its task's id, or a call's name and identity."""
 
     name: str
     id: str
 
     @property
     def is_task(self) -> bool:
-        """Whether the part belongs to a task of a graph, and not to a call of a function."""
+        """Whether the part belongs to a task of a graph, not to a call of a function."""
         return _UUID.fullmatch(self.id) is not None
 
     @property
@@ -79,7 +77,7 @@ def tasks_in(namespace: str) -> list[str]:
 
 
 def outermost(namespace: str) -> Part:
-    """Return the first part of a namespace: the node and the task of the outermost graph."""
+    """Return the part of a namespace that names the outermost graph's node and task."""
     return next(iter(parts_of(namespace)), Part("", ""))
 
 
@@ -103,7 +101,7 @@ def around(namespace: str) -> str:
 
 
 def tasks_around(namespace: str) -> Iterator[tuple[str, str]]:
-    """Yield each subgraph around a call, with the id of the subgraph's task that makes the call.
+    """Yield each subgraph around a call, with the id of its task that makes the call.
 
     Example:
         >>> task = "01a202b9-959f-769c-8f43-4d60c3bb9df1"
@@ -123,7 +121,7 @@ def moved(namespace: str, task: str) -> str:
 
 
 def task_namespace(namespace: str, name: str, task_id: str) -> str:
-    """Return the namespace of a subgraph in a task of the graph with the given `namespace`."""
+    """Return the namespace of a subgraph that a task of the graph at `namespace` runs."""
     return f"{namespace}{_BETWEEN}{name}{_BEFORE_ID}{task_id}".removeprefix(_BETWEEN)
 
 
@@ -144,7 +142,7 @@ def namesakes(task: str, name: str) -> str:
 
 
 def namespace_of_other(interrupt_id: str) -> str:
-    """Make up a namespace for a question of another library, because the question has no call."""
+    """Make up a namespace for another library's question, because this question has no call."""
     return f"{_OTHER}{interrupt_id}"
 
 
@@ -159,5 +157,5 @@ def is_of_other(namespace: str) -> bool:
 
 
 def are_namesakes(one: str, other: str) -> bool:
-    """Return whether two namespaces belong to calls with the same name in the same task."""
+    """Return whether two namespaces belong to calls of the same name and task."""
     return one.rpartition(_BEFORE_ID)[0] == other.rpartition(_BEFORE_ID)[0]

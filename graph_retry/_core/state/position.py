@@ -1,7 +1,4 @@
-"""The keys of the loop in graph state: its own state, a written answer, the output under review.
-
-Beside these keys, state has the keys that users know (`params`, `output`, `status`, `attempts`).
-"""
+"""The state keys of the loop: its position, a written answer, and the output under review."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
@@ -13,17 +10,17 @@ from graph_retry._core.ground.wording import passed_as
 from graph_retry.records import Addition, Attempt, Issue, SavedFunction, Sealed
 
 LOOP = "retry_loop"
-"""The state key of a `Loop`, which holds the next step of the call and what the step needs."""
+"""The state key of a `Loop`, which holds the next step and the data that it needs."""
 
 ANSWER = "retry_answer"
-"""The state key of an answer that `resume` has written; None after a step has read it."""
+"""The state key of an answer that `resume` wrote and that no step has read yet."""
 
 REVIEWED = "retry_output"
 """The state key of a result that is not yet the call's output, as `{"value": …}`.
 
-The result may be one that the step `validate` has not judged, a valid output that waits for an
-approval, or an invalid output that `accept` may take. The key is not an output key of the graph, so
-that nobody mistakes the result for the call's output.
+The result is not validated yet, or waits for an approval, or is an invalid output that a person may
+accept. The key is not an output key of the graph, so that nobody mistakes the result for the call's
+output.
 """
 
 WRITES = "retry_writes"
@@ -70,7 +67,7 @@ class OpenReview(TypedDict):
 
 
 class Sums(TypedDict):
-    """The sums over earlier attempts whose whole records are not in state, for later steps.
+    """Sums over the earlier attempts whose whole records are not in state.
 
     seen: The ids of decisions about these attempts.
     spent: The budget that these attempts have used.
@@ -136,7 +133,7 @@ class Loop(Sums):
 
 
 def summed(loop: Loop, records: list[Attempt], spent_on: Callable[..., Any] | None) -> Loop:
-    """Add whole records that become stubs to the sums. `spent_on` is the method of a budget."""
+    """Add records that become stubs to the sums. `spent_on` is the method of a budget."""
     with passed_as("budget"):
         spent = spent_on(records, loop["spent"]) if spent_on else loop["spent"]
     return {**loop, "seen": [*loop["seen"], *decision_ids(records)], "spent": spent}
@@ -178,7 +175,7 @@ def loop_of(state: Mapping[str, Any]) -> Loop:
 
 
 def is_open(values: Mapping[str, Any], review_id: str | None) -> bool:
-    """Return whether a call with this state still waits for an answer to this review."""
+    """Return whether a call with this state waits for an answer to this review."""
     loop: Any = values.get(LOOP) or {}
     asked: OpenReview | None = loop.get("review")
     return values.get(ANSWER) is None and asked is not None and asked["review_id"] == review_id

@@ -1,8 +1,8 @@
-"""Rewind: read an answer about an earlier attempt, and continue the calls of a forked thread.
+"""Read the answer of a rewind, and continue the calls of a forked thread.
 
-A fork of a thread makes its calls again. Each call of the fork continues the call that was made
-before the fork, if there is an earlier call. One call of the fork may get an answer about an
-earlier attempt.
+A fork of a thread makes its calls again. Each call of the fork continues the same call from before
+the fork, if there was one. A rewind is a fork in which one call gets an answer about an earlier
+attempt.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ REWIND = "rewind"
 _SUCCEEDED: Failure = {"kind": "rejected_input", "type": "Rewound", "message": "it succeeded"}
 
 _NEVER_ASKED = 0
-"""The round of a review that only holds the answer of a rewind; the first question is round 1."""
+"""The round of a review that only holds the answer of a rewind; questions begin at 1."""
 
 
 class RewindRefused(EscapedText, ValueError):
@@ -88,8 +88,8 @@ def is_rewind(answer: Any) -> bool:
 def rewound_by(answer: Any, attempts: list[Attempt]) -> Rewound | None:
     """Read an answer such as `{…, "rewind": {"attempt": 2, "again": true}}`.
 
-    If the answer has no valid `rewind`, or if the attempt is not in the ledger, return None. The
-    answer then counts as an answer to the open review, and its key `rewind` is ignored.
+    Return None if the answer has no valid `rewind`, or if the attempt is not in the ledger. The
+    answer then counts as an answer to the open review.
     """
     asked: Any = answer.get(REWIND) if is_object(answer) else None
     number: Any = asked.get("attempt") if is_object(asked) else None
@@ -120,8 +120,7 @@ def rewound_by(answer: Any, attempts: list[Attempt]) -> Rewound | None:
 def position_of(loop: Loop, params: Encoded) -> Loop:
     """Return the `Loop` from which a rewind continues, with the types of the attempt's `params`.
 
-    It has no suggested params. Its fields `seen` and `spent` are empty, because state has the whole
-    ledger after a rewind.
+    The fields `seen` and `spent` are empty, because state has the whole ledger after a rewind.
     """
     review = loop["review"]
     assert review is not None  # noqa: S101
@@ -148,8 +147,8 @@ def reopened(state: Mapping[str, Any]) -> Loop:
 class ForkNote(TypedDict):
     """A message from a fork to the calls that run in it.
 
-    `root` is the id of the forked checkpoint of the outermost graph. If `answer` is given, the call
-    whose namespace is `call` is resumed with that answer.
+    `root` is the id of the forked checkpoint of the outermost graph. `answer` is the answer for the
+    call whose namespace is `call`.
     """
 
     root: str
@@ -159,7 +158,7 @@ class ForkNote(TypedDict):
 
 @dataclass(frozen=True)
 class PastCalls:
-    """The calls that were made before a fork, which the calls of the fork's run may continue.
+    """The calls from before a fork, which the calls of the fork may continue.
 
     states: The newest state of each call before the fork, by namespace, oldest call first.
     taken: The calls that are continued already, as `{namespace before the fork: namespace now}`.
@@ -170,11 +169,10 @@ class PastCalls:
     taken: dict[str | None, str]
 
     def continued_by(self, made: Made, task: str, namespace: str) -> dict[str, Any] | None:
-        """Return the state that a call had before the fork; None if there is no earlier state.
+        """Return the state that a call had before the fork; None if it had none.
 
-        The earlier call has the same name, task path and identity. Equal calls differ only in the
-        number at the end of their namespaces. The equal calls of a loop are matched in order, each
-        only once.
+        The saved call has the same name, task path and identity. Equal calls differ only in their
+        numbers. They are matched in order, each only once.
 
         Raises:
             ValueError: If a call should be rewound, but the node now calls with different params.
@@ -225,7 +223,7 @@ class PastCalls:
 
 
 def _of_function(made: Made, functions: Mapping[str, SavedFunction | None]) -> list[str]:
-    """Return the namespaces of the equal calls that a call may continue, by their functions."""
+    """Return the namespaces of the equal calls that a call with this function may continue."""
     assert made.function is not None  # noqa: S101
     places, saved = [*functions], [*functions.values()]
     calls = {number: SavedCall(each, is_made=True) for number, each in enumerate(saved)}

@@ -1,8 +1,8 @@
 """Detect that a node's code has caught the pause of a call.
 
 A call pauses by LangGraph's interrupt, which is an exception. If the node's code lets the exception
-pass, the node ends with the interrupt and writes nothing. If the node writes a result after one of
-its calls has paused, its code has caught the exception, and nobody is asked.
+pass, the node writes nothing. If the node writes a result after one of its calls has paused, its
+code has caught the exception, and nobody is asked.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def reached_after(name: str, earlier: str, where: str) -> PauseSwallowed:
 
 
 def _logged(told: str, where: str) -> PauseSwallowed:
-    """Log an error and return it. The log helps if the user's code catches this error as well."""
+    """Log an error and return it, because the user's code may catch this error too."""
     _LOG.error("%s: %s", where, told)
     return PauseSwallowed(told)
 

@@ -1,4 +1,4 @@
-"""The rules of the loop as pure functions: which step follows, and who may call the model again."""
+"""The rules of the loop as pure functions: the next step, and who may call the model again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def after_failure(
 ) -> Automatic:
     """Choose the step after a failed attempt.
 
-    The call retries automatically if the params have changed, if automation has not stopped, and if
+    The call retries automatically if the params have changed, automation has not stopped, and
     `auto_retries` allows one more retry. Without a retry, a reviewer is asked if `review` is true.
     Otherwise the call gives up.
 
@@ -46,10 +46,10 @@ def why_no_call(
     spent: str | None = None,
     new_means: bool = False,
 ) -> str | None:
-    """Return why an automatic author may not call the model with the next params; None if it may.
+    """Return why an automatic author may not call the model with the next params, or None.
 
     This rule prevents blind retries. It applies to hooks, feedback, automatic reviewers and the
-    default decision of an expired review. It does not apply to people.
+    default decision of an expired review, but not to people.
 
     Args:
         attempts: The ledger so far.
@@ -116,9 +116,7 @@ def no_progress(attempts: Sequence[Attempt]) -> bool:
 
 
 def repeated_answer(attempts: Sequence[Attempt]) -> int | None:
-    """Return the number of the newest earlier attempt with the same answer as the last attempt.
-
-    Return None if there is no such attempt.
+    """Return the number of the newest earlier attempt with the last attempt's answer, or None.
 
     Example:
         >>> said = lambda number, text: {"number": number, "raw": {"text": text}}
@@ -146,8 +144,8 @@ WITH_OUTPUT = ("succeeded", "overruled")
 def next_step(state: Mapping[str, Any], keys: Mapping[str, str], *, raises: bool) -> str:
     """Return the name of the node that follows in a state.
 
-    If `raises` is set, the node `give_up` follows a call that ended without an output. `give_up`
-    raises the error of the call.
+    If `raises` is set, a call without an output goes to the node `give_up`, which raises the call's
+    error.
     """
     following, status = loop_of(state)["next"], state.get(keys["status"])
     if following != "end":
@@ -158,7 +156,7 @@ def next_step(state: Mapping[str, Any], keys: Mapping[str, str], *, raises: bool
 def next_after_edit(state: Mapping[str, Any], keys: Mapping[str, str], *, raises: bool) -> str:
     """Return the step that follows a state that somebody has edited, for example in Studio.
 
-    If somebody edited the params while a question was open, the step `call` follows.
+    If the params were edited while a question was open, the step `call` follows.
     """
     following = next_step(state, keys, raises=raises)
     if following == "review" and state.get(ANSWER) is None:
