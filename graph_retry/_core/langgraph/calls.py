@@ -1,11 +1,10 @@
 """Find the saved state of a call among the calls of one task.
 
-LangGraph numbers the subgraphs that a task invokes, in the order in which they start. If the order
-changed, a call would find the state of a different call. Therefore the namespace of each call
-contains the call's identity (see `_core/state/identity.py`). Equal calls in one execution of the
-task also get a number. LangGraph's scratchpad and the number of the node's attempt identify an
-execution. The scratchpad alone does not, because a retry policy runs a node again with the same
-scratchpad. (Observed by printing both in a node that fails.)
+LangGraph numbers the subgraphs of a task in the order in which they start. If the order changed, a
+call would find the state of a different call. Therefore the namespace of each call contains the
+call's identity (see `_core/state/identity.py`), and equal calls get a number. LangGraph's
+scratchpad and the number of the node's attempt identify an execution of the task. The scratchpad
+alone does not, because a retry policy runs a node again with the same scratchpad.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ from graph_retry.errors import ReplayMismatch
 _LOG = logging.getLogger("graph_retry")
 
 _ANCHORED = 5.0
-"""The most seconds that a call waits until the checkpoint from which its task began is saved.
+"""The most seconds that a call waits until the checkpoint before its task is saved.
 
 Saving may fail, and LangGraph raises that error only after its tasks have ended.
 """
@@ -98,14 +97,14 @@ async def find_slot(
 ) -> Slot:
     """Return the slot of a call that begins. Without a checkpointer, the slot has no namespace.
 
-    The order matters, because an earlier run of the node may still be running and saving:
+    The order of these steps matters, because an earlier run of the node may still run and save:
 
     1. The slot counts as running, so that a pause elsewhere in the node waits for this call.
     2. The saved calls that are equal to this call are read. They decide its number and namespace.
     3. `begin` registers the slot as the newest run. An older execution then cannot begin this call.
-    4. The call waits until the checkpoint from which the task began is saved.
-    5. `take_over` waits for the earlier run of this call. Afterwards nobody else saves this call.
-    6. The saved state is read. Step 2 may have read it before the earlier run ended.
+    4. The call waits until the checkpoint from which its task began is saved.
+    5. `take_over` waits for the earlier run of this call. Afterwards only this run saves the call.
+    6. The saved state is read again, because the earlier run may have saved since step 2.
 
     Raises:
         ReplayMismatch: If a newer run of the node makes the call, or if another graph waits in the
@@ -185,11 +184,9 @@ async def _without_part(
 ) -> CheckpointTuple:
     """Make LangGraph repeat a step if the process ended when only some of its writes were saved.
 
-    If a step has saved writes, LangGraph does not run the step again. But some savers may have
-    saved only a part of the writes. Therefore this function copies the checkpoint without the
-    writes, and LangGraph runs the step again. It first copies an answer that waits beside the
-    checkpoint, so that the answer is never lost. `ended` is the channel that the last step of a
-    call writes last.
+    LangGraph does not repeat a step that has saved writes. Therefore this function copies the
+    checkpoint without the writes. Before that, it copies a waiting answer, so that the answer is
+    never lost. `ended` is the channel that the last step of a call writes last.
     """
     writes = [write for write in saved.pending_writes or () if write[0] != NO_TASK]
     steps = {task for task, channel, _ in writes if not channel.startswith("__")}
@@ -213,7 +210,7 @@ _Read = dict[str, CheckpointTuple | None]
 async def _equal_calls(
     made: Made, execution: Execution, saver: BaseCheckpointSaver[Any], read: _Read
 ) -> EqualCalls:
-    """Read the saved calls that are equal to a call, with their functions, by number."""
+    """Read the saved calls that are equal to a call, by number."""
     first = execution.first_namespace(made)
     if first is None or made.key is not None:
         return {}
@@ -249,10 +246,10 @@ async def _equal_calls(
 async def _saved_namesakes(
     name: str, execution: Execution, saver: BaseCheckpointSaver[Any], first: str = ""
 ) -> list[str]:
-    """List the namespaces of the task's saved calls that have the name `name`.
+    """List the namespaces of the task's saved calls that have this name.
 
-    The first call with this name reads the list, and later calls use it. If `first` is given, only
-    the namespaces that begin with this text are listed, and they are never taken from an old list.
+    The calls of an execution share the list. If `first` is given, only the namespaces that begin
+    with this text are listed, and the list is read again.
     """
     store, start, is_new = store_of(saver), namesakes(execution.task, name), False
 
@@ -277,8 +274,8 @@ async def _wait_for_anchor(
 ) -> None:
     """Wait until every graph around a task has saved the checkpoint from which the task began.
 
-    The task's id depends on these checkpoints. If the process died before they were saved, the task
-    would get a different id in the next run. It would not find its calls, and would repeat them.
+    The task's id depends on these checkpoints. If the process died before they were saved, the next
+    run would give the task a new id, and repeat its calls.
     """
     store, thread_id = store_of(saver), str(configurable["thread_id"])
     # For a `@task`, the map names one checkpoint under two namespaces. One of them holds it.
@@ -297,8 +294,7 @@ async def _wait_for_anchor(
 def _is_of(name: str, saved: CheckpointTuple) -> bool:
     """Return whether the state in a task's namespace belongs to a call with this name.
 
-    The state may belong to another call or graph in the same node, such as the first graph of a
-    chain.
+    The state may belong to another call or graph of the node, such as the first graph of a chain.
 
     Raises:
         ReplayMismatch: If another graph waits there, because the node was a subgraph before.
@@ -323,7 +319,7 @@ async def _note_changed(
 ) -> str | None:
     """Warn if a new call may be meant to continue a saved call with its name; return the warning.
 
-    The call remains a new call. A loop, a changed node and parallel calls look the same here.
+    The call remains a new call, because a loop, changed code and parallel calls look the same here.
     """
     name = made.name
     how, remedy = await (_unkeyed if made.key else _changed)(made, execution, saver)
@@ -357,9 +353,9 @@ async def _unkeyed(
 async def _changed(
     made: Made, execution: Execution, saver: BaseCheckpointSaver[Any]
 ) -> tuple[str, str]:
-    """Return how a new call differs from saved calls with its name, and the advice.
+    """Return how a new call differs from the saved calls with its name, and the advice.
 
-    Saved calls that this run has made do not count. Without other calls, both texts are "".
+    Saved calls that this run has made do not count. Without a saved call, both texts are "".
     """
     start, thread_id = namesakes(execution.task, made.name), execution.thread
 

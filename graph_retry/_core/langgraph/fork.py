@@ -1,12 +1,11 @@
 """Fork a thread so that each call in the fork continues from its earlier state.
 
-The tasks of a fork get new ids, so their calls do not find their saved state by namespace. A fork
-continues an earlier checkpoint. Therefore a call of the fork searches the calls that were made from
-the earlier checkpoint. LangGraph saves the id of this checkpoint in the metadata of those calls,
-under `parents`. There are two kinds of fork. If a thread is run from an earlier checkpoint,
-LangGraph adds a checkpoint whose parent is the earlier checkpoint. `rewind` copies the earlier
-checkpoint, with a note that names the original. (Observed by comparing the checkpoints of a thread
-before and after a fork.)
+The tasks of a fork get new ids, so their calls do not find their saved state by namespace. Each
+call of the fork therefore searches the calls that were made from the forked checkpoint. LangGraph
+saves the id of this checkpoint in the metadata of those calls, under `parents`. LangGraph makes a
+fork if a thread is run from an earlier checkpoint. This adds a checkpoint whose parent is the
+forked checkpoint. `rewind` makes a fork too. It copies the forked checkpoint with a note, which
+names this checkpoint.
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ _WHY_ENDED = {
 _LOG = logging.getLogger("graph_retry")
 
 _reads: WeakKeyDictionary[Any, SharedReads] = WeakKeyDictionary()
-"""Values that the calls in one step of the outermost graph share, by LangGraph's running loop."""
+"""Values that all calls in one step of the outermost graph share, by LangGraph's loop."""
 
 
 def fork_note(root: str, call: str = "", answer: dict[str, Any] | None = None) -> str:
@@ -81,8 +80,7 @@ def fork_note(root: str, call: str = "", answer: dict[str, Any] | None = None) -
 async def put_fork(saver: BaseCheckpointSaver[Any], old: RunnableConfig, note: str) -> str:
     """Copy a checkpoint to the end of its thread, with the fork note; return the copy's id.
 
-    The copy and the note are a single write. Therefore the next run of the thread always knows of
-    the fork, even if this process crashes.
+    The copy and the note are a single write, so a crash cannot separate them.
     """
     saved = await read_checkpoint(saver, old)
     if saved is None:
@@ -101,8 +99,8 @@ async def past_calls(
 ) -> PastCalls | None:
     """Return the calls that were made before a fork; None if the run is not in a fork.
 
-    All calls of the run share the result. A thread may be run again from a checkpoint that began a
-    fork. Then LangGraph makes no new fork, but runs the subgraphs again in new tasks.
+    All calls of the run share the result. If a thread is run again from the start of a fork,
+    LangGraph makes no new fork, but runs the subgraphs in new tasks.
     """
     loop = outermost_loop(configurable)
     if loop is None or not (loop.is_replaying or loop.checkpoint_metadata.get("source") == "fork"):
@@ -115,10 +113,7 @@ async def past_calls(
 async def read_once_a_step(
     configurable: Mapping[str, Any], name: str, read: Callable[[], Coroutine[Any, Any, T]]
 ) -> T:
-    """Read a value once for all tasks of a step, such as the branches of a `Send`.
-
-    `name` is the name of the value.
-    """
+    """Read a value once for all tasks of a step, such as the branches of a `Send`."""
     loop = outermost_loop(configurable)
     if loop is None:
         return await read()
@@ -150,8 +145,7 @@ def _fork(
 ) -> ForkNote:
     """Return the fork that a checkpoint begins; the `root` is "" if it begins no fork.
 
-    `before` is the id of the checkpoint's parent. In LangGraph's own forks, the parent is the
-    checkpoint that the fork continues.
+    `before` is the id of the checkpoint's parent. LangGraph's own forks continue their parent.
     """
     if FORK in metadata:
         return cast("ForkNote", json.loads(metadata[FORK]))
@@ -185,8 +179,7 @@ def _made_from(roots: Collection[str], saved: list[CheckpointTuple]) -> dict[str
 async def tell_ended_reviews(saver: BaseCheckpointSaver[Any], thread_id: str | None) -> str:
     """Warn if the thread's newest input or fork has ended open reviews; return the warning.
 
-    A fork may begin at the checkpoint that shows a review, or at a copy of it. Such a fork asks the
-    review again, so the review has not ended.
+    A fork from the checkpoint that shows a review asks the review again, and does not end it.
     """
     store = store_of(saver)
     if store.keeps_reviews and not await store.open_in(thread_id or ""):

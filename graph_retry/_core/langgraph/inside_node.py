@@ -1,7 +1,7 @@
 """Show the subgraph of a reviewed node in `get_state` of the outer graph.
 
-LangGraph looks for the state of a node's subgraph in the namespace of the node's task. The subgraph
-of a reviewed node starts anew in each attempt, in the namespace of the attempt. This module leads
+LangGraph looks for the state of a node's subgraph in the namespace of the node's task. But each
+attempt of a reviewed node starts the subgraph anew, in a namespace of its own. This module leads
 `get_state` to the newest attempt.
 """
 
@@ -92,9 +92,7 @@ class _Reading:
         return _back(await getattr(self._graph, way)(inside, *args, **options), inside, config)
 
     async def _inside(self, config: RunnableConfig, *, is_write: bool = False) -> RunnableConfig:
-        """Return the config of the newest attempt.
-
-        If the config names a checkpoint, return the config of the attempt that has this checkpoint.
+        """Return the config of the newest attempt, or of the attempt that has the given checkpoint.
 
         Raises:
             ValueError: If `is_write`, and the node waits for an answer to its review. The next
@@ -138,7 +136,7 @@ def _moved(shown: StateSnapshot, inside: RunnableConfig, outside: RunnableConfig
 
 
 def _back(config: Any, inside: RunnableConfig, outside: RunnableConfig) -> Any:
-    """Return a config inside an attempt as a config under the task of the node."""
+    """Turn a config inside an attempt into a config under the node's task."""
     if config is None:
         return None
     known = config["configurable"]

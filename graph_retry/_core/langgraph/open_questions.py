@@ -1,8 +1,8 @@
 """The questions that a thread shows to people. Only these questions can be answered.
 
 LangGraph saves questions as writes to the channel INTERRUPT, and answers as writes to the channel
-RESUME. Both stay among the pending writes of the outermost graph's newest checkpoint until the step
-ends. (Observed by reading the writes of a thread after each kind of answer.)
+RESUME. Both stay in the pending writes of the outermost graph's newest checkpoint until the step
+ends.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def value_in(asked: Interrupt, at: str | None = None) -> dict[str, Any] | None:
 
 
 async def answer_to_other(value: dict[str, Any], given: Any) -> Any:
-    """Return an answer in the form that another library wants; raise if the answer does not fit."""
+    """Return an answer in another library's form; raise if the answer does not fit."""
     return await _reader().answer_to(value, given)
 
 
@@ -60,7 +60,7 @@ def namespace_in(question: Mapping[str, Any]) -> str:
 
 
 async def drop_plain_answer(saver: BaseCheckpointSaver[Any], thread: CheckpointTuple) -> None:
-    """Remove a plain answer (one without an interrupt id) that an earlier run left in a thread."""
+    """Remove a plain answer (one without an interrupt id) that an earlier run left."""
     for task, channel, value in thread.pending_writes or ():
         if channel == RESUME and task == NO_TASK and value is not None:
             await put_writes(saver, thread.config, [(RESUME, None)], task)
@@ -69,8 +69,7 @@ async def drop_plain_answer(saver: BaseCheckpointSaver[Any], thread: CheckpointT
 def was_sent_before(asked_at: str | None) -> bool:
     """Return whether the run that brings an answer was created before its question was asked.
 
-    If it was, the answer belongs to an earlier question. So the second click of a double click does
-    not answer the next question.
+    Such an answer belongs to an earlier question. An example is the second click of a double click.
     """
     created = created_at(get_config().get("metadata", {}).get("run_id"))
     return created is not None and asked_at is not None and created < asked_at
@@ -79,8 +78,8 @@ def was_sent_before(asked_at: str | None) -> bool:
 def sent_at(caller: RunnableConfig | None) -> str | None:
     """Return the best known time of the answer that resumed this run.
 
-    On a server, this is the creation time of the run. Without a server, it is the time at which the
-    node began. The node's code may run for long before it makes the call again.
+    On a server, this is the creation time of the run. Elsewhere, it is the time when the node
+    began.
     """
     created = created_at(get_config().get("metadata", {}).get("run_id"))
     return created or began_at((caller or {}).get("configurable", {}))
@@ -116,7 +115,7 @@ def questions_of(thread: CheckpointTuple | None) -> Iterator[dict[str, Any]]:
 
 
 def asked_in(state: Any) -> list[Any]:
-    """Return the values of the interrupts in a run's result, local or from a server."""
+    """Return the values of the interrupts in the result of a local or remote run."""
     found: list[Any] = state.get("__interrupt__") or [] if is_object(state) else []
     return [getattr(interrupt, "value", None) or interrupt["value"] for interrupt in found]
 
@@ -128,7 +127,7 @@ def result_at(state: StateSnapshot) -> Any:
 
 
 ReadInterrupt = Callable[[Interrupt], dict[str, Any] | None]
-"""A function that returns the value of the review that an interrupt opens, or None."""
+"""A function that returns the value of an interrupt's review; None without a review."""
 
 
 def _own(interrupt: Interrupt) -> dict[str, Any] | None:
@@ -147,9 +146,9 @@ def interventions(
 class ShownQuestion(NamedTuple):
     """A question of graph-retry that a thread shows. The question may already be answered.
 
-    If `is_apart`, the call is not inside the task that shows the question. For example, the call is
-    in the thread of a `RemoteGraph`. Or the call is in a `@task` of an entrypoint: the `@task`
-    shows the question first, but the question can only be answered in the entrypoint.
+    If `is_apart`, the call is not inside the task that shows the question. The call may be in the
+    thread of a `RemoteGraph`. It may also be in a `@task`, which shows the question although only
+    its entrypoint can be answered.
     """
 
     interrupt: Interrupt
@@ -170,5 +169,5 @@ def questions_at(
 
 
 def shown_at(thread: CheckpointTuple | None) -> Iterator[ShownQuestion]:
-    """Yield the questions of a thread whose calls are inside the tasks that show them."""
+    """Yield the questions whose calls are inside the tasks that show them."""
     return (question for question in questions_at(thread) if not question.is_apart)

@@ -1,14 +1,9 @@
 """Read the config of a running task, and change it for a call's subgraph.
 
-LangGraph keeps its own objects under private keys of `configurable`: the saver, a scratchpad (the
-answers and a counter of subgraphs), the stream, the replay position, a `Runtime` and the functions
-of the running task. Only this file searches a `configurable` for them. It finds an object by its
-type or attributes, and a plain value by the end of its key. If an object or a value is missing, the
-loop works without it, and `tests/langgraph/test_run_config.py` fails. (Observed by printing the
-`configurable` of a node.)
-
-The functions stand in this order: where the step runs; the graph and the task around it; the config
-of a call's subgraph; the answers that a run brings; the run's attempt, durability and context.
+LangGraph keeps its own objects under private keys of `configurable`, such as the saver, the
+scratchpad (answers and a counter of subgraphs) and the `Runtime`. Only this file searches for them.
+It finds an object by its type or attributes, and a plain value by the end of its key. If one is
+missing, the loop works without it, and `tests/langgraph/test_run_config.py` fails.
 """
 
 from __future__ import annotations
@@ -75,11 +70,11 @@ STREAM = ("__call__", "modes")
 """Attributes that identify LangGraph's private objects in a `configurable`."""
 
 _found: dict[tuple[str | type[Any], ...], str] = {}
-"""The keys found earlier. They are tried first, because the keys are the same in every config."""
+"""The keys that were found. They are tried first, because they are the same in every config."""
 
 
 def key_of(configurable: Mapping[str, Any], *known: str | type[Any]) -> str:
-    """Return the key of the first value with all `known` attributes or classes; "" if none."""
+    """Return the key of the first value with all `known` attributes or classes, or ""."""
     before = _found.get(known, "")
     keys = (before, *configurable) if before in configurable else configurable
     for key in keys:
@@ -94,7 +89,7 @@ def key_of(configurable: Mapping[str, Any], *known: str | type[Any]) -> str:
 
 
 def state_keys_around(configurable: Mapping[str, Any]) -> Collection[str] | None:
-    """Return the state keys of the graph that runs this task; None if they are not found."""
+    """Return the state keys of the graph that runs this task, or None."""
     found = reader_in(configurable)
     return None if found is None else found.channels
 
@@ -120,7 +115,7 @@ class Reader(NamedTuple):
 
 
 def reader_in(configurable: Mapping[str, Any]) -> Reader | None:
-    """Return the function with which a task reads the channels of its graph; None if not found."""
+    """Return the function with which a task reads its graph's channels, or None."""
     for key, value in configurable.items():
         if not isinstance(value, partial):
             continue
@@ -132,7 +127,7 @@ def reader_in(configurable: Mapping[str, Any]) -> Reader | None:
 
 
 def is_sent(configurable: Mapping[str, Any]) -> bool:
-    """Return whether the running task was made by a `Send` or by the call of a `@task`."""
+    """Return whether a `Send` or the call of a `@task` made the running task."""
     found = reader_in(configurable)
     return found is not None and "push" in str(found.task.path[0])
 
@@ -151,8 +146,7 @@ def task_paths(configurable: Mapping[str, Any]) -> list[Any]:
     """Return the path of the running task and of each task around it, outermost first.
 
     A path, such as the index of a `Send`, stays the same in a fork. The path of a `@task` contains
-    the path of its caller. If LangGraph's loop of a graph is not found, the tasks around this graph
-    are left out.
+    the path of its caller. If a graph's loop is not found, the tasks around the graph are missing.
     """
     paths: list[Any] = []
     for here in configurables_around(configurable):
@@ -164,7 +158,7 @@ def task_paths(configurable: Mapping[str, Any]) -> list[Any]:
 
 
 def configurables_around(configurable: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield the `configurable` of a task, and then of each task around it, innermost first."""
+    """Yield the `configurable` of a task and of each task around it, innermost first."""
     here: Mapping[str, Any] | None = configurable
     while here is not None:
         yield here
@@ -175,9 +169,9 @@ def configurables_around(configurable: Mapping[str, Any]) -> Iterator[Mapping[st
 def outermost_loop(configurable: Mapping[str, Any]) -> Any:
     """Return LangGraph's running loop of the outermost graph around a task, or None.
 
-    The loop has the metadata of the checkpoint from which the step began (`checkpoint_metadata`),
-    the config of the checkpoint before that one (`prev_checkpoint_config`), and whether the run
-    began from an earlier checkpoint of the thread (`is_replaying`).
+    The loop knows the checkpoint from which its step began (`checkpoint_metadata`), and the config
+    of the checkpoint before it (`prev_checkpoint_config`). `is_replaying` tells whether the run
+    began from an earlier checkpoint of the thread.
     """
     loop = loop_around(configurable)
     if loop is None or not loop.is_nested:
@@ -210,8 +204,7 @@ def loop_around(configurable: Mapping[str, Any]) -> Any:
 def is_run_by_task(configurable: Mapping[str, Any], graph: object) -> bool:
     """Return whether LangGraph itself runs a graph as a node; True if LangGraph does not tell.
 
-    A function of a node may invoke the graph with the node's config. The graph then gets the same
-    config, but the task runs the function and not the graph.
+    A node's function may invoke the graph with the same config. Then the task runs the function.
     """
     if scratchpad_in(configurable) is None:
         return False
@@ -222,7 +215,7 @@ def is_run_by_task(configurable: Mapping[str, Any], graph: object) -> bool:
 
 
 def _runnables_in(runnable: Any) -> Iterator[Any]:
-    """Yield a runnable, and all runnables inside it if it is a chain (`a | b`) or a binding."""
+    """Yield a runnable and all runnables inside it, as in a chain (`a | b`)."""
     yield runnable
     bound = getattr(runnable, "bound", None)
     for each in (*getattr(runnable, "steps", ()), *([] if bound is None else [bound])):
@@ -232,14 +225,13 @@ def _runnables_in(runnable: Any) -> Iterator[Any]:
 def inside(configurable: Mapping[str, Any], namespace: str) -> dict[str, Any]:
     """Return the `configurable` for a call's subgraph; `namespace` is the call's own, or empty.
 
-    The subgraph sends no `values` to the outer stream, only updates, tokens, tasks and custom
-    events. Chat clients would mistake the subgraph's `values`, without `messages`, for the state.
+    The subgraph sends no `values` to the outer stream, because chat clients would mistake these
+    `values` for the state. It sends updates, tokens, tasks and custom events.
 
-    If a namespace is given, two things change. The counter of subgraphs stays at 0, because
-    LangGraph would append any other count to the namespace. The replay position is removed. In a
-    run from an old checkpoint, LangGraph would use it to look for an old checkpoint of the
-    subgraph. But the namespace contains the id of its task, and the task belongs to one checkpoint
-    only. Therefore the newest checkpoint of the namespace is always the right one.
+    If a namespace is given, the counter of subgraphs stays at 0, because LangGraph would append any
+    other count to the namespace. The replay position is removed, because LangGraph would use it to
+    look for an old checkpoint of the subgraph. A call's namespace belongs to one checkpoint of the
+    outer graph, so its newest checkpoint is always the right one.
     """
     inner = dict(configurable)
     if key := key_of(inner, *STREAM):
@@ -256,7 +248,7 @@ def inside(configurable: Mapping[str, Any], namespace: str) -> dict[str, Any]:
 
 
 def has_answer() -> bool:
-    """Return whether the run brings an answer to this step; True if this cannot be known."""
+    """Return whether the run brings an answer to this step; True if this is unknown."""
     scratchpad = scratchpad_in(get_config().get("configurable", {}))
     if scratchpad is None or not isinstance(getattr(scratchpad, "resume", None), list):
         return True
@@ -265,7 +257,7 @@ def has_answer() -> bool:
 
 
 def answers_by_id() -> Mapping[str, Any]:
-    """Return the answers in the run's `Command` by interrupt id; empty if there are none."""
+    """Return the answers in the run's `Command` by interrupt id; empty if it has none."""
     configurable = get_config().get("configurable", {})
     found = (value for key, value in configurable.items() if key.endswith("resume_map"))
     return next(found, None) or {}
@@ -297,10 +289,9 @@ def plain_answer_hidden() -> Generator[None, None, None]:
 def keep_newest_answer() -> None:
     """Remove earlier answers to this question from the run, if the run brings a newer answer.
 
-    A step that took an answer may be undone, for example by a server's rollback. LangGraph keeps
-    the old answer, and would give it to the question before the newer answer. A command has either
-    one plain answer or answers by id. If a run has answers by id, its plain answer comes from an
-    earlier run.
+    If a step that took an answer is undone, LangGraph keeps this answer, and would give it to the
+    question before the newer one. A command has one plain answer, or answers by id. In a run with
+    answers by id, a plain answer is therefore an old answer.
     """
     scratchpad = scratchpad_in(get_config().get("configurable", {}))
     if scratchpad is None or not scratchpad.resume:
@@ -325,24 +316,23 @@ def may_be_resumed(configurable: Mapping[str, Any]) -> bool:
 def saves_later(configurable: Mapping[str, Any]) -> bool:
     """Return whether the checkpoints around a task may still be unsaved when it starts.
 
-    They may be unsaved with durability `async`, LangGraph's default. LangGraph passes any other
-    durability to subgraphs under a private key.
+    This is so with durability `async`, the default. LangGraph tells subgraphs any other durability.
     """
     asked = [value for key, value in configurable.items() if key.endswith("durability")]
     return asked in ([], ["async"])
 
 
 def began_at(configurable: Mapping[str, Any]) -> str | None:
-    """Return the start of the task's first attempt in this run (ISO 8601, UTC), or None."""
+    """Return when the task's first attempt in this run began (ISO 8601, UTC), or None."""
     info = _execution_in(configurable)
     began = info.node_first_attempt_time if info else None
     return None if began is None else datetime.fromtimestamp(began, UTC).isoformat()
 
 
 def has_context(config: RunnableConfig) -> bool:
-    """Return whether the caller of a graph gave the run a `context`; False on a server.
+    """Return whether the caller of a graph gave the run a `context`.
 
-    A server gives each run a context, even if the caller gave none.
+    The result is False on a server, because a server gives each run a context.
     """
     configurable = config.get("configurable", {})
     runtime: Runtime[Any] | None = configurable.get(key_of(configurable, Runtime))

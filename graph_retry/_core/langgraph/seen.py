@@ -1,13 +1,12 @@
 """Show the user's function the LangGraph config that it would see without this library.
 
-The function gets the config of the node that made the call. Six parts come instead from the step
-that runs the function, because they pause and continue the function: the namespace, the task's id,
-the scratchpad, the starter of `@task`s, the durability and the replay position. The step is also
-the parent of the function's traces.
+The function gets the config of the node that made the call. Some parts come instead from the step
+that runs the function, because they pause and continue it: the namespace, the task's id, the
+scratchpad, the starter of `@task`s, the durability and the replay position.
 
-A function may also write into the state of the node's graph, as `push_message` and the file tools
-of deepagents do. The writes are saved with the call, and reach the node's graph when the call has
-succeeded. So a failed attempt writes nothing, and a killed process loses no finished writes.
+A function may also write into the state of the node's graph, as `push_message` does. These writes
+are saved with the call, and reach the node's graph when the call has succeeded. So a failed attempt
+writes nothing, and a killed process loses no finished writes.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ Write = tuple[str, Any]
 """A channel, and a value that is written into it."""
 
 _OF_STEP = {"callbacks", "configurable", "run_id", "run_name"}
-"""The keys of a config whose values come from the step, and not from the caller's node."""
+"""The keys of a config whose values come from the step, not from the caller's node."""
 
 
 class Seen:
@@ -47,8 +46,7 @@ class Seen:
     ) -> None:
         """Build the config from `inner`, the step's config, and `caller`, the config of the node.
 
-        `writer` writes custom events in the node's name. `heartbeat` is called whenever the
-        function calls the node's own heartbeat.
+        `writer` writes custom events in the node's name. `heartbeat` calls the node's heartbeat.
         """
         self.writes: list[Write] = []
         outer = {} if caller is None else caller.get("configurable", {})
@@ -71,7 +69,7 @@ class Seen:
         writer: StreamWriter | None,
         heartbeat: Callable[[], None] | None,
     ) -> None:
-        """Show the function the `Runtime` of the caller's node, with its context and its store."""
+        """Show the function the node's `Runtime`, with its context and its store."""
         if not (key := key_of(here, Runtime)):
             return
         shown: Runtime[Any] = outer.get(key, here[key])
@@ -117,7 +115,7 @@ def _both(one: Callable[[], None], other: Callable[[], None]) -> Callable[[], No
 
 
 class _Task:
-    """Shows state with the writes of the caller's task and those of the function itself."""
+    """Shows state with the writes of the caller's task and of the function."""
 
     def __init__(self, path: Any, triggers: Sequence[str], sources: Iterable[Any]) -> None:
         self.path, self.triggers, self._sources = path, triggers, sources
@@ -135,10 +133,9 @@ def write_to(caller: RunnableConfig, writes: Iterable[Write]) -> None:
 
 
 def writer_of(caller: RunnableConfig) -> StreamWriter | None:
-    """Return the function that writes custom events in the name of the node that makes a call.
+    """Return the function that writes custom events in the name of a node, or None.
 
-    LangGraph's own writer reads the node's name from the context. The result is None if the node
-    has no writer.
+    LangGraph's own writer reads the node's name from the context.
     """
     configurable = caller.get("configurable", {})
     outer: Runtime[Any] | None = configurable.get(key_of(configurable, Runtime))

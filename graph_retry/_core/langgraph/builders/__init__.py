@@ -9,8 +9,7 @@ from typing import Any
 def with_defaults(spec: Any, builder: Any) -> Any:
     """Return a node's retry policy and timeout, or the graph's defaults if the node has none.
 
-    LangGraph keeps the graph's defaults in a private attribute. If this attribute is missing, only
-    the node's own values are returned.
+    LangGraph keeps these defaults in a private attribute, which may be missing.
     """
     defaults = getattr(builder, "_node_defaults", None)
     kept: dict[str, Any] = {}

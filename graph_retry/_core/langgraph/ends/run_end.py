@@ -1,7 +1,4 @@
-"""Detect the end of a task and the end of a run, by what LangGraph writes and calls then.
-
-(Observed by printing a task's writes after its node has returned, raised and paused.)
-"""
+"""Detect the end of a task and the end of a run."""
 
 from __future__ import annotations
 
@@ -26,9 +23,9 @@ from graph_retry.errors import PauseSwallowed
 def end_of_task(configurable: Mapping[str, Any]) -> Callable[[], bool]:
     """Return a function that tells whether the running task has ended with a result since now.
 
-    A task around the running task, whose node runs a graph with the call, counts as well. When a
-    node has returned, LangGraph fills the list of the task's writes. If the node has raised,
-    LangGraph appends an `ERROR`. An interrupt is not in this list.
+    The result of a task around the running task counts as well. LangGraph fills the list of a
+    task's writes when its node has returned. If the node has raised, LangGraph appends an `ERROR`.
+    An interrupt is not in this list.
     """
     tasks = (each.args[0]() for at in configurables_around(configurable) for each in starters(at))
     lists: list[Sequence[tuple[str, Any]]] = [getattr(task, "writes", ()) for task in tasks]
@@ -44,10 +41,7 @@ def end_of_task(configurable: Mapping[str, Any]) -> Callable[[], bool]:
 
 
 def idleness(configurable: Mapping[str, Any]) -> Callable[[], bool]:
-    """Return a function that tells whether all tasks of the outermost graph's run have stopped.
-
-    A task of a step has writes as soon as it has returned, raised or paused.
-    """
+    """Return a function that tells whether all tasks of the outermost graph's run have stopped."""
     running = ref(outermost_loop(configurable))
 
     def is_idle() -> bool:
@@ -64,8 +58,8 @@ def idleness(configurable: Mapping[str, Any]) -> Callable[[], bool]:
 def node_without_saver(configurable: Mapping[str, Any]) -> str | None:
     """Return the name of the node whose subgraph is compiled with `checkpointer=False`, or None.
 
-    When the thread is resumed, LangGraph runs such a subgraph from its start. Tasks in the subgraph
-    find the checkpointer of the outer graph, but their saved state is never found again.
+    LangGraph resumes such a subgraph from its start. Its tasks find the checkpointer of the outer
+    graph, but nothing finds their saved state again.
     """
     here: Mapping[str, Any] = configurable
     while (loop := loop_around(here)) is not None:
@@ -89,13 +83,13 @@ class _AtEnd(BaseCallbackHandler):
                 each.callback(check)
 
     def on_chain_error(self, *_told: Any, **_more: Any) -> None:
-        """Run the checks without raising their errors, because the run must raise its own error."""
+        """Run the checks without raising, because the run raises its own error."""
         with suppress(PauseSwallowed):
             self.on_chain_end()
 
 
 def at_run_end(configurable: Mapping[str, Any], check: Callable[[], None]) -> None:
-    """Run a check at the end of the run of the outermost graph around a task."""
+    """Run a check when the outermost graph around a task ends its run."""
     manager = getattr(outermost_loop(configurable), "manager", None)
     if manager is None:
         return

@@ -1,4 +1,4 @@
-"""A lock of a thread in PostgreSQL, which ends with the connection that holds it."""
+"""A lock of a thread in PostgreSQL, which ends with its connection."""
 
 from typing import Any
 
@@ -6,8 +6,8 @@ from typing import Any
 class AdvisoryLock:
     """Locks a thread by PostgreSQL's advisory lock on the number `hashtextextended(name, 0)`.
 
-    The lock opens its own connection, because a pool may have no free connection. The name includes
-    any schema except `public`, because advisory locks belong to the whole database.
+    The lock opens its own connection, because a pool may have no free connection. `name` includes
+    the schema (unless it is `public`), because all schemas of a database share these numbers.
     """
 
     def __init__(self, connection: Any, thread_id: str) -> None:

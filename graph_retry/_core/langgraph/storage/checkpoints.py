@@ -1,10 +1,9 @@
 """Read and write the checkpoints of a saver, sync or async.
 
 Beside a checkpoint, LangGraph saves the writes of the tasks that start from it (`pending_writes`),
-each with the task's id and a channel. `put_writes` saves the writes before the next checkpoint
-exists. If the process crashes before that checkpoint, only the writes show that a task finished.
-Writes under the id `NO_TASK` belong to no task. The next run adds them to the state at its start.
-(Observed by killing processes at each write, and read in `PregelLoop._first`.)
+each with the task's id and a channel. If the process crashes before the next checkpoint exists,
+only these writes show that a task finished. Writes under the id `NO_TASK` belong to no task. The
+next run adds them to the state at its start.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ from graph_retry.lossless._ground import as_repr, error_text, text_of
 from graph_retry.records import SAVED_NAMESPACE, KeptIn
 
 _WAITED = 1.0
-"""The number of seconds that `check_clock` waits at most, if this machine's clock is behind."""
+"""The most seconds that `check_clock` waits if this machine's clock is behind."""
 
 _MOST = 1_000_000
 """The limit for listing checkpoints. Without a limit, some savers list only 100."""
@@ -56,7 +55,7 @@ PLACE = frozenset({"thread_id", "checkpoint_id", CONFIG_NAMESPACE, "checkpoint_m
 def place_of(
     thread_id: str | None, namespace: str = "", checkpoint_id: str | None = None
 ) -> RunnableConfig:
-    """Return the config that names a namespace of a thread, or one checkpoint in this namespace."""
+    """Return the config of a namespace of a thread, or of one checkpoint in it."""
     place: dict[str, Any] = {"thread_id": thread_id, CONFIG_NAMESPACE: namespace}
     at = {} if checkpoint_id is None else {"checkpoint_id": checkpoint_id}
     return {"configurable": place | at}
@@ -85,9 +84,9 @@ def root_of(saved: CheckpointTuple) -> str:
 def line_of(roots: Mapping[str, CheckpointTuple]) -> dict[str, bool]:
     """Return, by id, whether each root of a thread led to the newest root.
 
-    The roots are the checkpoints of the outermost graph by id, newest first. The value is False if
-    a fork left the root behind. If roots were deleted, only the parent of the oldest root that
-    still led to the newest root is known.
+    The roots are the checkpoints of the outermost graph by id, newest first. A root has False if a
+    fork left it behind. If roots were deleted, one deleted root may be in the result: the parent of
+    the oldest root that led to the newest root.
     """
     line = dict.fromkeys(roots, False)
     here, after, is_step = next(iter(roots), ""), "", True
@@ -131,8 +130,7 @@ def writers_of(saved: CheckpointTuple) -> set[str]:
 def as_saved(snapshot: StateSnapshot) -> CheckpointTuple:
     """Convert a server's state snapshot to a checkpoint.
 
-    A snapshot has no pending writes. They are derived: a task that is not in the snapshot's `next`
-    has written its result.
+    A snapshot has no pending writes. A task that is not in its `next` counts as having written.
     """
     config, metadata = cast("Any", snapshot.config), cast("Any", snapshot.metadata or {})
     values = snapshot.values if is_object(snapshot.values) else {}
@@ -165,8 +163,8 @@ async def list_checkpoints(
 ) -> list[CheckpointTuple]:
     """List the checkpoints of a thread or of all threads, newest first.
 
-    The options are `filter`, `before` and `limit`. Some savers do not know these options, or ignore
-    them silently. Therefore this function drops each listed checkpoint that the options exclude.
+    The options are `filter`, `before` and `limit`. Some savers ignore these options. Therefore this
+    function drops each listed checkpoint that the options exclude.
     """
     listed = await _listed(saver, thread, options)
     found = [saved for saved in listed if _is_wanted(saved, thread, options)]
@@ -240,11 +238,10 @@ async def read_checkpoint(
 
 
 async def check_clock(saved: CheckpointTuple | None) -> None:
-    """Wait if the newest checkpoint is up to a second in the future; refuse to run if it is later.
+    """Wait if this clock is up to a second behind; refuse to run if it is further behind.
 
     LangGraph orders the checkpoints of a thread by the time in their ids. If a machine's clock is
-    behind, the checkpoints that it saves do not become the newest. A resumed run would miss them
-    and repeat calls.
+    behind, its checkpoints do not become the newest, and a resumed run would repeat calls.
 
     Raises:
         ReplayMismatch: If this clock is more than a second behind that of the checkpoint's machine.
@@ -278,8 +275,7 @@ def has_answer(saved: CheckpointTuple, task_id: str) -> bool:
 def is_answered(saved: CheckpointTuple) -> bool:
     """Return whether the newest checkpoint of a call that asked has an answer as a pending write.
 
-    `resume` or the `review` step wrote the answer. If the process crashed before the next
-    checkpoint, the next run applies the answer.
+    The next run applies such an answer.
 
     Raises:
         ReplayMismatch: If the saver mixes the writes of several checkpoints.
@@ -312,13 +308,11 @@ async def write_answer(
 ) -> None:
     """Write an answer into the state of the call that asked, beside its newest checkpoint.
 
-    The next run of the thread continues the call with this answer. The answer is a single write, so
-    it is saved completely or not at all.
+    The next run of the thread continues the call with this answer.
 
     A saver numbers a task's writes by their places in the given list, and drops a write whose
-    number is taken. LangGraph saves writes of its own under `NO_TASK`, too. So this list begins
-    with as many empty writes as are saved already. The saver drops these, and the answer gets the
-    first free number.
+    number is taken. LangGraph itself saves writes under `NO_TASK`. Therefore the list begins with
+    one empty write for each saved write, so that the answer gets the first free number.
 
     Raises:
         ReplayMismatch: If the clock of this machine is behind.
@@ -361,7 +355,7 @@ def saved_at(
 
 
 def record_place(thread_id: str | None, namespace: str, place: KeptIn) -> RunnableConfig:
-    """Return a checkpoint's config; `place` may name a namespace other than that of the call."""
+    """Return a checkpoint's config; `place` may name a namespace other than the call's."""
     return place_of(thread_id, place.get(SAVED_NAMESPACE, namespace), place["checkpoint_id"])
 
 
@@ -391,8 +385,7 @@ def is_over(entry: OpenReview, root: CheckpointTuple | None, call: CheckpointTup
     """Return whether a review is closed for good, although its thread does not show the review.
 
     A review is closed if its call has continued, or if the thread has left the step that made the
-    call. (A new run of that step has a new namespace.) If a call is about to ask, its review is
-    open.
+    call. If a call is about to ask, its review is open.
     """
     if call is None or not waits_for(call, entry.review_id):
         return True

@@ -1,4 +1,4 @@
-"""Lock a thread against other processes by an empty file, if the database is a file."""
+"""Lock a thread against other processes by an empty file beside a database file."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The lock on a thread, which `resume` holds until the graph stops again.
 
-A run that asks a person also locks its thread until the run ends, unless the thread is locked
-already. An answer that arrives meanwhile waits. Otherwise it would run nodes again that still run.
+A run that asks a person also locks its thread until the run ends. An answer that arrives meanwhile
+waits, because it would run nodes again that still run.
 
 Within a process, the lock is a mutex. The lock of the storage (`Store.lock`) keeps other processes
 out. If the holder dies, the operating system or the database releases the lock.
@@ -20,14 +20,14 @@ from graph_retry._core.ground.functions.informing import informing
 from graph_retry._core.langgraph.storage.stores import store_of
 
 _mutexes: WeakValueDictionary[tuple[int, str], Any] = WeakValueDictionary()
-"""The mutexes of this process, by storage and thread, as long as a `ThreadLock` uses them."""
+"""The mutexes of this process, by storage and thread."""
 
 _asking: WeakValueDictionary[tuple[int, str], AskingRun] = WeakValueDictionary()
-"""The runs of this process that hold the lock of their thread because they ask a person."""
+"""The runs of this process that lock their thread because they ask a person."""
 
 
 class AskingRun:
-    """A run that holds its thread's lock until the run ends, or until none of its tasks runs."""
+    """A run that locks its thread until the run ends, or until none of its tasks runs."""
 
     def __init__(self, lock: ThreadLock, is_idle: Callable[[], bool]) -> None:
         self._lock, self.is_idle = lock, is_idle
@@ -43,9 +43,8 @@ async def hold_while_asking(
 ) -> AskingRun | None:
     """Lock a thread for the run that asks a person; return None if the thread is locked already.
 
-    For example, `resume` has locked the thread if it started the run. `is_idle` returns whether all
-    tasks of the run have stopped. If all have stopped, an answer can be applied, although the run
-    may not have ended: the reader of its stream may have left.
+    `is_idle` returns whether all tasks of the run have stopped. Then an answer can be applied, even
+    if the run never ends because the reader of its stream has left.
     """
     with ExitStack() as unless_held:
         lock = unless_held.enter_context(ThreadLock(saver, thread_id))
@@ -69,7 +68,7 @@ class ThreadLock:
         self._held = ExitStack()
 
     def __enter__(self) -> Self:
-        """Return the lock. The end of the `with` block releases the lock if it was acquired."""
+        """Return the lock, which the end of the `with` block releases if it was acquired."""
         return self
 
     def __exit__(self, *raised: object) -> None:

@@ -6,8 +6,7 @@ inboxes `list`.
 
 LangGraph's savers for SQLite and PostgreSQL have undocumented attributes. `conn` is the connection,
 or a pool for PostgreSQL. `lock` guards the connection. The async savers also have `loop`, the event
-loop on which they were made. (Read in `langgraph.checkpoint.sqlite` and
-`langgraph.checkpoint.postgres`; `tests/langgraph/test_saved.py` checks all four savers.)
+loop on which they were made. `tests/langgraph/test_saved.py` checks all four savers.
 """
 
 from __future__ import annotations
@@ -49,8 +48,8 @@ class Store:
     """A storage of checkpoints. This base class fits each saver that has no class of its own.
 
     The base class has no table of open reviews, so an inbox reads all threads. It locks threads
-    only within this process. A subclass overrides what its storage can do better. The async methods
-    also serve sync programs, where they must await nothing (see `graph_retry.plugins.is_sync`).
+    only within this process. A subclass overrides what its storage can do better. In a sync
+    program, the async methods may await nothing (see `graph_retry.plugins.is_sync`).
     """
 
     savers: ClassVar[str] = ""
@@ -101,7 +100,7 @@ class Store:
         del review
 
     async def close(self, review: OpenReview) -> None:
-        """Delete a review's entry. If its call has asked a new question, the new entry stays."""
+        """Delete a review's entry, unless its call has asked a new question."""
         del review
 
     async def is_filled(self) -> bool:
@@ -157,7 +156,7 @@ ON CONFLICT (thread_id, namespace) DO
 """  # noqa: S608 - a constant
 _SELECT = f"SELECT thread_id, namespace, review_id, place FROM {_TABLE} "  # noqa: S608
 _FILLED = OpenReview("", "", "", "")
-"""A marker row. It means that all threads, also those older than the table, were read once."""
+"""A marker row. It means that all threads were read once, even those older than the table."""
 _prepared: WeakSet[Any] = WeakSet()
 """The savers whose table is known to exist."""
 
@@ -217,14 +216,14 @@ class SqlStore(Store):
         _prepared.add(self.saver)
 
     async def open(self, review: OpenReview) -> None:
-        """Write the row of a waiting call; it replaces the row of the call's earlier question."""
+        """Write the row of a waiting call, in place of the row of its earlier question."""
         if self.keeps_reviews:
             await self.prepare()
             again = "UPDATE SET review_id = excluded.review_id, place = excluded.place"
             await self.query(_INSERT + again, *review)
 
     async def close(self, review: OpenReview) -> None:
-        """Delete the row of a review. If its call has asked a new question, that row stays."""
+        """Delete the row of a review, unless its call has asked a new question."""
         sql = f"DELETE FROM {_TABLE} WHERE thread_id = %s AND namespace = %s AND review_id = %s"  # noqa: S608
         await self.query(sql, *review[:3])
 
