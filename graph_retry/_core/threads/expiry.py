@@ -1,12 +1,12 @@
 """End expired reviews, and remind people of the other open reviews, in one pass over all threads.
 
-Call `expire_reviews` regularly, for example from a cron job. Each such pass is a sweep.
+Such a pass is a sweep. A cron job, for example, calls `expire_reviews` regularly.
 
-A reminder, or an escalation to other people, is a stage of the review and is sent once. The names
-of the sent stages are saved in a namespace of their own in the review's thread, so deleting the
-thread deletes them. A sweep locks the thread while it sends messages, so a parallel sweep cannot
-send them again. It saves a stage after the message was sent. So the next sweep repeats a failed
-message, and a crash repeats at most one message.
+A reminder, or an escalation to other people, is a stage of the review and is sent once. Each
+review's thread has the names of its sent stages in a namespace of their own. A sweep locks the
+thread while it sends messages, so a parallel sweep cannot send them again. A stage is saved after
+its message was sent. So the next sweep repeats a failed message, and a crash repeats at most one
+message.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from graph_retry.errors import CallCancelled, StaleDecision
 from graph_retry.lossless._ground import as_repr
 
 TOLD = "graph-retry:told"
-"""The namespace, and the metadata key of its checkpoints, under which sent stages are saved."""
+"""The namespace of the sent stages, and the key in its checkpoints' metadata."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def stages_of(
 async def remind(
     saver: BaseCheckpointSaver[Any], review: PendingReview, stages: Iterable[Stage]
 ) -> None:
-    """Send the due messages about a review that were not sent yet. Skip a thread that is locked."""
+    """Send the due messages about a review that were not sent yet. Skip a locked thread."""
     asked_at, thread_id = review.asked_at, review.thread_id
     if asked_at is None or thread_id is None or not is_expired(review.deferred_until or asked_at):
         return
@@ -116,7 +116,7 @@ async def remind(
 async def _write(
     saver: BaseCheckpointSaver[Any], place: RunnableConfig, key: str, told: list[str]
 ) -> None:
-    """Save the sent stages in the metadata of a checkpoint without state. Replace the old one."""
+    """Save the sent stages in the metadata of a checkpoint that has no state."""
     checkpoint: Checkpoint = {**empty_checkpoint(), "id": key}
     noted = cast("CheckpointMetadata", {TOLD: told})
     await put_checkpoint(saver, place, checkpoint, noted)
@@ -134,15 +134,15 @@ async def expire_reviews(
 ) -> list[PendingReview]:
     """End each expired review by its `default_decision`, and continue its thread.
 
-    One call of this function is a sweep over all threads. A sweep also continues a thread whose
-    answer was saved but not applied, because the process of `resume` or of an earlier sweep died.
+    One call of this function is a sweep over all threads. If a process died after it had saved an
+    answer, a sweep also applies this answer and continues the thread.
 
     If several sweeps run at the same time, only one of them ends a review. If a person answers the
     review meanwhile, the person's answer counts. On a server, a sweep does not wait for its runs.
 
     A sweep can also remind people of reviews that have not expired. It sends each reminder once.
-    Only a failed message is repeated by the next sweep, and a crash may repeat one message. A
-    review that was deferred to a later time gets no reminder before this time.
+    The next sweep repeats a failed message, and a crash may repeat one message. A deferred review
+    gets no reminder before its new time.
 
     Args:
         source: A compiled graph, or a client of `langgraph_sdk`; see `list_reviews`.
@@ -218,7 +218,7 @@ aexpire_reviews = async_twin(expire_reviews)
 
 
 def _is_answered(review: PendingReview) -> bool:
-    """Return whether a review has a saved answer, so that the default decision must not end it."""
+    """Return whether a review has a saved answer, so that it must not expire."""
     answer = None if review.unapplied is None else review.unapplied["value"]
     return answer is not None and not (is_object(answer) and answer.get("type") == EXPIRE)
 
@@ -226,7 +226,7 @@ def _is_answered(review: PendingReview) -> bool:
 async def _end(reviews: list[PendingReview], context: Any) -> Any:
     """Let the expired reviews of one thread end by their default decisions.
 
-    On a server, the run is not awaited, because the sweep may itself occupy the only worker.
+    A server's run is not awaited, because the sweep itself may occupy the only worker.
     """
     first = reviews[0]
     ids = [review.review_id for review in reviews if review.unapplied is None]

@@ -150,7 +150,7 @@ async def ledgers_in(
 async def _places_in(
     source: Any, threads: Iterable[str] | None
 ) -> Iterable[tuple[Any, RunnableConfig]]:
-    """Return the threads of a source, each as a pair: the graph or checkpointer, and a config."""
+    """Return the threads of a source, each as its graph or checkpointer and a config."""
     saver, wanted = saver_of(source), None if threads is None else dict.fromkeys(threads)
     if saver is None:
         places = await places_on(source)
@@ -263,7 +263,7 @@ def _exported_in(path: str | Path) -> Iterator[Ledger]:
 
 
 def _problem_in(attempts: list[Any]) -> str | None:
-    """Describe the first item of a list that is not a complete attempt; None if all are."""
+    """Describe the first item of a list that is not a complete attempt, or return None."""
     for attempt in attempts:
         if not is_object(attempt):
             return f"{as_repr(attempt, 80)} instead of an attempt"

@@ -108,7 +108,8 @@ async def find_all(
 ) -> list[PendingReview]:
     """List the open reviews of a source. The histories may lack parts of earlier attempts.
 
-    With `answered`, a checkpointer's list includes reviews whose saved answer is not applied yet.
+    With `answered`, a checkpointer's list includes reviews with an answer that is saved but not
+    applied.
 
     Raises:
         TypeError: If `source` has no threads.
@@ -165,7 +166,7 @@ class Inbox:
 
     @property
     def can_answer(self) -> bool:
-        """Whether the reviews can be answered. They cannot if the source is only a checkpointer."""
+        """Whether the reviews can be answered. A checkpointer without a graph cannot answer."""
         return self.saver is not self.source
 
     @property
@@ -191,9 +192,9 @@ class Inbox:
         """List one page of the table of open reviews, newest first.
 
         A checkpointer keeps a table of open reviews, so that listing them reads no thread. The
-        first listing of a database fills the table: it reads each thread once, and calls
+        first listing of a database fills the table, and reads each thread once. Meanwhile it calls
         `fill(read, threads)` with the number of threads read so far and of all threads. With
-        `fill=None`, the rows that the table has now are listed.
+        `fill=None`, the table is not filled.
 
         Returns:
             The rows, and the argument `before` for the next page (None after the last page). None
@@ -272,7 +273,7 @@ class Standing:
 
 @in_sync
 async def standing(graph: Any, config: RunnableConfig, how: str = "`resume`") -> Standing:
-    """Describe how a thread without an open review can continue. `how` is the name of the way.
+    """Describe how a thread without an open review can continue. `how` names the function for it.
 
     Example:
         >>> from graph_retry.testing import waiting_thread

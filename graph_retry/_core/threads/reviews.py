@@ -48,8 +48,8 @@ class PendingReview(Review):
     def to_json(self) -> dict[str, Any]:
         """Return the review as plain JSON, for an endpoint that lists open reviews.
 
-        To answer, a client sends back `thread_id` and `review_id`. The JSON leaves out the history.
-        The attribute `value` has the whole question, with the JSON Schema of an answer.
+        To answer, a client sends back `thread_id` and `review_id`. The JSON has no history. The
+        attribute `value` has the whole question, with the JSON Schema of an answer.
 
         Example:
             >>> from graph_retry import edit, pending_reviews, resume
@@ -81,7 +81,7 @@ class PendingReview(Review):
 
 
 async def open_reviews(graph: Any, config: RunnableConfig) -> list[PendingReview]:
-    """Return the open reviews of a thread. Their histories may lack parts of earlier attempts."""
+    """Return the open reviews of a thread, with histories that may lack some parts."""
     check_compiled(graph)
     questions = await open_questions(graph, config)
     return [review_of(asked, graph, config) for asked in questions]

@@ -49,11 +49,10 @@ async def resume(
 ) -> Any:
     """Answer the open reviews of a thread, and continue the thread.
 
-    Each decision is saved in the thread before it is applied. If the process dies after the
-    decision was saved, `resume(graph, config)` without a decision continues. If several people
-    answer the same review, the first answer wins, because the thread is locked until the graph
-    stops again. A decision that cannot be applied raises `AnswerRefused`, and the question is asked
-    again.
+    Each decision is saved in the thread before it is applied. If the process dies then,
+    `resume(graph, config)` without a decision continues. The thread is locked until the graph stops
+    again, so the first of several answers to a review wins. If a decision cannot be applied,
+    `AnswerRefused` is raised, and the question is asked again.
 
     A run that asks a question holds this lock until the run ends, for example while another
     `Send` branch still runs. The review is then already listed, but an answer waits. On PostgreSQL,

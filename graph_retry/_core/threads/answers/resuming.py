@@ -64,8 +64,7 @@ _ANSWER_IS_SAVED = (
 )
 
 _ANSWER_KEPT: dict[str, Any] = {}
-"""A marker in place of a question: the run did not make the call, so its answer is still saved.
-Code compares it with `is`. It is empty, so that it counts as no question."""
+"""A marker in place of a question: the call was not made, so its answer is still saved."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +120,7 @@ class HeldThread:
     async def check(self, shown: Sequence[Any] | None = None) -> None:
         """Check after the run that all answers were applied.
 
-        `shown` has the interrupts' values after the run. If it is None, the thread is read.
+        `shown` has the values of the interrupts after the run. If it is None, the thread is read.
 
         Raises:
             AnswerRefused: If an answer was not applied. Its question is then asked again.
@@ -173,7 +172,7 @@ class HeldThread:
     async def check_in_time(self, failed: CallCancelled | RemoteException | None = None) -> None:
         """Raise `StaleDecision` if a default decision was applied instead of an answer.
 
-        The message repeats `failed`, the error that ended the run, unless a server hides it.
+        The message repeats `failed`, the error that ended the run.
         """
         for asked, given in self.chosen:
             expires_at = asked.value["expires_at"]
@@ -317,9 +316,9 @@ async def _write_down(
 ) -> dict[str, Any]:
     """Save each answer beside its call's checkpoint. Return the other answers by interrupt id.
 
-    An answer cannot be saved on a server, for a question of another library, or if the checkpoint
-    of the call was deleted. An earlier run may have left an answer without an interrupt id. This
-    answer is removed first, because LangGraph would give it to the next question.
+    An answer cannot be saved on a server, for a question of another library, or if the call's
+    checkpoint was deleted. A plain answer of an earlier run is removed first, because LangGraph
+    would give it to the next question.
     """
     own = [each for each in chosen if not is_of_other(each[0].namespace)]
     notes = [(asked, noted(given, asked.review_id)) for asked, given in own]
@@ -341,7 +340,7 @@ async def _meant_by(
     questions: Sequence[Asked],
     closed: Callable[[str | None], Awaitable[str]],
 ) -> str:
-    """Return the review id that a decision names, or else the id of the only open review."""
+    """Return the review id that a decision names, or the id of the only open review."""
     if named := _named_in(decision, None):
         return next(iter(named))
     if len(questions) > 1:
@@ -361,7 +360,7 @@ async def _match(
     answers: Mapping[str, Any],
     closed: Callable[[str | None], Awaitable[str]],
 ) -> list[tuple[Asked, Any]]:
-    """Pair answers with open questions. Raise if a review is closed, before any answer is saved."""
+    """Pair answers with open questions, or raise if one of the reviews is closed."""
     by_id = {asked.interrupt_id: asked for asked in questions}
     by_id |= {asked.review_id: asked for asked in questions}
     names: dict[str, str] = {}
@@ -382,7 +381,7 @@ async def _match(
 
 
 def _told_kept(answered: Asked, open_now: Sequence[dict[str, Any]], *, is_over: bool) -> str:
-    """Explain why an answer was not used: the run did not make the call that had asked."""
+    """Explain that an answer was not used, because the run did not make its call."""
     told = [(each["note"], namespace_in(each)) for each in open_now]
     notes = [note for note, place in told if note and are_namesakes(place, answered.namespace)]
     what = f"This run did not make the call of `{answered.name}`, which had asked the question"

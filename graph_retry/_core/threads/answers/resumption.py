@@ -1,4 +1,4 @@
-"""Answer reviews as `resume` does, and run the graph in your own code, for example to stream it."""
+"""Answer reviews as `resume` does, but let the user's code run the graph."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Go back to an earlier attempt of a call, and continue from there with other params.
 
-If the call waits for a person, it gets an answer that names the earlier attempt. If the call has
-finished, the thread is forked: the checkpoint from which the call was made is copied to the end of
-the thread, and the graph runs from the copy.
+A call that waits for a person gets an answer that names the earlier attempt. For a finished call,
+the thread is forked. The checkpoint from which the call was made is copied to the end of the
+thread, and the graph runs from the copy.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ async def rewind(
 ) -> Any:
     """Make an earlier attempt again with other params, or answer its review differently.
 
-    The attempts before this one stay in the ledger (all attempts of the call) and are not made
-    again. The attempts after it are removed from the ledger, but their checkpoints stay. The author
+    The attempts before the earlier attempt stay in the ledger (all attempts of the call) and are
+    not made again. The attempts after it leave the ledger, but their checkpoints stay. The author
     of the new attempt is `rewind`.
 
     A call can be rewound while it is paused and after it has finished, also in a subgraph or a
@@ -283,7 +283,7 @@ async def _made_from(graph: Any, config: RunnableConfig, ledger: Ledger) -> Stat
 
 
 async def _restore(graph: Any, config: RunnableConfig, head: StateSnapshot, context: Any) -> None:
-    """Undo a fork: fork the thread again, at its earlier end `head`. Waiting calls ask again."""
+    """Undo a fork by a second fork, at the thread's earlier end `head`. Waiting calls ask again."""
     root = head.config.get("configurable", {})["checkpoint_id"]
     there, _ = await _fork(graph, config, head.config, fork_note(root))
     if head.next:

@@ -26,13 +26,13 @@ _HOW_CONFIG = 'give {"configurable": {"thread_id": …}}'
 
 
 def besides_place(config: RunnableConfig | None) -> dict[str, Any]:
-    """Return the values of a config's `configurable` that do not name a thread or a checkpoint."""
+    """Return the values of a config's `configurable` that name no thread or checkpoint."""
     configurable = (config or {}).get("configurable", {})
     return {key: value for key, value in configurable.items() if key not in PLACE}
 
 
 def check_placeless(config: RunnableConfig | None) -> RunnableConfig:
-    """Return a config that is used for many threads. Check that it names no thread of its own.
+    """Return a config for many threads, after a check that it names no single thread.
 
     Raises:
         TypeError: If the object is not a config.
@@ -97,7 +97,7 @@ def thread_there(config: RunnableConfig) -> str:
 
 
 def at_newest(config: RunnableConfig) -> RunnableConfig:
-    """Return a copy of a config without its checkpoint id, so that the newest one is meant."""
+    """Return a copy of a config that names the newest checkpoint, not a certain one."""
     own = {
         key: each for key, each in config.get("configurable", {}).items() if key != "checkpoint_id"
     }
@@ -133,7 +133,7 @@ def check_compiled(graph: Any) -> None:
 async def get_state(graph: Any, config: RunnableConfig, **options: Any) -> StateSnapshot:
     """Return the state of a thread, as `graph.get_state` does.
 
-    The state of a thread on a server is empty if the first run of the thread was rolled back.
+    If a server rolled back the first run of the thread, the state is empty.
     """
     if is_remote(graph):
         thread_there(config)
@@ -163,10 +163,10 @@ async def _is_empty(graph: Any, config: RunnableConfig) -> bool:
 
 
 def may_make(graph: Any, namespace: str) -> bool:
-    """Return whether the graph may make the call that was saved under the namespace `namespace`.
+    """Return whether the graph may make the call that was saved under this namespace.
 
-    Return False only if the graph cannot make this call. A subgraph that is invoked by a function
-    or runs on a server cannot be inspected, so it may make any call.
+    A subgraph that a function invokes, or that runs on a server, may make any call, because its
+    nodes are unknown.
     """
     for part in parts_of(namespace):
         if not (part.is_node and is_local(graph)):
@@ -178,7 +178,7 @@ def may_make(graph: Any, namespace: str) -> bool:
 
 
 async def asked_by(graph: Any, namespaces: Collection[str]) -> list[str]:
-    """Return the namespaces whose calls this graph may make. The graph may be local or remote."""
+    """Return the namespaces whose calls a local or remote graph may make."""
     nodes = await node_names(graph) if namespaces else []
     return [
         each
@@ -190,8 +190,7 @@ async def asked_by(graph: Any, namespaces: Collection[str]) -> list[str]:
 async def shows(graph: Any, config: RunnableConfig, interrupt_id: str) -> bool:
     """Return whether `graph` shows an interrupt in the state of a thread; True if `graph` is None.
 
-    LangGraph shows only the interrupts of nodes that the graph has. Another graph may have raised
-    the interrupt on this thread.
+    LangGraph shows only interrupts of the graph's nodes. Another graph may have raised this one.
     """
     if graph is None:
         return True
@@ -222,7 +221,7 @@ async def update_state(
 
 
 async def invoke(graph: Any, given: Any, config: RunnableConfig, **options: Any) -> Any:
-    """Run a graph as `graph.invoke` does. Without a checkpoint, the error says how to go on."""
+    """Run a graph as `graph.invoke` does. Without a checkpoint, the error names the remedy."""
     try:
         return await sync_or_async(graph.invoke, graph.ainvoke, given, config, **options)
     except EmptyInputError as error:

@@ -18,7 +18,7 @@ from graph_retry._core.threads.saved.thread_state import read_whole, reader_of
 from graph_retry._core.threads.saved.view import ThreadView
 
 _WAITS = {"review": True, "end": False}
-"""Whether a call waits for a person, by its next step. At any other step, this is unknown."""
+"""Whether a call waits for a person, by its next step. At other steps, this is unknown."""
 
 
 async def read_ledgers(source: Any, config: RunnableConfig) -> list[Ledger]:
@@ -40,8 +40,7 @@ async def whole_ledgers(
 def ledgers_of(view: ThreadView) -> Iterator[Ledger]:
     """Yield the ledger of each call in a thread, oldest call first.
 
-    A call whose state is hidden by a server gets an empty ledger. The result also has the ledgers
-    in the state of the outermost graph, because the checkpoints of a call itself may have been
+    The state of the outermost graph may have more ledgers, of calls whose own checkpoints were
     deleted. A list in which a user's reducer collects the attempts of several calls is left out.
     """
     calls = sorted(view.calls(), key=lambda call: view.age(call[0]))

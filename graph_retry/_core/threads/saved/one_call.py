@@ -27,8 +27,8 @@ _ENDINGS: dict[str | None, Outcome] = {
 class Ledger:
     """All attempts of one call, its outcome, and the changes between attempts.
 
-    Functions such as `attempts_of` return ledgers. Or make one from any list of attempts:
-    `Ledger(error.attempts)`, `Ledger(review.history)`.
+    Functions such as `attempts_of` return ledgers. Any list of attempts makes a ledger, such as
+    `Ledger(error.attempts)` or `Ledger(review.history)`.
     """
 
     attempts: list[Attempt]
@@ -43,14 +43,14 @@ class Ledger:
     current: bool = True
     """Whether the call belongs to the present course of the thread.
 
-    False if the thread was forked before this call, so that the fork has replaced it. True also if
-    the checkpoints that would show the fork were deleted.
+    False if a fork of the thread has replaced the call. True also if the checkpoints that would
+    show the fork were deleted.
     """
 
     waits: bool | None = None
     """Whether the thread waits for a person to answer this call.
 
-    False if the call has ended. None if unknown, or if the thread continued without the open call.
+    False if the call has ended. None if unknown, or if the thread continued without the call.
     """
 
     ended_by: Literal["", "fork", "input", "update"] = ""
@@ -80,7 +80,7 @@ class Ledger:
 
     @property
     def title(self) -> str:
-        """A title for people: `name in node`; only one of them if they are equal or unknown."""
+        """A title for people: `name in node`, or only one of them if they are equal or unknown."""
         return " in ".join(dict.fromkeys(filter(None, (self.name, self.node))))
 
     @property
@@ -143,7 +143,7 @@ class Ledger:
         return params.view
 
     def value_at(self, number: int) -> Any:
-        """Return the JSON value of an attempt's output, or its text if it is not JSON, or None."""
+        """Return the JSON value of an attempt's output, its text if it is not JSON, or None."""
         return output_of(self.at(number))
 
     def params_diff(self, number: int, since: int | None = None) -> list[dict[str, Any]]:
@@ -176,7 +176,7 @@ def attempts_in(call: OneCall) -> Sequence[Attempt]:
 
 
 def params_in(call: OneCall, number: int | None = None) -> dict[str, Any] | None:
-    """Return the params of an attempt as JSON (default: of the last one); None if they are unknown.
+    """Return the params of an attempt (default: the last one) as JSON; None if unknown.
 
     Example:
         >>> params_in(Ledger([])) is None

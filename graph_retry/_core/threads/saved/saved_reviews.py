@@ -47,7 +47,7 @@ from graph_retry._core.threads.saved.view import ThreadView
 from graph_retry.lossless._ground import as_repr
 
 _PAGE = 100
-"""Maximum number of rows of the table of open reviews that are read at a time."""
+"""Maximum rows of the table of open reviews that are read at a time."""
 
 
 async def list_saved_reviews(
@@ -61,8 +61,8 @@ async def list_saved_reviews(
 ) -> list[PendingReview]:
     """List the open reviews in a checkpointer, newest first; only those of `graph`, if given.
 
-    With `before`, only reviews are listed that are older than the review with this key. With
-    `answered`, the list includes reviews whose answer is saved and not applied yet.
+    `before` is the key of a review, and only older reviews are listed. With `answered`, the list
+    includes reviews whose answer is saved but not applied.
     """
     finder = Finder(saver, graph, base, answered)
     if not await is_table_filled(saver):
@@ -90,8 +90,8 @@ async def is_table_filled(
 ) -> bool:
     """Return whether a checkpointer has a table of open reviews, and fill the table if it is new.
 
-    To fill the table, each thread is read once, and its rows are stored at once. The thread that
-    ran last comes first. `tell` gets the number of threads read so far and of all threads.
+    To fill the table, each thread is read once, the thread that ran last first. The callback `tell`
+    gets the number of threads read so far and of all threads.
     """
     store = store_of(saver)
     if store.keeps_reviews:
@@ -109,14 +109,11 @@ async def is_table_filled(
 
 
 _without_review: WeakKeyDictionary[Any, set[tuple[str, ...]]] = WeakKeyDictionary()
-"""The pauses without a review, such as a plain `interrupt()`, for each checkpointer.
-
-Later lists need not read these pauses again.
-"""
+"""The pauses without a review, such as a plain `interrupt()`, which later lists skip."""
 
 
 async def note_others(saver: BaseCheckpointSaver[Any]) -> None:
-    """Add the open questions of other libraries to the table, because they add no rows."""
+    """Add the open questions of other libraries to the table of open reviews."""
     store, finder = store_of(saver), Finder(saver, None, {}, answered=True)
     known, listed = _without_review.setdefault(saver, set()), await store.pauses()
     known.intersection_update(listed)
@@ -131,8 +128,8 @@ async def note_others(saver: BaseCheckpointSaver[Any]) -> None:
 def _keep(thread: ThreadView, saved: CheckpointTuple) -> None:
     """Add a checkpoint to the view of a thread if it is the newest one of its namespace.
 
-    A checkpoint of a call without an open review is added without its state. The states of all
-    ended calls would need too much memory.
+    The state of a call without an open review is left out, because the states of all ended calls
+    would need too much memory.
     """
     namespace = namespace_of(saved)
     if namespace not in thread.newest:
@@ -142,9 +139,9 @@ def _keep(thread: ThreadView, saved: CheckpointTuple) -> None:
 
 @dataclass(frozen=True)
 class Finder:
-    """A search for the open reviews in a checkpointer: of `graph`, or of all graphs if it is None.
+    """A search for the open reviews in a checkpointer; `graph` is None for those of all graphs.
 
-    With `answered`, the search also finds reviews whose answer is saved and not applied yet.
+    With `answered`, the search also finds reviews whose answer is saved but not applied.
     """
 
     saver: BaseCheckpointSaver[Any]
@@ -241,8 +238,8 @@ async def noted_reviews(
 ) -> tuple[list[OpenReview], str | None] | None:
     """List one page of the table of open reviews; None if the checkpointer has no table.
 
-    With `fill`, a new table is filled first, and `fill` gets the number of threads read so far and
-    of all threads. Without `fill`, the rows that the table has now are listed.
+    If there is a callback `fill`, a new table is filled first. The callback gets the number of
+    threads read so far and of all threads.
 
     Returns:
         The rows that belong to the source, newest first, and the value of `before` for the next

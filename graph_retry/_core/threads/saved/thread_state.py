@@ -36,7 +36,7 @@ from graph_retry.records import KeptIn
 
 
 async def open_questions(graph: Any, config: RunnableConfig) -> list[Asked]:
-    """Return the questions of a thread that can be answered, in the order of LangGraph's tasks."""
+    """Return the questions of a thread that can be answered, in the order of the tasks."""
     shown: StateSnapshot | None = None
     if saver_of(graph) is not None:
         # A saver does not know the order of the branches of a `Send`.
@@ -50,8 +50,8 @@ async def open_named(
 ) -> tuple[ThreadView, list[Asked]]:
     """Read a thread's open questions with the ids `named`, or all questions if it is None.
 
-    A thread may have a thousand questions, such as one for each branch of a `Send`. Therefore only
-    the named questions are read. If one of these is not open, all questions are read.
+    A thread may have a thousand questions, so only the named questions are read. If one of these is
+    not open, all questions are read.
     """
     view = await read_shown(graph, config, named=named)
     questions = [asked for asked in view.asked() if asked.is_open]
@@ -70,7 +70,7 @@ async def read_shown(
 ) -> ThreadView:
     """Read the questions that a thread shows, and the newest checkpoint of each call that asks one.
 
-    If `named` is given, only the questions with these interrupt ids or review ids are read.
+    `named` restricts the questions to some interrupt ids or review ids.
     """
     saver, thread_id = saver_of(graph), thread_of(config)
     if saver is None:
@@ -139,7 +139,7 @@ async def read_whole(source: Any, config: RunnableConfig) -> ThreadView:
 
 
 def reader_of(source: Any, thread_id: str | None, namespace: str) -> Reader:
-    """Return a function that reads the checkpoints of one call, from a checkpointer or a server."""
+    """Return a function that reads a call's checkpoints, from a checkpointer or a server."""
     namespace = "" if namespace.startswith("state:") else namespace
     saver = saver_of(source)
     if saver is not None:
@@ -160,11 +160,10 @@ async def add_others(
 
     `others` has the namespaces of the questions by interrupt id.
 
-    LangGraph shows an interrupt until its node ends, even after an answer. If the process dies
-    before the node ends, the answer remains saved with the checkpoint from which the node began. A
-    later answer would have no effect, so this function does not add such a question. (It recognizes
-    an answered question only if it is the first interrupt of its task. Only the id of the first
-    interrupt can be computed, with `Interrupt.from_ns`.)
+    LangGraph shows an interrupt until its node ends. If the process dies before that, an answer
+    stays saved with the checkpoint of the node's start, and a second answer would have no effect.
+    So a question with a saved answer is not added. Only the first interrupt of a task can be
+    checked, because `Interrupt.from_ns` computes only its id.
     """
     saver, thread_id, state = saver_of(graph), thread_of(config), None
     if others and saver is not None:

@@ -42,8 +42,8 @@ _REPLACING = ("update", "fork")
 class Asked(NamedTuple):
     """A question that a thread shows, with the newest checkpoint of the call that asks it.
 
-    `value` is the interrupt's value. `name` and `namespace` are the call's. `call` is the
-    checkpoint.
+    `value` is the interrupt's value, and `call` is the checkpoint. `name` and `namespace` are the
+    call's.
     """
 
     interrupt_id: str
@@ -57,8 +57,8 @@ class Asked(NamedTuple):
     def is_open(self) -> bool:
         """Whether the question can be answered.
 
-        LangGraph shows a question until its node ends. A shown question cannot be answered if its
-        answer is already saved, or if a run that crashed has continued the call.
+        LangGraph shows a question until its node ends. The question cannot be answered if it has a
+        saved answer, or if a run that crashed has continued the call.
         """
         values = values_of(self.call)
         may_wait = LOOP not in values or is_open(values, self.review_id)
@@ -66,7 +66,7 @@ class Asked(NamedTuple):
 
     @property
     def unapplied(self) -> dict[str, Any] | None:
-        """The answer that `resume` has saved and no run has applied yet; None if there is none."""
+        """The answer that `resume` has saved and no run has applied yet, or None."""
         return unapplied_answer(self.call, self.review_id)
 
     @property
@@ -79,10 +79,9 @@ class ThreadView:
     """The checkpoints that were read from a thread, and the questions and calls in them.
 
     `newest` and `first` have the newest and the oldest checkpoint of each namespace. `roots` has
-    the checkpoints of the outermost graph by id.
-
-    `shown` has the interrupts in a state of the graph, and `shown_at` is the time of this state. If
-    `shown` is None, the interrupts are read from the newest checkpoint of the outermost graph.
+    the checkpoints of the outermost graph by id. `shown` has the interrupts in a state of the
+    graph, and `shown_at` is the time of this state. If `shown` is None, the interrupts are read
+    from the newest root.
     """
 
     def __init__(
@@ -94,7 +93,7 @@ class ThreadView:
         self._shown, self._shown_at = shown, shown_at
 
     def add(self, saved: CheckpointTuple) -> None:
-        """Add a checkpoint. It must be older than all checkpoints of its namespace in this view."""
+        """Add a checkpoint, which is older than all checkpoints of its namespace in this view."""
         namespace = namespace_of(saved)
         self.newest.setdefault(namespace, saved)
         self.first[namespace] = saved
@@ -151,7 +150,7 @@ class ThreadView:
     def waiting(self) -> dict[str, str]:
         """Return the review ids of the calls that wait for a person, by the call's namespace.
 
-        A call does not wait any more if the thread has left the step that made the call.
+        If the thread has left the step that made a call, the call does not wait any more.
         """
         head = "" if self.root is None else self.root.checkpoint["id"]
         return {
@@ -201,7 +200,7 @@ class ThreadView:
 
     @cached_property
     def _begun_from(self) -> dict[str, str]:
-        """The id of the outermost graph's checkpoint that has the writes of a task, by task id."""
+        """The id of the root that has the writes of a task, by task id."""
         return {task: root for root, saved in self.roots.items() for task in writers_of(saved)}
 
     def age(self, namespace: str) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""Explain why a review can no longer be answered: who answered it first, or what else ended it."""
+"""Explain why a review can no longer be answered, and by whom or what it was ended."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _ENDED_BY = {
     "fork": "the thread was run from an earlier checkpoint",
     "update": "`update_state` changed the state around its call, which the next run makes anew,",
 }
-"""What ended an open review, in words, by the `source` of the checkpoint after the question."""
+"""Words for what ended an open review, by the `source` of the next checkpoint."""
 
 _CONTINUE = "`resume(graph, config)` without a decision"
 
@@ -48,7 +48,7 @@ _UNTIL_NOTED_S = 10.0  # The seconds that a late answer waits until the first an
 
 
 async def _readable(graph: Any, config: RunnableConfig) -> ThreadView:
-    """Read all checkpoints of a thread, or only the newest one if they cannot be listed."""
+    """Read all checkpoints of a thread; only the newest one if they cannot be listed."""
     views: list[ThreadView] = []
     with informing("reading what closed a review"):
         views.append(await read_whole(graph, config))
@@ -63,8 +63,8 @@ async def why_closed(
 ) -> str:
     """Say why a review is closed, and how to continue its thread.
 
-    If `review_id` is None, the text is about the thread's last review. A question disappears before
-    the run has saved its answer, so the function may wait up to 10 seconds for the answer.
+    If `review_id` is None, the text is about the thread's last review. The function may wait up to
+    10 seconds, because the thread stops showing a question before it has saved the answer.
     """
     at_rest, lengths, waited = lock is None, pauses(), 0.0
     while True:
@@ -95,8 +95,7 @@ async def why_closed(
 async def standing_of(graph: Any, config: RunnableConfig, how: str) -> str:
     """Say what a thread without an open review waits for, and how to continue it.
 
-    If a call waits in a node that this graph lacks, this graph must not continue the thread. The
-    text then names the node.
+    If a call waits in a node that this graph lacks, the text names the node.
     """
     elsewhere = await _renamed(graph, config, await _readable(graph, config))
     if elsewhere is not None:
@@ -132,9 +131,9 @@ async def closing_event(graph: Any, config: RunnableConfig, review_id: str | Non
 async def _event(
     graph: Any, config: RunnableConfig, review_id: str | None, thread: ThreadView
 ) -> str | None:
-    """Describe the event that closed a review, with its time: an answer, an input or an update.
+    """Describe the answer, input or update that closed a review, with its time.
 
-    Return None if the thread does not show the event, for example an answer that is not saved yet.
+    Return None if the thread does not show it, for example before an answer is saved.
     """
     events = [
         (each.at, each.review_id, f"{each.author} answered it at {each.at}{each.what}")
@@ -205,7 +204,7 @@ def _asked_again(thread: ThreadView, review_id: str | None, event: str | None) -
 
 
 def _not_shown(thread: ThreadView, review_id: str | None) -> str | None:
-    """Return advice if a call waits, but its thread does not show its question; otherwise None.
+    """Return advice if a call waits, but its thread does not show its question, or None.
 
     For example, `asyncio.gather` shows the question of only one call.
     """
@@ -218,7 +217,7 @@ def _not_shown(thread: ThreadView, review_id: str | None) -> str | None:
 
 
 async def _renamed(graph: Any, config: RunnableConfig, thread: ThreadView) -> str | None:
-    """Return a text about a call that waits in a node which the graph does not have, or None."""
+    """Return a text about a call that waits in a node that the graph lacks, or None."""
     waiting = thread.waiting()
     if is_remote(graph):
         values = map(intervention, await RemoteRuns(graph, config).questions())
@@ -241,9 +240,9 @@ async def _renamed(graph: Any, config: RunnableConfig, thread: ThreadView) -> st
 
 
 def other_question(state: StateSnapshot) -> str:
-    """Describe an open interrupt that is no review, such as an approval by LangChain's middleware.
+    """Describe an open interrupt that is no review, and how to answer it; "" if there is none.
 
-    The text also says how to answer the interrupt. If there is no such interrupt, the text is "".
+    An example is an approval by LangChain's middleware.
     """
     for question in state.interrupts:
         if value_in(question) is None:

@@ -23,16 +23,16 @@ from graph_retry.lossless._ground import as_repr
 
 UNFINISHED = ("pending", "running")
 _NEWEST = 20
-"""Number of the newest runs to read. A run may come between our reading and our answer."""
+"""The number of newest runs to read, because other people's runs may come before our answer."""
 
 
 class RemoteRuns:
     """The runs on one thread of a server, through which answers are sent.
 
-    A server refuses an answer (HTTP 409) while the thread runs. If a second answer arrives just
-    after the first one was applied, the question is gone. The server then ignores the second
-    answer, but reports success. Therefore the runs are listed before the review is read, and again
-    after the answer was sent. A run in between that answered the review brought the first answer.
+    A server refuses an answer (HTTP 409) while the thread runs. If the question has already been
+    answered, the server ignores a second answer, but reports success. Therefore the runs are listed
+    before the review is read, and again after the answer was sent. A new run between them, which
+    answered the review, brought the first answer.
     """
 
     def __init__(
@@ -58,8 +58,8 @@ class RemoteRuns:
     async def look(self) -> None:
         """Remember which runs have finished, because a finished run cannot answer an open review.
 
-        `is_asking` becomes True if an unfinished run brought no answer, because this run may have
-        asked the open question. An answer would end this run and repeat its other work.
+        `is_asking` is True if a run without an answer is unfinished. This run may have asked the
+        open question, so an answer would cancel it and repeat its other work.
         """
         runs = await self._read()
         self.is_asking = any(
@@ -120,7 +120,7 @@ class RemoteRuns:
         return False
 
     async def _first(self, by_id: Mapping[str, Any]) -> str | None:
-        """Say who answered a review after we read it and before our answer; None if nobody did."""
+        """Say who answered a review between our reading and our answer; None if nobody did."""
         runs = await self._read()
         ids = [run["run_id"] for run in runs]
         before = runs[ids.index(self._mine) + 1 :] if self._mine in ids else runs
@@ -142,8 +142,8 @@ class RemoteRuns:
     async def asked(self) -> Sequence[Interrupt]:
         """Return the questions that the server lists for a thread, if the thread waits.
 
-        The state from the server lacks the questions of a node behind a join of edges: its `next`
-        and `tasks` are empty (seen with langgraph-api 0.16.7).
+        The state from the server lacks the questions of a node behind a join of edges, because its
+        `next` and `tasks` are empty (seen with langgraph-api 0.16.7).
         """
         thread = await call(self._client.threads.get, self._thread_id)
         return listed_questions(thread) if thread["status"] == "interrupted" else ()
@@ -168,8 +168,8 @@ def _as_sent(
 ) -> tuple[RunnableConfig, dict[str, Any]]:
     """Return the config and the context of a run in the form that a server accepts.
 
-    A server derives the context and the `configurable` from each other, so it refuses a run with
-    both. If both are given, the context is sent as a part of the `configurable`.
+    A server refuses a run with both a context and a `configurable`. If both are given, the context
+    is sent as a part of the `configurable`.
     """
     if context is None:
         return config, {}
@@ -199,7 +199,7 @@ def listed_questions(thread: Any) -> list[Interrupt]:
 
 
 def http_status(error: Exception) -> int | None:
-    """Return the HTTP status with which a server refused a request; None for any other error."""
+    """Return the HTTP status with which a server refused a request; None for other errors."""
     return getattr(getattr(error, "response", None), "status_code", None)
 
 

@@ -27,10 +27,10 @@ _PAGE = 100
 """Number of threads in one page of a search."""
 
 _IDLE_PAGE = 1_000
-"""Number of threads in one page of the first search of idle threads, most of which are finished."""
+"""Number of threads in one page of the first search for idle threads, which are mostly finished."""
 
 _ALL_IDLE_AGAIN_S = 600.0
-"""Seconds after which all idle threads are searched again, even those that have not changed."""
+"""Seconds after which all idle threads are searched again, even unchanged threads."""
 
 _CLOCKS = timedelta(seconds=10)
 """Maximum difference between the clocks of a server's processes."""
@@ -54,8 +54,8 @@ class _IdleThreads:
 
     If a run is cancelled before it begins, the server sets the status of its thread to `idle`, even
     if the thread waits for a person. A search cannot distinguish such a thread from a finished one.
-    But the cancellation changes the thread's `updated_at`. Therefore all idle threads are searched
-    from time to time, and otherwise only those that have changed since.
+    But the cancellation changes the thread's `updated_at`. So most searches read only the idle
+    threads that have changed, and from time to time a search reads all.
     """
 
     all_read_at: float
@@ -81,9 +81,9 @@ async def list_remote_reviews(
 ) -> list[PendingReview]:
     """List the open reviews of all threads on a server, newest first, whatever their status.
 
-    A question is never newer than the last save of its thread. So the threads are read in the order
-    of their last save, newest first. Reading stops when `limit` reviews are found and every unread
-    thread was saved before the oldest of these reviews was asked.
+    The threads are read in the order of their last save, newest first. A question is never newer
+    than the last save of its thread. So reading stops when `limit` reviews are found, and every
+    unread thread was saved before the oldest of these reviews was asked.
     """
     waiting: dict[tuple[str, str], PendingReview] = {}
 
@@ -127,10 +127,10 @@ async def places_on(client: Any) -> list[tuple[RemoteGraph, RunnableConfig]]:
 
 
 async def _asking_idle(client: Any, since: str) -> list[Any]:
-    """List the idle threads that show a question. Those unchanged since `since` may be missing.
+    """List the idle threads that show a question. Threads unchanged since `since` may be missing.
 
-    The pages of the search overlap. If a thread begins to run during the search, it leaves the
-    list, and all later threads move up by one.
+    The pages overlap, because a thread that begins to run leaves the list, and all later threads
+    move up by one.
     """
     now = time.monotonic()
     is_kept = isinstance(client, LangGraphClient | SyncLangGraphClient)
@@ -194,16 +194,17 @@ async def _reviews_of(client: Any, base: RunnableConfig, thread: Any) -> list[Pe
 
 
 def _is_fresh(thread: Any, asked: list[dict[str, Any]]) -> bool:
-    """Return whether no later run has ended since the run that asked the thread's last question."""
+    """Return whether the run that asked the thread's last question is its last run."""
     last = max(value.get("asked_at") or "" for value in asked)
     ended = datetime.fromisoformat(str(thread["updated_at"]))
     return bool(last) and ended <= datetime.fromisoformat(last) + timedelta(seconds=_FRESH_S)
 
 
 def _has_run(thread: Any) -> bool:
-    """Return whether a graph with ids that are safe in a URL has run on a thread.
+    """Return whether a graph has run on a thread.
 
-    The ids are in the thread's metadata, which a user can write as well.
+    The thread's metadata names the graph. A user can write metadata too, so ids that are not safe
+    in a URL do not count.
     """
     metadata: dict[str, Any] = thread.get("metadata") or {}
     ids = [str(metadata[key]) for key in ("graph_id", "assistant_id") if metadata.get(key)]
@@ -211,7 +212,7 @@ def _has_run(thread: Any) -> bool:
 
 
 def _place(client: Any, base: RunnableConfig, thread: Any) -> tuple[RemoteGraph, RunnableConfig]:
-    """Return the graph (by the assistant that ran the thread) and the config of a thread."""
+    """Return the config of a thread, and its graph by the assistant that ran the thread."""
     twin: Any = {"client" if is_async(client.threads.search) else "sync_client": client}
     metadata = thread["metadata"]
     graph_id = metadata["graph_id"]

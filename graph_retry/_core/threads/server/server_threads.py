@@ -1,8 +1,8 @@
 """Read a thread on a server, which shows the checkpoints of one namespace at a time.
 
-A server cannot list the namespaces of a thread, so this module derives them. The namespace of a
-retry node or a subgraph is that of its task. The namespace of a function's call is in the question
-that the call asked. After a rewind, the node has a new task, so the id in the namespace differs.
+A server cannot list the namespaces of a thread, so this module derives them. A retry node or a
+subgraph has the namespace of its task. The question of a function's call names the call's
+namespace. After a rewind, the id in the namespace differs, because the node has a new task.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from graph_retry._core.threads.saved.view import ThreadView
 from graph_retry._core.threads.server.runs import RemoteRuns, http_status
 
 _MOST_READ = 1_000
-"""Maximum number of checkpoints of a graph that are read. A server returns no more at once."""
+"""Maximum checkpoints of a graph that are read, because a server returns no more at once."""
 
 
 async def read_shown_there(graph: Any, config: RunnableConfig) -> ThreadView:
