@@ -1,4 +1,4 @@
-"""What happens after an attempt: report it, and end the call or open a review of the attempt."""
+"""The end of an attempt: report it, and end the call or open a review of the attempt."""
 
 from __future__ import annotations
 
@@ -96,9 +96,9 @@ async def reviewed_later(given: StepInput) -> dict[str, Any]:
 async def _is_reviewed(given: StepInput, record: Attempt, output: Any) -> bool:
     """Return whether a person must approve this valid output, according to the option `review`.
 
-    If the option is a function, it is called once, in a LangGraph task. It gets the whole output,
-    for example a message with tool calls, of which the record has only the text. If it returns the
-    verdict of a `Gate`, the record keeps the verdict.
+    A function under this option is called once, in a LangGraph task. It gets the whole output, such
+    as a message with tool calls. If it returns the verdict of a `Gate`, the record keeps the
+    verdict.
     """
     settings, validator = given.plan.settings, given.plan.validator
     rule = settings.review
@@ -124,10 +124,11 @@ async def _is_reviewed(given: StepInput, record: Attempt, output: Any) -> bool:
 
 
 async def finished(given: StepInput, record: Attempt) -> dict[str, Any]:
-    """Report a finished attempt to the option `on_attempt` and to the budget, and learn from it.
+    """Report a finished attempt, and return the new lessons as a state update.
 
-    Return the new lessons as a state update. `on_attempt` is called in a LangGraph task, so that a
-    step that runs again does not report twice. An error that it raises is only logged.
+    The budget and the option `on_attempt` get the attempt. `on_attempt` is called in a LangGraph
+    task, so that a step that runs again does not report twice. If it raises, the error is only
+    logged.
     """
     settings, name = given.plan.settings, given.plan.settings.name
     given.run.emit("attempt_finished", record["number"], record, status=record["status"])
@@ -161,10 +162,7 @@ async def finished(given: StepInput, record: Attempt) -> dict[str, Any]:
 
 
 def without_output(plan: Plan[Any], status: str) -> dict[str, Any]:
-    """Return the state update that ends a call without an output.
-
-    An earlier call may have left its output in the state, so the update also clears this key.
-    """
+    """Return the update that ends a call without an output, and clears an earlier call's output."""
     return {plan.settings.keys["output"]: None, plan.settings.keys["status"]: status}
 
 
@@ -173,8 +171,7 @@ def ended_error(
 ) -> GraphRetryError:
     """Return the error of a call that ended with the status `cancelled` or `exhausted`.
 
-    `stopped` says why automation ended, and what helps the developer. It is None if an older
-    version of this library ended the call.
+    `stopped` says why automation ended, and what helps the developer.
     """
     name, keys, attempts = settings.name, settings.keys, state[settings.keys["attempts"]]
     last, failure = attempts[-1], attempts[-1]["failure"]
@@ -204,8 +201,8 @@ async def give_up_step(given: StepInput) -> dict[str, Any]:
 async def verdict_of(rule: Any, attempt: Attempt) -> bool | GateVerdict:
     """Call the function of the option `review`, and return whether to ask a person.
 
-    If the function returns a number, a person is asked if the output's field `confidence` is below
-    this number or missing.
+    The function may return a number. Then a person is asked if the output's field `confidence` is
+    missing or below this number.
     """
     said = await call(rule, attempt)
     if is_number(said) and 0 <= said <= 1:

@@ -1,9 +1,9 @@
 """The step `call`: open an attempt, and call the model once.
 
 LangGraph saves the update of a step when the step ends. Therefore this step ends right after the
-model call, and only puts the outcome into the record. Later steps do all other work on the outcome:
-reading, redaction, and the user's functions. If that work fails or the process dies, a resumed run
-continues with a later step, and does not repeat the paid call.
+model call, and only puts the outcome into the record. Later steps read and redact the outcome, and
+call the user's functions. If a later step fails, a resumed run continues there, and does not repeat
+the paid call.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ MAX_SUBJECT = 200
 async def call_step(given: StepInput) -> dict[str, Any]:
     """Open the record of the next attempt, call the model once, and choose the next step.
 
-    A failure is written into the record and not raised. A step that raised would run again when the
-    thread is resumed, and would repeat the paid call.
+    A failure is not raised but recorded. A step that raised would run again on resume, and would
+    repeat the paid call.
     """
     run, keys = given.run, given.plan.settings.keys
     # After a fork, only the first step continues from the past state. The first step writes the key
@@ -142,8 +142,8 @@ async def call_step(given: StepInput) -> dict[str, Any]:
 def _check_budget(settings: Settings, record: Attempt) -> None:
     """Raise if the budget refuses this request. Requests of a person or an agent are never refused.
 
-    `call_step` records the error as the failure of the attempt, so that a review opens and the
-    user's run does not end.
+    The error becomes the failure of the attempt, so that a review opens and the user's run
+    continues.
     """
     if settings.budget is not None and author_role(record["author"]) not in PEOPLE | {"agent"}:
         with passed_as("budget"):
@@ -153,10 +153,7 @@ def _check_budget(settings: Settings, record: Attempt) -> None:
 
 
 def _written(given: StepInput, seen: Seen, outcome: Outcome) -> dict[str, Any]:
-    """Return the update with the values that the user's function wrote into the outer graph.
-
-    Only the writes of a successful attempt are kept.
-    """
+    """Return the update with what the user's function wrote into the outer graph, if it succeeded."""
     writes = [] if outcome["record"].get("failure") else list(seen.writes)
     # A write that cannot be saved, such as one to an untracked channel, is lost with the process.
     given.run.writes[:] = writes
@@ -172,8 +169,7 @@ class _Opened:
     record: The new record.
     params: The params of the attempt.
     stubs: The short records that replace large earlier records in state (see `keeping.py`).
-    replaced: The earlier records, if they must overwrite the ledger in state. None if the new
-        record is appended to the ledger.
+    replaced: The earlier records, if they must overwrite the ledger in state. Otherwise None.
     """
 
     loop: Loop
@@ -225,8 +221,6 @@ async def _open(
 def _keep_context(loop: Loop, name: str, config: RunnableConfig) -> None:
     """Refuse a run without LangGraph's `context`, if an earlier run of the call had one.
 
-    The model is not called yet, so a refused run uses up no attempt.
-
     Raises:
         MistakeInCodeError: If an earlier attempt had a `context`, and this run has none.
     """
@@ -243,8 +237,7 @@ def _keep_context(loop: Loop, name: str, config: RunnableConfig) -> None:
 def _update(given: StepInput, opened: _Opened, outcome: Outcome) -> dict[str, Any]:
     """Return the state update of the step: the record with the outcome, and the next step.
 
-    The paid answer is not saved yet, and an exception would lose it. Therefore this function only
-    combines plain data.
+    This function only combines plain data, because an exception would lose the paid answer.
     """
     plan, state, settings = given.plan, given.state, given.plan.settings
     loop, record, view, keys = opened.loop, opened.record, opened.params.view, settings.keys
@@ -305,10 +298,7 @@ def _new_record(
     params: Encoded,
     added: list[Addition],
 ) -> Attempt:
-    """Create the record of the next attempt.
-
-    If the option `redact` is set, the record also has the redacted params (`params_shown`).
-    """
+    """Create the record of the next attempt, with redacted params if `redact` is set."""
     plan, settings, namespace = given.plan, given.plan.settings, given.namespace
     # All calls of the outermost graph have the empty namespace. The checkpoint at which a call
     # began makes its idempotency key unique. A call that a crash repeats begins at the same
@@ -355,9 +345,10 @@ def _subject(plan: Plan[Any], params: Encoded) -> str | None:
 
 
 def _position(given: StepInput) -> tuple[Loop, list[Attempt], bool]:
-    """Return the loop's own state, the earlier attempts, and whether the ledger in state is old.
+    """Return the loop's own state, the earlier attempts, and whether to replace the ledger in
+    state.
 
-    An old ledger has the attempts of an earlier call, and is replaced.
+    A ledger is replaced if it has the attempts of an earlier call.
     """
     loop, attempts = given.loop, given.attempts
     waits, ended = loop["next"] == "review", loop["next"] == "end"

@@ -34,16 +34,13 @@ from graph_retry.lossless.results import Wanted
 from graph_retry.records import Attempt, Failure, FailureKind, Issue
 
 _SHORT = 4_000
-"""Maximum characters of a text whose parsed value the ledger stores.
-
-The value of a longer text is parsed again when it is needed.
-"""
+"""Maximum characters of a text whose parsed value is stored. Longer texts are parsed again."""
 
 _LONG = 4_000
 """In an async run, a worker thread reads texts with more characters than this."""
 
 _NOTHING = "NothingReturned"
-"""The type of the failure if a function returned None and an output was expected."""
+"""The type of the failure if a function returned None instead of an output."""
 
 
 async def repair_step(given: StepInput) -> dict[str, Any]:
@@ -155,8 +152,8 @@ async def validate_attempt(
 ) -> tuple[dict[str, Any], Checked | None]:
     """Validate the value that was read from the last attempt.
 
-    Return the new fields of the record, and the validator's result. The result is None if there is
-    no validator, or if the attempt has already failed.
+    Return the new fields of the record, and the validator's result. The result is None without a
+    validator, and after a failure.
     """
     record = attempts[-1]
     if validator is None or record["failure"] is not None:

@@ -1,7 +1,7 @@
 """Build the retry loop as a LangGraph subgraph: its steps, and the edges of `FOLLOWERS`.
 
 Each step returns a `Command` that names the next step. With conditional edges, LangGraph would copy
-all channels of the state after each step, only to find the next step.
+the whole state after each step to find the next step.
 """
 
 from __future__ import annotations
@@ -120,10 +120,10 @@ def _builder(
 def _schemas(
     keys: Mapping[str, str], params_type: Any, *, lessons: Reducer | None
 ) -> tuple[type[Any], type[Any], type[Any], type[Any]]:
-    """Return four schemas: of the state, the input, the output, and the input that users see.
+    """Return the schemas of the state, the input, the output, and the input that users see.
 
-    The last one lacks the loop's own key. The schemas are TypedDicts that are made at run time,
-    because users may rename the keys.
+    The last schema lacks the loop's own key. The TypedDicts are made at run time, because users may
+    rename the keys.
 
     Args:
         keys: The names of the state keys.

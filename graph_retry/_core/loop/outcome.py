@@ -45,7 +45,7 @@ from graph_retry.records import Attempt, Failure, FailureKind, Issue
 _LOG = logging.getLogger("graph_retry")
 
 _MAX_EARLIER, _MAX_EARLIER_TEXT = 20, 4_000
-"""How many earlier answers of one request the ledger keeps, and how many characters of each."""
+"""The ledger's limits for the earlier answers of one request: number, and characters of each."""
 
 
 class Outcome(TypedDict):
@@ -110,7 +110,7 @@ def outcome_of_error(
 
 
 def _may_be_read(plan: Plan[Any], error: Exception, kind: FailureKind, said: Any) -> bool:
-    """Return whether the model's answer is read as the result although the user's function raised.
+    """Return whether the model's answer counts as the result although the user's function raised.
 
     `said` is the answer, for example the text that a chain's parser could not parse.
     """
@@ -167,10 +167,7 @@ def outcome_of_result(plan: Plan[Any], result: Any, heard: Heard) -> Outcome:
 
 
 def _tell_unlike(plan: Plan[Any], result: Any) -> None:
-    """Log a warning if a result does not fit the return annotation of the user's function.
-
-    Nothing else validates the result if the call has no `output=`.
-    """
+    """Log a warning if a result does not fit the return annotation of the user's function."""
     declared = declared_result(plan.llm_call)
     if (wrong := misfit(result, declared, "result")) is not None:
         name = name_of(plan.llm_call, "llm_call")
@@ -208,9 +205,9 @@ def _words_of(reading: Reading) -> str:
 
 
 def _with_answer(reading: Reading, said: Reading, heard: Heard) -> tuple[Reading, bool]:
-    """Add the usage, stop reason and reasoning of a model's answer to a function's result.
+    """Add the usage, stop reason and reasoning of the model's answer `said` to a function's result.
 
-    `said` is the model's answer. Also return whether the result is a text or the answer is JSON.
+    Also return whether the result is a text or the answer is JSON.
     """
     is_other = reading.text is not None and reading.text.strip() != (said.text or "").strip()
     # The function itself made any other text, so a cut-off of the answer says nothing about it.
@@ -277,7 +274,7 @@ def _failure(kind: FailureKind, type_: str, message: str) -> Failure:
 def store(value: Any) -> Encoded | None:
     """Encode a value as `{"value": JSON}` with its Python types; None if this would lose data.
 
-    A LangChain message is not converted, because LangGraph's serializer can store messages.
+    LangChain messages stay as they are, because LangGraph's serializer can store them.
     """
     if isinstance(value, BaseMessage):
         return Encoded({"value": value}, {})

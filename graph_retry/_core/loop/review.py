@@ -1,7 +1,7 @@
 """The step `review`: ask the open question, take one answer, and apply it.
 
-A bad answer does not raise, because an error would fail the user's run. The answer is refused, and
-the question is asked again.
+An answer that cannot be applied does not raise, because an error would fail the user's run. It is
+refused, and the question is asked again.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _LOG = logging.getLogger("graph_retry.reviews")
 
 
 REMARK, MOST_OF_REMARK = "remark", 190
-"""The name of the label that shows the message of a `defer` or `assign`, and its maximum length."""
+"""The label with the message of a `defer` or `assign`, and its maximum length."""
 
 
 async def review_step(given: StepInput) -> dict[str, Any]:
@@ -81,7 +81,7 @@ async def review_step(given: StepInput) -> dict[str, Any]:
 
 
 def _left_open(given: StepInput, taken: Taken, decision: Decision, effect: Wait) -> dict[str, Any]:
-    """Save a decision that leaves the review open, such as `defer`, and ask the question again."""
+    """Save a decision that leaves the review open, such as `defer`, and ask again."""
     plan, loop, record = given.plan, given.loop, given.attempts[-1]
     again = _ask_again(loop, record, None)
     note = _note(_redacted(plan, decision), taken)
@@ -104,7 +104,7 @@ def _left_open(given: StepInput, taken: Taken, decision: Decision, effect: Wait)
 def _refused(given: StepInput, taken: Taken, verdict: Refused) -> dict[str, Any]:
     """Refuse an answer, and ask a person: the same person again, or one in place of an agent.
 
-    If some fields of a person's answer could be read, the new question suggests their values.
+    The new question suggests the values of the fields that could be read in a person's answer.
     """
     plan, loop, record = given.plan, given.loop, given.attempts[-1]
     problem = verdict.problem
@@ -209,10 +209,7 @@ def _user() -> str | None:
 
 
 def _escalate(given: StepInput, taken: Taken, problem: str | None = None) -> dict[str, Any]:
-    """Record that no automatic reviewer decided.
-
-    If the option `review` is set, a person is asked next. Otherwise the call ends as `exhausted`.
-    """
+    """Record that no automatic reviewer decided. Ask a person, or end the call as `exhausted`."""
     plan, loop, settings = given.plan, given.loop, given.plan.settings
     passed = list(taken.passed)
     if problem is not None:
@@ -256,8 +253,7 @@ def _apply(
 ) -> dict[str, Any]:
     """Return the state update that ends the call or starts its next attempt.
 
-    `reviewed` is the output under review. `why` is the reason of a rewind; None for other
-    decisions.
+    `reviewed` is the output under review. `why` is the reason of a rewind, or None.
     """
     keys, decision, effect = plan.settings.keys, verdict.decision, verdict.effect
     # `auto_retries` counts the automatic attempts between two reviews, so a decision sets it to 0.

@@ -32,7 +32,7 @@ class _Stop(NamedTuple):
 
 
 _NO_RETRIES = _Stop("`auto_retries` is 0", "raise it")
-"""The reason if a hook proposed params, `auto_retries` is 0, and nobody may be asked."""
+"""The reason if a hook proposed params, but `auto_retries` is 0 and nobody may be asked."""
 
 
 async def revise_step(given: StepInput) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def failure_text(record: Attempt) -> str:
 
 
 def hooks_may_help(record: Attempt, settings: Settings) -> bool:
-    """Return whether hooks may be asked after this failure: by its kind and by `max_attempts`."""
+    """Return whether this kind of failure and `max_attempts` allow to ask hooks."""
     kind = record["failure"] and record["failure"]["kind"]
     return record["number"] < settings.max_attempts and FAILURE_KINDS[kind or "permanent"].for_hooks
 
@@ -131,7 +131,7 @@ def _stop(given: StepInput, attempts: list[Attempt], proposal: Proposal | None) 
 
 
 def _unchanged(given: StepInput, record: Attempt) -> _Stop:
-    """Return the reason to stop if neither a hook nor the feedback has changed the params."""
+    """Return the reason to stop if no hook and no feedback has changed the params."""
     hooks, feedback = given.plan.hooks, given.plan.settings.feedback
     kind = record["failure"]["kind"] if record["failure"] else "permanent"
     if not hooks and feedback is None:

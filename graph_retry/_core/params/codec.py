@@ -1,10 +1,10 @@
 """Convert params to JSON for graph state, and back.
 
 Encoded params have two parts, the view and the types map. The view is a JSON object that people
-read and edit. It has the fields of the params by name. For a bare value, such as a text, it is
-`{"value": …}`. For `None`, it is `{}`. The types map is a dict `{JSON Pointer: type}`. It names
-Python types that neither the view nor the declared type of the params shows, such as `set`. For
-most params, it is empty.
+read and edit. It has the fields of the params by name. A bare value, such as a text, becomes
+`{"value": …}`, and `None` becomes `{}`. The types map is a dict `{JSON Pointer: type}`. It names
+each Python type that JSON lacks, such as `set`, unless the params declare this type. For most
+params, it is empty.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ class ParamsInvalid(EscapedText, ValueError):
 class Verified(NamedTuple):
     """Encoded params, and the value that was decoded from them to check that nothing is lost.
 
-    `decode` may return `copy` once, because it shares no object with the original params. `copy` is
-    `ABSENT` if the params were not decoded, or if `decode` has already returned it.
+    `copy` shares no object with the original params, so `decode` may return it once. Otherwise
+    `copy` is `ABSENT`.
     """
 
     encoded: Encoded
@@ -73,10 +73,10 @@ class Verified(NamedTuple):
 class ParamsCodec(Generic[ParamsT]):
     """Converts params to a JSON view and back. If a field would lose data, an error names it.
 
-    Decoded params equal the original params and have the same types, except that in a decoded
-    pydantic model all fields count as set. Models, dataclasses and enums are rebuilt by the type
-    that is declared for the params. Without a declared type, params may contain only JSON and the
-    types that `tagged_json.py` can name in the types map.
+    Decoded params equal the original params and have the same types. But in a decoded pydantic
+    model, all fields count as set. Models, dataclasses and enums are rebuilt by the declared type.
+    Without a declared type, params may contain only JSON and the types that `tagged_json.py` can
+    name in the types map.
 
     Example:
         >>> codec = ParamsCodec(dict)
@@ -105,10 +105,11 @@ class ParamsCodec(Generic[ParamsT]):
         self._known: Verified | None = None
 
     def for_one_run(self) -> Self:
-        """Return a copy of the codec for one run, which remembers the params that it encoded last.
+        """Return a copy of the codec for one run. The copy remembers the params that it encoded
+        last.
 
-        If the copy gets the same view object again, it need not validate it. State from a
-        checkpoint, or edited state, consists of other objects. It is always read and checked.
+        If the copy gets the same view object again, it does not validate it again. State that comes
+        from a checkpoint or an edit has other objects, so it is always checked.
         """
         own = object.__new__(type(self))
         vars(own).update(vars(self), _known=Verified(Encoded({}, {})))
@@ -231,9 +232,9 @@ class ParamsCodec(Generic[ParamsT]):
     def decode(self, view: dict[str, Any], types: dict[str, str]) -> ParamsT:
         """Build new params from a view and its types map.
 
-        After an edit, an entry of the types map may no longer fit its value. With a declared type,
-        such an entry is ignored, and the declared type reads the JSON instead. Only a text in place
-        of base64 is refused, because the declared type would read the text itself as the bytes.
+        An edit may change a value so that its entry in the types map no longer fits. Such an entry
+        is ignored, and the declared type reads the JSON instead. Only a text in place of base64 is
+        refused, because the declared type would take the text itself as the bytes.
 
         Raises:
             ParamsInvalid: If the view does not fit the declared type.
@@ -261,8 +262,7 @@ class ParamsCodec(Generic[ParamsT]):
     def load(self, value: Any, types: dict[str, str]) -> Encoded:
         """Encode a value of the graph state: an instance of the type, a view, or a bare value.
 
-        A view may come from a client or a form. It is validated, and missing fields get their
-        defaults.
+        A view may come from a client. It is validated, and missing fields get their defaults.
 
         Raises:
             ParamsInvalid: If the value does not fit the declared type, or has an unknown field.
@@ -301,8 +301,8 @@ class ParamsCodec(Generic[ParamsT]):
     def given(self, value: Any, types: dict[str, str]) -> Encoded:
         """Encode only the fields that a value of the graph state sets, without defaults.
 
-        The same JSON always gives an equal result, even if a `default_factory` returns a new value,
-        or a later version of the type adds fields. An instance sets all of its fields.
+        The same JSON always gives an equal result, because no `default_factory` and no later field
+        of the type adds a value. An instance sets all of its fields.
 
         Example:
             >>> ParamsCodec(BaseModel).given({}, {})
@@ -345,9 +345,8 @@ class ParamsCodec(Generic[ParamsT]):
         return known is not None and known.encoded.view is view and known.encoded.types == types
 
     def _as_view(self, value: Any) -> Any:
-        """Return a value of the graph state as a view, which may still contain Python objects.
-
-        An instance of the declared class is returned unchanged.
+        """Return a value of the graph state as a view; an instance of the declared class stays
+        unchanged.
         """
         kind = self._type
         if kind.instance not in (dict, object) and isinstance(value, kind.instance):
@@ -368,9 +367,8 @@ class ParamsCodec(Generic[ParamsT]):
         return {"object": value, "bare": {"value": value}, "empty": {}}[self._type.form]
 
     def _unknown_fields(self, view: Any, known: Any) -> Iterator[Issue]:
-        """Yield an issue for each key of `view` that is missing in `known`.
-
-        `known` is the view of the rebuilt params, so the declared type does not know such a key.
+        """Yield an issue for each key of `view` that `known`, the view of the rebuilt params,
+        lacks.
         """
         for path in [path for path, _, after in changes(view, known) if after is ABSENT]:
             parent = resolve_pointer(known, path.rpartition("/")[0])

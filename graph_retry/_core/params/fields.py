@@ -46,7 +46,7 @@ def spelled(path: str) -> str:
 
 
 def class_label(cls: type[Any]) -> str:
-    """Return the name of a class for errors. If the class is not built in, it has its module."""
+    """Return the name of a class for errors, with the module unless the class is built in."""
     if cls.__module__ == "builtins":
         return cls.__qualname__
     return escaped(f"{cls.__module__}.{cls.__name__}")

@@ -125,7 +125,7 @@ def _adapter(params_type: Any, form: Form) -> TypeAdapter[Any]:
 
 
 class _LenientSchema(GenerateJsonSchema):
-    """Allows any JSON for a field whose type has no JSON Schema. The validator still checks it."""
+    """Allows any JSON for a field whose type has no JSON Schema, but that the validator checks."""
 
     def handle_invalid_for_json_schema(self, schema: Any, error_info: str) -> JsonSchemaValue:
         del schema, error_info
@@ -145,7 +145,7 @@ def inferred_schema(json: Any) -> dict[str, Any]:
 def _secrets(node: Any, at: str = "", named: bool = False) -> Iterator[str]:
     """Yield the paths at which a JSON Schema declares a secret, such as pydantic's `SecretStr`.
 
-    `named` tells that the keys of `node` are names of fields, and not keywords of JSON Schema.
+    `named` tells that the keys of `node` are names of fields, not keywords of JSON Schema.
     """
     if is_object(node):
         if node.get("format") == "password" and node.get("writeOnly") is True:

@@ -47,8 +47,7 @@ def initial_patch(view: dict[str, Any]) -> list[dict[str, Any]]:
 def diff_views(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the JSON Patch that turns `old` into `new`. If they are equal, it is empty.
 
-    The patch uses only `add`, `remove` and `replace`. Values of different types differ: `1`, `1.0`
-    and `true` are three values.
+    The patch uses only `add`, `remove` and `replace`. The values `1`, `1.0` and `true` differ.
 
     Example:
         >>> diff_views({"tags": ["a"]}, {"tags": ["a", "b"]})
@@ -86,14 +85,14 @@ def apply_patch(view: dict[str, Any], patch: list[dict[str, Any]]) -> dict[str, 
 def readable_diff(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, Any]]:
     """List the changes between two views for a person, but at most 50 of them.
 
-    If two long texts have the same beginning, each is shown from the sentence with the difference,
-    or from at most 100 characters before it. A long value is cut after 1,000 characters, or after
-    200 if there are more than ten changes. A note replaces each picture.
+    A long value is cut after 1,000 characters, or after 200 if there are more than ten changes. Two
+    long texts with the same beginning are shown from the first different sentence, or from 100
+    characters before the difference. A note replaces each picture.
 
-    Example:
-        >>> readable_diff({"temperature": 0.7}, {"temperature": 0.0, "seed": 1})
-        [{'path': '/temperature', 'before': 0.7, 'after': 0.0}, \
-{'path': '/seed', 'before': '(not set)', 'after': 1}]
+        Example:
+            >>> readable_diff({"temperature": 0.7}, {"temperature": 0.0, "seed": 1})
+            [{'path': '/temperature', 'before': 0.7, 'after': 0.0}, \
+    {'path': '/seed', 'before': '(not set)', 'after': 1}]
     """
     all_changes = list(changes(old, new))
     most = _SHOWN_CHARS if len(all_changes) <= _FEW else _SHOWN_CHARS // 5
@@ -112,10 +111,7 @@ def readable_diff(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, An
 
 
 def _unlike_from(before: Any, after: Any) -> int:
-    """Return the index at which the first differing sentence of two long texts begins.
-
-    For short texts and other values, it is 0.
-    """
+    """Return the index of the first differing sentence of two long texts; 0 for other values."""
     if not (isinstance(before, str) and isinstance(after, str)) or len(before + after) <= 120:
         return 0
     pairs = enumerate(zip(before, after, strict=False))
@@ -137,7 +133,7 @@ def _shown(value: Any, start: int, most: int) -> Any:
 
 
 def changes(old: Any, new: Any, at: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """Yield each change as (path, old value, new value), in the order in which a patch needs them.
+    """Yield each change as (path, old value, new value), in the order of a patch.
 
     Example:
         >>> list(changes({"a": 1, "b": [1]}, {"a": 2, "b": [1]}))

@@ -1,10 +1,9 @@
 """Find the prompt in params, and tell the caller's text from parts that this library added.
 
-This library adds feedback, comments, lessons and corrections to a field of the params. It
-recognises an added part by its place, and never by its words, because any text may contain the same
-words. If somebody edits the field, a part is still recognised if its exact text occurs once before
-the edit and once after it. Otherwise, the part counts as text of the person who made the edit, and
-stays.
+This library adds feedback, comments, lessons and corrections to the prompt. It recognises an added
+part by its place, and never by its words, because any text may contain the same words. After an
+edit, a part is still recognised if its exact text occurs once before and once after the edit.
+Otherwise, the part counts as text of the person who made the edit.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ BARE = "value"
 class Added:
     """The fields of some params, and the parts of these fields that were added.
 
-    A hook gets this object with its error, and records here the parts that the hook itself added.
+    A hook gets this object with its error, and records the parts that the hook adds.
     """
 
     fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -54,14 +53,14 @@ def named_fields(params: Any) -> Mapping[str, Any]:
 
 
 def seal(view: Mapping[str, Any], parts: Sequence[Addition]) -> Sealed:
-    """Return the added parts as graph state holds them, with a hash of the fields they are in."""
+    """Return the added parts for graph state, with a hash of the fields that contain them."""
     return {"of": _hash(view, parts), "parts": list(parts)}
 
 
 def unsealed(view: Mapping[str, Any], sealed: Sealed | None) -> list[Addition] | None:
     """Return the added parts from graph state; None if it is not known which parts were added.
 
-    It is not known if `sealed` is None, or if somebody has edited the fields that contain parts.
+    They are not known if `sealed` is None, or if somebody has edited the fields that contain parts.
     """
     if sealed is None or (sealed["parts"] and sealed["of"] != _hash(view, sealed["parts"])):
         return None
@@ -87,7 +86,7 @@ def without(value: Any, parts: Sequence[Addition]) -> Any:
 
 
 def moved(parts: Sequence[Addition], at: int, by: int) -> list[Addition]:
-    """Return the parts, in which each part that begins at `at` or later is moved by `by` places."""
+    """Move each part that begins at `at` or later by `by` places, and return all parts."""
     return [
         {**part, "start": part["start"] + by, "end": part["end"] + by}
         if part["start"] >= at
@@ -154,7 +153,7 @@ def _kept_inside(message: Any, part: Addition, inside: Sequence[int], after: Any
 
 
 def _place(before: Any, after: Any, piece: Any) -> int | None:
-    """Return the place of a piece in the new value; None unless it occurs once in both values."""
+    """Return a piece's place in the new value; None unless it occurs once in both values."""
     places = _places(after, piece)
     is_certain = piece and len(places) == 1 and len(_places(before, piece)) == 1
     return places[0] if is_certain else None
@@ -252,7 +251,7 @@ class Prompt:
         """Find the prompt: in `field` if it is given, otherwise in `messages` or `prompt`.
 
         `added` has the parts that this library added. `added.fields` may be the fields of earlier
-        params, from which these params were made.
+        params.
 
         Raises:
             ValueError: If there is no prompt, or if it is neither a text nor a list.
@@ -316,9 +315,8 @@ class Prompt:
         return self._changed(value, [*moved(self.parts, at, len(piece)), part])
 
     def adding_to_last(self, by: Any, text: str) -> Self | None:
-        """Return the prompt with a text added at the end of its last message.
-
-        The result is None if the last message is not the user's, or has no text.
+        """Return the prompt with a text at the end of its last message, if the user wrote this
+        message.
         """
         message = self.value[-1] if self.value else None
         fields = fields_of(message)
@@ -379,7 +377,7 @@ class Prompt:
         return fields.get("role", fields.get("type")) in ("system", "developer")
 
     def placed(self, by: Any, block: str) -> Self:
-        r"""Return the prompt with a block added before the text, or as the last system message.
+        r"""Return the prompt with a block before the text, or as the last system message.
 
         Example:
             >>> Prompt("Who?").placed("lessons", "Mind the names.").value

@@ -1,8 +1,7 @@
 """Write Python values as readable JSON with tags, and restore the values.
 
-A tag names a type that JSON lacks. The tags are a dict `{JSON Pointer: tag}`. The part `-` in a
-pointer means every element of a list. Example: `(1, 2)` becomes `[1, 2]` with the tags `{"":
-"tuple"}`.
+The tags name the types that JSON lacks, as a dict `{JSON Pointer: tag}`. The part `-` in a pointer
+means every element of a list. Example: `(1, 2)` becomes `[1, 2]` with the tags `{"": "tuple"}`.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ TYPES: dict[str, type] = {
 }
 _TAGS = {kind: tag for tag, kind in TYPES.items()}
 NO_BASE64 = "no_base64"
-"""The code of an issue about a text that has the tag `base64` and is not base64."""
+"""The code of an issue about a text with the tag `base64` that is not base64."""
 
 _MAX_DEPTH = 100
 _exact_type: Callable[[object], type[Any]] = type
@@ -238,7 +237,7 @@ def restore(
 ) -> Any:
     """Return a copy of JSON in which the tagged values have their types again.
 
-    If a value does not fit its tag, it stays as it is, and an issue is added to `problems`.
+    A value that does not fit its tag stays as it is, and an issue is added to `problems`.
 
     Example:
         >>> restore({"ids": [1, 2]}, {"/ids": "tuple"}, [])
@@ -296,8 +295,8 @@ def _revived(tag: str, value: Any, type_of: Callable[[str], type[Any] | None]) -
 def validate(adapter: TypeAdapter[Any], data: Any, *, plain: bool) -> Any:
     """Validate data by the names of its fields.
 
-    With `plain`, the data is validated as JSON text. Strict models accept the JSON form of a type,
-    such as a date as a text, only from JSON.
+    With `plain`, the data is validated as JSON text. Only then do strict models accept the JSON
+    form of a type, such as a date as a text.
     """
     if plain:
         return adapter.validate_json(json.dumps(data), by_alias=False, by_name=True)

@@ -22,7 +22,7 @@ from graph_retry._core.review.deadline import utc
 from graph_retry.lossless._ground import as_repr
 
 ValidDecisionType = Literal["approve", "edit", "reject", "respond", "comment", "defer", "assign"]
-"""The decisions after which the output of the call, if it has one, is valid for its output type."""
+"""The decisions after which an output of the call is valid for its output type."""
 
 DecisionType = Literal[ValidDecisionType, "accept"]
 
@@ -83,7 +83,7 @@ class _ByReview:
     hint = " Give a single decision as `decision=`."
 
     def holds(self, value: Mapping[str, Any]) -> bool:
-        """Return whether no key of the dict is a key of a decision. A review id never is one."""
+        """Return whether no key of the dict is a key of a decision, which a review id never is."""
         return value.keys().isdisjoint(("action", *Decision.__annotations__))
 
 

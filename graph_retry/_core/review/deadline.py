@@ -31,7 +31,7 @@ def utc(moment: str) -> str | None:
 
 
 def after(moment: str, seconds: float | None) -> str | None:
-    """Return the time that is `seconds` later than `moment`. Return None if `seconds` is None.
+    """Return the time that is `seconds` later than `moment`, or None if `seconds` is None.
 
     Example:
         >>> after("2027-03-03T12:00:00.000+00:00", 90)

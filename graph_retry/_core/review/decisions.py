@@ -1,8 +1,8 @@
 """The table of decisions. Each decision, such as `approve`, is one row.
 
-The schema of answers, the forms, the text of a question, the page, the console, the loop, ledgers
-and data sets all use these rows. To add a decision, add a row here, its effect in `effects.py` (or
-use an existing effect), and its constructor and word in `answers.py`.
+Everything that offers, describes or applies a decision uses these rows. To add a decision, add a
+row here, its effect in `effects.py` (or use an existing effect), and its constructor and word in
+`answers.py`.
 """
 
 from __future__ import annotations

@@ -44,8 +44,8 @@ from graph_retry.records import Issue
 def changes_of(given: Reading, question: Question) -> dict[str, Any]:
     """Return the fields that an edit changes, with their new values.
 
-    A reviewer may have seen a redacted value, such as `***`. If the edit sends the redacted value
-    back, the original value is kept.
+    A reviewer may see a redacted value, such as `***`. If the edit sends this value back, the
+    original is kept.
 
     Raises:
         Refused: If a field is unknown, locked or unreadable. The text names these fields.
@@ -84,11 +84,9 @@ def changes_of(given: Reading, question: Question) -> dict[str, Any]:
 def _refusal(
     given: Reading, problem: str, issues: list[Issue], changes: dict[str, Any], question: Question
 ) -> Refused:
-    """Return the refusal of an edit that has `issues`.
+    """Return the refusal of an edit that has `issues`, with the errors of its other changes.
 
-    The other changes of the edit are validated as well, so that the refusal also lists their
-    errors. If a form sent the edit and the other changes are valid, the refusal keeps them for the
-    next form.
+    If a form sent the edit, and its other changes are valid, the next form shows these changes.
     """
     wrong = set(map(top_of, issues))
     others = {name: new for name, new in changes.items() if name not in wrong}
@@ -157,8 +155,7 @@ _FORBIDDEN = ("extra_forbidden", "additionalProperties")
 async def checked_change(parts: dict[str, Any], question: Question) -> tuple[Any, dict[str, Any]]:
     """Apply changes to the model's output, and validate it. Return the output and the changes.
 
-    Keys that the schema forbids are removed as well. The returned changes list these keys under
-    `drop`.
+    Keys that the schema forbids are removed as well, and added to the changes under `drop`.
 
     Raises:
         Refused: If a change does not fit the output, or if the changed output is not valid.
@@ -295,9 +292,8 @@ Each function gets the value of its key, the output and the question. It returns
 async def checked_output(output: Any, question: Question) -> Any:
     """Validate an output that a person supplied, and return it as JSON for the graph state.
 
-    A text that is not a valid output is parsed as JSON and validated again. A value that repeats
-    what the reviewer saw, such as a redacted text or a rounded number, becomes the original value
-    again.
+    A text that is not a valid output is parsed as JSON and validated again. The reviewer may have
+    seen a redacted text or a rounded number. If the output repeats it, the original value is used.
 
     Raises:
         Refused: If the output is not valid, or if the graph state cannot hold it.

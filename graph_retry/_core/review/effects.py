@@ -84,8 +84,7 @@ class Accepted(NamedTuple):
 async def call_again(given: Reading, question: Question) -> Accepted:
     """Check an `approve` or an `edit`. The model is called again, or an approved output is used.
 
-    If a valid output is answered with `retry`, the answer arrives here as an edit without params.
-    The model is then called again with the same params.
+    The decision `retry` arrives as an edit without params. The model is then called again.
     """
     decision = given.decision
     kind, choice = decision["type"], decision.get("choice")

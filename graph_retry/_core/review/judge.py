@@ -48,7 +48,7 @@ _MAX_MESSAGE = 10_000
 async def judge(answer: Any, question: Question) -> Accepted | Refused:
     """Check an answer against the open question. Return `Refused` if the answer cannot be applied.
 
-    A wrong answer never raises an exception, because the exception would come again at each resume.
+    A wrong answer never raises an exception, because each resume would raise it again.
 
     Example:
         >>> from graph_retry._core.ground.functions.awaiting import run_sync
@@ -180,10 +180,7 @@ def _no_decision(why: str, offered: Sequence[str]) -> Refused:
 
 
 def _data_key(kind: str) -> str:
-    """Return the key that holds the data of a decision, such as `params` for `edit`.
-
-    Clients send the shown params with an approval, so an approval may have `params` as well.
-    """
+    """Return the key for the data of a decision; clients send the shown params with an approval."""
     return "params" if kind == "approve" else ROWS[kind].data or ""
 
 
@@ -233,8 +230,7 @@ def _message(text: Any) -> str | None:
 def _unwrapped(answer: Any, reading: Reading) -> Entry:
     """Return the object with the decision, in the words and keys of this library.
 
-    Clients wrap this object in a list, in a text of JSON, or in a key such as `resume`. Other keys
-    of such a wrapper are kept.
+    Clients wrap this object in a list, in a JSON text, or in a key such as `resume`.
     """
     outer: Entry = {}
     try:

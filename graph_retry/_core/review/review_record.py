@@ -1,7 +1,7 @@
 """The data of a review: a call that is paused until a person decides how it continues.
 
 `Review` is the public record, which clients show. `Question` is the same record before anything is
-shortened or redacted, with the functions that check an answer to it.
+shortened or redacted, with the functions that check an answer.
 """
 
 from __future__ import annotations
@@ -75,7 +75,8 @@ SHOWN = {
 }
 """How each long or private field of a review is shown.
 
-Any other field is short: it is not shortened or redacted, and lists of reviews keep it (`LISTED`).
+Any other field is short. It is never shortened or redacted, and lists of reviews keep it
+(`LISTED`).
 """
 
 
@@ -178,7 +179,7 @@ class Review:
 
     @property
     def shown(self) -> dict[str, Any]:
-        """The params to approve or edit: the suggested params, or else those of the attempt."""
+        """The params to approve or edit: the suggested params, or those of the attempt."""
         return self.params if self.suggested_params is None else self.suggested_params
 
     @property
@@ -221,7 +222,7 @@ LISTED = tuple(name for name in IN_JSON if name not in SHOWN)
 
 
 def in_value(review: Review) -> dict[str, Any]:
-    """Return the fields of a review under the keys that the interrupt's value has for them."""
+    """Return the fields of a review under the keys of the interrupt's value."""
     return {key: getattr(review, name) for name, key in _IN_VALUE.items()}
 
 
@@ -257,7 +258,7 @@ class Told(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Question(Review):
-    """A review before anything is shortened or redacted, with what the check of an answer needs.
+    """A review before anything is shortened or redacted, with everything that checks an answer.
 
     codec: Converts params to JSON and back.
     types, suggested_types: The Python types of values in `params` and `suggested_params`, by path.

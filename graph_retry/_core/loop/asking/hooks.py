@@ -2,7 +2,7 @@
 
 The hooks are called in order until one returns new params. Then the option `feedback` adds the
 errors of the output to the prompt. Each hook is called at most once per attempt, and gets a copy of
-the params. If a hook raises, the message of the error names the hook.
+the params.
 """
 
 from __future__ import annotations
@@ -41,8 +41,7 @@ class Proposal(NamedTuple):
     author: The author of the params in the ledger, such as `hook:shorten`.
     added: The parts of the prompt that feedback added, now or after an earlier attempt.
     new_means: Whether the hook changes the means, for example to a larger model (see `HookTraits`).
-    alternatives: Several params for a person to choose from, `params` first. Empty if the hook
-        proposes only one.
+    alternatives: Several params for a person to choose from, `params` first. Usually empty.
     """
 
     params: Encoded
@@ -111,7 +110,7 @@ def error_of(plan: Plan[Any], attempts: list[Attempt]) -> AttemptFailed:
 
 
 def _check_keys(hook: str, given: object, revised: object) -> None:
-    """Raise if a hook returned a decision and not params. Log a warning if fields are missing."""
+    """Raise if a hook returned a decision and no params. Log a warning if fields are missing."""
     if not (is_object(given) and is_object(revised)):
         return
     if "type" not in given and revised.get("type") in ROWS:

@@ -1,8 +1,8 @@
 """Take one answer to the open question, from `resume`, an automatic reviewer or an `interrupt`.
 
-LangGraph gives an answer without an interrupt id (a plain answer) to the first question that the
-run asks. The person may have seen a different question, after a crash or if a task makes several
-calls. Therefore this module first finds the question that the thread showed.
+LangGraph gives an answer without an interrupt id (a plain answer) to the first question of the run.
+After a crash, or with several calls in a task, the person may have seen a different question.
+Therefore this module first finds the question that the thread showed.
 """
 
 from __future__ import annotations
@@ -121,8 +121,8 @@ class Taken:
 async def take_answer(given: StepInput) -> Taken:
     """Return one answer to the open question.
 
-    If `resume` has written an answer into the state, it is taken. Otherwise the automatic reviewers
-    are asked, and then a person if no reviewer decided.
+    An answer that `resume` has written into the state comes first. Without one, the automatic
+    reviewers are asked. If no reviewer decides, a person is asked.
     """
     plan, loop, attempts = given.plan, given.loop, given.attempts
     # `resume` may have written an answer into state before this run. This answer is taken without
@@ -164,8 +164,7 @@ def _back(plan: Plan[Any], loop: Loop, rewound: Rewound, problem: str | None = N
 async def _ask_person(given: StepInput, question: Question) -> tuple[Any, bool]:
     """Ask a person by LangGraph's `interrupt`.
 
-    Return the answer, and whether the person can have seen this question. If not, the answer
-    belongs to an earlier question.
+    Return the answer, and whether the person can have seen this question.
     """
     plan, attempts = given.plan, given.attempts
     saver = _require_checkpointer(given, attempts)
@@ -205,9 +204,9 @@ def _check_savable(
 ) -> None:
     """Refuse an answer that the checkpointer cannot save.
 
-    LangGraph saves the answer together with this step. An answer that cannot be saved would end the
-    run with an error, and the review would be lost. Therefore this check raises before the model is
-    called and before anything is saved. No other answer makes the step raise.
+    LangGraph saves the answer together with this step. If the answer cannot be saved, the run ends
+    with an error, and the review is lost. Therefore this check raises before anything is saved. No
+    other answer makes the step raise.
 
     Raises:
         AnswerRefused: If the checkpointer's serializer cannot store the answer.
@@ -227,9 +226,8 @@ def _check_savable(
 async def _open_before(given: StepInput, store: Store) -> Collection[OpenReview]:
     """Return the thread's open reviews that the saver's table already lists.
 
-    If one of several waiting branches is answered, LangGraph runs all of them again. They share one
-    read of the table, and do not write their rows again. The result is empty if the question must
-    be new, or if the saver has no table of open reviews.
+    If one of several waiting branches is answered, LangGraph runs all of them again. The branches
+    share one read of the table. The result is empty if the question must be new.
     """
     run = given.run
     if run.caller is None or not run.slot.is_saved or run.answered or not store.keeps_reviews:
@@ -239,11 +237,7 @@ async def _open_before(given: StepInput, store: Store) -> Collection[OpenReview]
 
 
 async def _hold_thread(given: StepInput, saver: BaseCheckpointSaver[Any]) -> None:
-    """Lock the thread until the run that asks the question has ended.
-
-    Other nodes of the run may still work. An answer that arrives before the run ends waits for the
-    lock.
-    """
+    """Lock the thread, so that answers wait until the run that asks has ended."""
     caller, thread_id = given.run.caller, current_thread()
     if caller is None or thread_id is None:
         return
@@ -254,10 +248,7 @@ async def _hold_thread(given: StepInput, saver: BaseCheckpointSaver[Any]) -> Non
 
 
 def _was_left_open(loop: Loop) -> bool:
-    """Return whether the question is asked again only because a person deferred or assigned it.
-
-    If so, `notify` is not called again.
-    """
+    """Return whether a question is only deferred or assigned, so that `notify` is not called again."""
     review = loop["review"]
     return review is not None and bool(review["before"]) and review["problem"] is None
 
@@ -293,8 +284,7 @@ class _Shown(NamedTuple):
     is_ours: Whether an answer from `interrupt` belongs to this question: the thread has shown it,
         or the run has brought no answer so far.
     is_for_another: Whether the run's waiting answer belongs to a different question.
-    is_late: Whether the run's answer belongs to an earlier question of this call, which is already
-        answered.
+    is_late: Whether the run's answer belongs to a question of this call that is already answered.
     """
 
     is_ours: bool = True
@@ -306,8 +296,8 @@ class _Shown(NamedTuple):
     async def end_plain_answer(self) -> None:
         """Remove a plain answer from the thread after a question has taken it.
 
-        LangGraph keeps a plain answer until the outermost node ends. If the thread ran again
-        without a new answer, LangGraph would give the old answer to the next question.
+        LangGraph keeps a plain answer until the outermost node ends, and would give it to the next
+        question if the thread ran again.
         """
         if self.saver is not None and self.thread is not None:
             await drop_plain_answer(self.saver, self.thread)
@@ -316,10 +306,9 @@ class _Shown(NamedTuple):
 async def _meant_by_answer(review_id: str, reads: SharedReads, settled: set[str]) -> _Shown:
     """Find the question to which the run's answer belongs, before `interrupt` takes the answer.
 
-    A person sent the answer before this run began. Therefore only the first call of the node reads
-    the thread, and the other calls of the node share the result (`reads`). `settled` has the ids of
-    the reviews whose answers this run has applied or refused. The id of a late answer is added to
-    it.
+    The calls of the node share one read of the thread, because the answer is older than the run.
+    `settled` has the ids of the reviews whose answers this run has applied or refused. The id of a
+    late answer is added.
     """
     saver, thread_id, here = current_saver(), current_thread() or "", call_namespace()
     if saver is None or not has_answer():

@@ -1,4 +1,4 @@
-"""Build the open question about an attempt from the state, with all that clients may show."""
+"""Build the open question about an attempt from the state."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from graph_retry.lossless._ground import as_repr, identical
 from graph_retry.records import Attempt, Issue
 
 TYPED = "what was typed"
-"""The author of suggested params that hold the readable fields of a person's refused answer."""
+"""The author of suggested params from the readable fields of a refused answer."""
 
 
 def question_of(
@@ -46,7 +46,7 @@ def question_of(
 ) -> Question:
     """Build the open question about the last attempt.
 
-    `output` is the output under review, as `{"value": …}`; None if a person cannot take an output.
+    `output` is the output that a person can take, as `{"value": …}`, or None.
     """
     record, review = attempts[-1], loop["review"]
     if review is None or (record["failure"] is None and output is None):
@@ -116,8 +116,8 @@ def _as_read(
 ) -> dict[str, Any] | None:
     """Return the output that a person may change in part; None if there is none.
 
-    If `redact` is set, the record has only redacted texts, so a person can change only the output
-    under review (`output`). A number that would lose digits as a float is a `Digits` in the result.
+    With `redact`, the record has only redacted texts, so only the output under review can be
+    changed. A number that would lose digits as a float is a `Digits`.
     """
     if output is None and plan.settings.redact is not None:
         return None
@@ -129,20 +129,14 @@ def _as_read(
 
 
 def _shown_schema(plan: Plan[Any]) -> dict[str, Any] | None:
-    """Return the JSON Schema of the output for clients; None if it must not be shown.
-
-    A schema that comes from the params is shown only if `redact` changes nothing in it.
-    """
+    """Return the JSON Schema of the output for clients; None if `redact` would change a part of it."""
     schema = plan.of_people.schema if plan.of_people else None
     is_public = not isinstance(plan.validator, SchemaOfParams)
     return schema if is_public or redacted(schema, plan.settings.redact) == schema else None
 
 
 def _known_fields(plan: Plan[Any], view: dict[str, Any]) -> dict[str, Any]:
-    """Return params without fields that their declared type no longer has.
-
-    A reviewer could not remove such fields.
-    """
+    """Return params without fields that their declared type no longer has."""
     fields = plan.codec.fields
     if fields is None:
         return view
@@ -162,7 +156,7 @@ def _used_up(plan: Plan[Any], loop: Loop, attempts: list[Attempt]) -> str | None
 
 
 def _doubts(record: Attempt) -> str | None:
-    """Return the output fields that a gate doubts, one on each line as `path: reasons`, or None."""
+    """Return the output fields that a gate doubts, one a line as `path: reasons`, or None."""
     lines = dict[str, list[str]]()
     for doubt in record.get("gate", {}).get("doubts", []):
         lines.setdefault(doubt["path"] or "the whole output", []).append(doubt["why"])
@@ -187,10 +181,7 @@ def _note(loop: Loop, review: OpenReview, used_up: str | None) -> str | None:
 
 
 def read_value(record: Attempt, validator: Validator | None) -> dict[str, Any] | None:
-    """Return the value of an invalid output as `{"value": …}`, for a person to accept or change.
-
-    The result is None if the output was cut off or could not be read.
-    """
+    """Return the value of an invalid output as `{"value": …}`; None if it could not be read whole."""
     if finish_kind(record["finish_reason"]) is not None:
         return None
     with suppress(ValueError, RecursionError):  # A deeply nested value raises `RecursionError`.
@@ -208,7 +199,7 @@ def proposal_in_words(agent: Mapping[str, Any]) -> str:
 def _commenting(
     plan: Plan[Any], shown: Told, issues: list[Issue], answer: str
 ) -> Callable[[str], Told] | None:
-    """Return a function that adds a comment to the params; None if no field can hold a comment."""
+    """Return a function that adds a comment to the params; None if no field can hold one."""
     field = getattr(plan.settings.feedback, "field", None)
     name = plan.comment_field(shown.view)
     if name is None or name in plan.settings.locked:
@@ -227,10 +218,7 @@ def _commenting(
 
 
 def _in_json(output: Any) -> Any:
-    """Return an output as JSON for clients.
-
-    A message becomes its text. An object without a JSON form becomes the name of its class.
-    """
+    """Return an output as JSON for clients: the text of a message, the class name of other objects."""
     if isinstance(output, AIMessage) and output.tool_calls:
         calls = [{"name": call["name"], "args": call["args"]} for call in output.tool_calls]
         return {"text": str(output.text), "tool_calls": calls}

@@ -1,7 +1,6 @@
 """Ask the automatic reviewers, and call the option `notify`, before a person answers.
 
-Each reviewer and `notify` are called in a LangGraph task. Therefore a resumed run does not call
-them again for the same question.
+They are called in LangGraph tasks, so a resumed run does not call them again for the same question.
 """
 
 from __future__ import annotations
@@ -55,9 +54,9 @@ async def ask_reviewers(
 ) -> tuple[str, Any, list[Passed]]:
     """Ask the automatic reviewers in order until one of them decides.
 
-    Return the name of the reviewer that decided, its decision (None if none decided), and the
-    reviewers that raised an error or returned something other than a decision. If no further
-    attempt is allowed, the reviewers are not offered decisions that call the model.
+    Return the reviewer's name, its decision (None if none decided), and the reviewers that failed
+    to decide. If no further attempt is allowed, reviewers are not offered decisions that call the
+    model.
     """
     attempts = await whole_here(attempts)
     if (why := _why_no_call(plan, attempts, "agent", sent=0)) is not None:
@@ -93,7 +92,7 @@ async def not_again(
 ) -> str | None:
     """Return why an automatic decision may not call the model again; None if it may.
 
-    The result is also None if the decision does not call the model.
+    A decision that does not call the model always may.
     """
     if verdict.params is None:
         return None

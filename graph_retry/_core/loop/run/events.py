@@ -1,7 +1,7 @@
 """Events: what happens to a call, in one form for everybody who watches the call.
 
 The stream, the log, OpenTelemetry and the user's observers get the same events. No observer can
-stop or change a call: if an observer raises an error, the error is only logged.
+stop or change a call. If an observer raises, the error is only logged.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ EventKind = Literal[
 class Event:
     """Something that happened to a call. The option `observers` takes functions of an `Event`.
 
-    The run of the call waits for each observer, so an observer should be quick. After a crash, the
-    step that runs again sends its events again.
+    The run of the call waits for each observer, so an observer should be quick. If a step runs
+    again after a crash, it sends its events again.
 
     kind: `attempt_started`, `partial_output`, `attempt_finished`, `review_asked`,
         `answer_refused`, `review_left_open` (by `defer` or `assign`), `review_answered` or
@@ -78,9 +78,9 @@ _STREAMED: dict[str, tuple[str, ...]] = {
     "review_asked": ("review_id",),
     "review_answered": ("decision", "author"),
 }
-"""The kinds of events in the custom stream, each with the details that are shown.
+"""The kinds of events in the custom stream, each with its details.
 
-`call_ended` is not shown, because LangGraph's stream shows the end of a run.
+`call_ended` is left out, because LangGraph's stream shows the end of a run.
 """
 
 

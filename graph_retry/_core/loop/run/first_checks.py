@@ -42,11 +42,11 @@ NO_CHECKPOINTER = (
 _ID = lazy(
     r"(?:.*[_-])?(?:id|ids|uuid|hash|digest|sha\d*|checksum|etag|fingerprint)", re.IGNORECASE
 )
-"""Names of fields with ids or hashes, whose values look random but are no credentials."""
+"""Names of fields with ids or hashes, which look random but are no credentials."""
 
 _LOOKED_AT = 10_000
 _LOOKED_AT_IN_ALL = 200_000
-"""Maximum characters that are searched for credentials: in one text, and in all params together."""
+"""Maximum characters to search for credentials, in one text and in all params together."""
 
 
 def check_first(given: StepInput, params: Encoded) -> None:
@@ -70,7 +70,7 @@ def check_first(given: StepInput, params: Encoded) -> None:
 
 
 def _check_functions(plan: Plan[Any], params: Encoded) -> None:
-    """Raise if an option does not fit the params, or if a function cannot work in this run."""
+    """Raise if an option does not fit the params, or a function cannot work in this run."""
     settings = plan.settings
     check_fields("`locked` names", settings.locked, params.view)
     subject = settings.subject if isinstance(settings.subject, str) else ""
@@ -133,8 +133,6 @@ def _check_checkpointer(settings: Settings, *, in_a_graph: bool) -> None:
 def _check_output_key(settings: Settings, caller: RunnableConfig) -> None:
     """Warn that the graph around a retry node has no state key for the node's output.
 
-    LangGraph silently drops values under unknown keys.
-
     Raises:
         ValueError: If the graph has no key for any result of the node, such as its ledger.
     """
@@ -156,10 +154,9 @@ def _check_credentials(plan: Plan[Any], params: Mapping[str, Any]) -> None:
     """Refuse params with a credential, because params are saved and shown to people.
 
     A credential is recognised by the name of its field (such as `api_key`), or by its beginning
-    (such as `sk-`). Three cases only log a warning: a text that only looks like a credential, a
-    text inside a list (such as messages), and the arguments of a tool, which the model chose. The
-    error and the warning name the field by its path. A key in the path is redacted, unless the
-    declared type of the params has this key.
+    (such as `sk-`). A text only logs a warning if it looks like a credential, if it is inside a
+    list (such as messages), or if it is a tool's argument, which the model chose. The path of the
+    field is shown, but a key in the path is redacted unless the params' declared type has it.
 
     Raises:
         ValueError: If a field holds a credential, and the option `not_secret` does not name it.
@@ -186,7 +183,7 @@ def _check_credentials(plan: Plan[Any], params: Mapping[str, Any]) -> None:
 
 
 def _suspects(params: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
-    """Yield the path of each text that may be a credential, and whether it certainly is one."""
+    """Yield the path of each possible credential, and whether it certainly is one."""
     left = _LOOKED_AT_IN_ALL
     for path, text in _texts(params, ()):
         named = next((part for part in reversed(path) if isinstance(part, str)), "")

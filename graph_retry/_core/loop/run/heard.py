@@ -1,10 +1,9 @@
 """Collect the answers of LangChain's models during a call, because a user's function may drop them.
 
-A chain such as `model.with_structured_output(Trip)` returns an object or None, or raises an error.
-The text of the model's answer, its usage and its stop reason are then lost. A LangChain callback in
-the context of the call receives every answer, also in threads that LangChain starts.
-`register_configure_hook` is LangChain's public way to add a callback to each model that runs in a
-context.
+A chain such as `model.with_structured_output(Trip)` returns only an object or None, or raises an
+error. The model's text, usage and stop reason would be lost. A LangChain callback receives every
+answer, also in threads that LangChain starts. `register_configure_hook` is LangChain's public way
+to add a callback to each model that runs in a context.
 """
 
 from __future__ import annotations
@@ -79,8 +78,7 @@ class Heard(BaseCallbackHandler):
     def answer_of(self, result: Any) -> BaseMessage | None:
         """Return the model's answer from which the user's function made its result.
 
-        If the result is a text, this is the last answer with the same text. If there is no such
-        answer, or if the result is no text, this is the last answer.
+        This is the last answer with the same text as the result, or else the last answer.
         """
         if isinstance(result, str):
             same = [each for each in self.answers if str(each.text).strip() == result.strip()]

@@ -1,10 +1,9 @@
-"""Keep long ledgers small: earlier records stay in older checkpoints, and are read back from there.
+"""Keep long ledgers small: earlier records stay in older checkpoints, and are read from there.
 
-Each checkpoint of a loop holds the ledger, and some savers store the whole state in each
-checkpoint. If the state held every record, storage would grow with the square of the number of
-attempts. Therefore, while the call is open, the state holds only a stub of each large earlier
-record. A stub has the number of the record, and names the checkpoint with the whole record
-(`kept_in`). When the call ends, all records return to the state.
+Some savers store the whole state in each checkpoint. If the state held every record, storage would
+grow with the square of the number of attempts. Therefore the state of an open call holds only a
+stub of each large earlier record. A stub has the record's number, and names the checkpoint with the
+whole record (`kept_in`). When the call ends, all records return to the state.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from graph_retry.records import Attempt, KeptIn
 _SMALL = 4_000
 """Maximum characters of JSON that earlier records may take up in the state.
 
-Smaller records stay in the state: storing them again costs less than reading a checkpoint.
+Smaller records stay in the state, because reading a checkpoint costs more than storing them again.
 """
 
 
@@ -40,8 +39,7 @@ async def with_whole_ledger(
 ) -> dict[str, Any]:
     """Return the update that ends a call, with whole records in place of stubs.
 
-    `key` is the state key of the ledger. The final state and the errors of the call then have all
-    records.
+    `key` is the state key of the ledger.
     """
     written = update.get(key)
     anew = isinstance(written, Overwrite)
@@ -69,28 +67,28 @@ async def whole_here(attempts: list[Attempt], last: int = 0) -> list[Attempt]:
 
 
 def replaced_by(stubs: list[Attempt], attempts: list[Attempt]) -> list[Attempt]:
-    """Return the whole records that `stubs` replace. Later steps need a sum of these records."""
+    """Return the whole records that `stubs` replace, for the sums over earlier records."""
     numbers = [stub["number"] for stub in stubs]
     return [old for old in in_state(attempts) if old["number"] in numbers]
 
 
 def in_state(attempts: list[Attempt]) -> list[Attempt]:
-    """Return the records that are not stubs. The loop's state has the sums of the others."""
+    """Return the records that are not stubs. The loop's state has the sums of the stubs."""
     return [each for each in attempts if not each["kept_in"]]
 
 
 async def slimmed_here(earlier: list[Attempt]) -> list[Attempt]:
     """Return stubs for the large earlier records in the state, before the next attempt.
 
-    Each stub names the checkpoint from which the running step started, because it holds the whole
-    records. The result is empty if the records are small, or if storage may lose the checkpoint.
+    The checkpoint before the running step holds the whole records, so each stub names this
+    checkpoint. The result is empty if the records are small, or if storage may lose the checkpoint.
     """
     place = await _place() if are_bulky(earlier) else None
     return slimmed(earlier, place) if place else []
 
 
 async def _place() -> KeptIn | None:
-    """Return the checkpoint from which the running step started; None if storage may lose it."""
+    """Return the checkpoint before the running step; None if storage may lose it."""
     saver = current_saver()
     here = get_runtime().execution_info
     if saver is None or here is None or not here.checkpoint_id:
@@ -113,7 +111,7 @@ def are_bulky(earlier: Sequence[Attempt]) -> bool:
 
 
 def stub(record: Attempt) -> Attempt:
-    """Return the stub of a record that is whole in an older checkpoint, or any other record."""
+    """Return the stub of a record that an older checkpoint holds, or any other record unchanged."""
     if not record.get("kept_in"):
         return record
     known = record.get("params_patch") is not None
@@ -132,9 +130,8 @@ def stubs_again(attempts: Sequence[Attempt]) -> list[Attempt]:
 def slimmed(earlier: Sequence[Attempt], place: KeptIn) -> list[Attempt]:
     """Return the stubs that replace the whole records in state. Each stub names `place`.
 
-    The state keeps the params of the first attempt, and one patch from these to the last params.
-    The last stub has this patch. The stub that had the patch before loses it, and all other
-    existing stubs stay unchanged.
+    The state keeps the params of the first attempt. The last stub gets a patch from the first
+    params to its own params, and the stub that had such a patch loses it.
     """
     first, last = params_at(earlier[:1]), params_at(earlier)
     updates: list[Attempt] = []

@@ -66,7 +66,7 @@ class Plan(Generic[ParamsT]):
         return property_names(self.validator and self.validator.schema)
 
     def comment_field(self, view: Mapping[str, Any]) -> str | None:
-        """Return the field of the params to which a person's comment can be added, or None."""
+        """Return the field of the params that can hold a person's comment, or None."""
         if self.codec.why_no_comment is not None:
             return None
         if self.codec.form == "bare":
@@ -150,7 +150,7 @@ def _check_declared(
 ) -> None:
     """Raise if the params cannot have the class that the user's function declares for them.
 
-    Otherwise each attempt would fail, and no edit of a reviewer could help.
+    Each attempt would fail, and no edit of a reviewer could help.
     """
     if codec.fits(declared):
         return

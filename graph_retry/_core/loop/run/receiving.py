@@ -75,7 +75,7 @@ class Reception:
                 self._run.emit("partial_output", self._attempt, value=value)
 
     def end(self) -> None:
-        """Make the stream close at its next piece, because the request has ended or timed out."""
+        """Make the stream close at its next piece, because the request is over."""
         self._ended = True
 
     def result(self) -> Any:
@@ -84,7 +84,7 @@ class Reception:
 
     @property
     def received(self) -> Any:
-        """The joined pieces of a stream that broke off; None if there are none or joining fails."""
+        """The joined pieces of a stream that broke off, or None if there are none to join."""
         result, failed = attempt(self.result)
         return None if self._pieces.is_empty or failed else result
 

@@ -56,12 +56,12 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
     """The compiled loop. Inside another graph, it finds its saved state by the call's identity.
 
     The loop runs with `durability="sync"`, unless its direct caller asks for another durability.
-    Otherwise, it would inherit the durability of the outer run:
+    The durability of the outer run would be wrong:
 
     - With `async` (LangGraph's default), a checkpoint is saved a moment after its step, so a crash
       could repeat a finished call.
     - With `exit`, LangGraph saves nothing of a finished subgraph. When a review is answered,
-      LangGraph runs the node again, and the node would repeat its earlier finished calls.
+      LangGraph runs the node again, and the node would repeat its finished calls.
     """
 
     asks = True
@@ -81,8 +81,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
     ) -> RetryGraph:
         """Compile the loop into a `RetryGraph`.
 
-        LangGraph's `compile` returns a `CompiledStateGraph`. The `RetryGraph` copies the attributes
-        of this object, as LangGraph's `copy` and `with_config` do.
+        The `RetryGraph` copies the attributes of the `CompiledStateGraph` that LangGraph compiles.
 
         Args:
             builder: The graph to compile.
@@ -147,7 +146,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
     async def _continued(
         self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
     ) -> list[list[StateUpdate]]:
-        """Replace each update by a step of the loop by a `Command`, which names the next step."""
+        """Replace each update by a step of the loop by a `Command` that names the next step."""
         saved = await sync_or_async(self.get_state, self.aget_state, config)
         state = dict(saved.values)
 
@@ -276,7 +275,7 @@ def _check_not_in_node(configurable: Mapping[str, Any]) -> None:
 
 
 def _written(run: LoopRun) -> None:
-    """Repeat what the user's function wrote, in the state of the graph that made the call."""
+    """Repeat the writes of the user's function in the state of the graph that made the call."""
     if run.caller is not None and run.writes:
         write_to(run.caller, run.writes)
 
@@ -295,8 +294,8 @@ async def _paused(run: LoopRun) -> None:
 async def _closed(run: LoopRun) -> None:
     """End a run, and remove its answered reviews from the inbox.
 
-    The first new call of a node also warns if a new input or a fork of the thread has ended open
-    reviews. It warns at its end, because LangGraph may save the input while the call runs.
+    The first new call of a node also looks for reviews that a new input or a fork has ended. It
+    looks at its end, because LangGraph may save the input while the call runs.
     """
     run.trace.close()
     run.slot.end()
@@ -310,8 +309,7 @@ async def _closed(run: LoopRun) -> None:
 def _task_path(caller: RunnableConfig) -> str | None:
     """Return the path of nodes and tasks that leads to a task, without the ids of tasks.
 
-    If a part of the path is not found, the result is None, because a fork could confuse two
-    branches with the same incomplete path.
+    The result is None if a part is not found, because two branches could share an incomplete path.
     """
     configurable = caller.get("configurable", {})
     parts = parts_of(namespace_named(configurable))

@@ -37,7 +37,7 @@ T = TypeVar("T")
 RUN = "__graph_retry_run"
 """The key of `configurable` under which the steps find their `LoopRun`.
 
-It begins with two underscores because LangGraph copies other keys into checkpoint metadata.
+LangGraph copies keys into checkpoint metadata, except keys that begin with two underscores.
 """
 
 
@@ -97,8 +97,8 @@ class LoopRun:
     ) -> None:
         """Send an event to the stream, the log, the trace and the option `observers`.
 
-        In the stream, the event belongs to the node that made the call. Therefore a stream shows
-        the event without `subgraphs=True`.
+        The stream shows the event without `subgraphs=True`, as an event of the node that made the
+        call.
         """
         settings = self.plan.settings
         event = Event(
@@ -152,14 +152,14 @@ class StepInput:
 
 
 StepFunction = Callable[[StepInput], Coroutine[Any, Any, dict[str, Any]]]
-"""A step: a coroutine function that takes its input and returns an update of the state."""
+"""A coroutine function that takes the input of a step and returns an update of the state."""
 
 
 class Step(Runnable[Any, Any]):
     """A graph node that runs one step, in sync and in async code.
 
     The node returns a `Command` with the state update and the next step. With `chooses_next=False`,
-    an edge of the graph names the next step, and the node returns only the update.
+    it returns only the update, because an edge of the graph names the next step.
     """
 
     def __init__(self, step: StepFunction, *, chooses_next: bool = True) -> None:
@@ -251,7 +251,7 @@ def _note_review(given: StepInput, update: Mapping[str, Any]) -> None:
 
 
 def read_input(run: LoopRun, state: Mapping[str, Any], config: RunnableConfig) -> StepInput:
-    """Read the input of a step from the state. Older records get the keys that they lack.
+    """Read the input of a step from the state. Older records get missing keys.
 
     Raises:
         ReplayMismatch: If the state is of a different call, or was saved under different state

@@ -1,14 +1,14 @@
 """OpenTelemetry spans and metrics, for applications that have set OpenTelemetry up.
 
-Each run of a call is one span, named after OpenTelemetry's conventions for generative AI. The span
-has child spans for each request to the model, each validation and each review. The span of a
-request contains the spans of the provider's client. The span of a review lasts from its question to
-its decision. Spans hold names and numbers, and never the text of a model or a person. A span has
-the name of a reviewer only as a hash.
+Each run of a call is one span, named after OpenTelemetry's conventions for generative AI. Each
+request to the model, each validation and each review has a child span. The spans of the provider's
+client are inside the span of a request. The span of a review lasts from its question to its
+decision. Spans hold names and numbers, and never the text of a model or a person. The name of a
+reviewer is hashed.
 
 A call may need several runs, because a pause or a crash ends a run. Each record in the ledger keeps
-the `traceparent` of its run, and the span of a later run links to the spans of the earlier runs. If
-the application has no active span, the later run also continues the trace of the first run.
+the `traceparent` of its run, and the span of a later run links to the spans of the earlier runs.
+Without an active span, the later run also continues the trace of the first run.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from graph_retry.records import PEOPLE, Attempt, author_role
 P = ParamSpec("P")
 
 Ended = Callable[..., None]
-"""A function that writes the outcome of an attempt into its span: failure, usage, finish reason.
+"""Writes the outcome of an attempt into its span: failure, usage, finish reason.
 
 In the span of a request, it also takes the result of the user's function.
 """
@@ -312,7 +312,7 @@ def _propagator() -> Any:
 
 
 def _after(traceparent: str) -> Any:
-    """Return the span context of a saved `traceparent`; an empty context if it cannot be read."""
+    """Return the span context of a saved `traceparent`, or an empty context."""
     return _propagator().extract({"traceparent": traceparent})
 
 

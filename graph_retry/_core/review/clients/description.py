@@ -1,9 +1,8 @@
 """Write the Markdown text that describes a review in clients.
 
-The parts of the text are, in this order: the problem with the last answer, the failure or the
-output to approve, the model's text, the suggestion, and the effect of each answer. The first 65
-characters matter most, because Agent Inbox shows them in its list. A text from a model or a
-provider is quoted, so that it cannot look like a part of the question.
+The text begins with the most important part, because Agent Inbox shows its first 65 characters in
+its list. A text from a model or a provider is quoted, so that it cannot look like a part of the
+question.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ def describe(question: Question) -> str:
 def shown_title(question: Question) -> str:
     """Return the title of a question; after a refused answer, it begins with the reason.
 
-    Some clients confirm every answer with "Success" and show only the title of the next question.
+    Some clients confirm every answer with "Success", and show only the title of the next question.
     """
     if not question.problem:
         return question.title
@@ -55,8 +54,7 @@ def shown_title(question: Question) -> str:
 def _facts(question: Question, room: int, share: float) -> Iterator[str]:
     """Yield the paragraphs about the attempt.
 
-    `room` is the space for the list of changes, in characters. `share` (0 to 1) scales the maximum
-    length of each other part.
+    The list of changes gets `room` characters. `share` (0 to 1) scales the other parts' lengths.
     """
 
     def most(usual: int) -> int:
@@ -95,7 +93,7 @@ def _facts(question: Question, room: int, share: float) -> Iterator[str]:
 
 
 def _proposed(question: Question, room: int, most: Callable[[int], int]) -> Iterator[str]:
-    """Yield the paragraphs with the reason why a person is asked, and with the suggestions."""
+    """Yield the paragraphs with the reason why a person is asked, and the suggestions."""
     if question.note:
         yield one_line(question.note, most(300))
     if question.diff:

@@ -1,8 +1,8 @@
 """Read the questions of other libraries as reviews, and answer them in their own form.
 
-LangChain's `HumanInTheLoopMiddleware` asks about all tool calls of a message at once, or about each
-tool call. A node may ask in the form of Agent Inbox, or with `interrupt(value, response_schema=…)`.
-`READERS` has a function for each form. An interrupt in any other form is not a review.
+Some libraries ask in the form of LangChain's `HumanInTheLoopMiddleware`, in the form of Agent
+Inbox, or with `interrupt(value, response_schema=…)`. `READERS` has a function for each form. An
+interrupt in any other form is not a review.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from graph_retry.errors import AnswerRefused
 from graph_retry.records import APPROVAL
 
 _ORIGINAL = "asked_by_other"
-"""The key under which the value of a review keeps the other library's own value and schema."""
+"""The key of a review's value for the other library's own value and schema."""
 
 
 class Asks(NamedTuple):
@@ -48,7 +48,7 @@ class Asks(NamedTuple):
 
 
 def review_value(value: Any, schema: Any, review_id: str, at: str | None) -> dict[str, Any] | None:
-    """Return the review's value for a question of another library; None if its form is unknown."""
+    """Return the review's value for another library's question; None if its form is unknown."""
     found = _read(value, schema)
     if found is None:
         return None
@@ -57,7 +57,7 @@ def review_value(value: Any, schema: Any, review_id: str, at: str | None) -> dic
 
 
 async def answer_to(asked: Mapping[str, Any], given: Any) -> Any:
-    """Check an answer to a question of `review_value`. Return it in the form of the asking library.
+    """Check an answer to a question of `review_value`, and return it in the asking library's form.
 
     Raises:
         AnswerRefused: If the answer cannot be applied.

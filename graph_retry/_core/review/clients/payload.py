@@ -1,8 +1,9 @@
 """Build the value of a review's LangGraph interrupt, from which every client shows the review.
 
-The value has the fields of the review, shortened and redacted, and the keys that each client reads.
-One key is the JSON Schema of a valid answer. This schema is a plain dict, so that LangGraph does
-not validate answers: its error about an invalid answer would hide the review.
+The value has the fields of the review, shortened and redacted. Beside them, it has the keys that
+chat clients need, and the JSON Schema of a valid answer. The schema is a plain dict, because
+LangGraph would use any other schema to validate answers. LangGraph's error about an invalid answer
+would hide the review.
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ SHOWN_FACT = 300
 
 
 class Brief(dict[str, Any]):
-    """The dict of an interrupt's value. Printing it shows only the first entries, to stay readable.
+    """The dict of an interrupt's value. Printing it shows only the first entries.
 
-    Saved, copied or pickled, it is a plain dict with all entries.
+    A saved, copied or pickled `Brief` is a plain dict with all entries.
 
     Example:
         >>> Brief(type="llm_intervention", error="TimeoutError: no answer", params={"n": 1})
@@ -62,9 +63,8 @@ class Brief(dict[str, Any]):
 def build_payload(question: Question) -> dict[str, Any]:
     """Return the value of the interrupt with which a question is asked.
 
-    `params`, `suggested_params` and the `output` that a person may take are never shortened. Other
-    long texts and lists, such as the raw output, and the fields of a form are shortened. Graphical
-    clients edit the suggested params, or the current params if there is no suggestion. A question
+    `params`, `suggested_params` and an `output` that a person may take are never shortened. All
+    other long fields are shortened, such as the raw output and the fields of a form. A question
     about a valid output has no `failure`.
 
     Example:
@@ -95,8 +95,7 @@ def build_payload(question: Question) -> dict[str, Any]:
 def _redacted(question: Question) -> Question:
     """Return the question with its params, outputs and texts redacted.
 
-    The raw output, the issues and the failure come from the ledger, in which they are already
-    redacted. The diff was made from redacted params.
+    The raw output, the issues, the failure and the diff are already redacted.
     """
     redact = question.redact
     if redact is None:

@@ -1,8 +1,7 @@
 """The table of clients: how each client shows a review, and the words and keys of its answers.
 
-To add a client, add a row to `CLIENTS`. The functions under `keys` and `words` read the client's
-own keys and words. Each function gets the object with the decision (the entry), and returns this
-object in the words and keys of this library.
+To add a client, add a row to `CLIENTS`. The functions under `keys` and `words` translate an answer
+from the client's own keys and words to those of this library.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ class Client:
 
 
 def word_of(entry: Entry) -> str | None:
-    """Return the word for the decision: the value of `type`, or of `action` without a `type`."""
+    """Return the word for the decision, under the key `type`, or `action` without a `type`."""
     word = entry.get("action") if entry.get("type") is None else entry["type"]
     return None if word is None else spelled(word)
 
@@ -73,7 +72,7 @@ def word_of(entry: Entry) -> str | None:
 def said_in_words(text: str) -> Entry | None:
     """Return the decision that a text states in words; None if it states none.
 
-    The text is the word of a decision, alone or with a colon and a message after it.
+    Such a text is a word for a decision, alone or followed by a colon and a message.
 
     Example:
         >>> said_in_words("Reject: not an invoice")
@@ -156,8 +155,8 @@ def _accepted(entry: Entry, reading: Reading) -> Entry:
 def _boxed(entry: Entry, reading: Reading) -> Entry:
     """Read a text from the response box of Agent Inbox.
 
-    The text may be a decision, in words or as JSON. Any other text is a comment, or a reason to
-    reject if comments are not offered.
+    If the text is no decision, it is a comment. Where comments are not offered, it is a reason to
+    reject.
     """
     if entry.get("output") is not None:
         return {**entry, "type": "respond"}
@@ -251,7 +250,7 @@ CLIENTS = (
 
 
 def channel_of(answer: Any) -> str:
-    """Return the name of the client that sends answers in this form; `api` if none is recognised.
+    """Return the name of the client that sends answers in this form; `api` if unknown.
 
     Example:
         >>> channel_of([{"type": "accept", "args": None}]), channel_of("approve")

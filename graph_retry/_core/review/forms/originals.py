@@ -1,8 +1,8 @@
 """Show values in forms, and find the original of a value that an answer sends back.
 
-A shown value may differ from the original. A form shows a note in place of a picture, and only the
-beginning of a long text. JavaScript rounds large numbers. The option `redact` hides texts. In all
-these cases, a value that comes back as it was shown stands for the original.
+A form shows a note in place of a picture, and only the beginning of a long text. JavaScript rounds
+large numbers. The option `redact` hides texts. In all these cases, a value that comes back as it
+was shown stands for the original.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class UnreadableError(ValueError):
 
 
 class LostDigitsError(ValueError):
-    """A client rounded a number in a list, and the original number cannot be identified."""
+    """A client rounded a number in a list, and its original is unknown."""
 
 
 def form_args(shown: dict[str, Any]) -> dict[str, Any]:
@@ -103,10 +103,10 @@ def put_back(value: Any, shown: Any, original: Any) -> Any:
 
 
 def _items(value: list[Any], shown: list[Any], original: list[Any]) -> list[Any]:
-    """Return a list, in which each item that repeats a shown item is the original again.
+    """Return a list in which each item that repeats a shown item is the original again.
 
-    An item that only one original matches is recognised even if it was moved. Any other item is
-    recognised by its position, if the list has the same length as before.
+    An item that stands for only one original is recognised even if it was moved. Other items are
+    recognised by their position, unless the length of the list has changed.
     """
     behind: dict[str, list[Any]] = {}
     for seen, item in zip(shown, original, strict=True):
@@ -130,9 +130,8 @@ def _items(value: list[Any], shown: list[Any], original: list[Any]) -> list[Any]
 def hidden_in(value: Any, shown: Any, original: Any) -> str | None:
     """Return the problem if a value contains a placeholder such as `***`; None if it contains none.
 
-    A placeholder in a value means that the original could not be found. The model would get the
-    placeholder. A text that also occurs in the original is no placeholder. The caller writes the
-    field's name before the result, as in "`to` has '***', and its original is unknown".
+    The model would get the placeholder, because its original is unknown. A text that also occurs in
+    the original is no placeholder. The caller writes the field's name before the result.
     """
     before, after = list(_leaves(original, str)), list(_leaves(shown, str))
     pairs = ((set(old.split()), new) for old, new in zip(before, after, strict=True) if old != new)
@@ -152,7 +151,7 @@ def names_behind(shown: dict[str, Any], original: dict[str, Any]) -> dict[str, s
 
 
 def _rounded(number: float) -> float:
-    """Return a number as JavaScript sends it back. JavaScript keeps 53 bits of a number."""
+    """Return a number as JavaScript sends it back, which keeps 53 bits."""
     near = float(number)
     # From 1e21 on, JavaScript writes an exponent.
     whole = near.is_integer() and 2**53 < abs(near) < 1e21

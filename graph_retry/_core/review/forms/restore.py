@@ -84,12 +84,11 @@ def restored(value: Any, field: Field, issues: list[Issue]) -> Any:
     - If a field takes no text, a text is read as JSON. If it takes texts, a text stays as typed.
       But if the field also allows null or the type of the shown value, a text that is such a value
       in JSON is read as JSON.
-    - An object is merged onto the shown object, key by key and at every depth. In three cases, the
-      sent object replaces the shown object: if it is sent as a text, if it fits a different branch
-      of a union, or if a form sends it for a field whose schema names no fields.
+    - An object is merged onto the shown object, key by key and at every depth. But it replaces the
+      shown object if it is sent as a text, or fits a different branch of a union. It also replaces
+      the shown object if a form sends it for a field whose schema names no fields.
     - A list replaces the shown list.
-    - Any part that equals its shown value becomes the original again, with all of its digits and
-      private texts.
+    - A part that equals its shown value becomes the original again.
 
     Example:
         >>> root = {"properties": {"n": {"type": "number"}}}
@@ -148,7 +147,7 @@ def object_branches(node: Any, root: dict[str, Any]) -> list[dict[str, Any]]:
 def _branches_to_merge(value: dict[str, Any], field: Field) -> list[dict[str, Any]]:
     """Return the branches of a union that the result of a merge may fit.
 
-    If the sent object fits only a branch that the shown object does not fit, the result is empty.
+    The result is empty if the sent object fits only a branch that the shown object does not fit.
     The sent object then replaces the shown object.
     """
     branches, shown = object_branches(field.node, field.root), field.shown
@@ -190,7 +189,7 @@ def branches_followed(
 
 
 def _closest(branches: Sequence[dict[str, Any]], value: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the branches that allow all fields of an object, or else the closest branch."""
+    """Return the branches that allow all fields of an object, or the closest branch."""
     if all_of_them := [one for one in branches if _declares(one, value)]:
         return all_of_them
     by_names = sorted(branches, key=lambda one: len(value.keys() & one["properties"].keys()))
@@ -226,8 +225,8 @@ def _unknown(
 ) -> str | None:
     """Return the problem with a field of an unknown name; None if the field is accepted.
 
-    Most types would ignore an unknown field without an error. If an object allows any field, a new
-    field is accepted, unless its name looks misspelt.
+    Most types would silently ignore an unknown field. If an object allows any field, a new field is
+    accepted, unless its name looks misspelt.
     """
     declared = dict.fromkeys(key for one in branches for key in one.get("properties") or ())
     known = (*field.shown, *declared)
