@@ -153,7 +153,7 @@ def _check_budget(settings: Settings, record: Attempt) -> None:
 
 
 def _written(given: StepInput, seen: Seen, outcome: Outcome) -> dict[str, Any]:
-    """Return the update with what the user's function wrote into the outer graph, if it succeeded."""
+    """Return the update with what a successful function wrote into the outer graph."""
     writes = [] if outcome["record"].get("failure") else list(seen.writes)
     # A write that cannot be saved, such as one to an untracked channel, is lost with the process.
     given.run.writes[:] = writes
@@ -345,10 +345,9 @@ def _subject(plan: Plan[Any], params: Encoded) -> str | None:
 
 
 def _position(given: StepInput) -> tuple[Loop, list[Attempt], bool]:
-    """Return the loop's own state, the earlier attempts, and whether to replace the ledger in
-    state.
+    """Return the loop's own state, the earlier attempts, and whether the ledger is old.
 
-    A ledger is replaced if it has the attempts of an earlier call.
+    An old ledger has the attempts of an earlier call, and is replaced.
     """
     loop, attempts = given.loop, given.attempts
     waits, ended = loop["next"] == "review", loop["next"] == "end"

@@ -105,8 +105,7 @@ class ParamsCodec(Generic[ParamsT]):
         self._known: Verified | None = None
 
     def for_one_run(self) -> Self:
-        """Return a copy of the codec for one run. The copy remembers the params that it encoded
-        last.
+        """Return a copy of the codec for one run. The copy remembers the params it encoded last.
 
         If the copy gets the same view object again, it does not validate it again. State that comes
         from a checkpoint or an edit has other objects, so it is always checked.
@@ -345,9 +344,7 @@ class ParamsCodec(Generic[ParamsT]):
         return known is not None and known.encoded.view is view and known.encoded.types == types
 
     def _as_view(self, value: Any) -> Any:
-        """Return a value of the graph state as a view; an instance of the declared class stays
-        unchanged.
-        """
+        """Return a value of the graph state as a view; leave an instance unchanged."""
         kind = self._type
         if kind.instance not in (dict, object) and isinstance(value, kind.instance):
             return value
@@ -367,9 +364,7 @@ class ParamsCodec(Generic[ParamsT]):
         return {"object": value, "bare": {"value": value}, "empty": {}}[self._type.form]
 
     def _unknown_fields(self, view: Any, known: Any) -> Iterator[Issue]:
-        """Yield an issue for each key of `view` that `known`, the view of the rebuilt params,
-        lacks.
-        """
+        """Yield an issue for each key of `view` that `known`, the rebuilt view, lacks."""
         for path in [path for path, _, after in changes(view, known) if after is ABSENT]:
             parent = resolve_pointer(known, path.rpartition("/")[0])
             if is_object(parent):

@@ -89,10 +89,10 @@ def readable_diff(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, An
     long texts with the same beginning are shown from the first different sentence, or from 100
     characters before the difference. A note replaces each picture.
 
-        Example:
-            >>> readable_diff({"temperature": 0.7}, {"temperature": 0.0, "seed": 1})
-            [{'path': '/temperature', 'before': 0.7, 'after': 0.0}, \
-    {'path': '/seed', 'before': '(not set)', 'after': 1}]
+    Example:
+        >>> readable_diff({"temperature": 0.7}, {"temperature": 0.0, "seed": 1})
+        [{'path': '/temperature', 'before': 0.7, 'after': 0.0}, \
+{'path': '/seed', 'before': '(not set)', 'after': 1}]
     """
     all_changes = list(changes(old, new))
     most = _SHOWN_CHARS if len(all_changes) <= _FEW else _SHOWN_CHARS // 5

@@ -274,8 +274,7 @@ class Prompt:
     def found_in(fields: Mapping[str, Any], field: str | None = None) -> str | None:
         """Return the name of the prompt's field: `field` if given, else `messages` or `prompt`.
 
-        A single text has the name "". The result is None if there is no such field, or if its value
-        is neither a text nor a list.
+        A single text has the name "". The result is None if no such field has a text or a list.
 
         Example:
             >>> Prompt.found_in({"model": "small", "prompt": "Who?"})
@@ -315,9 +314,7 @@ class Prompt:
         return self._changed(value, [*moved(self.parts, at, len(piece)), part])
 
     def adding_to_last(self, by: Any, text: str) -> Self | None:
-        """Return the prompt with a text at the end of its last message, if the user wrote this
-        message.
-        """
+        """Add a text to the last message if it is the user's; otherwise return None."""
         message = self.value[-1] if self.value else None
         fields = fields_of(message)
         content = fields.get("content")

@@ -248,7 +248,7 @@ async def _hold_thread(given: StepInput, saver: BaseCheckpointSaver[Any]) -> Non
 
 
 def _was_left_open(loop: Loop) -> bool:
-    """Return whether a question is only deferred or assigned, so that `notify` is not called again."""
+    """Return whether the question was only deferred or assigned, which calls no `notify`."""
     review = loop["review"]
     return review is not None and bool(review["before"]) and review["problem"] is None
 

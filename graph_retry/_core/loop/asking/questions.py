@@ -129,7 +129,7 @@ def _as_read(
 
 
 def _shown_schema(plan: Plan[Any]) -> dict[str, Any] | None:
-    """Return the JSON Schema of the output for clients; None if `redact` would change a part of it."""
+    """Return the JSON Schema of the output for clients; None if `redact` would change it."""
     schema = plan.of_people.schema if plan.of_people else None
     is_public = not isinstance(plan.validator, SchemaOfParams)
     return schema if is_public or redacted(schema, plan.settings.redact) == schema else None
@@ -181,7 +181,7 @@ def _note(loop: Loop, review: OpenReview, used_up: str | None) -> str | None:
 
 
 def read_value(record: Attempt, validator: Validator | None) -> dict[str, Any] | None:
-    """Return the value of an invalid output as `{"value": …}`; None if it could not be read whole."""
+    """Return an invalid output as `{"value": …}`; None if it was cut off or is not JSON."""
     if finish_kind(record["finish_reason"]) is not None:
         return None
     with suppress(ValueError, RecursionError):  # A deeply nested value raises `RecursionError`.
@@ -218,7 +218,7 @@ def _commenting(
 
 
 def _in_json(output: Any) -> Any:
-    """Return an output as JSON for clients: the text of a message, the class name of other objects."""
+    """Return an output as JSON for clients: a message's text, or another object's class name."""
     if isinstance(output, AIMessage) and output.tool_calls:
         calls = [{"name": call["name"], "args": call["args"]} for call in output.tool_calls]
         return {"text": str(output.text), "tool_calls": calls}
