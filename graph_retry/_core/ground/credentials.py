@@ -8,7 +8,7 @@ A credential is found in four ways:
 4. By its look: a long text in which letters and digits alternate at almost every character.
 
 An id of a request or an object is never masked because of its look. If a text is masked because of
-its look or its beginning, its first characters stay, so that a person can recognise the text.
+its look or its beginning, its first characters stay, so that a person can recognise it.
 """
 
 from __future__ import annotations
@@ -76,10 +76,7 @@ _PLACES = tuple(
         ("-----begin", r"(-----BEGIN [A-Z ]{0,20}PRIVATE KEY(?: BLOCK)?-----)(?:[^-]|-(?!----))+"),
     )
 )
-"""The patterns for credentials in a known place, each with words.
-
-The pattern is tried only in a text that contains one of the words.
-"""
+"""Patterns for credentials in a known place, each tried only in texts with one of its words."""
 
 _RUN = lazy(r"(?<![\w.~+/=-])[\w.~+/=-]{20,}", re.ASCII)
 _PART = lazy(r"[A-Za-z0-9]{16,}")
@@ -151,7 +148,7 @@ def without_named_keys(text: str) -> str:
 
 
 def _may_be_secret(name: str) -> bool:
-    """Return whether a name ends in `key` and no earlier word names data (as in `primary_key`)."""
+    """Return whether a name ends in `key`, and no earlier word names data, as in `primary_key`."""
     words = [word.lower() for word in _WORD.findall(name)]
     return words[-1:] == ["key"] and not DATA_KEYS.intersection(words)
 
@@ -167,7 +164,7 @@ def _masked_place(found: re.Match[str]) -> str:
 def _is_credential(named: re.Match[str], found: re.Match[str]) -> bool:
     """Return whether the value `found` behind the name `named` is a credential.
 
-    If the name is vague, the value must look like a credential: quoted, with digits, or random.
+    Behind a vague name, the value must look like a credential: quoted, with digits, or random.
     """
     quoted, value, link = found["quoted"], found[found.lastgroup or 0].strip(), named["link"]
     last = _WORD.findall(named["name"])[-1].lower()
@@ -199,17 +196,17 @@ def _masked_run(run: re.Match[str]) -> str:
 
 
 def _without_ids(run: str) -> str:
-    """Replace each id in a text by hyphens, which keep the length of the text."""
+    """Replace each id in a text by as many hyphens."""
     return ID.sub(lambda found: "-" * len(found[0]), run)
 
 
 def _random_part(run: str) -> int | None:
     """Return the index at which the random part of a token begins; None if nothing looks random.
 
-    In a random part, digits are scattered and runs of letters are short. A text that is only one
-    hexadecimal number is not masked, because hashes and ids are such numbers. The function misses 1
-    in 20 random tokens of 30 or more characters, and 1 in 10 of 20 to 29 characters. In the code of
-    large packages, it finds a token in 1 of 1,750 lines. These figures are measured.
+    In a random part, digits are scattered and runs of letters are short. A hexadecimal number is
+    not masked, because hashes and ids are such numbers. Measured: 1 in 20 random tokens of 30 or
+    more characters is missed, and 1 in 10 of 20 to 29 characters. In the code of large packages, a
+    token is found in 1 of 1,750 lines.
     """
     for part in _PART.finditer(run):
         pieces = _WORD.findall(part[0])
@@ -237,8 +234,8 @@ def _random_part(run: str) -> int | None:
 class Random:
     """A check, for `Annotated`, that a text looks like 16 random bytes. Plain patterns are refused.
 
-    A step is the difference between the codes of two neighbouring characters. In 20,000 draws, 16
-    random bytes in hexadecimal digits or in base64 always had 12 different steps or more.
+    The text must have many different steps. A step is the difference between the codes of two
+    neighbouring characters. 20,000 random texts (hexadecimal or base64) had 12 or more each.
     """
 
     LENGTH, STEPS = 22, 10

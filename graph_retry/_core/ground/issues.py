@@ -68,7 +68,7 @@ def issue(
 
 
 def is_hopeless(error: Any) -> bool:
-    """Return whether an exception says, by its attribute `hopeless`, that no new call can help."""
+    """Return whether an exception's attribute `hopeless` says that no new call can help."""
     return getattr(error, "hopeless", False) is True
 
 
@@ -111,7 +111,8 @@ _TURNS = lazy(
     "\U000e0000-\U000e0fff]"
 )
 """Characters to escape in messages: control characters beyond ASCII, marks of the writing
-direction, line separators, lone surrogates, and characters that nobody sees."""
+direction, line separators, lone surrogates, and characters that nobody sees.
+"""
 
 
 def literal(value: Any, limit: int = VALUE_CHARS) -> str:
@@ -250,8 +251,8 @@ def listed(names: Iterable[str]) -> str:
 def pydantic_issues(error: ValidationError, root: Any = ABSENT) -> list[Issue]:
     """Convert each error of a `ValidationError` to an issue.
 
-    Pydantic's locations also contain union tags and names of validators. If `root` (the checked
-    value) is given, these tags and names are removed from the path.
+    Pydantic's locations also contain union tags and names of validators. With `root`, the checked
+    value, these are removed from the path.
     """
     issues: list[Issue] = []
     for problem in islice(error.errors(include_url=False), MAX_ISSUES + 1):

@@ -1,8 +1,8 @@
 """Data to recognise credentials and ids: how they begin, and which words name them.
 
-The beginnings of credentials come from the public rules of gitleaks (github.com/gitleaks/gitleaks,
-`config/gitleaks.toml` of 2025-11-20, in the repository of 2026-07-22), and from the documentation
-of providers of models and of tools for them. To add a beginning, add it to a row of the table.
+The beginnings come from the public rules of gitleaks (github.com/gitleaks/gitleaks,
+`config/gitleaks.toml` of 2025-11-20), and from the documentation of providers. To add a beginning,
+add it to a row of the table.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ ID = lazy(
     r"|(?:[A-Za-z]*?)Root=1-[0-9a-f]{8}-[0-9a-f]{24}"
     r")(?![A-Za-z0-9])"
 )
-"""Matches an id of a request or an object, with which support finds it. It is no credential."""
+"""Matches an id of a request or an object, which support asks for. It is no credential."""
 
 ID_NAME = lazy(
     r"(?:\bid|[a-z]_id|-id|Id|ID|uuid|guid|etag|ETag|digest|sha\d*|[Hh]ash|fingerprint|checksum"

@@ -49,8 +49,8 @@ def example_of(pattern: str) -> str | None:
 def _alternatives(pattern: str, start: int) -> tuple[str, int]:
     """Return a text for the part of a pattern that begins at `start`, and the index of its end.
 
-    The part has one or more alternatives, as in `a|b`. The text is for the first one. The part ends
-    before `)`, or at the end of the pattern.
+    The text is for the first alternative, as in `a|b`. The part ends before `)`, or with the
+    pattern.
     """
     parts, first = list[str](), None
     while start < len(pattern):
@@ -89,10 +89,7 @@ def _alternatives(pattern: str, start: int) -> tuple[str, int]:
 
 
 def _members(members: str, *, is_negated: bool) -> str:
-    """Return characters that a set such as `[A-F]` allows, in order, at most ten of each range.
-
-    For a negated set, return one character.
-    """
+    """Return up to ten characters of each range in a set such as `[A-F]`; one if negated."""
     known = list[str]()
     for low, high in re.findall(r"(\\.|.)(?:-(\\.|.))?", members, re.DOTALL):
         known += _CHARACTERS.get(low) or low[-1]

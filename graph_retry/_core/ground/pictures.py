@@ -1,7 +1,7 @@
 """Replace pictures and files in base64 by short notes in texts, and put the pictures back.
 
-A note is a text such as `[image/png, 262 characters, c2cdad8e]`. The last part is a hash of the
-picture. By the hash, the picture is found again even if a person has moved the note.
+A note is a text such as `[image/png, 262 characters, c2cdad8e]`. The last part is a hash, by which
+the picture is found again even if a person has moved the note.
 """
 
 from __future__ import annotations

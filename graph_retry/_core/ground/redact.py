@@ -18,8 +18,7 @@ Redact = Callable[[str], str]
 def redacted(value: Any, redact: Redact | None, names: Collection[str] = ()) -> Any:
     """Return a JSON value with `redact` applied to all texts and keys. Numbers stay as they are.
 
-    Keys in `names`, which a type declares, are not redacted. An object keeps the number and the
-    order of its keys.
+    `names` are keys that a type declares, which are not redacted. The keys keep their order.
 
     Example:
         >>> redacted({"to": ["Ada", 1], "Ada": 2}, lambda text: "***", names=("to",))
@@ -40,8 +39,7 @@ def redacted(value: Any, redact: Redact | None, names: Collection[str] = ()) -> 
 def redacted_in_logs(text: str | None, redact: Redact | None) -> str | None:
     """Redact a text for a log or a span. If `redact` raises, hide the text instead of raising.
 
-    A log or a span may be written after a model call is paid, and before the call is saved. An
-    exception from the user's function `redact` would lose this call.
+    An exception would lose a model call that is paid and not saved.
     """
     try:
         shown: str | None = redacted(text, redact)
@@ -154,7 +152,7 @@ def redacted_issue(issue: Issue, redact: Redact | None, names: Collection[str] =
 def redacted_fields(
     record: Mapping[str, Any], redact: Redact | None, names: Collection[str] = ()
 ) -> dict[str, Any]:
-    """Return the redacted fields of an attempt's result, as an update for the attempt's record.
+    """Return the redacted fields of an attempt's result, as an update for its record.
 
     If `redact` is None, the update is empty.
 

@@ -1,8 +1,7 @@
 """Resolve a JSON Schema into alternatives: schemas without references and without `anyOf`.
 
-A value that fits the schema fits at least one alternative. A value that fits an alternative may
-still not fit the schema, because keywords such as `not` and `if` are ignored. The alternatives may
-therefore allow more than the schema, but never less.
+A value that fits the schema fits at least one alternative. The alternatives may allow more values
+than the schema, because keywords such as `not` and `if` are ignored.
 """
 
 from __future__ import annotations
@@ -186,8 +185,8 @@ def _demands(node: dict[str, Any]) -> Iterable[list[Any]]:
 def _both(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
     """Merge two schemas into one, for values that must fit both.
 
-    `properties` and `required` are combined. Any other keyword that both schemas have is taken from
-    `other`, but the type `integer` is kept if the other type is `number`.
+    `properties` and `required` are combined. Other keywords come from `other`, except that the type
+    `integer` stays if the other type is `number`.
     """
     joined = {**one, **other}
     if is_object(one.get("properties")) and is_object(other.get("properties")):

@@ -1,10 +1,9 @@
 """Find the model's answer in an exception.
 
-If a parser cannot read an answer, its exception often holds this answer. For example, it is in
-`doc` of `JSONDecodeError`, in `llm_output` of LangChain's parsers, and in the input of pydantic's
-errors. `instructor` keeps the last completion, and `ChatOpenAI` attaches the HTTP response. The
-exception that holds the answer may be the cause of the raised exception. This module looks at
-attributes and not at classes, so that no client need be installed.
+If a parser cannot read an answer, its exception or the cause of its exception often holds this
+answer. For example, the answer is in `doc` of `JSONDecodeError`, in `llm_output` of LangChain's
+parsers, or in the HTTP response that `ChatOpenAI` attaches. This module looks at attributes and not
+at classes, so that no client need be installed.
 """
 
 from __future__ import annotations
@@ -45,8 +44,8 @@ def said_in(error: BaseException) -> Any:
 def is_reading_error(error: BaseException, name: str) -> bool:
     """Return whether an exception says that an answer could not be read as the type `name`.
 
-    If the exception also contains an error of another schema, return False. Such an error comes
-    from a check in the user's code, and reading the answer again would bypass this check.
+    An error of another schema in the exception gives False. It comes from a check in the user's
+    code, and reading the answer again would bypass this check.
     """
     listed = [_pydantic_errors(cause) for cause in _chain(error)]
     schemas = [
@@ -68,11 +67,10 @@ def is_reading_error(error: BaseException, name: str) -> bool:
 def is_returned(error: BaseException, function: Callable[..., Any] | Runnable[Any, Any]) -> bool:
     """Return whether `function` returns the result of the failed call unchanged.
 
-    The model's answer in an exception may replace the result of `function` only if the function
-    would not have changed this answer. The source code shows this: the failed call is in a
-    `return`, or its result is assigned to a name that is only returned. If the source is missing,
-    return False. If `function` is a runnable, or yielded or returned a stream, return True, because
-    then no code of the function changes the value later.
+    Only then may the model's answer in an exception replace the result of `function`. The source
+    code must show that the failed call is in a `return`, or assigned to a name that is only
+    returned. A runnable and a function that yielded or returned a stream also give True, because no
+    code of the function changes their values later.
     """
     code, at, frames = code_of(function), error.__traceback__, list[TracebackType]()
     while at is not None:
@@ -172,7 +170,7 @@ def _pydantic_errors(error: BaseException) -> list[dict[str, Any]]:
 def _longest_text(error: BaseException) -> str | None:
     """Return the longest text with a bracket in an exception's attributes, or None.
 
-    An HTTP client's exception gives None, because its text is not the model's answer.
+    The exception of an HTTP client gives None, because its text is not the model's answer.
     """
     if any(hasattr(error, name) for name in ("status_code", "response", "request")):
         return None

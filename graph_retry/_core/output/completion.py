@@ -29,9 +29,8 @@ _MAX_REASONING = 20_000
 class Completion:
     """A model's text together with the provider's metadata.
 
-    `usage` is a dict of token counts. Its keys may be LangChain's names or the provider's names;
-    the ledger adds each count under LangChain's name. `finish_reason` is the provider's word, such
-    as `stop` or `length`.
+    `usage` is a dict of token counts, under LangChain's names or the provider's names. The ledger
+    adds LangChain's names. `finish_reason` is the provider's word, such as `stop` or `length`.
 
     Example:
         >>> Completion('{"a": 1}', finish_reason="stop").text
@@ -68,12 +67,10 @@ def read_result(result: Any, validator: Validator | None = None) -> Reading:
 
     An object of a provider's client is first converted to a LangChain message. A message may hold
     several answers. Its `parsed` value (native structured output) is taken first, then its tool
-    calls, then its text. If the validator wants plain text, the text is taken before the tool
-    calls.
+    calls, then its text. If the validator wants plain text, the text comes before the tool calls.
 
-    Long texts in the metadata are cut. Usage that is long or not JSON is dropped, because graph
-    state could not hold it. A value without a JSON form is returned unchanged; the caller refuses
-    it.
+    Long texts in the metadata are cut. Usage that graph state cannot hold is dropped. A value
+    without a JSON form is returned unchanged, and the caller refuses it.
 
     Example:
         >>> read_result(Completion("12", finish_reason="stop")).text
@@ -159,10 +156,9 @@ def _of_tool_calls(
 ) -> tuple[str | None, Any]:
     """Read the answer in a message's tool calls, as a text to parse or as a value.
 
-    If the client could not parse the arguments, they stay text. Several calls become a list. If one
-    value is wanted, and exactly one call has the name of the wanted type, only this call is read.
-    If the names of the calls are part of the answer, each call becomes `{"name": …, "arguments":
-    …}`.
+    Several calls become a list. But if one value is wanted, and exactly one call has the name of
+    its type, only this call is read. If the names of the calls are part of the answer, each call
+    becomes `{"name": …, "arguments": …}`. Arguments that the client could not parse stay text.
     """
     calls: list[Any] = [*message.tool_calls, *message.invalid_tool_calls]
     if isinstance(message, AIMessageChunk) and message.tool_call_chunks:
@@ -223,7 +219,7 @@ def _named(call: Any) -> dict[str, Any]:
 
 
 def _raw_calls(message: AIMessage) -> list[dict[str, Any]]:
-    """List the calls in the provider's order, if the message still has the provider's data."""
+    """List the calls in the provider's order, if the message has the provider's data."""
     content: Any = message.content
     blocks = content if is_array(content) else []
     listed = message.additional_kwargs.get("tool_calls") or blocks

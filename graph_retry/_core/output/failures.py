@@ -51,8 +51,8 @@ def classified(
 def failure_of(error: Exception, kind: FailureKind | None = None) -> Failure:
     """Describe an exception of `llm_call` as a failure.
 
-    A `kind` that the user's `classify` returned is used unchanged. An unknown exception is
-    `rejected_input`, because other params may still help. API keys in the message are masked.
+    A `kind` from the user's `classify` is used unchanged. An unknown exception is `rejected_input`,
+    because other params may help. API keys in the message are masked.
 
     Example:
         >>> failure_of(TimeoutError("no answer in 30 s"))["kind"]
@@ -71,7 +71,7 @@ def failure_of(error: Exception, kind: FailureKind | None = None) -> Failure:
 
 
 def _type_of(error: type[Exception]) -> str:
-    """Return the name of a class. Its module is added if graph-retry has an error of this name."""
+    """Return the name of a class, with its module if graph-retry has an error of this name."""
     name, module = error.__name__, f"{error.__module__}"
     is_ours = module.partition(".")[0] == __name__.partition(".")[0]
     return name if is_ours or name not in OWN_TYPES else f"{module}.{name}"
@@ -109,9 +109,9 @@ def finish_kind(finish_reason: str | None) -> FailureKind | None:
 def announced(finish_reason: str | None, refusal: str | None, *, is_read: bool) -> Failure | None:
     """Return the failure that the provider reported beside the answer, or None.
 
-    If the answer is read from text (`is_read` is true), a cut-off is not a failure yet, because the
-    JSON text itself shows whether it is complete. A structured value does not show this. For
-    example, if a tool call is cut off, Anthropic returns only the arguments that had arrived.
+    A cut-off counts only if the answer is a structured value. If the answer is read from text
+    (`is_read`), the text itself shows whether it is complete. A structured value does not show
+    this. For example, Anthropic returns only the arguments of a tool call that had arrived.
     """
     if refusal:
         return {"kind": "refusal", "type": "Refusal", "message": refusal}

@@ -1,6 +1,6 @@
 """Validate an output with the function that a user passed as `output`.
 
-The function may return a verdict: a dict such as `{"ok": False, "errors": ["too long"]}`.
+The function may return a verdict, a dict such as `{"ok": False, "errors": ["too long"]}`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from graph_retry.records import Issue
 STATES = ("ok", "success", "valid")
 """Keys that say True or False. Each verdict has exactly one of these keys."""
 VALUE = "data"
-"""The key of the accepted value. Only a verdict that says True has this key."""
+"""The key of the accepted value, in a verdict that says True."""
 REASONS = ("errors", "error", "issues")
 """The keys of the errors. Only a verdict that says False has errors."""
 HOPELESS = "hopeless"
@@ -50,8 +50,8 @@ class UnclearError(EscapedText, TypeError):
 def verdict_of(answer: dict[str, Any], value: Any) -> Verdict | None:
     """Read a returned dict as a verdict; return None if the dict is the changed value.
 
-    A dict is the changed value if it has no key such as `ok`, and shares fields with the value. If
-    the dict has a key such as `errors`, the value must have this key, too.
+    A dict without a key such as `ok` is the changed value if it shares fields with the value. A key
+    such as `errors` must then be a field of the value, too.
 
     Raises:
         UnclearError: If the dict is neither clearly a verdict nor clearly the changed value.
@@ -160,10 +160,7 @@ def _issue(error: Any, value: Any) -> Issue:
 
 
 def _path(given: Any, value: Any) -> Any:
-    """Convert a path such as `rows[0].a` to a JSON Pointer, and return other paths unchanged.
-
-    If a text is the name of a field of the value, it means this field, even with dots in it.
-    """
+    """Convert a path such as `rows[0].a` to a JSON Pointer, unless it is the name of a field."""
     if not isinstance(given, str) or given[:1] in ("", "/"):
         return given
     if child_of(value, given) is not ABSENT:

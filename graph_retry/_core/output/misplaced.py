@@ -1,7 +1,6 @@
 """Find one mistake that causes many issues of a refused answer, and describe it in one issue.
 
-For example, the model returned the JSON Schema itself, or put keys into the wrong object.
-Validation alone would make an issue for every field.
+For example, the model put keys into the wrong object, or returned the JSON Schema itself.
 """
 
 from __future__ import annotations
@@ -75,7 +74,7 @@ def _issue_of(move: Move) -> Issue:
 
 
 def is_schema_of(value: Any, schema: dict[str, Any]) -> bool:
-    """Return whether a value holds the schemas of the output's fields in place of their values."""
+    """Return whether a value holds the schemas of the output's fields, not their values."""
     wanted = _fields(schema)
     if not is_object(value) or not wanted:
         return False
@@ -108,7 +107,7 @@ def _fields(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _object(node: Any, root: Any) -> dict[str, Any] | None:
-    """Return the only branch of a schema that is an object with named properties, or None."""
+    """Return a schema's only branch that is an object with named properties, or None."""
     found = [each for each in alternatives(node, root) if "object" in kinds(each)]
     if len(found) != 1 or not is_object(found[0].get("properties")):
         return None
@@ -119,8 +118,8 @@ def moves(value: Any, schema: dict[str, Any]) -> list[Move]:
     """Return the keys of a value that belong in another object of the value.
 
     A key is moved only if its present object has no place for it, and if exactly one other object
-    fits. The other object requires this key, lacks it, and wants a value of this type. One of the
-    two objects also contains the other.
+    fits. This other object requires the key, lacks it, and wants a value of this type. One of the
+    two objects must contain the other.
     """
     unknown, wanted = list[tuple[str, Path, Any]](), defaultdict[str, list[tuple[Path, Any]]](list)
     for found in _walk(value, schema, schema, (), 0):

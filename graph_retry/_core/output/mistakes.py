@@ -1,6 +1,6 @@
 """Find mistakes in the user's functions, and log them with their file and line.
 
-Such a mistake must reach the developer, because neither the model nor a reviewer can correct it.
+Only the developer can correct them, and neither the model nor a reviewer.
 """
 
 from __future__ import annotations
@@ -43,8 +43,7 @@ def place_of_bug(
     """Return the line of the user's code that raised one of the errors in `bugs`, or None.
 
     This is the deepest line of the traceback that is in the file of `function` or outside any
-    library. If this line is a `raise` statement, the error was raised on purpose, and the result is
-    None.
+    library. A `raise` statement gives None, because its error was raised on purpose.
     """
     if not isinstance(error, bugs):
         return None

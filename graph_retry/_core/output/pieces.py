@@ -23,7 +23,7 @@ class Pieces:
     A piece is text, a `Completion`, a LangChain message chunk, or a chunk of OpenAI's, Anthropic's
     or Google's own client. None adds nothing. A LangChain runnable that makes a dict streams it key
     by key, as `AddableDict`. Any other dict or pydantic model is the whole value so far, and
-    replaces the earlier piece.
+    replaces the piece before it.
     """
 
     def __init__(self) -> None:
@@ -151,8 +151,8 @@ def _unknown(piece: Any) -> TypeError:
 class ListPieces:
     """Join the lists of a stream. Each piece is either the whole list so far, or new elements.
 
-    LangChain's JSON parser streams the whole list so far: `[1]`, `[1, 2]`. LangChain's list parsers
-    stream one new element in each piece: `[1]`, `[2]`.
+    LangChain's JSON parser streams the whole list so far, as `[1]`, `[1, 2]`. LangChain's list
+    parsers stream one new element in each piece, as `[1]`, `[2]`.
     """
 
     def __init__(self) -> None:
@@ -162,7 +162,7 @@ class ListPieces:
         self._may_grow, self._may_join = True, True
 
     def add(self, piece: list[Any]) -> None:
-        """Add the next list. It may show which of the two kinds of streams this is."""
+        """Add the next list. It may show which kind of stream this is."""
         if self._last and self._may_join:
             self._may_grow = self._may_grow and continues(self._last, piece)
             # Two lists of one element each are unclear. If the second element begins with the

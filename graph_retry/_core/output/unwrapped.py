@@ -71,9 +71,9 @@ async def acheck_unwrapped(
 ) -> Checked:
     """Check the values inside the wrappers of `value`, and return the check of the only valid one.
 
-    A repair in the result names the wrapper. If no inner value is valid, or several are, return
-    `whole`, the check of `value` itself, perhaps with clearer issues. A validator without a schema
-    is a user's function. It judges only `value` itself, because it may call a model.
+    A repair in the result names the wrapper. Without exactly one valid inner value, return `whole`,
+    the check of `value` itself, perhaps with clearer issues. A user's function judges only `value`
+    itself, because it may call a model.
     """
     if validator.schema is None:
         return whole
@@ -126,7 +126,7 @@ class _Inner(NamedTuple):
 def _explained(
     value: Any, schema: dict[str, Any], whole: Checked, refused: list[_Inner]
 ) -> Checked:
-    """Explain a refusal. If a frame surrounds the right fields, add an issue that names it."""
+    """Explain a refusal. If a wrapper surrounds the right fields, add an issue that names it."""
     if not is_schema_of(value, schema) and not has_fields(value, schema):
         framed = [inner for inner in refused if has_fields(inner.value, schema)]
         if len(framed) == 1:
@@ -198,8 +198,8 @@ def _document(value: Any) -> Any:
 def leaked_mark(value: Any, path: str = "") -> Issue | None:
     """Find a text that begins or ends with a mark of a tool call's syntax, such as `</parameter>`.
 
-    Such a mark means that the provider cut the model's answer at the wrong place. A text that has
-    both the opening and the closing mark is ordinary markup.
+    Such a mark means that the provider cut the model's answer at the wrong place. A text with both
+    the opening and the closing mark is ordinary markup.
     """
     if isinstance(value, str):
         found = _LEAK.search(value[:200]) or _LEAK.search(value, max(0, len(value) - 200))

@@ -24,8 +24,7 @@ class Checked:
 
     `value` is the validated Python value, and `jsonable` is its plain JSON form for graph state. If
     there are `issues`, both are None. `repairs` lists the conversions that validation made.
-    `judged` is the JSON value that was validated. It is set only by `acheck_digits`, and if the
-    value was inside a wrapper.
+    `judged` is the JSON value that was validated, if it was inside a wrapper.
     """
 
     value: Any = None
@@ -182,8 +181,6 @@ class Validator:
 @checked
 def format_issues(issues: Sequence[Issue]) -> str:
     """Write the first 20 issues as a numbered list, for a person or a model.
-
-    An issue needs only its `message`.
 
     Example:
         >>> print(format_issues([{"path": "/b", "message": "not a number", "received": '"x"'}]))

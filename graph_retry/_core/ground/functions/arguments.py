@@ -1,8 +1,7 @@
 """Check the arguments of public functions by their annotations; make sync and async forms.
 
-`checked` checks each call of a function. `check_options` checks the options that a `TypedDict`
-declares. Names, types and values are checked before the function runs. The error tells the allowed
-values and the given value.
+`checked` checks each call of a function, before the function runs. `check_options` checks the
+options that a `TypedDict` declares. The error tells the allowed values and the given value.
 
 `in_sync` makes the sync form of a coroutine function. `async_twin` makes the async form, whose name
 begins with `a`. Both run the same coroutine function, and have its signature and docstring.
@@ -234,7 +233,7 @@ def check_argument(name: str, value: Any, kind: Any, hint: str = "") -> None:
 
 
 def _how_to_use(wrong: Misfit) -> str:
-    """Return how to use a function of this library that was given in place of its result."""
+    """Return how to use a function of this library that was given instead of its result."""
     if not is_ours(wrong.value):
         return ""
     use = f"{wrong.value.__name__}(…)"

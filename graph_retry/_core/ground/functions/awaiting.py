@@ -1,7 +1,7 @@
 """Run the same coroutine in sync and in async code, so that logic is written only once.
 
-The coroutine waits only through functions of this module. Under `run_sync`, these functions block
-the thread, so that the coroutine needs no event loop. Under `run_async`, they await.
+The coroutine waits only through functions of this module. In a sync run, these functions block the
+thread, so that the coroutine needs no event loop. In an async run, they await.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _sync: contextvars.ContextVar[bool] = contextvars.ContextVar("graph_retry_sync",
 
 
 class MistakeInCodeError(EscapedText, TypeError):
-    """A mistake that only the developer can correct. Therefore no person is asked about it."""
+    """A mistake that only the developer can correct, so no person is asked about it."""
 
 
 class AsyncUnderSyncError(MistakeInCodeError):
@@ -97,8 +97,7 @@ class SyncRun(Generic[T]):
 def is_async_only(error: Exception) -> bool:
     """Return whether a graph or its saver raised an error because it only works in async code.
 
-    Savers of LangGraph, and `query` of this library's storage, raise an `InvalidStateError` only
-    for this reason. A node with only an async function raises a `TypeError`.
+    Savers raise an `InvalidStateError`. A node with only an async function raises a `TypeError`.
     """
     if isinstance(error, asyncio.InvalidStateError):
         return raised_in(error, "langgraph.", "graph_retry.")
@@ -108,7 +107,7 @@ def is_async_only(error: Exception) -> bool:
 
 
 def raised_in(error: BaseException, *packages: str) -> bool:
-    """Return whether an error was raised by code of these packages, whose names end with a dot."""
+    """Return whether code of these packages raised an error. A package's name ends with a dot."""
     return str(_raiser(error).get("__name__")).startswith(packages)
 
 
@@ -212,7 +211,7 @@ async def each_of(
 
 
 async def off_loop(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Do long work; in an async run, in a worker thread, so that the event loop is free."""
+    """Do long work. An async run does it in a worker thread, so that the event loop is free."""
     if is_sync():
         return work(*args, **kwargs)
     return await asyncio.to_thread(work, *args, **kwargs)
@@ -221,7 +220,7 @@ async def off_loop(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T
 async def to_its_end(steps: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine to its end even if it is cancelled, so that no write stops halfway.
 
-    A write that stops halfway would keep a transaction open, for which other writers would wait.
+    Half a write would keep a transaction open, for which other writers would wait.
     """
     if is_sync():
         return await steps
@@ -236,7 +235,7 @@ async def to_its_end(steps: Coroutine[Any, Any, T]) -> T:
 async def acquired(get: Callable[[], T], free: Callable[[T], object]) -> T:
     """Get a resource with `get`, in a worker thread if the run is async.
 
-    If the run is cancelled meanwhile, only the thread can free the resource: it does so by `free`.
+    If the run is cancelled meanwhile, the thread frees the resource by `free`.
     """
     if is_sync():
         return get()
@@ -291,10 +290,7 @@ def _blocks_event_loop() -> bool:
 
 
 class SharedReads:
-    """Results of reads that several calls share. The first call that needs a result reads it.
-
-    If a read fails, the next call that needs the result reads again.
-    """
+    """Results of reads that several calls share. A failed read is tried again by the next call."""
 
     def __init__(self) -> None:
         self._results: dict[str, Any] = {}

@@ -1,7 +1,7 @@
 """Call a user's function, sync or async, and read the stream that it may return.
 
 A stream is always closed, even if it is not read to its end. This module also reads the bytecode of
-a function, to find out whether the function returns anything or forgets to return its result.
+a function, to find out whether the function forgets to return its result.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ def _name(function: Callable[..., Any]) -> str:
 
 
 def _in_thread(work: Callable[[], Any]) -> Future[Any]:
-    """Run a function in a daemon thread. A thread of a pool would keep the process from ending."""
+    """Run a function in a daemon thread, because a pool's thread keeps the process from ending."""
     future: Future[Any] = Future()
 
     def forward(_kind: object, error: BaseException | None, _trace: object) -> bool:
@@ -197,7 +197,7 @@ def _in_thread(work: Callable[[], Any]) -> Future[Any]:
 
 
 def joined(texts: Iterable[str]) -> str:
-    """Join pieces of text. If a character was split between two pieces, its halves are joined."""
+    """Join pieces of text, and the halves of characters that were split between two pieces."""
     text = "".join(texts)
     if not re.search("[\ud800-\udbff][\udc00-\udfff]", text):
         return text
@@ -261,7 +261,7 @@ async def adrain(stream: AsyncIterator[Any], receiver: Receiver) -> Any:
 
 @contextmanager
 def _errors_logged() -> Generator[None]:
-    """Log an error while a stream is closed, instead of raising it: the output has arrived."""
+    """Log an error while a stream is closed, and do not raise it: the output has arrived."""
     try:
         yield
     except GraphBubbleUp:
@@ -332,9 +332,8 @@ def declared_result(function: Callable[..., Any] | Runnable[Any, Any]) -> Any:
 def forgotten(function: Callable[..., Any] | Runnable[Any, Any]) -> str | None:
     """Return the line on which a function computes its result but forgets to return it, or None.
 
-    Such a function has no `return` with a value. It drops the result of a comparison, or of a call
-    that does nothing but compute a result: a call of a function in `_PURE`, or of one that makes a
-    `Decision`.
+    Such a function returns no value, and drops the result of a comparison, of a function in
+    `_PURE`, or of a function that makes a `Decision`.
     """
     code = code_of(function)
     if code is None or not _gives_none(code):
@@ -356,8 +355,8 @@ def _makes_decision(function: Any) -> bool:
 def _dropped(code: CodeType) -> list[tuple[str, int]]:
     """List the results that code computes and drops, as (name of the called function, line).
 
-    For a comparison, the name is "". A call is found by the bytecode that begins at the same place:
-    if it loads one name, this is the name of the called function.
+    For a comparison, the name is "". The called function has a name if the bytecode that begins at
+    the same place loads only this name.
     """
     steps, found = [*get_instructions(code)], list[tuple[str, int]]()
     for place, (before, step) in enumerate(itertools.pairwise(steps)):

@@ -1,7 +1,7 @@
-"""Run code that only informs, such as a warning, an event, a span, a message or a row of a list.
+"""Run code whose only purpose is to tell somebody something, by a warning, an event or a message.
 
-If such code fails, a pause, a result or an answer must not change. Therefore all such code runs in
-a `with informing(…)` block, which logs a failure as a WARNING.
+If such code fails, the call must go on as if it had worked. Therefore all such code runs in a `with
+informing(…)` block, which logs a failure as a WARNING.
 """
 
 from __future__ import annotations
@@ -24,9 +24,8 @@ _LOG = logging.getLogger("graph_retry")
 class informing:  # noqa: N801 - it is read as a verb: `with informing("…"):`
     """Log an exception from the `with` block, and continue after the block.
 
-    Two kinds of exceptions are raised nevertheless. One is LangGraph's control flow, such as an
-    interrupt. The other is the error of an async-only saver in a sync run, which cannot use the
-    saver.
+    LangGraph's control flow, such as an interrupt, is raised nevertheless. So is the error of an
+    async-only saver in a sync run.
 
     Args:
         what: What the block does, for the log.

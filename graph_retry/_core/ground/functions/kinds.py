@@ -130,7 +130,7 @@ def _misfit_within(value: Any, kind: Any, place: str) -> Misfit | None:
 
 
 def _misfit_of_all(value: Any, kind: Any, place: str) -> Misfit | None:
-    """Check a value against a union, and return the most specific misfit, such as a list item's."""
+    """Check a value against a union, and return the most specific misfit, such as an item's."""
     wrong = list[Misfit]()
     for branch in _parts(kind)[1]:
         found = misfit(value, branch, place)

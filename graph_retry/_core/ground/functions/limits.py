@@ -1,7 +1,7 @@
 """Limit the time of one request: in total, and without any progress.
 
-As in LangGraph's own `TimeoutPolicy`, progress is a piece of a stream, a custom event, an event of
-a LangChain callback, or a call of `runtime.heartbeat()`.
+As in LangGraph's `TimeoutPolicy`, progress is a piece of a stream, a custom event, an event of a
+LangChain callback, or a call of `runtime.heartbeat()`.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Limits:
         return TimeoutError(f"no progress within {self._idle:g} s")
 
     def watched(self, config: RunnableConfig | None) -> RunnableConfig | None:
-        """Return a copy of a config, in which events of LangChain callbacks count as progress."""
+        """Return a copy of a config in which events of LangChain callbacks count as progress."""
         if config is None or self._idle is None or self._only_heartbeats:
             return config
         # LangChain's `merge_configs` would bring in the config of the running step as well.

@@ -124,13 +124,12 @@ class HookTraits(Protocol):
     new_means: bool
     """Whether the hook changes the means, for example to a larger model (default False).
 
-    Params from such a hook are tried even after two equal failures. After two equal failures, any
-    other hook must leave the decision to a person.
+    Params from such a hook are tried even after two equal failures. Any other hook must then leave
+    the decision to a person.
     """
 
     field: str | None
-    """The params field to which feedback and a person's comments are added (default: `messages` or
-    `prompt`, or the text itself if the params are one text)."""
+    """The params field for feedback and comments (default: `messages`, `prompt` or the whole text)."""
 
     def check_params(self, params: Any, /) -> None:
         """Raise `ValueError` if the hook cannot work with these params; called before attempt 1."""
@@ -138,8 +137,8 @@ class HookTraits(Protocol):
     def asking(self, words: str, /) -> Any:
         """Return a copy of this feedback with `words` as its last sentence.
 
-        These words tell the model how to answer if the output is not JSON text: in a different
-        format, or by calling the tools of an agent.
+        These words tell the model how to answer if the output is not JSON text, for example by a
+        tool call.
         """
 
 
@@ -148,7 +147,7 @@ OnRetry = Hook[ParamsT] | Sequence[Hook[ParamsT]] | None
 
 # mypy has no other name for the type of the expressions `Literal["a"]` and `Annotated[int, …]`.
 OutputForm = Mapping[str, Any] | Callable[[Any], Any] | UnionType | _SpecialForm
-"""A declaration of the output that is not a class: a JSON Schema, a function or a union."""
+"""An output's declaration that is not a class: a JSON Schema, a function or a union."""
 
 
 def name_of(function: Callable[..., Any] | Runnable[Any, Any], default: str) -> str:
@@ -225,9 +224,8 @@ class Passing:
 def passing_to(llm_call: Callable[..., Any] | Runnable[Any, Any]) -> Passing:
     """Find out how a function gets the params, from its signature.
 
-    If the function has positional parameters, the first one gets the params. If the second one is
-    named `context` (or annotated `AttemptContext`), it gets the context. A runnable gets only the
-    params.
+    The first positional parameter gets the params. The second gets the context if it is named
+    `context` (or annotated `AttemptContext`). A runnable gets only the params.
 
     Raises:
         TypeError: If `llm_call` is not callable, or requires further arguments.

@@ -1,7 +1,7 @@
 """The protocols of the objects that steer a call besides hooks: budgets and lessons.
 
-The loop knows only these protocols. You may therefore replace a ready-made object of
-`graph_retry.hooks` by an object of your own.
+The loop knows only these protocols, so you may replace a ready-made object of `graph_retry.hooks`
+by your own object.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from graph_retry.records import Addition, Attempt
 class BudgetRule(Protocol):
     """A rule for the option `budget`: it stops automatic retries before they cost too much.
 
-    Derive your own budget from this class and write `exceeded`. The other methods have defaults.
-    The state of a long call does not contain large earlier records. If a rule implements
-    `spent_on`, the loop saves the sum of the earlier records, and passes this sum as `before`.
-    Otherwise, the loop reads the earlier records again.
+    Derive your own budget from this class and write `exceeded`. The other methods have defaults. A
+    long call's state lacks large earlier records. With the method `spent_on`, the loop saves a sum
+    of these records, and passes it as `before`. Without `spent_on`, the loop reads the records
+    again.
 
     Example:
         >>> from graph_retry import AttemptsExhausted, retry_llm_call
@@ -59,8 +59,8 @@ class BudgetRule(Protocol):
     def count(self, *attempts: Attempt) -> None:
         """Count attempts that have ended. The default does nothing.
 
-        A resumed call reports its attempts again. To count each attempt once, compare the
-        `idempotency_key` of the attempts.
+        A resumed call reports its attempts again. Their `idempotency_key` shows which attempts are
+        counted.
         """
         del attempts
 
@@ -80,8 +80,8 @@ class BudgetRule(Protocol):
 class Taught(NamedTuple):
     """The new params with lessons, and the reason for the change, which the ledger shows.
 
-    added: The parts of the params that the lessons added. The library then never treats such a part
-        as text of the caller. Only the ready-made lessons know these parts.
+    added: The parts of the params that the lessons added, which are no text of the caller. Only the
+        ready-made lessons know these parts.
     """
 
     params: Any
@@ -94,8 +94,7 @@ class LessonsRule(Protocol):
     """A rule for the option `lessons`: what a call learns from the errors of earlier calls.
 
     The lessons are added to the params before the first attempt. A lesson is a JSON value. A retry
-    node keeps the lessons under a key of its state. The list of lessons under this key is called
-    the window.
+    node keeps the lessons in a list, the window, under a key of its state.
     """
 
     known: Sequence[Any]

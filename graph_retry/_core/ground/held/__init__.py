@@ -4,5 +4,4 @@ The name and the params may not identify a call, because its function can hold d
 closure, in an argument of a `partial`, or in an attribute of its object. `function_parts.py` splits
 a function into parts, one for each value that it holds. `content.py` and `code.py` compute a digest
 of each part, which is the same in all processes. `captured.py` compares the parts of two functions.
-The result is that the calls are the same, that they are different, or that this is not known.
 """

@@ -2,9 +2,8 @@
 
 A comparison has one of four results:
 
-- same: All values that can be compared are equal. Two kinds of values are not compared. One is a
-  value that a call changes in place, such as a counter. The other is an object that only helps to
-  make the call, such as a lock, a client or a chat model.
+- same: All compared values are equal. A value that a call changes in place, such as a counter, is
+  not compared. Neither is an object that only helps to make the call, such as a lock or a client.
 - changed: The functions differ only in the state of an object that both hold, or in edited code.
 - other: The functions hold different data, so the calls are about different things.
 - unknown: The functions hold data that calls use up or that cannot be read for certain, such as the
@@ -35,8 +34,8 @@ class Compared(NamedTuple):
 class Captured(Reading):
     """A function and the values that it holds when a call begins.
 
-    unsteady: The names of values that a call changes in place, each with how: "changed", or "used"
-        if the call takes entries out of the value.
+    unsteady: The names of values that a call changes in place, each as "changed", or as "used" if
+        the call takes entries out of the value.
 
     Example:
         >>> def about(text):
@@ -51,10 +50,7 @@ class Captured(Reading):
         super().__init__(function, salt)
 
     def saved(self) -> SavedFunction:
-        """Return the digests to save in graph state.
-
-        The pieces of a value are saved only if a call changes the value in place.
-        """
+        """Return the digests for graph state, with pieces only of values that calls change."""
         unsteady = {name: how for name, how in self.unsteady.items() if name in self.parts}
         for name in unsteady:
             value = self.parts[name].value
@@ -99,7 +95,7 @@ class Captured(Reading):
             self.unsteady.setdefault(name, "changed")
 
     def like(self, other: Captured) -> Likeness:
-        """Compare this function with that of a call of the same name and params in this run."""
+        """Compare this function with the function of an equal call in this run."""
         mine, others = (
             {name: part for name, part in each.parts.items() if not part.piece_of}
             for each in (self, other)
@@ -141,7 +137,7 @@ class Captured(Reading):
         return Compared(likeness, sorted(names.get(likeness, [])))
 
     def _judged(self, name: str, saved: SavedFunction) -> Likeness:
-        """Return the result for a part that differs from the saved one, or cannot be read."""
+        """Return the result for a part that differs from the saved part, or cannot be read."""
         part, unsteady = self.parts[name], saved.get("unsteady", {})
         around = part.piece_of
         in_list = bool(around) and isinstance(self.parts[around].value, list | deque)
@@ -181,11 +177,10 @@ class Captured(Reading):
         }
 
     def go_on(self, saved: SavedFunction | None) -> list[str]:
-        """Continue a saved call: take over what was recorded about it.
+        """Take over what a saved call recorded; return the names of the parts of exchanged clients.
 
-        Return the names of the parts that show that a client was exchanged, such as the name of its
-        model. A saved part without a digest counts as changed, because earlier versions of this
-        library saved changing parts in this way.
+        A saved part without a digest counts as changed, because earlier versions of this library
+        saved changing parts in this way.
         """
         if saved is None:
             return []

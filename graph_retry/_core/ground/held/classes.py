@@ -60,10 +60,7 @@ def is_local(kind: type[Any]) -> bool:
 
 
 def _has_only_attributes(kind: type[Any]) -> bool:
-    """Return whether the objects of a class have no room for more than their attributes.
-
-    An object of a class that is written in C may have content that no attribute shows.
-    """
+    """Return whether objects of a class have no content besides their attributes."""
     base = kind.__base__ or object
     more = kind.__basicsize__ - base.__basicsize__
     if more <= 0:

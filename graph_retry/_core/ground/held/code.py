@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any, cast
 
 PYTHON = f"{sys.implementation.cache_tag}"
-"""The version of Python, which is a part of each digest: bytecode depends on the version."""
+"""The version of Python. It is a part of each digest, because bytecode depends on it."""
 
 
 @lru_cache(maxsize=1_000)
 def code_digest(code: types.CodeType) -> str:
-    """Return a digest of code, which is the same in each process of this version of Python."""
+    """Return a digest of code, which is the same in all processes of this Python version."""
     made = hashlib.blake2b(digest_size=12)
     for text in _texts_of(code):
         made.update(f"{len(text)}:{text}".encode(errors="surrogatepass"))
@@ -24,10 +24,7 @@ def code_digest(code: types.CodeType) -> str:
 
 
 def _texts_of(code: types.CodeType) -> Iterator[str]:
-    """Yield the texts that identify code, without file names and line numbers.
-
-    Those change if another part of the file is edited.
-    """
+    """Yield the texts that identify code, without file names and line numbers, which may change."""
     yield code.co_code.hex()
     yield repr((code.co_names, code.co_varnames, code.co_freevars, code.co_argcount))
     for value in code.co_consts:

@@ -338,7 +338,7 @@ def is_unknown(value: Any) -> bool:
 
 
 def is_lock(value: Any) -> bool:
-    """Return whether a value is a lock of Python or a library. A lock has no data of a call."""
+    """Return whether a value is a lock, which has no data of a call."""
     kind, held = class_of(value), _dict_of(value)
     for name in ("acquire", "release"):
         if name not in held and not any(name in vars(base) for base in kind.__mro__):

@@ -1,10 +1,9 @@
 """Split a function into parts: the values that it holds, each with a digest of its content.
 
 A function holds the cells of its closure, its defaults and its attributes. A `partial` also holds
-its arguments, and a method holds the attributes of its object. If one of these values is a
-function, its values are parts as well. A value without readable content, such as a lock or a
-client, has no digest. Such a value counts as an object that only helps to make a call, unless
-reading it uses it up.
+its arguments, and a method holds the attributes of its object. If a value is itself a function, its
+values are parts as well. A value without readable content has no digest. It counts as an object
+that only helps to make a call, such as a client, unless reading it uses it up.
 """
 
 from __future__ import annotations
@@ -48,10 +47,7 @@ from graph_retry._core.ground.held.content import (
 
 _MOST_ITEMS, _DEEPEST = 100, 6
 _SHOWN = 500
-"""Maximum number of values that are read from one attribute of a client.
-
-The limit is needed for a storage in memory, whose attributes hold all of its data.
-"""
+"""The most values to read from a client's attribute, which may hold a whole storage."""
 _FIXED = (str, bytes, tuple, frozenset, type, Enum, date, time, UUID)
 """Types whose values no program changes in place. A different value is then different data."""
 
@@ -82,8 +78,8 @@ class Reading:
     uncertain: The names of parts whose content cannot be read for certain.
     places: The names of all values that were looked at.
 
-    With an earlier reading `before`, only values that had a digest in `before` are read again. The
-    pieces of a value are then read only if its digest has changed.
+    With an earlier reading `before`, only values that had a digest in `before` are read again, and
+    pieces only if the digest has changed.
     """
 
     def __init__(self, function: Any, salt: str, before: Reading | None = None) -> None:
@@ -175,7 +171,7 @@ class Reading:
             self._read(name, value, state_of)
 
     def _read(self, name: str, value: Any, state_of: str = "", piece_of: str = "") -> None:
-        """Read a value as one part. If the value may change in place, read its pieces as well.
+        """Read a value as one part, and also its pieces if the value may change in place.
 
         If the value has no content as a whole, its attributes or entries are read one by one.
         """
@@ -300,8 +296,8 @@ def is_followed(value: Any) -> bool:
 def token_of(owner: Any, *, kept: bool = False) -> str | None:
     """Return a token that identifies one object of this process; None if there can be none.
 
-    A token needs a weak reference to the object. Lists and iterators do not allow weak references,
-    so they get a token only with `kept`. This module then keeps the last 50 such objects in memory.
+    A token needs a weak reference, which lists and iterators do not allow. With `kept`, they get a
+    token nevertheless, and this module keeps the last 50 of them in memory.
     """
     place = id(owner)
     known = _tokens.get(place)

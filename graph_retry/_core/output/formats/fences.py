@@ -23,7 +23,7 @@ Spans = Callable[[str], Iterable[tuple[int, int]]]
 
 
 def whole_fence(text: str) -> str:
-    """Return the content of a fence that surrounds the whole text, or else the text."""
+    """Return the content of a fence that surrounds the whole text, or the text itself."""
     match = _WHOLE_FENCE.fullmatch(text)
     return match[2] if match and not _OPEN_FENCE.search(match[2]) else text
 
@@ -33,7 +33,7 @@ def answer_in(
 ) -> tuple[str, list[Repair]]:
     """Return the part of a text that is the answer, and repairs that name the omitted text.
 
-    A fence in a field that `fields` finds, such as code in Markdown, is a part of the answer.
+    A fence inside a field is a part of the answer. `fields` finds the fields.
 
     Raises:
         Unreadable: If a fence is never closed, or if there are several different answers.
@@ -63,7 +63,7 @@ def answer_in(
 
 
 def _without_marks(text: str, fields: Spans) -> str:
-    """Replace each backtick and tilde inside a field by a space, so that it opens no fence."""
+    """Replace each backtick and tilde in a field by a space, so that it opens no fence."""
     pieces, end = list[str](), 0
     for start, stop in fields(text):
         pieces += [text[end:start], re.sub("[`~]", " ", text[start:stop])]

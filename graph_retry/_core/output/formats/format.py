@@ -46,8 +46,8 @@ class Format(Protocol):
     def repair(self, text: str) -> tuple[str, list[Repair]]:
         """Return the answer in a text, such as the content of its fence, and the repairs.
 
-        This method is called at the repair levels `standard` and `aggressive`. At the level
-        `minimal`, only a fence around the whole text is removed, in every format.
+        At the repair level `minimal`, this method is not called. Only a fence around the whole text
+        is then removed, in every format.
         """
         ...
 
@@ -119,7 +119,7 @@ def read_as(
 
 
 def _pair(name: str, returned: Any) -> tuple[str, list[Repair]]:
-    """Return the text and the repairs that a format's `repair` returned, after a type check."""
+    """Return a format's repaired text and its repairs, after a check of their types."""
     if misfit(returned, tuple[str, list[Any]], "repair") is None:
         return cast("tuple[str, list[Repair]]", returned)
     raise FormatMistakeError(

@@ -1,8 +1,8 @@
 """The format `xml`: fields in XML tags, such as `<name>Ada</name>`, as prompts often ask for.
 
 This is not full XML. The text in a tag is not unescaped, so that code and prose may contain `<` and
-`&`. A CDATA section around a whole text is removed. A number, list or object is written as JSON
-inside its tag. An object may also be written as nested tags, and a list by repeating its tag.
+`&`. Only a CDATA section around a whole text is removed. A number, list or object is written as
+JSON inside its tag. An object may also be nested tags, and a list a repeated tag.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _next_tag(text: str, position: int, known: set[str]) -> re.Match[str] | None
 
 
 def _value(texts: list[str], place: Place, depth: int) -> Any:
-    """Return the value of a field from the texts of all its tags; the schema may want a list."""
+    """Return a field's value from the texts of its tags. The schema may want a list."""
     wants_list = "array" in place.kinds
     if len(texts) > 1:
         refuse_if(not wants_list, "ambiguous", 0, "A field is there twice.")

@@ -1,12 +1,12 @@
 """The format YAML, read with PyYAML's parser but without YAML's conversions of plain words.
 
-A plain word becomes a number or boolean only if it is one in JSON, and if the schema allows one
-there. So the country `NO` stays text, and so do `2026-01-31` and `12:30`. If the schema wants text,
-the version `1.10` stays text. `null`, `~` and an empty value are always null.
+A plain word is a number or boolean only if JSON has the same number or boolean, and if the schema
+allows it there. So the country `NO` stays text, and so do `2026-01-31` and `12:30`. If the schema
+wants text, the version `1.10` stays text. `null`, `~` and an empty value are always null.
 
 A number such as `017` is refused, because it is octal in YAML 1.1 and decimal in YAML 1.2. Aliases
 are refused, because a few lines with aliases can expand to gigabytes. Tags, repeated keys and a
-second document are refused, too.
+second document are also refused.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class _Reader:
 
 
 def _plain(text: str, place: Place, at: int) -> Any:
-    """Read a scalar without quotes. It is text, unless it is a JSON number, boolean or null."""
+    """Read a scalar without quotes as text, or as a JSON number, boolean or null."""
     refuse_if(_ELIDED.search(text), "elided", at, "Data was left out.")
     number = _NUMBER.fullmatch(text)
     if number is None and text not in _WORDS:

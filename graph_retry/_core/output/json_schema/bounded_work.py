@@ -2,9 +2,9 @@
 
 `jsonschema` alone has no limit. Its `uniqueItems` compares each item with every other item. Its
 `unevaluatedProperties` and `unevaluatedItems` compare each member with each evaluated member.
-`anyOf`, `if` and others validate a value several times, so that the work doubles with each level of
-a recursive schema. Here, `uniqueItems` uses hashes, each keyword of a schema checks an object or
-list only once, and all steps are counted.
+`anyOf` and `if` validate a value several times, so the work doubles with each level of a recursive
+schema. Here, `uniqueItems` uses hashes, a keyword checks an object or list only once, and all steps
+are counted.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _STEPS = 50_000
 _STEPS_PER_VALUE = 200
 """The maximum number of steps is `_STEPS`, and `_STEPS_PER_VALUE` for each inner value."""
 _COMPARISONS = 20
-"""A step checks one keyword, and takes as long as this number of comparisons of members."""
+"""The number of comparisons of members that count as one step, the check of one keyword."""
 _FRAMES_OF_LOOKUP = 60
 """More frames of the stack than the look-up of a reference takes."""
 
@@ -60,7 +60,7 @@ class _Judged:
 
     The first caller gets the errors themselves. Later callers get copies, because validators write
     a path into an error. The copies lack the inner errors of union branches. `about` keeps the
-    schema and the value alive, because their ids are the key of these errors in `_Work.known`.
+    schema and the value alive, because their ids are the key in `_Work.known`.
     """
 
     def __init__(self, found: Iterator[Any], about: tuple[Any, Any]) -> None:
@@ -104,8 +104,7 @@ def with_bounded_work(draft: Any, *, remembers: bool = True) -> Any:
     """Return a draft's validator class that counts its steps while `errors_of` runs.
 
     With `remembers`, the class also stores the results of keywords. This is correct only if a
-    result depends on nothing but the schema and the value, and if no dict is at two places of the
-    schema.
+    result depends on the schema and the value alone, and if no dict is at two places of the schema.
     """
     rules = {**draft.VALIDATORS, "uniqueItems": _unique_items}
     leading = _LEADING if remembers else frozenset[str]()
@@ -155,8 +154,8 @@ def _counted(name: str, rule: Callable[..., Any], *, leads: bool) -> Callable[..
 def _is_deep() -> bool:
     """Return whether the stack is nearly full.
 
-    `referencing` looks a reference up in code of Rust. If the stack ends in this code, the code
-    raises a `BaseException` of its own in place of `RecursionError`.
+    If the stack ends in the Rust code of `referencing`, this code does not raise `RecursionError`,
+    but a `BaseException` of its own.
     """
     depth = sys.getrecursionlimit() - _FRAMES_OF_LOOKUP
     try:
@@ -185,9 +184,7 @@ def _unique_items(validator: Any, wanted: Any, value: Any, _: Any) -> Iterator[A
 
 
 def _key(value: Any) -> Hashable:
-    """Return a hashable key that is equal for values that are equal by JSON Schema's rules.
-
-    1 and 1.0 are equal, but 1 and true are not.
+    """Return a hashable key, which JSON values share if they are equal in JSON Schema.
 
     Example:
         >>> _key([1, True]) == _key([1.0, True]), _key(1) == _key(True)

@@ -1,7 +1,6 @@
 """Match JSON Schema's `pattern` and `patternProperties` in linear time.
 
-`jsonschema` matches patterns with `re`, which backtracks. A pattern such as `^(a+)+$` then takes
-exponential time.
+`jsonschema` uses `re`, which takes exponential time for a pattern such as `^(a+)+$`.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ def with_linear_patterns(draft: Any) -> Any:
 def matcher(pattern: str) -> Callable[[str], bool]:
     r"""Return a function that searches a pattern in a text in linear time.
 
-    `$` matches only at the end of the text, as in ECMA 262. `.`, `\w` and similar classes match the
+    `$` matches only at the end of the text, as in ECMA 262. Classes such as `\w` and `.` match the
     same characters as in `re`.
 
     Raises:

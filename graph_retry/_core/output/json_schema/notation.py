@@ -1,7 +1,7 @@
 """Write a JSON Schema as a short notation of the type.
 
-A small model that has a JSON Schema in its prompt often answers with this schema. A type in this
-notation is shorter, and is seldom copied. A part that the notation cannot say stays a JSON Schema.
+If a small model has a JSON Schema in its prompt, it often answers with this schema. A type in this
+notation is shorter, and is seldom copied.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ def _is_name(text: str) -> bool:
 
 
 def _is_told_by(values: list[Any], rest: dict[str, Any]) -> bool:
-    """Return whether these values already show all that the other keywords of a schema demand."""
+    """Return whether the values show all that the other keywords of a schema demand."""
     return not rest or (
         rest.keys() == {"type"}
         and isinstance(rest["type"], str)

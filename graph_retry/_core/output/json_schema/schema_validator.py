@@ -81,7 +81,7 @@ class SchemaValidator(Validator):
     or to a draft. Nothing is fetched from the network.
 
     `format` is checked only with `check_formats`. `check_formats="types"` checks only the formats
-    that pydantic writes for Python types, such as `date`. A text then fits if this Python type
+    that pydantic writes for Python types, such as `date`. A text then fits if the Python type
     accepts it.
 
     Patterns are matched in linear time. A pattern is refused if it needs look-around,
@@ -166,9 +166,8 @@ _LOCAL = frozenset({"items", "prefixItems", "additionalItems", "additionalProper
 def _local(errors: Iterable[Any]) -> Iterator[Any]:
     """Yield the errors that depend only on the value at the error's own path.
 
-    The keywords that lead to an error show on what the error depends. For example, an error under
-    `then` depends on other members. If only one branch of a union allows the value's type, the
-    errors of this branch are yielded in place of the union's error.
+    For example, an error under `then` depends on other members. If only one branch of a union
+    allows the value's type, the errors of this branch replace the union's error.
     """
     for error in errors:
         if not _leads_only_down(error):
@@ -186,7 +185,7 @@ def _refuses_type(error: Any) -> bool:
 
 
 def _leads_only_down(error: Any) -> bool:
-    """Return whether each keyword before the last only chooses a schema by a key or an index."""
+    """Return whether all keywords before the last only choose a schema by a key or an index."""
     keywords = iter([*error.relative_schema_path][:-1])
     for keyword in keywords:
         if keyword in ("properties", "patternProperties"):

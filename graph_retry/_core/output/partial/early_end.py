@@ -1,4 +1,4 @@
-"""Validate an answer while it arrives, to find out early that it can no longer become valid."""
+"""Validate an answer while it arrives, to find out early that it cannot become valid."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from graph_retry.records import Failure, Issue, RepairLevel
 class Watch:
     """Validates an answer piece by piece.
 
-    `value` is the answer so far. `failure` is set when the answer can no longer become valid. If
-    the text begins with a JSON document, this document is validated. It may be in a fence, or come
-    after closed thoughts. Plain text, and a document after prose, are shown but not validated.
+    `value` is the answer so far. `failure` is set when the answer can no longer become valid. Only
+    a JSON document at the beginning of the text is validated. It may be in a fence, or after closed
+    thoughts. Plain text, and a document after prose, are shown but not validated.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
 """Read a text that arrives in pieces: plain text, a JSON document, or arguments of tool calls.
 
-The text so far is parsed again from time to time, so that its value can be shown and validated.
+The text so far is parsed again from time to time, to show and validate its value.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class GrowingText:
         return self._pieces[0]
 
     def add(self, piece: str) -> bool:
-        """Add a piece; return whether the text was parsed again, so that `value` may have grown."""
+        """Add a piece, and return whether `value` may have grown."""
         self._pieces.append(piece)
         self._length += len(piece)
         if self._length < self._next:
@@ -80,8 +80,8 @@ class GrowingText:
 class GrowingDocument(GrowingText):
     """A JSON document that arrives piece by piece; `value` is the document so far.
 
-    Only strict JSON is parsed. `value` stops growing at the first character that is not strict
-    JSON, because nobody knows yet how the whole text will be repaired.
+    `value` stops growing at the first character that is not strict JSON, because nobody knows yet
+    how the whole text will be repaired.
     """
 
     def __init__(self) -> None:
@@ -132,8 +132,8 @@ class GrowingArguments:
     """Turns the pieces of tool calls into the JSON text of the answer, piece by piece.
 
     If a list is wanted, each call is an element. If one value is wanted, the first call is the
-    answer, but only if it has the name of the output type. If it has another name, a later call may
-    be the answer, and the answer is unknown until the end.
+    answer if it has the name of the output type. Otherwise a later call may be the answer, and the
+    answer is unknown until the end.
     """
 
     def __init__(self, validator: Validator) -> None:

@@ -1,9 +1,8 @@
 """Find the errors in an incomplete value that no later text can correct.
 
-A member or element is settled, or complete, when the next one has begun. Before that, a closing
-quote may still be a quote inside the text. All settled parts are validated by the whole type or
-schema. An error counts if its place is settled. An error of an open object or list itself, such as
-a missing field, is ignored.
+A member or element is settled when the next one has begun. Before that, even its closing quote may
+be a quote inside the text. All settled parts are validated by the whole type or schema. Errors at
+other places are ignored, such as a missing field of an open object.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ class Judge(NamedTuple):
     unsure: AbstractSet[Any] = frozenset()
     """Keys and names of union branches at which an error may disappear later."""
     counts_elements: bool = False
-    """Whether the type limits the length of a list, or an element's type depends on its index."""
+    """Whether the type limits the length of a list, or has a type for each index."""
 
 
 class _Level(NamedTuple):

@@ -12,8 +12,7 @@ _QUOTED = lazy(r"(?s)Unable to parse tool parameter JSON from model\b.*? JSON: (
 def unparsed_arguments(error: BaseException) -> str | None:
     """Return the streamed tool arguments that Anthropic's client could not parse, or None.
 
-    The client has no field for these arguments. Therefore they are taken from the error's message,
-    but only if Anthropic's client itself raised the error.
+    The arguments are only in the text of the client's error.
     """
     if not isinstance(error, ValueError) or not raised_in(error, "anthropic."):
         return None

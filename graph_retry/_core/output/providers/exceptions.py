@@ -77,8 +77,8 @@ _FILTERED_NAMES = lazy(r"\bContent(?:PolicyViolation|FilterFinishReason)")
 def provider_kind(error: BaseException) -> FailureKind | None:
     """Return the failure kind of a client's exception, or None if it is unknown.
 
-    If the exception itself has no kind, its causes are read. An exception group gets the kind of
-    the member for which another attempt is least useful.
+    Without a kind of its own, the exception gets the kind of its cause. An exception group gets the
+    kind of the member for which another attempt is least useful.
     """
     for cause in _chain(error):
         kind = _kind(cause)

@@ -68,9 +68,9 @@ def _error_in(result: Any) -> dict[str, Any] | None:
 def message_of(result: Any) -> BaseMessage | None:
     """Convert a client's answer to a message; return None if the type of the answer is unknown.
 
-    The answer may be an object or a dict. `requests.post(…).json()`, a client's `model_dump()` and
-    botocore's `converse` return such dicts. A dict counts as an answer only if it has the
-    provider's keys, in most cases with a message's role.
+    The answer may be an object or a dict, such as a client's `model_dump()` or the result of
+    botocore's `converse`. A dict counts as an answer only if it has the provider's keys, in most
+    cases with a message's role.
 
     Example:
         >>> said = {"role": "assistant", "content": "Hello."}
@@ -88,8 +88,8 @@ def message_of(result: Any) -> BaseMessage | None:
 def chunk_of(piece: Any) -> tuple[AIMessageChunk | None, dict[str, Any]]:
     """Convert a piece of a stream to a message chunk, or to None if its type is unknown.
 
-    The second result is a dict with the usage and the finish reason, but only if they replace those
-    of earlier pieces. Otherwise it is empty.
+    The second result has the usage and the finish reason if they replace those of earlier pieces.
+    Otherwise it is empty.
     """
     if (chunk := chunk_in(piece)) is not None:
         return chunk, {}
@@ -171,7 +171,7 @@ def _extra(result: Any, reply: Reply) -> dict[str, Any]:
 
 
 def blocked(result: Any, paths: tuple[str, ...]) -> str | None:
-    """Return the reason why a prompt was blocked, which is at one of these places, or None."""
+    """Return the reason why a prompt was blocked, from one of these places, or None."""
     reason = first(result, paths)
     return f"the prompt was blocked: {getattr(reason, 'name', reason)}" if reason else None
 

@@ -99,8 +99,7 @@ def found(value: Any, path: str) -> list[Any]:
 
     A path consists of names and indices with dots between them. `*` means each element of a list.
     `*:text` means each element whose `type` is `text`. `*?thought` means each element with a true
-    `thought`, and `*!thought` means each other element. `finish_reason` also finds the JSON key
-    `finishReason`.
+    `thought`, and `*!thought` each element without. `finish_reason` also finds `finishReason`.
 
     Example:
         >>> found({"parts": [{"type": "text", "text": "Hi"}]}, "parts.*:text.text")
@@ -129,7 +128,7 @@ def _inside(value: Any, name: str) -> list[Any]:
 
 
 def all_of(value: Any, paths: Paths) -> list[Any]:
-    """List the values at the first path that has any value; None does not count as a value."""
+    """List the values at the first path that has any value; None does not count."""
     listed = ([one for one in found(value, path) if one is not None] for path in paths)
     return next(filter(None, listed), list[Any]())
 

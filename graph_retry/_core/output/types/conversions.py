@@ -90,7 +90,7 @@ def with_digits(exact: Any, accepted: Any) -> Any:
     """Return a JSON value that gives `Decimal` and `int` fields all digits of their numbers.
 
     JSON numbers lose digits as floats. So a rounded number becomes a text for a `Decimal`, and a
-    whole number for an `int`. Other numbers become floats.
+    whole number for an `int`.
 
     Args:
         exact: The JSON value, in which numbers that lose digits are `Digits`.
@@ -125,7 +125,7 @@ def _repair(kind: str, detail: str) -> Repair:
 def _is_guess(given: Any, now: Any) -> bool:
     """Return whether validation guessed a meaning that the given value does not state.
 
-    A boolean does not state a number. A number does not state a date or time: people read
+    A boolean does not state a number. A number does not state a date. For example, people read
     `20250702` as a date, but pydantic reads it as a number of seconds.
     """
     if isinstance(given, bool):
@@ -176,8 +176,8 @@ def _changes(given: Any, now: Any, path: str, *, every: bool) -> Iterator[tuple[
 def _ignored(given: Any, accepted: Any, path: str) -> Iterator[str]:
     """Describe each key of the given objects that validation left out, with its path.
 
-    If a field has several aliases, the value may give two of them. Pydantic then reads only the
-    first. The second key is not listed if its value is equal, because nothing was lost.
+    Of several aliases of a field, pydantic reads only the first. The second is not listed if its
+    value is equal, because nothing was lost.
     """
     if is_object(given) and (known := _known_keys(given, accepted)) is not None:
         for name, value in given.items():

@@ -1,7 +1,4 @@
-"""Walk through the core schema that pydantic makes of a type.
-
-The schema also shows at which keys an error in an incomplete value may still disappear.
-"""
+"""Walk through the core schema that pydantic makes of a type."""
 
 from __future__ import annotations
 

@@ -40,8 +40,7 @@ class NamedClasses(NamedTuple):
 def named_classes(output: Any) -> NamedClasses | None:
     """Return the classes of a type that a tool call must name; None for other types.
 
-    A type needs names if it is a union or a list, and if none of its classes has the fields `name`
-    and `arguments`.
+    Such a type is a union or a list, and none of its classes has the fields `name` and `arguments`.
     """
     whole = _plain(output)
     is_list = get_origin(whole) is list

@@ -53,9 +53,9 @@ _TOO_MUCH = (
 class TypedValidator(Validator):
     """Validate with pydantic, and keep accepted values in graph state as JSON.
 
-    Validating this JSON again gives an equal value. If JSON can express a given value, it is
-    validated in pydantic's JSON mode, because this mode reads a date from a string even if it is
-    strict. Other values, such as a model instance, are validated in Python mode.
+    A value that JSON can express is validated in pydantic's JSON mode, because this mode reads a
+    date from a string even if it is strict. Other values, such as a model instance, are validated
+    in Python mode. Validating the JSON in graph state again gives an equal value.
     """
 
     def __init__(self, output: Any, *, strict: bool) -> None:
@@ -160,8 +160,8 @@ class TypedValidator(Validator):
     def _kept(self, accepted: Any, given: Any) -> tuple[Any, list[Repair], list[Issue]]:
         """Return the JSON form for graph state, the conversions, and issues for guesses.
 
-        The form is pydantic's dump. If only the input validates back to an equal value, the form is
-        the input.
+        The form is pydantic's dump, or the input if only the input validates back to an equal
+        value.
         """
         dumped, judged = attempt(self._dump, accepted, "json")[0], self._judged(given)
         forms = self._forms(accepted, given, dumped)

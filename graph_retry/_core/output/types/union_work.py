@@ -2,7 +2,7 @@
 
 If a union has no tag, pydantic tries each branch, and each branch validates its parts again. In a
 recursive union, the number of steps doubles with each level of the value. This module counts the
-steps without validating, in linear time, because it counts each part once for each schema.
+steps in linear time, because it visits each part once for each schema.
 """
 
 from __future__ import annotations
