@@ -4,8 +4,8 @@ This package works without a graph, and imports nothing else of `graph_retry`.
 
 `parse` has the entry points, and `strict` reads strict JSON. If a text is not strict JSON,
 `candidates` finds the places where a JSON document may begin, and `weighted` reads a document at
-each place. `answer` chooses the documents that are probably the model's answer, and makes one value
-of them. It refuses this value if the text around it casts doubt on it. `results` has the types.
+each place. `answer` makes one value of the documents that are probably the model's answer. It
+refuses this value if the text around it casts doubt on it. `results` has the types.
 """
 
 from typing import TYPE_CHECKING

@@ -1,7 +1,4 @@
-"""Small tools that the reader of JSON needs everywhere, such as escaping texts for messages.
-
-The package `lossless` imports nothing else of `graph_retry`.
-"""
+"""Small tools that the reader of JSON needs everywhere, such as escaping texts for messages."""
 
 from __future__ import annotations
 
@@ -55,8 +52,8 @@ _REPR.maxstring = _REPR.maxother = 1_000
 def as_repr(value: Any, limit: int = 200) -> str:
     r"""Write any value as `repr` does, but escaped and in at most `limit` characters.
 
-    Use this function for each value of a user or a model in a message. The `__repr__` of such a
-    value may raise, be huge, or contain characters that control a terminal.
+    Each value of a user or a model in a message needs this, because its `__repr__` may raise, be
+    huge, or contain characters that control a terminal.
 
     Example:
         >>> as_repr("a\x1b[2J"), as_repr({"a": "b" * 100}, 20)

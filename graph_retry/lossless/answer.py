@@ -1,11 +1,10 @@
 """Choose the JSON document that is the model's answer, and check the text around it.
 
 The answer comes after the model's reasoning, and before the next turn of a chat transcript. If the
-text has tool calls in the notations of open models (see `protocols`), they are the answer.
+text has tool calls in the notations of open models (see `protocols`), these calls are the answer.
 Otherwise, the answer is among the documents at the likeliest places, such as a paragraph of its
-own. Several such documents are accepted if they have the same value, if they form a list, or if
-exactly one fits the caller's validator. Otherwise the text is refused. Finally, `beside` judges the
-text around the answer.
+own. Several such documents must have the same value, or form a list, or only one of them may fit
+the caller's validator. Finally, `beside` judges the text around the answer.
 """
 
 import re
@@ -53,7 +52,7 @@ _REASONING_END = lazy(
     r"|<\|(?:start\|>assistant|channel\|>)(?=[^{}\n]{0,60}\bto=)|\bassistantfinal(?=\s*[{\[`]))(?![\"'\\])"
 )
 _SIGNS = ("<", "[/", "◁/", "assistantfinal")
-"""Each mark that ends reasoning has one of these texts, which are found faster than a pattern."""
+"""Texts of which each mark that ends reasoning has one. They are found faster than a pattern."""
 _REASONING = lazy(
     rf"(?i)<(?!/|[|｜]?end[_▁])[|｜]?{_THOUGHT}\b[^<>]*>|\[{_THOUGHT}\]|◁{_THOUGHT}▷|<\|channel>\w+"
     r"|<\|channel\|>(?:analysis|commentary)(?![^<>{]*\bto=)"
@@ -113,10 +112,7 @@ def answer(text: str, wanted: Wanted) -> Document:
 
 
 def _chosen(document: Document, wanted: Wanted) -> Document:
-    """Return the only likely reading of a document that fits the caller's validator.
-
-    If the document is certain, or not exactly one reading fits, return the document itself.
-    """
+    """Return the only likely reading of a document that fits the validator, or the document."""
     readings = document.refusal.readings if document.refusal and wanted.fits else None
     found = _fitting(readings(), wanted) if readings else None
     told = repair("chosen", document.start, "the only likely reading that fits", "assumed")
@@ -124,7 +120,7 @@ def _chosen(document: Document, wanted: Wanted) -> Document:
 
 
 def _fitting(choices: list[Document], wanted: Wanted) -> Document | None:
-    """Return the document whose value is the only one that fits the caller's validator, or None."""
+    """Return the only document whose value fits the caller's validator, or None."""
     fitting = [each for each in choices if wanted.fits and wanted.fits(each.value)]
     is_one = all(identical(fitting[0].value, each.value) for each in fitting)
     return fitting[0] if fitting and is_one else None
@@ -158,7 +154,7 @@ def _calls(text: str, start: int, found: list[Candidate], wanted: Wanted) -> lis
 
 
 def _meant(found: list[Candidate]) -> list[Candidate]:
-    """Keep the documents at the likeliest places, except those that only quote a part of others."""
+    """Keep the documents at the likeliest places, without those that only quote others."""
     likely = SENTENCE if any(each.is_block for each in found) else BROKEN
     least = max(likely, min((each.place for each in found), default=0))
     found = [each for each in found if each.place <= least]
@@ -229,7 +225,7 @@ def _sequence(documents: list[Document], wanted: Wanted, *, in_calls: bool) -> D
 def _beside(
     text: str, start: int, spans: list[tuple[int, int]], one: Document, *, is_block: bool
 ) -> Document:
-    """Refuse an answer if the text around it gives a reason, or record this text as left out."""
+    """Refuse an answer because of the text around it, or record this text as left out."""
     end = spans[-1][1]
     turn = TURN.search(text, end)
     gaps = [text[left[1] : right[0]] for left, right in pairwise(spans)]

@@ -8,8 +8,8 @@ Two questions are asked about every answer, even if it is strict JSON or in a co
 - Does a sentence retract the answer, or say that it is not complete (`REMARKS`)? Any other sentence
   is only recorded in `repairs`.
 
-An answer that is not strict JSON in its own fence or paragraph may also be a piece of other data.
-`PIECES` has the signs of this.
+The answer may also be a piece of other data (`PIECES`), unless it is strict JSON in its own fence
+or paragraph.
 """
 
 import re
@@ -107,7 +107,7 @@ def _in_cell(lines: list[str], at: int) -> bool:
 
 
 def _in_row(lines: list[str], at: int) -> bool:
-    """Return whether the answer is a cell of CSV: the next or previous line is a row as well.
+    """Return whether the answer is a cell of CSV: the line before or after it is a row, too.
 
     Two lines are rows if they have the same number of separators, and no space follows a separator.
     """

@@ -1,4 +1,4 @@
-"""Find the JSON documents in a text, and rank them by where they are in the text."""
+"""Find the JSON documents in a text, and rank them by their places in the text."""
 
 import re
 from collections.abc import Iterator
@@ -55,7 +55,7 @@ _ASSIGNED, _USED = lazy(r"\w[ \t]*=[ \t]*\Z"), lazy(r"\r?\n[ \t]*[\w.]+\(")
 REFUSED = 3
 """Number of unreadable documents after which the search ends, because each one takes time."""
 BLOCK, LINE, SENTENCE, BROKEN, CODE, NUMBERS = range(6)
-"""The places that a document may have in a text. The answer is most likely at the first of them.
+"""The places that a document may have in a text. The answer is most likely at the first place.
 
 BLOCK: The document has its own fence or paragraph.
 LINE: No words are before the document on its line.
@@ -122,7 +122,7 @@ def fences_in(text: str, start: int) -> list[re.Match[str]]:
 
 
 def _is_first(text: str, fence: re.Match[str], at: int) -> bool:
-    """Return whether nothing is in a code fence before `at`, except for tags of tool calls."""
+    """Return whether a code fence has nothing before `at`, except for tags of tool calls."""
     return not CALLS.sub("", text[fence.start("inside") : at]).strip(EDGES)
 
 
@@ -153,10 +153,7 @@ def _limit(
 
 
 def _placed(text: str, document: Document, low: int, *, in_code: bool) -> Candidate | None:
-    """Return a document outside of code fences with its place.
-
-    Return None if the document is a citation (`As [1]`), or a value in a program in the text.
-    """
+    """Return a document with its place; None for a citation (`As [1]`) or a value in a program."""
     line = line_before(text, document.start, low)
     behind = text[document.end : document.end + 200]
     wide = int(line[-1:] == behind[:1] and line[-1:] in {'"', "'", "`"})
@@ -187,5 +184,5 @@ def _is_small(document: Document) -> bool:
 
 
 def line_before(text: str, at: int, low: int = 0) -> str:
-    """Return the text from the start of the line (or `low`) to `at`; at most 200 characters."""
+    """Return up to 200 characters from the start of the line (or `low`) to `at`."""
     return text[max(low, at - 200) : at].rpartition("\n")[2]

@@ -1,4 +1,4 @@
-"""The entry point `read`: it returns the JSON value in a model's text, or a reason to refuse it."""
+"""The entry point `read`: it returns the JSON value in a model's text, or refuses the text."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def read(
 
     Strict JSON is read as Python's `json` reads it, with these exceptions:
 
-    - If a key has two different values, a number is out of the range of floats, or the nesting is
-      too deep, the text is refused.
+    - The text is refused if a key has two different values, a number is out of the range of floats,
+      or the nesting is too deep.
     - Only the levels `standard` and `aggressive` read `NaN` and `Infinity`, as a repair.
     - At these levels, an escape that probably means a backslash and a letter, as in a regular
       expression, is read so as a repair, or the text is refused.
-    - At these levels, if the whole text is one JSON string that contains an object or array, this
-      object or array is the value.
+    - At these levels, the whole text may be one JSON string that contains an object or array. Then
+      this object or array is the value.
 
     An answer without an object or array may be one number, string or literal of JSON, such as
     `42</s>`. Quoted code is an answer only if the text has nothing else. Python's `True`, `False`
@@ -127,7 +127,7 @@ def document_in(text: str, wanted: Wanted) -> Document:
 
 
 def _read(text: str, level: RepairLevel, wanted: Wanted) -> Document:
-    """Read a text that is not strict JSON as a whole, or whose number at the end may be cut off."""
+    """Read a text that is not strict JSON as a whole, or whose last number may be cut off."""
     low, high = _bounds(text) if level != "none" else (0, len(text))
     is_tolerant = level in {"standard", "aggressive"}
     inside = text[low:high]
@@ -220,7 +220,7 @@ class _Counted(str):
 
 
 def _guess(text: str) -> Any:
-    """Guess the object or array in a text with the package `json_repair`; None if it finds none."""
+    """Guess the object or array in a text with the package `json_repair`, or return None."""
     import json_repair  # noqa: PLC0415 - only this level needs the import
 
     counted = _Counted(text)

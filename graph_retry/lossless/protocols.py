@@ -1,9 +1,9 @@
 """Read tool calls that open models write as text. Each notation for such calls is a protocol.
 
 A row of `PROTOCOLS` says how a call begins, and how its arguments are written: as one JSON
-document, as one element for each parameter, or as keywords as in Python. To read another notation,
-add a row. The value of a call is its arguments, if they fit the caller's type. Otherwise, it is an
-object with the call's name and arguments.
+document, as one element for each parameter, or as Python's keywords. To read another notation, add
+a row. The value of a call is its arguments, if they fit the caller's type. Otherwise, the value is
+an object with the call's name and arguments.
 """
 
 import json
@@ -30,7 +30,7 @@ _NAME = r"(?P<name>[A-Za-z_][\w.\-]*+)(?::\d+)?"
 _MARKS = r"(?:\s|<[|｜][^<>\n]{1,40}[|｜]>|(?:json|commentary|code)\b|`{3}\w*)*+"
 _PREFIX = r"(?:\s?[|｜‖]{1,2}\s?\w+\s?[|｜‖]{1,2}\s?|\w+[: ])?"
 _FLIPS = 6
-"""If more parameters than this may be text or JSON, not all combinations are tried on the type."""
+"""The most parameters that may be text or JSON, if all combinations are tried on the type."""
 
 
 class Protocol(NamedTuple):
@@ -59,7 +59,8 @@ _TOKEN_QUOTES = lazy(r"<\|\"\|>(.*?)<\|\"\|>", re.DOTALL)
 class Call(NamedTuple):
     """A tool call that was read from a text.
 
-    If a parameter may have two values, `arguments` has the likelier one and `either` the other.
+    If a parameter may have two values, `arguments` has the likelier value, and `either` has the
+    less likely one.
     """
 
     name: str
@@ -137,7 +138,7 @@ def _elements(
 def _keywords(
     text: str, row: Protocol, opening: re.Match[str], _: int, __: bool | None, work: Work
 ) -> Call:
-    """Read a tool call with keywords, as in Python. They are read as an object with `=` for `:`."""
+    """Read a tool call with keywords, as in Python, as an object with `=` for `:`."""
     inside = re.compile(f"(?s){row.element}").match(text, opening.end())
     end = re.compile(row.closing).match(text, inside.end()) if inside else None
     if inside is None or end is None:

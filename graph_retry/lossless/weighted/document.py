@@ -1,10 +1,8 @@
 """Read one JSON document in up to two searches, and judge whether its value is certain.
 
-A reading is one way to read the text. Each departure from strict JSON costs points, and the reading
-with the fewest points wins. The first search assumes that each notation, such as `'` for quotes, is
-a habit of the model, and therefore costs little. It finds the notations in use, and the places
-where a mark may be lost or wrong. The second search uses the real costs, and assumes lost or wrong
-marks only at these places.
+The first search assumes that each notation, such as `'` for quotes, is a habit of the model, and
+therefore costs little. It finds the notations in use, and the places where a mark may be lost or
+wrong. The second search uses the real costs, and assumes lost or wrong marks only at these places.
 
 The text is refused if data would be lost, or if another value costs at most `MARGIN` points more.
 """
@@ -41,7 +39,7 @@ from graph_retry.lossless.weighted.strings import Reader
 PIECE = 4_000
 """Number of characters that are tried first if the length of a document is unknown."""
 ALTERNATIVES = 12
-"""If a document has this many about equally likely readings, or more, none of them is chosen."""
+"""A document with this many about equally likely readings, or more, is refused."""
 _STRING = r"\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+'"
 
 
@@ -173,8 +171,7 @@ def _unmasked(
 ) -> Document:
     """Replace the escapes of a document by their characters, and read the resulting text.
 
-    If a missing piece must be supplied in the resulting text, the document is refused, because the
-    error may lie in the escapes.
+    If a piece is missing in the result, the document is refused, because the escapes may be wrong.
     """
     try:
         plain = mask.escape.sub(lambda escape: mask.plain(escape[0]), text[at:stop])
@@ -198,7 +195,7 @@ def _unmasked(
 def _broken(text: str, start: int, end: int, work: Work, complete: bool | None) -> Document:
     """Read a document that is not strict JSON. Its opening brace may be missing.
 
-    Reading takes longer for a longer piece of the text, so a short piece is tried first.
+    A short piece of the text is tried first, because a long piece takes longer.
     """
     if start + PIECE < end:
         document = _weighed(text, start, start + PIECE, work, complete=False)
@@ -246,10 +243,7 @@ def _weighed(text: str, start: int, end: int, work: Work, *, complete: bool | No
 
 
 def _readings(again: Callable[[], Reader], start: int) -> list[Document]:
-    """Return a document for each likely reading.
-
-    The list is empty if a reading loses data, or if there are `ALTERNATIVES` readings or more.
-    """
+    """Return a document for each likely reading; none if one loses data, or if many are likely."""
     reader = again()
     found = [*map(Reading, reader.run(reader.first(), keep=ALTERNATIVES))]
     if len(found) == ALTERNATIVES or any(each.losses for each in found):
@@ -265,9 +259,9 @@ def _readings(again: Callable[[], Reader], start: int) -> list[Document]:
 def _suspect(first: Reading | None, reader: Reader, price: dict[str, int]) -> bytearray:
     """Mark the places where the second search assumes lost or wrong marks.
 
-    If the first reading loses no data, the marked places are around its expensive steps. If it
-    loses data at a high cost, or if no reading was found, they are around the furthest position
-    that was read. If it loses data at a low cost, no place is marked.
+    They are around the expensive steps of the first reading, if it loses no data. Without such a
+    reading, they are around the furthest position that was read. If the first reading loses data at
+    a low cost, no place is marked.
     """
     size = len(reader.text) + 2
     suspect = bytearray(size)

@@ -104,10 +104,7 @@ _UNUSUAL = lazy(r"[\"\\\x00-\x1f]")
 
 
 def scalar(token: str) -> tuple[str, str] | None:
-    """Return the row in `costs` and the JSON text of a number or literal; None for other tokens.
-
-    The row is "" if the token is strict JSON.
-    """
+    """Return the row (or "") in `costs` and the JSON text of a number or literal, or None."""
     if token in {"true", "false", "null"}:
         return "", token
     word = token.lower().replace("infinity", "inf")
@@ -134,8 +131,8 @@ def scalar(token: str) -> tuple[str, str] | None:
 def is_word(text: str, at: int) -> bool:
     """Return whether the token at `at` is a word, and does not resemble a number, literal or code.
 
-    If a quote follows the token, the token is a word even if it resembles code. Only a number, a
-    literal, and a literal that lacks one of its letters are no words then.
+    A token before a quote may resemble code. It is a word unless it is a number, a literal, or a
+    literal that lacks a letter.
     """
     token = TOKEN.match(text, at)
     if token is None or text[token.end() : token.end() + 2][1:].isalnum():
@@ -167,10 +164,7 @@ def word_row(token: str) -> tuple[str, str]:
 
 
 def comment_row(body: str) -> str:
-    """Return the row of a comment in `costs`, or "" if the comment has nothing to do with data.
-
-    A comment has a row if it may contain data, or may stand in place of data.
-    """
+    """Return the row of a comment in `costs` if it may contain or replace data, otherwise ""."""
     if LEFT_OUT.search(body) or _CONTESTED.search(body) or "/*" in body:
         return "elided"
     is_torn = body.count('"') % 2 or any(body.count(a) != body.count(b) for a, b in ("{}", "[]"))

@@ -1,8 +1,8 @@
 """The steps that continue a reading outside of strings.
 
 A step reads the next piece of the text: by JSON's grammar, in another notation, or as an accident.
-An accident is one mark that was lost, added, replaced or moved by mistake, such as a lost quote.
-The mode of a reading is a letter, which says where in JSON's grammar the reading is:
+An accident is one mark that was lost, added, replaced or moved by mistake. The mode of a reading is
+a letter, which says where in JSON's grammar the reading is:
 
 - These expect a value: `r` (the root), `f` (the first element of a list), `e` (an element after a
   comma), `m` (the value of a member).
@@ -25,7 +25,7 @@ from graph_retry.lossless.weighted.search import Frame, Node, Search, Step, Work
 _CLOSE = {"o": "}", "a": "]", "t": ")", "T": ")", "g": ")"}
 _OPEN = {"{": ("k", "o"), "[": ("f", "a"), "(": ("f", "t")}
 _BEFORE = {"e": ",", "l": ",", "m": ":", "p": "\0"}
-"""The strict JSON before a value or key, by mode. `\\0` joins a string to the previous string."""
+"""The strict JSON before a value or key, by mode. `\0` joins a string to the previous string."""
 _INDENT = lazy(f"(?m)^[{lexis.BLANK}]*")
 _OPENING = frozenset("{[(｛［")
 _EDGE_START = frozenset(",:=}])")
@@ -116,7 +116,7 @@ class Moves(Search):
     def laid_out(self, stack: Frame, column: int, char: str) -> Frame:
         """Set a cost if the indentation of a line does not fit its container; return the container.
 
-        If no earlier line shows the indentation of the container, this line sets it.
+        The first line in a container sets its indentation.
         """
         if char in "]})":
             is_odd = column != stack.line_indent and stack.line_indent >= 0
@@ -281,7 +281,7 @@ class Moves(Search):
         self.go(at + len(token), "a", stack, f'{before}"{lexis.written(token)}"', row, odd)
 
     def _after(self, mark: str, stack: Frame) -> None:
-        """Read what follows a value, if it is neither a comma nor a closing bracket."""
+        """Read the text after a value, if it is neither a comma nor a closing bracket."""
         (_, pos, mode, *_), text, at = self.node, self.text, self.at
         in_object, is_first, odd = stack.kind == "o", self.line(at)[1], ""
         if mode == "b" and mark == "+":
@@ -363,7 +363,7 @@ class Moves(Search):
             self.go(damaged.end(), "c" if bare else "a", stack, "", "unreadable", bare)
 
     def _marks(self, char: str, stack: Frame | None, *, is_lone: bool) -> None:
-        """Add readings that insert a mark which is allowed here, or replace `char` by it."""
+        """Add readings that insert a mark that is allowed here, or replace `char` by it."""
         text, at, mode = self.text, self.at, self.node.mode
         quote = _QUOTE_AHEAD.search(text, at, at + 200)
         within = "glued" if (text[at - 1 : at] + text[at + 1 : at + 2]).isalnum() else ""

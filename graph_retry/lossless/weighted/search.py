@@ -2,9 +2,9 @@
 
 A reading goes through the text and writes it again as strict JSON. Its state is the position `pos`,
 the `mode`, and the open containers in `stack`. If several readings reach the same state, only two
-continue: the cheapest one, and the cheapest one that wrote a different text. These two are enough
-to find the cheapest reading, and the cheapest reading with a different value. `Work` limits the
-number of steps, so the time is linear in the length of the text.
+continue: the cheapest reading, and the cheapest reading that wrote a different text. These two are
+enough to find the cheapest reading with a different value. `Work` limits the number of steps, so
+the time is linear in the length of the text.
 """
 
 from typing import NamedTuple
@@ -18,8 +18,8 @@ START, CHARACTERS, DOCUMENT = 25_000, 250, 10
 class Frame:
     """An open container. Its kind is `o`, `a`, `t`, `T` or `g`.
 
-    `o` is an object `{`, and `a` is an array `[`. `t` is a tuple `(` in which no comma was read so
-    far, and `T` is a tuple with a comma. `g` is a `(` that only groups, as in `(1)`.
+    `o` is an object `{`, and `a` is an array `[`. `t` is a tuple `(` without a comma so far, and
+    `T` is a tuple with a comma. `g` is a `(` that only groups, as in `(1)`.
     """
 
     __slots__ = ("depth", "indent", "kind", "line_indent", "parent")
@@ -48,9 +48,9 @@ Step = tuple[str, Frame | None, str]
 class Node(NamedTuple):
     """One unfinished reading: its cost, its state, and its last step.
 
-    `written` is the JSON text that the last step wrote. `sig` is the hash of all text that was
-    written before the last step. `rows` are the last step's rows in `costs`, and `at` is its
-    position. `parent` is the reading before the last step.
+    `written` is the JSON text that the last step wrote. `sig` is the hash of all text before the
+    last step. `rows` are the last step's rows in `costs`, and `at` is its position. `parent` is the
+    reading before the last step.
     """
 
     cost: int
@@ -65,10 +65,7 @@ class Node(NamedTuple):
 
 
 def _signed(sig: int, written: str) -> int:
-    """Return the hash of a text that ends in `written`, given the hash `sig` of the text before it.
-
-    The hash does not depend on the pieces in which the text was written.
-    """
+    """Extend the hash `sig` of a text by `written`; the pieces of the text do not matter."""
     data = written.encode("utf-8", "surrogatepass")
     return ((sig << 8 * len(data) % 61) + int.from_bytes(data, "big")) % _PRIME
 
@@ -76,7 +73,8 @@ def _signed(sig: int, written: str) -> int:
 class Search:
     """A search for the cheapest reading, with a queue of unfinished readings, cheapest first.
 
-    A subclass implements `expand`: it adds each reading that is one step longer than `self.node`.
+    A subclass implements `expand`, which adds each reading that is one step longer than
+    `self.node`.
     """
 
     def __init__(self, text: str, price: dict[str, int], work: Work) -> None:
@@ -134,8 +132,7 @@ class Search:
     def run(self, first: Node, most: int = 1 << 20, keep: int = 2) -> list[Node]:
         """Return the cheapest reading, and the readings that cost at most `MARGIN` points more.
 
-        A first reading that costs more than `most` does not count. At most `keep` readings are
-        returned, even if there are more.
+        The cheapest reading may cost at most `most` points. At most `keep` readings are returned.
         """
         self.limit = min(self.limit, most + MARGIN)
         seen: dict[tuple[int, str, Frame | None], tuple[int, ...]] = {}

@@ -1,9 +1,9 @@
 """The steps that continue a reading inside a string, where each quote may end the string or not.
 
-Inside a string, the mode of a reading has four characters or more, such as `S"v0`: `S`, the opening
-quote, `k` (key) or `v` (value), and `1` or `0`. `1` means that an inner quote has no partner yet.
-`l` and `m` may follow. `l`: an inner quote stays without a partner. `m`: an inner quote looks like
-the quote of an object's member. With both, these are probably two strings, and a quote is lost.
+Inside a string, the mode of a reading is `S`, the opening quote, `k` (key) or `v` (value), and `1`
+or `0`, such as `S"v0`. `1` means that an inner quote has no partner yet. `l` and `m` may follow.
+`l`: an inner quote stays without a partner. `m`: an inner quote looks like the quote of an object's
+member. With both, these are probably two strings, and a quote is lost.
 """
 
 from graph_retry.lossless._ground import lazy

@@ -129,7 +129,7 @@ class HookTraits(Protocol):
     """
 
     field: str | None
-    """The params field for feedback and comments (default: `messages`, `prompt` or the whole text)."""
+    """The params field for feedback and comments (default: `messages` or `prompt`, or the text)."""
 
     def check_params(self, params: Any, /) -> None:
         """Raise `ValueError` if the hook cannot work with these params; called before attempt 1."""
